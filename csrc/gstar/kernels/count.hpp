@@ -1,0 +1,40 @@
+// count.hpp - count a block of rows with the kernel in use.
+//
+// Reads from: count_generic.hpp, count_avx2.hpp, count_avx512.hpp.  Read by: tally.hpp.
+#pragma once
+
+#include <cstddef>  // size_t
+#include <cstdint>
+
+#include "../dispatch.hpp"
+#include "count_avx2.hpp"
+#include "count_avx512.hpp"
+#include "count_generic.hpp"
+
+namespace gstar {
+
+inline std::size_t count_rows(const count_target& to, const float* scores,
+                              const std::uint32_t* cells, std::size_t n,
+                              special* specials) noexcept {
+#if GSTAR_HAS_AVX2
+    const kernel k = active_kernel();
+    if (k != kernel::generic && is_near_float(to.at)) {
+        if (k == kernel::avx512 && to.cells <= few_squares::most_cells)
+            return count_avx512(to, scores, cells, n, specials);
+        return count_avx2(to, scores, cells, n, specials);
+    }
+#endif
+    return count_generic(to, scores, cells, n, specials);
+}
+
+inline std::size_t count_rows(const count_target& to, const double* scores,
+                              const std::uint32_t* cells, std::size_t n,
+                              special* specials) noexcept {
+#if GSTAR_HAS_AVX2
+    if (active_kernel() != kernel::generic)
+        return count_avx2(to, scores, cells, n, specials);
+#endif
+    return count_generic(to, scores, cells, n, specials);
+}
+
+}  // namespace gstar
