@@ -80,7 +80,8 @@ public:
 
     /// Whether rows are better counted in place: quick enough to hold the lock
     /// for, and few against the arrays that a batch of their own would need.
-    bool is_small(const rows& r) const noexcept {
+    bool is_small(const rows& r) {
+        const std::lock_guard<std::mutex> lock(guard_);
         const std::size_t places = std::size_t{2} * n_groups() * bins();
         return !r.weights && r.n <= std::max<std::size_t>(4096, places / 4);
     }
@@ -174,6 +175,8 @@ public:
     }
 
     // ---- reading ------------------------------------------------------------
+    // Not guarded, for callers who know that nobody updates meanwhile (as the
+    // bindings do, under the GIL); `look` is for all others.
 
     std::uint32_t n_groups() const noexcept { return groups_.size(); }
     const group_table& groups() const noexcept { return groups_; }
@@ -379,7 +382,8 @@ private:
         for (std::size_t i = begin; i < end; i += block_rows) {
             const std::size_t n = std::min(block_rows, end - i);
             cells.resolve(i, n, block);
-            if (2 * cells.n_slots() != to.labelled.cells()) check_room(cells.n_slots());
+            if (2 * cells.n_slots() != to.labelled.cells())
+                check_room(cells.n_slots(), to.at().bins);
             to.resize(cells.n_slots(), !r.labels || block.mixed);
             const Float* scores = copied;
             if (plain)
