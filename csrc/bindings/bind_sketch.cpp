@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "gstar/factorize.hpp"
 #include "gstar/moments.hpp"
 #include "gstar/sketch.hpp"
 #include "gstar/sketch_io.hpp"
@@ -360,6 +361,11 @@ private:
 
 /// 0 or 1, or 2 for None; anything else raises.
 unsigned label_of(PyObject* label) {
+    if (PyLong_CheckExact(label)) {
+        const long v = PyLong_AsLong(label);
+        if (v == 0 || v == 1) return static_cast<unsigned>(v);
+        PyErr_Clear();  // too large for a long
+    }
     if (label == Py_None) return 2;
     PyObject* whole = PyNumber_Index(label);
     if (whole == nullptr) {
@@ -444,6 +450,24 @@ void bind_sketch(py::module_& m) {
             PyErr_SetString(PyExc_MemoryError, e.what());
         }
     });
+    m.def(
+        "unique_rows",
+        [](const py::array_t<std::uint8_t, py::array::c_style>& raw) {
+            if (raw.ndim() != 2) throw py::value_error("raw must be 2-D");
+            py::array_t<std::int32_t> codes(raw.shape(0));
+            const auto* from = reinterpret_cast<const char*>(raw.data());
+            std::int32_t* const to = codes.mutable_data();
+            std::vector<std::int64_t> firsts;
+            {
+                const py::gil_scoped_release unlocked;
+                firsts = gstar::factorize(from, static_cast<std::size_t>(raw.shape(0)),
+                                          static_cast<std::size_t>(raw.shape(1)), to);
+            }
+            return py::make_tuple(
+                codes, py::array_t<std::int64_t>(
+                           static_cast<py::ssize_t>(firsts.size()), firsts.data()));
+        },
+        "Number the distinct rows of a byte matrix; also the first row of each.");
     py::class_<core> c(m, "SketchCore");
     c.def(py::init(&core::make), "bins"_a, "window"_a = py::none(),
           "groups"_a = py::none(), "memory_limit"_a = std::uint64_t{1} << 30,

@@ -113,20 +113,10 @@ private:
     void resolve_values(std::size_t begin, std::size_t n,
                         const std::int64_t* groups, const std::int64_t* labels,
                         resolved_block& out) {
+        if (usual(n, groups, labels, out)) return;
         const std::int64_t most_label = rows_.two_is_unlabelled ? 2 : 1;
-        const std::vector<std::int32_t>& small = known_->small();
-        const std::int32_t* table = small.data();
-        std::uint64_t table_size = small.size();
         for (std::size_t i = 0; i < n; ++i) {
-            std::uint32_t slot = 0;
-            const auto value = static_cast<std::uint64_t>(groups[i]);
-            if (value < table_size && table[value] >= 0) {
-                slot = static_cast<std::uint32_t>(table[value]);
-            } else {
-                slot = find_or_learn(groups[i], begin + i);
-                table = known_->small().data();  // learning moves the table
-                table_size = known_->small().size();
-            }
+            const std::uint32_t slot = find_or_learn(groups[i], begin + i);
             if (labels == nullptr) {
                 out.cells[i] = slot;
                 continue;
@@ -138,6 +128,29 @@ private:
                                ? slot
                                : 2 * slot + static_cast<std::uint32_t>(labels[i]);
         }
+    }
+
+    /// All groups known and small, all labels 0 or 1: no branch in the loop.
+    bool usual(std::size_t n, const std::int64_t* groups, const std::int64_t* labels,
+               resolved_block& out) const noexcept {
+        const std::int32_t* const table = known_->small().data();
+        const std::uint64_t size = known_->small().size();
+        if (size == 0) return false;
+        bool fine = true;
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto value = static_cast<std::uint64_t>(groups[i]);
+            const std::int32_t slot = table[value < size ? value : 0];
+            fine &= value < size;
+            fine &= slot >= 0;
+            out.cells[i] = static_cast<std::uint32_t>(slot);
+        }
+        if (labels == nullptr) return fine;
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto label = static_cast<std::uint64_t>(labels[i]);
+            fine &= label <= 1;
+            out.cells[i] = 2 * out.cells[i] + static_cast<std::uint32_t>(label & 1);
+        }
+        return fine;
     }
 
     std::uint32_t find_or_learn(std::int64_t value, std::size_t row) {

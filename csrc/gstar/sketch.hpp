@@ -283,15 +283,17 @@ private:
     }
 
     void count_one(double score, unsigned label, std::uint32_t slot) {
-        check_total(1);
+        check_total(counts_.weighted ? std::uint64_t{1} << weight_bits : 1);
         const bool plain = label < 2;
         if (!plain) counts_.resize(n_groups(), true);
         plane& to = plain ? counts_.labelled : counts_.unlabelled;
         const std::uint32_t cell = plain ? 2 * slot + label : slot;
-        const std::uint64_t once = counts_.weighted
-                                       ? std::uint64_t{1} << weight_bits
-                                       : std::uint64_t{1};
-        counts_.count(to, &score, &cell, 1, &once, false, -1);
+        if (counts_.weighted) {
+            const std::uint64_t once = std::uint64_t{1} << weight_bits;
+            counts_.count(to, &score, &cell, 1, &once, false, -1);
+        } else {
+            counts_.count(to, &score, &cell, 1, false, -1);
+        }
     }
 
     /// Add a tally whose slot i is our `slots[i]`; it is used up.

@@ -1,6 +1,7 @@
 // includes_all_test.cpp - every header stands on its own and beside all others.
 #include "gstar/dispatch.hpp"
 #include "gstar/error.hpp"
+#include "gstar/factorize.hpp"
 #include "gstar/grid.hpp"
 #include "gstar/groups.hpp"
 #include "gstar/kernels/count.hpp"

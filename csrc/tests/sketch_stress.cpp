@@ -12,7 +12,7 @@ using namespace gstar;
 
 int main() {
     constexpr unsigned n_threads = 8;
-    constexpr std::size_t n_rows = 100000;
+    constexpr std::size_t n_rows = 1000000;
     const table<float> t = make_table<float>(n_rows, 6, 21);
     sketch s{sketch_options{}};
     sketch other{sketch_options{}};
