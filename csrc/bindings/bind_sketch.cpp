@@ -341,9 +341,9 @@ private:
     /// Call `watch` when the level changed or the rows doubled.
     void tell() {
         const std::int64_t total = sketch_->total();
-        if (sketch_->at().level == told_level_ && total < next_told_) return;
+        if (sketch_->level() == told_level_ && total < next_told_) return;
         if (total == 0 || watch_.is_none()) return;
-        told_level_ = sketch_->at().level;
+        told_level_ = sketch_->level();
         const std::int64_t most = std::numeric_limits<std::int64_t>::max();
         next_told_ = total > most / 2 ? most : 2 * total;
         watch_();
@@ -488,7 +488,7 @@ void bind_sketch(py::module_& m) {
         .def("within", &core::within)
         .def_property_readonly("groups", &core::groups)
         .def_property_readonly("bins", [](core& s) { return s.inner().bins(); })
-        .def_property_readonly("level", [](core& s) { return s.inner().at().level; })
+        .def_property_readonly("level", [](core& s) { return s.inner().level(); })
         .def_property_readonly("first", [](core& s) { return s.inner().at().first; })
         .def_property_readonly("given",
                                [](core& s) { return s.inner().groups().given(); })
