@@ -470,7 +470,7 @@ void bind_sketch(py::module_& m) {
     using namespace py::literals;
     py::register_exception_translator([](std::exception_ptr p) {
         try {
-            if (p) std::rethrow_exception(p);
+            if (p) std::rethrow_exception(std::move(p));
         } catch (const gstar::memory_limit_error& e) {
             PyErr_SetString(PyExc_MemoryError, e.what());
         } catch (const gstar::type_error& e) {

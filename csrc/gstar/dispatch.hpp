@@ -13,6 +13,10 @@
 #define GSTAR_AVX2 __attribute__((target("avx2")))
 #define GSTAR_AVX512 \
     __attribute__((target("avx2,avx512f,avx512dq,avx512bw,avx512vl")))
+/// The compiler may not read x from memory a second time: the caller's array may
+/// have changed since, and what was checked must be what is used. A macro, since
+/// a function would lose the caller's target registers.
+#define GSTAR_KEEP_READ(x) __asm__ volatile("" : "+x"(x))
 #else
 #define GSTAR_HAS_AVX2 0
 #endif
@@ -26,18 +30,6 @@ inline void prefetch(const void* address) noexcept {
     __builtin_prefetch(address);
 #else
     (void)address;
-#endif
-}
-
-/// Forbid the compiler to read this value from memory a second time: the
-/// caller's array may have changed since, and what was checked must be what is used.
-template <class Register>
-inline void keep_read(Register& value) noexcept {
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-    __asm__ volatile("" : "+x"(value));
-#else
-    const volatile Register once = value;
-    value = once;
 #endif
 }
 

@@ -258,8 +258,8 @@ private:
     GSTAR_AVX2 static __m256i load8(const std::int64_t* v, __m256i& rest) noexcept {
         __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v));
         __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v + 4));
-        keep_read(a);
-        keep_read(b);
+        GSTAR_KEEP_READ(a);
+        GSTAR_KEEP_READ(b);
         rest = _mm256_or_si256(rest, _mm256_srli_epi64(_mm256_or_si256(a, b), 32));
         const __m256i low_halves = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
         return _mm256_blend_epi32(_mm256_permutevar8x32_epi32(a, low_halves),
@@ -277,7 +277,7 @@ private:
         for (; i + 8 <= n; i += 8) {
             prefetch(groups + i + block_rows);
             __m256i group = load8(groups + i, rest);
-            keep_read(group);
+            GSTAR_KEEP_READ(group);
             const __m256i slot = _mm256_permutevar8x32_epi32(table, group);
             rest = _mm256_or_si256(
                 rest, _mm256_andnot_si256(_mm256_set1_epi32(7), group));
@@ -304,7 +304,7 @@ private:
         for (; i + 8 <= n; i += 8) {
             prefetch(labels + i + block_rows);
             __m256i label = load8(labels + i, rest);
-            keep_read(label);
+            GSTAR_KEEP_READ(label);
             rest = _mm256_or_si256(
                 rest, _mm256_andnot_si256(_mm256_set1_epi32(1), label));
             auto* const to = reinterpret_cast<__m256i*>(cells + i);
@@ -343,8 +343,8 @@ private:
                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(labels + i));
             __m128i group =
                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(groups + i));
-            keep_read(label);
-            keep_read(group);
+            GSTAR_KEEP_READ(label);
+            GSTAR_KEEP_READ(group);
             const __m128i slot = _mm_shuffle_epi8(table, group);
             bad = _mm_or_si128(bad, _mm_and_si128(label, label_rest));
             bad = _mm_or_si128(bad, _mm_and_si128(group, group_rest));

@@ -27,6 +27,7 @@ constexpr std::array<std::uint8_t, 8> sketch_magic = {0x89, 'G', 'S',  'T',
                                                       'A',  'R', '\r', '\n'};
 constexpr std::size_t header_bytes = 24;
 constexpr std::size_t checksum_bytes = 4;
+constexpr std::uint64_t most_rows = (std::uint64_t{1} << 63) - 1;
 
 enum sketch_flags : unsigned { flag_weighted = 1, flag_fixed = 2, flag_given = 4 };
 
@@ -334,8 +335,7 @@ public:
 
 private:
     std::uint64_t add_rows(std::uint64_t n) {
-        const std::uint64_t most = (std::uint64_t{1} << 63) - 1;
-        if (n > most - total_) bad_bytes("it has 2**63 rows or more");
+        if (n > most_rows - total_) bad_bytes("it has 2**63 rows or more");
         total_ += n;
         return n;
     }
@@ -532,7 +532,7 @@ inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
         first > most_edge - options.at.bins)
         bad_bytes("its window is out of range");
     const std::uint64_t skipped = from.varint();
-    if (skipped >> 63 != 0) bad_bytes("it has skipped 2**63 rows or more");
+    if (skipped > most_rows) bad_bytes("it has skipped 2**63 rows or more");
     group_table groups = detail::read_groups(from, (flags & flag_given) != 0);
     auto out = std::make_unique<sketch>(options);
     try {

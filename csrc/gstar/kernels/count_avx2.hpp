@@ -122,7 +122,7 @@ GSTAR_AVX2 std::size_t count_floats(const count_target& to, const float* scores,
     for (; i + 8 <= n; i += 8) {
         prefetch(scores + i + block_rows);
         __m256 x = _mm256_loadu_ps(scores + i);
-        keep_read(x);
+        GSTAR_KEEP_READ(x);
         const __m256i cell =
             _mm256_loadu_si256(reinterpret_cast<const __m256i*>(cells + i));
         const __m256 lo = Few ? _mm256_permutevar8x32_ps(few_los, cell)
@@ -206,7 +206,7 @@ GSTAR_AVX2 inline std::size_t count_avx2(const count_target& to,
     for (; i + 4 <= n; i += 4) {
         prefetch(scores + i + block_rows);
         __m256d x = _mm256_loadu_pd(scores + i);
-        keep_read(x);
+        GSTAR_KEEP_READ(x);
         const __m128i cell =
             _mm_loadu_si128(reinterpret_cast<const __m128i*>(cells + i));
         const __m256d lo = _mm256_i32gather_pd(to.lo, cell, 8);

@@ -51,7 +51,7 @@ GSTAR_AVX512 inline std::size_t count_avx512(const count_target& to,
     for (; i + 16 <= n; i += 16) {
         prefetch(scores + i + block_rows);
         __m512 x = _mm512_loadu_ps(scores + i);
-        keep_read(x);
+        GSTAR_KEEP_READ(x);
         const __m512i cell = _mm512_loadu_si512(cells + i);
         const __m512 t = _mm512_mul_ps(x, scale);
         const __m512 whole =
@@ -139,7 +139,7 @@ GSTAR_AVX512 inline std::size_t count_avx512(const count_target& to,
     for (; i + 8 <= n; i += 8) {
         prefetch(scores + i + block_rows);
         __m512d x = _mm512_loadu_pd(scores + i);
-        keep_read(x);
+        GSTAR_KEEP_READ(x);
         const __m256i cell =
             _mm256_loadu_si256(reinterpret_cast<const __m256i*>(cells + i));
         const __m512i cell64 = _mm512_cvtepu32_epi64(cell);
