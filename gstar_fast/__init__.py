@@ -2,7 +2,8 @@
 
 from gstar_fast._backends import use_backend
 from gstar_fast._config import show_config
-from gstar_fast._sketch import Moments, Sketch
+from gstar_fast._moments import Moments
+from gstar_fast._sketch import Sketch
 from gstar_fast._window import Window
 from gstar_fast.errors import ResolutionWarning
 

@@ -1,7 +1,7 @@
 """Arrow columns and streams -> numpy views, through the PyCapsule interface and without an Arrow library.
 
-The C structs are those of the Arrow C data interface. Buffers are viewed, not copied (bits and strings excepted); a view
-keeps what it looks at alive, and every array handed over by a stream is released when its last view is gone.
+The C structs are those of the Arrow C data interface. Buffers are viewed, not copied (bits and strings excepted); a
+view keeps what it looks at alive, and every array handed over by a stream is released when its last view is gone.
 Reads from: numpy. Read by: the validation of user input and `Sketch.update_table`.
 """
 

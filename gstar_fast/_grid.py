@@ -7,7 +7,6 @@ the rules. Reads from: nothing. Read by: the sketch, its bytes, and the numpy an
 from __future__ import annotations
 
 import math
-import math
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final

@@ -6,40 +6,31 @@ Reads from: the backends (all counting), the validation of user input, the grid.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends, _files, _sketch_repr
 from gstar_fast._arrow import read_batches
-from gstar_fast._grid import LARGEST_SCORE, edges, window_of_range
+from gstar_fast._grid import edges
 from gstar_fast._groups import Name, clean_name, given_names, listed
+from gstar_fast._moments import WEIGHT_UNIT, Moments, moments_of
 from gstar_fast._resolution import resolution_of, warn_if_poor
-from gstar_fast._validation import Batch, as_batch, batch_of_columns
-
-WEIGHT_UNIT = 2**20
-UNLABELLED = 2
-
-
-class Moments(NamedTuple):
-    """Moments of the finite scores of one cell that lie inside the window.
-
-    `variance`, `skewness` and `kurtosis` are those of the rows themselves (divided by n, not n - 1); `kurtosis` is the
-    excess, 0 for a normal distribution. All are NaN where there are no rows.
-    """
-
-    count: float
-    mean: float
-    variance: float
-    skewness: float
-    kurtosis: float
-    min: float
-    max: float
+from gstar_fast._validation import (
+    UNLABELLED,
+    Batch,
+    as_batch,
+    batch_of_columns,
+    checked_bins,
+    checked_limit,
+    checked_nan,
+    checked_threads,
+    checked_window,
+)
 
 
 class Sketch:
@@ -80,11 +71,11 @@ class Sketch:
         nan: Literal["raise", "skip"] = "raise",
         memory_limit: int = 2**30,
     ) -> None:
-        bins = _checked_bins(bins)
-        window = None if range is None else _checked_window(range, bins)
+        bins = checked_bins(bins)
+        window = None if range is None else checked_window(range, bins)
         names = None if groups is None else given_names(groups)
-        skip_nan = _checked_nan(nan)
-        limit = _checked_limit(memory_limit)
+        skip_nan = checked_nan(nan)
+        limit = checked_limit(memory_limit)
         backend = _backends.current()
         core = _backends.room("sketch", backend).Core
         self._set_up(backend, skip_nan, lambda watch: core(bins, window, names, limit, watch))
@@ -188,13 +179,13 @@ class Sketch:
         1
         """
         if threads != 1:
-            threads = _checked_threads(threads)
+            threads = checked_threads(threads)
         if nan is None and weights is None:
             if self._core.try_update(scores, labels, groups, self._skip_nan, threads):
                 return self
             skip_nan = self._skip_nan
         else:
-            skip_nan = self._skip_nan if nan is None else _checked_nan(nan)
+            skip_nan = self._skip_nan if nan is None else checked_nan(nan)
         self._count(self._core, as_batch(scores, labels, groups, weights), skip_nan, threads)
         return self
 
@@ -260,8 +251,8 @@ class Sketch:
         if not groups:
             raise ValueError("group must name a column, or several; got an empty list")
         extra = [name for name in (label, weight) if name is not None]
-        skip_nan = self._skip_nan if nan is None else _checked_nan(nan)
-        threads = _checked_threads(threads)
+        skip_nan = self._skip_nan if nan is None else checked_nan(nan)
+        threads = checked_threads(threads)
         core = self._core
         twin = _backends.room("sketch", self._backend).Core(
             core.bins,
@@ -335,7 +326,7 @@ class Sketch:
             raise TypeError(
                 f"data must be bytes, got {type(data).__name__}; for a file use Sketch.load(path)"
             ) from None
-        skip_nan, limit, backend = _checked_nan(nan), _checked_limit(memory_limit), _backends.current()
+        skip_nan, limit, backend = checked_nan(nan), checked_limit(memory_limit), _backends.current()
         new = cls.__new__(cls)
         core = _backends.room("sketch", backend).Core
         new._set_up(backend, skip_nan, lambda watch: core.from_bytes(plain, limit, watch))
@@ -354,7 +345,7 @@ class Sketch:
         cls, path: str | os.PathLike[str], *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30
     ) -> Self:
         """Read a file that `save` wrote."""
-        data = _files.read_limited(path, 2 * _checked_limit(memory_limit) + 2**20)
+        data = _files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
         return cls.from_bytes(data, nan=nan, memory_limit=memory_limit)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -437,12 +428,14 @@ class Sketch:
     @property
     def unlabelled_below(self) -> NDArray[Any]:
         """Unlabelled rows under the first edge, shape (n_groups,)."""
-        return self._beyond("below")[UNLABELLED]
+        free: NDArray[Any] = self._beyond("below")[UNLABELLED]
+        return free
 
     @property
     def unlabelled_above(self) -> NDArray[Any]:
         """Unlabelled rows at or over the last edge, shape (n_groups,)."""
-        return self._beyond("above")[UNLABELLED]
+        free: NDArray[Any] = self._beyond("above")[UNLABELLED]
+        return free
 
     def _beyond(self, side: str) -> NDArray[Any]:
         frozen = self._core.copy()
@@ -478,7 +471,7 @@ class Sketch:
         place = frozen.groups.index(name)
         smallest, largest = (float(ends[place]) for ends in frozen.extremes(row))
         counts, means = frozen.counts(row)[place], frozen.means(row)[place]
-        return _moments(counts, means, float(frozen.within(row)[place]), smallest, largest, frozen.weighted)
+        return moments_of(counts, means, float(frozen.within(row)[place]), smallest, largest, frozen.weighted)
 
     @property
     def resolution(self) -> int:
@@ -524,82 +517,3 @@ def _unpickled(cls: type[Sketch], data: bytes, nan: Literal["raise", "skip"], li
 
 def _in_rows(counts: NDArray[np.int64], core: Any) -> NDArray[Any]:
     return counts / WEIGHT_UNIT if core.weighted else counts
-
-
-def _moments(
-    counts: NDArray[np.int64],
-    means: NDArray[np.float64],
-    within: float,
-    smallest: float,
-    largest: float,
-    weighted: bool,
-) -> Moments:
-    used = counts > 0
-    n, x = counts[used].astype(np.float64), means[used]
-    rows = math.fsum(n)
-    if not rows:
-        return Moments(0, *[math.nan] * 6)
-    # a power of two brings every score to at most 1, so that no fourth power overflows or vanishes
-    exponent = max(math.frexp(smallest)[1], math.frexp(largest)[1])
-    x = np.ldexp(x, -exponent)
-    mean = math.fsum(n * x) / rows
-    d = x - mean if smallest < largest else np.zeros(len(x))
-    # pooled variance inside the bins, where rows are taken to lie evenly; it overflows for scores beyond 2**511 only
-    spread = _times_two_to(within / rows, -2 * exponent) if within < math.inf else 0.0
-    second = math.fsum(n * d**2) / rows + spread
-    third = math.fsum(n * (d**3 + 3 * d * spread)) / rows
-    fourth = math.fsum(n * (d**4 + 6 * d**2 * spread + 1.8 * spread**2)) / rows
-    tell_apart = second**2 > 0
-    skewness = third / second**1.5 if tell_apart else math.nan
-    kurtosis = fourth / second**2 - 3 if tell_apart else math.nan
-    count = rows / WEIGHT_UNIT if weighted else int(counts.sum())
-    mean, variance = _times_two_to(mean, exponent), _times_two_to(second, 2 * exponent)
-    return Moments(count, mean, variance, skewness, kurtosis, smallest, largest)
-
-
-def _times_two_to(x: float, exponent: int) -> float:
-    try:
-        return math.ldexp(x, exponent)
-    except OverflowError:
-        return math.inf
-
-
-# ------------------------------------------------------------------------------------------------------------- options
-
-
-def _checked_bins(bins: Any) -> int:
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)):
-        raise TypeError(f"bins must be an int, got {type(bins).__name__}")
-    if not 16 <= bins <= 65_536 or bins & (bins - 1):
-        raise ValueError(f"bins must be a power of two from 16 to 65536, got {bins}")
-    return int(bins)
-
-
-def _checked_window(limits: Any, bins: int) -> tuple[int, int]:
-    try:
-        lo, hi = (float(limit) for limit in limits)
-    except (TypeError, ValueError):
-        raise TypeError(f"range must be a pair of numbers (lo, hi), got {limits!r}") from None
-    if not (abs(lo) <= LARGEST_SCORE and abs(hi) <= LARGEST_SCORE):
-        raise ValueError(f"range must be finite and lie within 2**1000, got ({lo!r}, {hi!r})")
-    if not lo < hi:
-        raise ValueError(f"range must have lo < hi, got ({lo!r}, {hi!r})")
-    return window_of_range(lo, hi, bins)
-
-
-def _checked_nan(nan: Any) -> bool:
-    if nan not in ("raise", "skip"):
-        raise ValueError(f'nan must be "raise" or "skip", got {nan!r}')
-    return bool(nan == "skip")
-
-
-def _checked_threads(threads: Any) -> int:
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
-    return min(int(threads), 1024)
-
-
-def _checked_limit(memory_limit: Any) -> int:
-    if isinstance(memory_limit, bool) or not isinstance(memory_limit, (int, np.integer)) or memory_limit < 0:
-        raise ValueError(f"memory_limit must be a number of bytes, got {memory_limit!r}")
-    return int(memory_limit)

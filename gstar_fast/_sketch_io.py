@@ -241,7 +241,7 @@ def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
     n_groups = source.varint(MOST_GROUPS + 1)
     check_size(n_groups, bins)
     names = _read_names(source, n_groups, given)
-    cells = [_read_cell(source, bins, level, first, fixed) for _ in range(3 * n_groups)]
+    cells = [_read_cell(source, bins, level, first) for _ in range(3 * n_groups)]
     if source.at != source.end:
         refuse("there are more bytes than the sketch needs")
 
@@ -253,10 +253,7 @@ def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
     if not fixed:
         smallest = min((cell.smallest for cell in cells if cell.bins), default=None)
         largest = max((cell.largest for cell in cells if cell.bins), default=None)
-        if smallest is None or largest is None:
-            right = (0, 0)
-        else:
-            right = window_of_scores(smallest, largest, bins)
+        right = (0, 0) if smallest is None or largest is None else window_of_scores(smallest, largest, bins)
         if (level, first) != right:
             refuse("the window does not belong to the smallest and largest score")
     return Content(bins, level, first, bool(flags & WEIGHTED), fixed, given, skipped, names, cells)
@@ -276,7 +273,7 @@ def _read_names(source: Reader, n_groups: int, given: bool) -> tuple[Name, ...]:
     return names
 
 
-def _read_cell(source: Reader, bins: int, level: int, first: int, fixed: bool) -> Cell:
+def _read_cell(source: Reader, bins: int, level: int, first: int) -> Cell:
     below, above, used = source.varint(2**63), source.varint(2**63), source.varint(bins + 1)
     if not used:
         return Cell(below, above, math.inf, -math.inf, 0, ())

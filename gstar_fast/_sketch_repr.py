@@ -54,8 +54,10 @@ def to_uhi(sketch: Sketch) -> Any:
         raise ImportError("to_uhi needs boost-histogram; install gstar-fast[uhi]") from None
     frozen = sketch.copy()
     names = frozen.groups
-    if all(isinstance(name, int) for name in names):
-        groups = bh.axis.IntCategory([int(name) for name in names], overflow=False)
+    numbers = [int(name) for name in names if isinstance(name, int)]
+    groups: Any
+    if len(numbers) == len(names):
+        groups = bh.axis.IntCategory(numbers, overflow=False)
     else:
         groups = bh.axis.StrCategory([name if isinstance(name, str) else repr(name) for name in names], overflow=False)
     histogram = bh.Histogram(

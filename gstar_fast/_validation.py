@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._arrow import Column, is_arrow, read_column
+from gstar_fast._grid import LARGEST_SCORE, window_of_range
 from gstar_fast._groups import Name, clean_name, cross, factorize, is_missing, missing_group
 
 UNLABELLED = 2
@@ -323,3 +324,49 @@ def _named(
     if wrong.any():
         raise missing_group(f" at row {int(wrong.argmax())}")
     return private, clean
+
+
+# ------------------------------------------------------------------------------------------------------------- options
+
+
+def checked_bins(bins: Any) -> int:
+    """A power of two from 16 to 65,536."""
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)):
+        raise TypeError(f"bins must be an int, got {type(bins).__name__}")
+    if not 16 <= bins <= 65_536 or bins & (bins - 1):
+        raise ValueError(f"bins must be a power of two from 16 to 65536, got {bins}")
+    return int(bins)
+
+
+def checked_window(limits: Any, bins: int) -> tuple[int, int]:
+    """Level and first bin number of a range."""
+    try:
+        lo, hi = (float(limit) for limit in limits)
+    except (TypeError, ValueError):
+        raise TypeError(f"range must be a pair of numbers (lo, hi), got {limits!r}") from None
+    if not (abs(lo) <= LARGEST_SCORE and abs(hi) <= LARGEST_SCORE):
+        raise ValueError(f"range must be finite and lie within 2**1000, got ({lo!r}, {hi!r})")
+    if not lo < hi:
+        raise ValueError(f"range must have lo < hi, got ({lo!r}, {hi!r})")
+    return window_of_range(lo, hi, bins)
+
+
+def checked_nan(nan: Any) -> bool:
+    """Whether NaN rows are skipped."""
+    if nan not in ("raise", "skip"):
+        raise ValueError(f'nan must be "raise" or "skip", got {nan!r}')
+    return bool(nan == "skip")
+
+
+def checked_threads(threads: Any) -> int:
+    """A number of threads."""
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
+    return min(int(threads), 1024)
+
+
+def checked_limit(memory_limit: Any) -> int:
+    """A number of bytes."""
+    if isinstance(memory_limit, bool) or not isinstance(memory_limit, (int, np.integer)) or memory_limit < 0:
+        raise ValueError(f"memory_limit must be a number of bytes, got {memory_limit!r}")
+    return int(memory_limit)

@@ -35,7 +35,7 @@ PYTHON_ROOMS = [
     ("ground", ["errors.py", "_core.pyi", "_files.py", "_grid.py", "_groups.py", "_sketch_io.py"]),
     ("backends", ["_backends/*", "_config.py"]),
     ("input", ["_arrow.py", "_validation.py"]),
-    ("sketch", ["_resolution.py", "_sketch_repr.py", "_sketch.py", "_window.py"]),
+    ("sketch", ["_moments.py", "_resolution.py", "_sketch_repr.py", "_sketch.py", "_window.py"]),
     ("datasets", ["datasets.py"]),
     ("density", ["_density.py"]),
     ("objective", ["_objective.py"]),

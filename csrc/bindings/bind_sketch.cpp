@@ -265,6 +265,31 @@ public:
             });
     }
 
+    /// One cell, for those who need no other: counts, means, below, above, min, max.
+    py::tuple cell(unsigned label, std::size_t place) {
+        return sketch_->look(
+            [&](const tally& t, const std::vector<std::uint32_t>& slots) {
+                const std::uint32_t bins = t.at().bins;
+                const plane& p = label < 2 ? t.labelled : t.unlabelled;
+                const std::uint32_t slot = slots.at(place);
+                const std::uint32_t c = label < 2 ? 2 * slot + label : slot;
+                const double nan = std::numeric_limits<double>::quiet_NaN();
+                const bool any = c < p.cells();
+                py::array_t<std::int64_t> counts(bins);
+                py::array_t<double> means(bins);
+                for (std::uint32_t b = 0; b < bins; ++b) {
+                    counts.mutable_data()[b] = any ? p.count(c, b) : 0;
+                    means.mutable_data()[b] = any && p.count(c, b) != 0
+                                                  ? gstar::bin_mean(p, t.at(), c, b)
+                                                  : nan;
+                }
+                const bool rows = any && p.has_rows(c);
+                return py::make_tuple(counts, means, any ? p.below(c) : 0,
+                                      any ? p.above(c) : 0, rows ? p.lo(c) : nan,
+                                      rows ? p.hi(c) : nan);
+            });
+    }
+
     py::array_t<std::int64_t> beyond(bool above) {
         return sketch_->look([&](const tally& t,
                                  const std::vector<std::uint32_t>& slots) {
@@ -510,6 +535,7 @@ void bind_sketch(py::module_& m) {
                     "watch"_a = py::none())
         .def("counts", &core::counts)
         .def("means", &core::means)
+        .def("cell", &core::cell)
         .def("below", [](core& s) { return s.beyond(false); })
         .def("above", [](core& s) { return s.beyond(true); })
         .def("extremes", &core::extremes)

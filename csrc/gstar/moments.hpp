@@ -19,6 +19,8 @@ struct quotient {
 };
 
 inline quotient divide(bin_sum sum, std::uint64_t n) noexcept {
+    if (sum.limb(1) == 0 && sum.limb(0) >> 63 == 0)  // nearly always
+        return {static_cast<std::int64_t>(sum.limb(0) / n), sum.limb(0) % n};
     const bool minus = sum.negative();
     if (minus) sum.negate();
     std::uint64_t rest = 0;
@@ -104,13 +106,24 @@ inline void take_off(guarded_sum& left, const wide<35>& total,
     square.shift_left(64 * guard_limbs - 2 * offset_bits);
     guarded_sum quotient;
     std::uint64_t rest = 0;
-    for (int bit = square.bits() - 1; bit >= 0; --bit) {
-        const auto limb = static_cast<std::size_t>(bit) / 64;
-        rest = (rest << 1) | (square.limb(limb) >> (bit % 64) & 1);
-        if (rest < n) continue;
-        rest -= n;
-        quotient.set_limb(limb,
-                          quotient.limb(limb) | std::uint64_t{1} << (bit % 64));
+    if (n >> 32 == 0) {  // two divisions a word
+        for (std::size_t i = (static_cast<std::size_t>(square.bits()) + 63) / 64;
+             i-- > 0;) {
+            const std::uint64_t high = (rest << 32) | (square.limb(i) >> 32);
+            const std::uint64_t low =
+                ((high % n) << 32) | (square.limb(i) & 0xffffffffu);
+            quotient.set_limb(i, ((high / n) << 32) | (low / n));
+            rest = low % n;
+        }
+    } else {
+        for (int bit = square.bits() - 1; bit >= 0; --bit) {
+            const auto limb = static_cast<std::size_t>(bit) / 64;
+            rest = (rest << 1) | (square.limb(limb) >> (bit % 64) & 1);
+            if (rest < n) continue;
+            rest -= n;
+            quotient.set_limb(limb,
+                              quotient.limb(limb) | std::uint64_t{1} << (bit % 64));
+        }
     }
     quotient.negate();
     left += quotient;

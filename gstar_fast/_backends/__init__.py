@@ -54,7 +54,7 @@ def room(name: str, backend: str | None = None) -> ModuleType:
     return importlib.import_module(f"gstar_fast._backends.{backend or current()}.{name}")
 
 
-class use_backend:
+class use_backend:  # noqa: N801 (called like a function)
     """Choose the backend for everything made from now on, or inside a `with` block.
 
     Objects keep the backend they were made with; sketches of different backends merge.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,33 @@ from gstar_fast._sketch_io import spacing24
 MOST_TINY = 32_768
 
 
-def grid_of(level: int, first: int, bins: int) -> tuple[int, int, int]:
-    """How pending sums are kept: exponent of their unit, origin in units per bin, exponent that lifts tiny scores.
+class Scales(NamedTuple):
+    """How sums are kept: a rounded score of bin k is `(v + base + k * origin) * 2**unit`, v from 0 to 2**25."""
 
-    A rounded score is `(v + k * origin) * 2**unit` with `|v| <= 2**25`. Where 24 bits cannot tell the scores of a bin
-    apart, v counts from zero.
-    """
+    level: int
+    unit: int
+    origin: int
+    base: int
+    lift: int  # scores are multiplied by 2**lift first, where a level is so low that its inverse overflows
+
+    @property
+    def floats(self) -> tuple[float, ...]:
+        """What the compiled loop multiplies with: lift, 1 / width, 1 / unit, origin, base."""
+        lifted = 2.0 ** -(self.level + self.lift), 2.0 ** -(self.unit + self.lift)
+        return 2.0**self.lift, *lifted, float(self.origin), float(self.base)
+
+
+def scales_of(level: int, first: int, bins: int) -> Scales:
+    """Sums of a bin count from its start; where 24 bits cannot tell the scores of a bin apart, from a common base."""
     lift = 600 if level < -900 else 0
-    if max(abs(first), abs(first + bins)) < 2**24:
-        unit = max(level - 23, -1045)  # round24 leaves no smaller steps than 2**-1045
-        return unit, 1 << level - unit if level >= unit else 0, lift
-    nearest = first if first > 0 else first + bins - 1
-    return spacing24(nearest, level), 0, lift
+    if max(abs(first), abs(first + bins)) >= 2**24:
+        unit = spacing24(first if first > 0 else first + bins - 1, level)
+        start = first << level - unit if level >= unit else first >> unit - level
+        return Scales(level, unit, 0, start - 1, lift)
+    if level < -1045:  # round24 leaves no smaller steps than 2**-1045
+        return Scales(level, -1045, 0, -(2**24), lift)
+    unit = max(level - 23, -1045)
+    return Scales(level, unit, 1 << level - unit, 0, lift)
 
 
 class Pending:
@@ -43,7 +58,7 @@ class Pending:
         self.bins = bins
         self.names = list(names)
         self.slots = {sort_key(name): slot for slot, name in enumerate(self.names)}  # tells True from 1
-        self.level, self.kept_as = level, grid_of(level, first, bins)
+        self.scales = scales_of(level, first, bins)
         self.extent = np.array([math.inf, -math.inf])
         self.skipped = np.zeros(1, np.int64)
         self.tiny_cell, self.tiny = np.empty(MOST_TINY, np.int64), np.empty(MOST_TINY)
@@ -61,7 +76,14 @@ class Pending:
         old = 3 * self.room
         self.room = max(n_groups, 2 * self.room)
         n = 3 * self.room
-        sizes = {"table": 3 * self.bins, "squares": 2, "zeros": 2 * loops.EXPONENTS * 3, "below": 1, "above": 1}
+        sizes = {
+            "table": 2 * self.bins,
+            "full": 2 * self.bins,
+            "squares": 2,
+            "zeros": 2 * loops.EXPONENTS * 3,
+            "below": 1,
+            "above": 1,
+        }
         for key, size in sizes.items():
             array = np.zeros(n * size, np.int64)
             if old:
@@ -74,6 +96,7 @@ class Pending:
             setattr(self, key, ends)
 
     table: NDArray[np.int64]
+    full: NDArray[np.int64]
     squares: NDArray[np.int64]
     zeros: NDArray[np.int64]
     below: NDArray[np.int64]
@@ -83,27 +106,14 @@ class Pending:
 
     @property
     def sums(self) -> tuple[NDArray[Any], ...]:
-        """What the compiled loop adds to."""
-        return (
-            self.extent,
-            self.table,
-            self.squares,
-            self.zeros,
-            self.mins,
-            self.maxs,
-            self.below,
-            self.above,
-            self.skipped,
-            self.tiny_cell,
-            self.tiny,
-            self.n_tiny,
-        )
+        """What `loops.count` adds to."""
+        wide = self.table, self.full, self.squares, self.zeros, self.mins, self.maxs
+        return *wide, self.tiny_cell, self.tiny, self.n_tiny
 
     @property
-    def scales(self) -> NDArray[np.float64]:
-        """What the compiled loop multiplies with."""
-        unit, origin, lift = self.kept_as
-        return np.array([2.0**lift, 2.0 ** -(self.level + lift), 2.0 ** -(unit + lift), float(origin)])
+    def odd(self) -> tuple[NDArray[Any], ...]:
+        """What `loops.sort_out` adds to."""
+        return self.extent, self.below, self.above, self.skipped
 
     def slot_of(self, name: Name) -> int:
         """The slot of a group, a new one if it has none."""
@@ -131,13 +141,15 @@ class Pending:
             total[1] += square
         self.n_tiny[0] = 0
 
-    def fold_squares(self) -> None:
-        """Move the sums of squares of all bins to their cells."""
-        squares = self.table.reshape(-1, self.bins, 3)[:, :, 2]
-        low = self.squares[0::2] + (squares & 0xFFFFFFFF).sum(axis=1)
+    def empty_table(self) -> None:
+        """Move everything from the table to where more rows fit."""
+        table, full = (array.reshape(-1, self.bins, 2) for array in (self.table, self.full))
+        full[:, :, 0] += table[:, :, 0] >> loops.COUNT
+        full[:, :, 1] += table[:, :, 0] & ((1 << loops.COUNT) - 1)
+        low = self.squares[0::2] + (table[:, :, 1] & 0xFFFFFFFF).sum(axis=1)
         self.squares[0::2] = low & 0xFFFFFFFF
-        self.squares[1::2] += (squares >> 32).sum(axis=1) + (low >> 32)
-        squares[:] = 0
+        self.squares[1::2] += (table[:, :, 1] >> 32).sum(axis=1) + (low >> 32)
+        table[:] = 0
 
     def absorb(self, other: Pending) -> None:
         """Add sums that are kept the same way."""
@@ -146,8 +158,8 @@ class Pending:
         in_order = slots == list(range(len(slots)))  # the rule, and much faster
         other.drain_tiny()
         for pending in (self, other):
-            pending.fold_squares()
-        for key in ("table", "squares", "zeros", "below", "above"):
+            pending.empty_table()
+        for key in ("full", "squares", "zeros", "below", "above"):
             ours, theirs = (getattr(p, key).reshape(3 * p.room, -1) for p in (self, other))
             if in_order:
                 ours[: len(cells)] += theirs[: len(cells)]
@@ -161,34 +173,51 @@ class Pending:
             total[0] += score
             total[1] += square
 
+    def copy(self) -> Pending:
+        """An independent copy."""
+        twin = Pending.__new__(Pending)
+        vars(twin).update({k: v.copy() if hasattr(v, "copy") else v for k, v in vars(self).items()})
+        twin.tiny_sums = {at: list(total) for at, total in self.tiny_sums.items()}
+        twin.lookups = {}
+        return twin
+
+    def add_counts_to(self, counts: NDArray[np.int64], label: int, groups: Sequence[Name], first: int) -> None:
+        """Add the rows of one label to counts of each group and bin."""
+        table, full = (array.reshape(self.room, 3, self.bins, 2)[:, label, :, 0] for array in (self.table, self.full))
+        index = {name: i for i, name in enumerate(groups)}
+        for slot, name in enumerate(self.names):
+            if name in index:  # a window starts at bin `first`, the table at a multiple of `bins`
+                counts[index[name]] += np.roll((table[slot] >> loops.COUNT) + full[slot], -(first % self.bins))
+
     def occupied(self) -> list[Name]:
         """Groups that have rows."""
         n = len(self.names)
-        rows = self.table.reshape(self.room, -1, 3)[:n, :, 0].sum(axis=1)
+        self.empty_table()
+        rows = self.full.reshape(self.room, -1, 2)[:n, :, 0].sum(axis=1)
         rows += (self.below + self.above).reshape(self.room, 3)[:n].sum(axis=1)
         return [name for name, some in zip(self.names, (rows > 0).tolist(), strict=True) if some]
 
     def add_to(self, cells: Cells, groups: Sequence[Name], first: int) -> None:
         """Add everything to exact cells of the same level."""
         self.drain_tiny()
-        self.fold_squares()
-        unit, origin, _ = self.kept_as
+        self.empty_table()
+        _, unit, origin, base, _ = self.scales
         index = {name: i for i, name in enumerate(groups)}
-        table = self.table.reshape(self.room, 3, self.bins, 3)
+        full = self.full.reshape(self.room, 3, self.bins, 2)
         mask = self.bins - 1
         for slot, name in enumerate(self.names):
             for label in range(3):
                 c, at = 3 * slot + label, (label, index.get(name, -1))
                 if at[1] < 0:
                     continue  # a group this sketch inherited, without rows
-                used = np.flatnonzero(table[slot, label, :, 0])
+                used = np.flatnonzero(full[slot, label, :, 0])
                 k = first + ((used - first) & mask)
-                counts, sums = table[slot, label, used, 0], table[slot, label, used, 1]
+                counts, sums = full[slot, label, used].T
                 places = k - first
                 cells.counts[at][places] += counts
                 away = (k != 0) & (k != -1)
                 k_wide, n_wide, v_wide = (a[away].astype(object) for a in (k, counts, sums))
-                start = k_wide * origin
+                start = k_wide * origin + base
                 scores = v_wide + n_wide * start
                 cells.sums[at][places[away]] += scores << (unit - SUM_UNIT)
                 # (v + start)**2 = v**2 + 2 * start * v + start**2, each summed over the rows
@@ -207,7 +236,7 @@ class Pending:
             score, square = self.tiny_sums.get((c, k), (0, 0))
             for place in np.flatnonzero(zeros[side, :, 0]).tolist():
                 mantissas, low, high = zeros[side, place].tolist()
-                exponent = self.level - place - 23
+                exponent = self.scales.level - place - 23
                 score += (mantissas if k == 0 else -mantissas) << (exponent - SUM_UNIT)
                 square += (low + (high << 32)) << (2 * exponent - SQUARE_UNIT)
             if score or square:

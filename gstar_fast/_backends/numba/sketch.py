@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from gstar_fast._backends._rows import LOCK, MOST_ROWS, check_lengths, read_rows
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.lookup import Lookup
-from gstar_fast._backends.numba.pending import MOST_TINY, Pending, grid_of
+from gstar_fast._backends.numba.pending import MOST_TINY, Pending, scales_of
 from gstar_fast._backends.numpy import sketch as reference
 from gstar_fast._grid import edges, window_of_scores
-from gstar_fast._groups import Name, canonical, sort_key
+from gstar_fast._groups import Name, canonical
 
 BLOCK = 2048  # rows read at once from a large batch: the buffers stay in the first cache
 SMALL = MOST_TINY // 2  # batches up to here are read as a whole, so that a refusal needs no undoing
@@ -33,9 +33,13 @@ class Buffers(threading.local):
     """The rows of a block, one set for each thread."""
 
     def __init__(self) -> None:
-        x, r = np.empty(SMALL), np.empty(SMALL)
-        y, g, cell = np.empty(SMALL, np.uint64), np.empty(SMALL, np.uint64), np.empty(SMALL, np.int64)
-        self.all = (x, x.view(np.uint64), r, r.view(np.uint64), y, g, cell)
+        self.x, self.r, self.cell = np.empty(SMALL), np.empty(SMALL), np.empty(SMALL, np.int32)
+        self.y, self.g = np.empty(SMALL, np.uint64), np.empty(SMALL, np.uint64)
+
+    def typed(self, source: Source) -> tuple[NDArray[Any], ...]:
+        """All buffers, those for labels and groups as wide as the caller's."""
+        y, g = self.y.view(source.labels.dtype), self.g.view(source.codes.dtype)
+        return self.x, self.x.view(np.uint64), self.r, self.r.view(np.uint64), y, g, self.cell
 
 
 BUFFERS = Buffers()
@@ -59,7 +63,7 @@ class Source:
         self.scores = _read_only(scores, scores.dtype)
         self.labels = _read_only(np.empty(0, np.uint8) if labels is None else labels)
         self.codes = _read_only(codes)
-        self.most_label = np.uint64(2 if unlabelled_code else 1)
+        self.most_label = self.labels.dtype.type(2 if unlabelled_code else 1)
         self.exact = scores.dtype == np.float32  # round24 has nothing to do
 
     def __len__(self) -> int:
@@ -155,7 +159,6 @@ class Core(reference.Core):
 
     def _consume(self, source: Source, start: int, end: int) -> None:
         """Count rows start..end. Where they fit into one block, nothing changes before all have been checked."""
-        block = end - start if end - start <= SMALL else BLOCK
         at = start
         pending = self._pend()
         while at < end:
@@ -163,8 +166,11 @@ class Core(reference.Core):
                 self._settle()
                 pending = self._pend()
             lookup = pending.lookup_for(source.names, source.code_dtype)
-            stop = min(end, at + MOST_PENDING // 2)
-            at_before = at
+            # the first rows of all, and a small batch, are taken at once: the window then needs to grow less often
+            whole = end - start <= SMALL or at == start
+            block = min(SMALL, end - at) if whole else BLOCK
+            stop = at + block if whole else min(end, at + MOST_PENDING // 2)
+            before = at
             at, m, event = loops.consume(
                 source.scores,
                 source.labels,
@@ -174,17 +180,18 @@ class Core(reference.Core):
                 block,
                 source.most_label,
                 lookup.arrays,
-                BUFFERS.all,
+                BUFFERS.typed(source),
                 self._open_window(),
                 self.fixed,
                 source.skip_nan,
                 source.exact,
-                pending.scales,
+                pending.scales.floats,
                 self.bins,
                 self.level + 1023,
+                pending.odd,
                 pending.sums,
             )
-            self._note(pending, at - at_before)
+            self._note(pending, at - before)
             if m:
                 self._finish_block(source, at, m, event, lookup)
                 at += m
@@ -202,11 +209,11 @@ class Core(reference.Core):
 
     def _finish_block(self, source: Source, start: int, m: int, event: int, lookup: Lookup) -> None:
         """Refuse the rows in the buffers, or learn their groups, widen the window and count them."""
-        x, x_bits, r, r_bits, y, g, cell = BUFFERS.all
+        x, x_bits, r, r_bits, y, g, cell = BUFFERS.typed(source)
         pending = self._pend()
         if event == loops.REFUSED:
-            labels = None if source.label_dtype is None else _original(y[:m], source.label_dtype)
-            codes = _original(g[:m], source.code_dtype)
+            labels = None if source.label_dtype is None else np.array(y[:m]).view(source.label_dtype)
+            codes = np.array(g[:m]).view(source.code_dtype)
             given = self.groups if self.given else None
             rows = read_rows(
                 x[:m], labels, codes, source.names, None, source.skip_nan, source.unlabelled_code, given, False, start
@@ -216,11 +223,12 @@ class Core(reference.Core):
                 pending.slot_of(name)
             values, inverse = np.unique(codes, return_inverse=True)
             slots = np.array([lookup.slot(int(value), pending.slots) for value in values.tolist()], np.int64)[inverse]
-            cell[:m] = np.where(slots >= 0, 3 * slots + y[:m].astype(np.int64), -1)
+            cell[:m] = 3 * slots + (
+                2 if labels is None else y[:m].astype(np.int64)
+            )  # negative only where NaN is skipped
         window = self._open_window()
         while True:
-            args = (self.fixed, source.skip_nan, pending.extent, pending.below, pending.above, pending.skipped)
-            kept = loops.sort_out(x, cell, m, window, *args)
+            kept = loops.sort_out(x, cell, m, window, self.fixed, source.skip_nan, *pending.odd)
             if kept != loops.GROW:
                 break
             lo, hi = (float(end) for end in pending.extent)
@@ -230,9 +238,7 @@ class Core(reference.Core):
             pending = self._pend()
             window = edges(self.level, self.first, self.bins)[[0, -1]]
         loops.round24(x_bits, r_bits, kept)
-        _, table, squares, zeros, mins, maxs, _, _, _, tiny_cell, tiny, n_tiny = pending.sums
-        rest = (table, squares, zeros, mins, maxs, tiny_cell, tiny, n_tiny)
-        loops.count(x, r, r_bits, cell, kept, pending.scales, self.bins, self.level + 1023, *rest)
+        loops.count(x, r, r_bits, cell, kept, pending.scales.floats, self.bins, self.level + 1023, pending.sums)
 
     def _pend(self) -> Pending:
         if self._pending is None:
@@ -248,7 +254,7 @@ class Core(reference.Core):
     def _widen(self, level: int, first: int) -> None:
         """Move to another window; pending sums stay where they are if they are kept the same way in both."""
         pending = self._pend()
-        if (level, grid_of(level, first, self.bins)) != (pending.level, pending.kept_as):
+        if scales_of(level, first, self.bins) != pending.scales:
             names = pending.names
             self._settle()
             self._pending = Pending(self.bins, names, level, first)
@@ -258,13 +264,16 @@ class Core(reference.Core):
 
     def _take(self, twin: Self) -> None:
         """Add a twin's rows, quickly where its sums are kept as ours are."""
+        alike = (self.bins, self.fixed, self.given) == (twin.bins, twin.fixed, twin.given)
+        if alike and not self.total and not self.skipped and self._can_count(twin.total):
+            self._become_twin(twin)
+            return
         pending, other = self._pend(), twin._pend()
         lo, hi = (f(a, b) for f, a, b in zip((min, max), self._extent(), twin._extent(), strict=True))
         window = (self.level, self.first)
         if not self.fixed and lo <= hi:
             window = window_of_scores(lo, hi, self.bins)
-        alike = (window[0], grid_of(*window, self.bins)) == (pending.level, pending.kept_as)
-        alike = alike and (other.level, other.kept_as) == (pending.level, pending.kept_as)
+        alike = scales_of(*window, self.bins) == pending.scales == other.scales
         rows = pending.rows + other.rows
         if alike and twin._unsettled() and self._can_count(twin.total) and rows < MOST_PENDING:
             self.groups = self._union(twin.groups)
@@ -277,6 +286,12 @@ class Core(reference.Core):
             self._settle()
             self._merge(twin)
 
+    def _become_twin(self, twin: Self) -> None:
+        """Take over the state of a twin that was made when we were as empty as now."""
+        self.groups, self.level, self.first = twin.groups, twin.level, twin.first
+        self.total, self.skipped = twin.total, twin.skipped
+        self._cells, self._cells_at, self._pending = twin._cells, twin._cells_at, twin._pending
+
     def _unsettled(self) -> bool:
         """Whether all rows are still pending."""
         return not self._cells.squares.any() and not self._cells.counts.any()
@@ -287,10 +302,36 @@ class Core(reference.Core):
             lo, hi = min(lo, float(self._pending.mins.min())), max(hi, float(self._pending.maxs.max()))
         return lo, hi
 
+    def copy(self) -> Self:
+        """An independent copy; what is pending stays so."""
+        with LOCK:
+            twin = type(self)(self.bins, None, None, self.memory_limit)
+            twin._become(self)
+            twin._cells, twin._cells_at = self._cells.copy(), self._cells_at
+            twin._pending = None if self._pending is None else self._pending.copy()
+            return twin
+
+    def counts(self, label: int) -> NDArray[np.int64]:
+        """Rows of each group and bin, without settling all sums first."""
+        with LOCK:
+            self._move_cells()
+            counts: NDArray[np.int64] = self._cells.counts[label].copy()
+            if self._pending is not None:
+                self._pending.add_counts_to(counts, label, self.groups, self.first)
+            return counts
+
     def _settle(self) -> None:
         pending, self._pending = self._pending, None
         if pending is not None and not self.given:
-            self.groups = tuple(canonical({*self.groups, *pending.occupied()}))
+            self.groups = tuple(
+                canonical({*self.groups, *pending.occupied()})
+            )  # a twin's inherited slots may have none
+        self._move_cells()
+        if pending is not None and pending.rows:
+            pending.add_to(self._cells, self.groups, self.first)
+
+    def _move_cells(self) -> None:
+        """Bring the exact cells to our groups and window."""
         groups, level, first = self._cells_at
         here = (self.groups, self.level, self.first)
         if self._cells_at != here:
@@ -298,16 +339,8 @@ class Core(reference.Core):
             shift = max(self.level - level, 0)
             self._cells = self._cells.moved(places, len(self.groups), shift, first, self.first)
             self._cells_at = here
-        if pending is not None and pending.rows:
-            pending.add_to(self._cells, self.groups, self.first)
 
     def _commit(self, *state: Any) -> None:
         super()._commit(*state)
         self._cells_at = (self.groups, self.level, self.first)
         self._pending = None
-
-
-def _original(raw: NDArray[np.uint64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Integers as they were before they were read as unsigned."""
-    values = raw.astype(f"u{dtype.itemsize}")
-    return values if dtype == bool else values.view(dtype)

@@ -70,7 +70,7 @@ class Cells:
         if len(used):
             index = ((old_first + used) >> min(shift, 63)) - new_first
             starts = np.flatnonzero(np.diff(index, prepend=index[0] - 1))  # neighbours that fall into one bin
-            where = np.ix_(range(3), places, index[starts])
+            where = np.ix_(np.arange(3), places, index[starts])
             new.counts[where] = np.add.reduceat(self.counts[:, :, used], starts, axis=2)
             new.sums[where] = np.add.reduceat(self.sums[:, :, used], starts, axis=2)
         return new
@@ -134,7 +134,7 @@ class Core:
 
     # ------------------------------------------------------------------------------------------------------- counting
 
-    def try_update(self, scores: object, labels: object, groups: object, skip_nan: bool, threads: int) -> bool:
+    def try_update(self, *rows: object) -> bool:  # noqa: ARG002
         """No fast door here: always the long way."""
         return False
 
@@ -146,7 +146,7 @@ class Core:
         names: tuple[Name, ...] | None,
         weights: NDArray[np.float64] | None,
         skip_nan: bool,
-        threads: int,
+        threads: int,  # noqa: ARG002
         unlabelled_code: bool = False,
     ) -> None:
         """Count a batch, all or nothing."""
@@ -230,6 +230,7 @@ class Core:
             other = type(self).from_bytes(other.to_bytes(), max(other.memory_limit, self.memory_limit))
         with LOCK:
             self._settle()
+            other._settle()
             if other._is_neutral():
                 return
             if self._is_neutral():
@@ -348,7 +349,8 @@ class Core:
         """Rows of each group and bin."""
         with LOCK:
             self._settle()
-            return self._cells.counts[label].copy()
+            counts: NDArray[np.int64] = self._cells.counts[label].copy()
+            return counts
 
     def below(self) -> NDArray[np.int64]:
         """Rows under the first edge, of each label and group."""
