@@ -8,6 +8,7 @@
 #   make cpp-test        C++ tests under ASan and UBSan, stress programs under TSan
 #   make test-sanitized  Python tests with the core built under ASan and UBSan
 #   make fuzz            hostile bytes, FUZZ_SECONDS for each target
+#   make exhaustive      all float32 values through every kernel; half an hour
 #   make clean           remove all of it again
 
 PYTHON ?= python3
@@ -88,6 +89,14 @@ build/cpp/%_stress: csrc/tests/%_stress.cpp $(HEADERS)
 build/fuzz/%_fuzz: csrc/tests/fuzz/%_fuzz.cpp $(HEADERS)
 	@mkdir -p $(@D)
 	$(FUZZ_CXX) $(CPP_FLAGS) -fsanitize=fuzzer $(SANITIZE) $< -o $@
+
+build/cpp/exhaustive_float32: csrc/tests/exhaustive_float32.cpp $(HEADERS)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Icsrc -O3 -ffp-contract=off -pthread $< -o $@
+
+.PHONY: exhaustive
+exhaustive: build/cpp/exhaustive_float32
+	./$<
 
 cpp-test: cpp-test-address cpp-test-thread
 
