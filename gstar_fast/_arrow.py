@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._groups import unique_rows
+from gstar_fast._groups import unique_words
 
 
 class _Schema(Structure):
@@ -82,6 +82,10 @@ _NUMBERS = {
     "f": np.float32,
     "g": np.float64,
 }
+
+
+# all ones in the first 0 to 8 bytes of a little-endian word
+_FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 
 
 class Column(NamedTuple):
@@ -267,7 +271,7 @@ def _strings(
 ) -> tuple[NDArray[Any], tuple[object, ...]]:
     """Codes and distinct values of a column of strings."""
     if kind == "vu":
-        starts, lengths, data = _string_views(array, first, n, owner)
+        starts, lengths, data = _string_views(array, first, n, owner, valid)
     else:
         offsets = _view(array.buffers[1], np.int32 if kind == "u" else np.int64, first, n + 1, owner)
         offsets = np.array(offsets, np.int64) if n else np.zeros(1, np.int64)
@@ -282,11 +286,15 @@ def _strings(
     return _distinct_strings(starts, lengths, data)
 
 
-def _string_views(array: _Array, first: int, n: int, owner: object) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _string_views(
+    array: _Array, first: int, n: int, owner: object, valid: NDArray[np.bool_] | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Starts, lengths and bytes of the 16-byte views: short strings lie in the view itself, long ones in a buffer."""
     raw = np.array(_view(array.buffers[1], np.uint8, first * 16, n * 16, owner))
     fields = raw.view(np.int32).reshape(n, 4)
     lengths = fields[:, 0].astype(np.int64)
+    if valid is not None:
+        lengths = np.where(valid, lengths, 0)  # what a null's view holds is anybody's guess
     n_data = array.n_buffers - 3  # validity, views, ..., and last the sizes of the data buffers
     sizes = (
         _view(array.buffers[array.n_buffers - 1], np.int64, 0, n_data, owner) if n_data > 0 else np.empty(0, np.int64)
@@ -305,15 +313,17 @@ def _distinct_strings(
     starts: NDArray[Any], lengths: NDArray[Any], data: NDArray[np.uint8]
 ) -> tuple[NDArray[Any], tuple[object, ...]]:
     longest = int(lengths.max())
-    if longest <= 64:
-        # gather the bytes into a matrix, with the length behind them to tell "a" from "a\\0"
-        column = np.arange(longest, dtype=np.int64)
-        inside = column < lengths[:, None]
-        raw = np.zeros((len(starts), longest + 1), np.uint8)
-        raw[:, :longest][inside] = data[(starts[:, None] + column)[inside]]
-        raw[:, longest] = lengths
-        codes, rows = unique_rows(raw)
-        return codes, tuple(bytes(raw[row, : lengths[row]]).decode("utf-8") for row in rows.tolist())
+    if longest < 64:
+        n_words = longest // 8 + 1  # at least one byte is left, for the length: it tells "a" from "a\\0"
+        padded = np.zeros(len(data) + 8 * n_words + 8, np.uint8)
+        padded[: len(data)] = data
+        from_any_byte = np.ndarray(len(data) + 8 * n_words + 1, "<u8", padded, strides=(1,))
+        words = np.empty((len(starts), n_words), np.uint64)
+        for word in range(n_words):
+            words[:, word] = from_any_byte[starts + 8 * word] & _FIRST_BYTES[np.clip(lengths - 8 * word, 0, 8)]
+        words[:, -1] |= lengths.astype(np.uint64) << np.uint64(56)
+        codes, rows = unique_words(words)
+        return codes, tuple(bytes(data[starts[row] :][: lengths[row]]).decode("utf-8") for row in rows.tolist())
     text = data.tobytes()
     index: dict[bytes, int] = {}
     pairs = zip(starts.tolist(), lengths.tolist(), strict=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import platform
-from importlib.metadata import PackageNotFoundError, version
 
 from gstar_fast import _backends
 
@@ -12,6 +10,8 @@ __all__ = ["show_config"]
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # slow, and needed here only
+
     try:
         return version(package)
     except PackageNotFoundError:
@@ -34,6 +34,8 @@ def show_config() -> None:
     numba      0.68.1
     scipy      1.17.0
     """
+    import platform
+
     lines = [("gstar_fast", _version("gstar-fast")), ("backend", _backends.current())]
     if _backends.has_native():
         core = importlib.import_module("gstar_fast._core")

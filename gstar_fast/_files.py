@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 
@@ -82,6 +81,8 @@ def _give_name(descriptor: int, name: str, folder: int) -> None:
 
 def _write_named(target: Path, data: bytes) -> None:
     """Where files must have a name: a temporary one, removed on every error."""
+    import tempfile  # slow, and needed here only
+
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".saving", dir=target.parent)
     try:
         try:

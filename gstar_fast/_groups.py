@@ -152,7 +152,13 @@ def _factorize_fixed_width(values: NDArray[Any]) -> tuple[NDArray[Any], tuple[Na
     if not len(private) or not private.dtype.itemsize:
         return np.zeros(len(private), np.int64), ("",) * bool(len(private))
     raw = private.view(np.uint8).reshape(len(private), -1)
-    codes, firsts = unique_rows(raw)
+    if private.dtype.kind == "U":
+        chars = private.view(np.uint32).reshape(len(private), -1)
+        if chars.max() < 256:  # most names need one byte a character, and then often fit into one word
+            raw = chars.astype(np.uint8)
+    words = np.zeros((len(raw), -(-raw.shape[1] // 8) * 8), np.uint8)
+    words[:, : raw.shape[1]] = raw
+    codes, firsts = unique_words(words.view(np.uint64))
     names = []
     for row in firsts.tolist():
         value = private[row]
@@ -164,15 +170,11 @@ def _factorize_fixed_width(values: NDArray[Any]) -> tuple[NDArray[Any], tuple[Na
     return codes, tuple(names)
 
 
-def unique_rows(raw: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the distinct rows of a byte matrix in order of appearance; also the first row of each."""
-    n, width = raw.shape
-    words = np.zeros((n, -(-width // 8) * 8), np.uint8)
-    words[:, :width] = raw
-    keys = _mix(words.view(np.uint64))
-    codes, firsts = unique_keys(keys)
-    if words.shape[1] > 8 and not np.array_equal(words, words[firsts[codes]]):  # two strings with one key
-        _, first, inverse = np.unique(raw, axis=0, return_index=True, return_inverse=True)
+def unique_words(words: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Number the distinct rows of a matrix in order of appearance; also the first row of each."""
+    codes, firsts = unique_keys(_mix(words))
+    if words.shape[1] > 1 and not np.array_equal(words, words[firsts[codes]]):  # two rows with one key
+        _, first, inverse = np.unique(words, axis=0, return_index=True, return_inverse=True)
         return _by_appearance(first, inverse.reshape(-1))
     return codes, firsts
 
@@ -184,9 +186,9 @@ def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return keys
 
 
-def unique_keys(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def unique_keys(keys: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Number the distinct keys in order of appearance; also the first row of each."""
-    codes = np.full(len(keys), -1, np.int64)
+    codes = np.full(len(keys), -1, np.int8)
     firsts: list[int] = []
     row = 0
     # Few groups are the rule: one sweep for each beats sorting. Give up where they turn out to be many.

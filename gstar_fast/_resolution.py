@@ -47,12 +47,14 @@ def warn_if_poor(core: Any) -> bool:
         return False
     lo, hi = _bulk(running)
     enough = min(64, core.bins // 4)
+    if hi - lo + 1 >= enough:
+        return False
     ends = [core.extremes(label) for label in range(3)]
     smallest = float(np.nanmin(np.concatenate([mins for mins, _ in ends])))
     largest = float(np.nanmax(np.concatenate([maxs for _, maxs in ends])))
     grid = edges(core.level, core.first, core.bins)
     leftmost, rightmost = (int(np.searchsorted(grid, x, side="right")) - 1 for x in (smallest, largest))
-    if hi - lo + 1 >= enough or rightmost - leftmost + 1 <= enough:
+    if rightmost - leftmost + 1 <= enough:
         return False
     culprit = smallest if lo - leftmost > rightmost - hi else largest
     cure = "a narrower range=(lo, hi)" if core.fixed else "range=(lo, hi)"

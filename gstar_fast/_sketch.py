@@ -5,7 +5,6 @@ Reads from: the backends (all counting), the validation of user input, the grid.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import weakref
 from collections.abc import Callable, Iterable
@@ -334,6 +333,8 @@ class Sketch:
 
     def digest(self) -> str:
         """SHA-256 of the bytes, in hexadecimal: equal for sketches of the same rows."""
+        import hashlib  # slow, and needed here only
+
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:

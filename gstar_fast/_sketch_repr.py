@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html as escape
 from typing import TYPE_CHECKING, Any
 
 from gstar_fast._groups import listed
@@ -32,17 +31,18 @@ def text(sketch: Sketch) -> str:
 
 def html(sketch: Sketch) -> str:
     """A small table of the cells, for notebooks."""
+    from html import escape  # slow, and needed here only
+
     counts = sketch.counts.sum(axis=2) + sketch.below + sketch.above
     free = sketch.unlabelled.sum(axis=1) + sketch.unlabelled_below + sketch.unlabelled_above
     lines = [
-        f"<tr><th>{escape.escape(repr(name))}</th><td>{counts[0, i]:g}</td><td>{counts[1, i]:g}</td>"
-        f"<td>{free[i]:g}</td></tr>"
+        f"<tr><th>{escape(repr(name))}</th><td>{counts[0, i]:g}</td><td>{counts[1, i]:g}</td><td>{free[i]:g}</td></tr>"
         for i, name in enumerate(sketch.groups[:20])
     ]
     if len(sketch.groups) > 20:
         lines.append(f"<tr><td colspan=4>... {len(sketch.groups) - 20} more groups</td></tr>")
     head = "<tr><th>group</th><th>label 0</th><th>label 1</th><th>unlabelled</th></tr>"
-    title = escape.escape("; ".join([*_facts(sketch), f"resolution {sketch.resolution}"]))
+    title = escape("; ".join([*_facts(sketch), f"resolution {sketch.resolution}"]))
     return f"<div><b>Sketch</b>: {title}<table>{head}{''.join(lines)}</table></div>"
 
 

@@ -6,6 +6,7 @@ Reads from: the compiled loops, the grid, the reference's cells. Read by: the sk
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -216,13 +217,14 @@ class Pending:
                 places = k - first
                 cells.counts[at][places] += counts
                 away = (k != 0) & (k != -1)
-                k_wide, n_wide, v_wide = (a[away].astype(object) for a in (k, counts, sums))
-                start = k_wide * origin + base
-                scores = v_wide + n_wide * start
-                cells.sums[at][places[away]] += scores << (unit - SUM_UNIT)
-                # (v + start)**2 = v**2 + 2 * start * v + start**2, each summed over the rows
+                n, v, start = counts[away], sums[away], k[away] * origin + base
+                if int(n.max(initial=0)) * int(np.abs(start).max(initial=0)) >= 2**61:
+                    n, v, start = n.astype(object), v.astype(object), start.astype(object)
+                scores = v + n * start
+                cells.sums[at][places[away]] += scores.astype(object) << (unit - SUM_UNIT)
+                # (v + start)**2 = v**2 + start * (2 * v + start), each summed over the rows
                 squares = int(self.squares[2 * c]) + (int(self.squares[2 * c + 1]) << 32)
-                squares += sum(start * (2 * v_wide + n_wide * start), 0)
+                squares += sum(map(operator.mul, start.tolist(), (scores + v).tolist()))
                 cells.squares[at] += squares << (2 * unit - SQUARE_UNIT)
                 self._add_zero_bins(cells, at, c, first)
                 cells.below[at] += self.below[c]

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._backends._rows import LOCK, MOST_ROWS, check_lengths, read_rows
+from gstar_fast._backends._rows import LOCK, MOST_ROWS, check_lengths, read_one, read_rows
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.lookup import Lookup
 from gstar_fast._backends.numba.pending import MOST_TINY, Pending, scales_of
@@ -123,6 +123,16 @@ class Core(reference.Core):
             self._tell()
         else:
             super().update(scores, labels, codes, names, weights, skip_nan, threads, unlabelled_code)
+
+    def update_one(self, score: float, label: int | None, group: Name) -> None:
+        """Count one row."""
+        with LOCK:
+            rows = read_one(score, label, group, self.groups if self.given else None, self.weighted)
+            if self._can_count(1):
+                self._consume(Source(rows.scores, rows.labels, rows.codes, rows.names, False, True), 0, 1)
+            else:
+                self._count(rows)
+        self._tell()
 
     def _can_count(self, n: int) -> bool:
         return not self.weighted and self.total + n <= MOST_ROWS
