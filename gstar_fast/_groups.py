@@ -5,11 +5,19 @@ Reads from: numpy. Read by: the validation of user input, the sketch, its bytes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+unique_rows: Callable[[NDArray[np.uint8]], tuple[NDArray[Any], NDArray[np.int64]]] | None
+try:
+    from gstar_fast import _core
+except ImportError:
+    unique_rows = None  # `unique_words` does the same in NumPy
+else:
+    unique_rows = _core.unique_rows
 
 Scalar: TypeAlias = int | str | bool
 Name: TypeAlias = Scalar | tuple[Scalar, ...]
@@ -152,13 +160,7 @@ def _factorize_fixed_width(values: NDArray[Any]) -> tuple[NDArray[Any], tuple[Na
     if not len(private) or not private.dtype.itemsize:
         return np.zeros(len(private), np.int64), ("",) * bool(len(private))
     raw = private.view(np.uint8).reshape(len(private), -1)
-    if private.dtype.kind == "U":
-        chars = private.view(np.uint32).reshape(len(private), -1)
-        if chars.max() < 256:  # most names need one byte a character, and then often fit into one word
-            raw = chars.astype(np.uint8)
-    words = np.zeros((len(raw), -(-raw.shape[1] // 8) * 8), np.uint8)
-    words[:, : raw.shape[1]] = raw
-    codes, firsts = unique_words(words.view(np.uint64))
+    codes, firsts = unique_rows(raw) if unique_rows is not None else unique_words(_as_words(private, raw))
     names = []
     for row in firsts.tolist():
         value = private[row]
@@ -170,8 +172,21 @@ def _factorize_fixed_width(values: NDArray[Any]) -> tuple[NDArray[Any], tuple[Na
     return codes, tuple(names)
 
 
+def _as_words(values: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Fixed-width strings, whose bytes are `raw`, as rows of 64-bit words."""
+    if values.dtype.kind == "U":
+        chars = values.view(np.uint32).reshape(len(values), -1)
+        if chars.max() < 256:  # most names need one byte a character, and then often fit into one word
+            raw = chars.astype(np.uint8)
+    words = np.zeros((len(raw), -(-raw.shape[1] // 8) * 8), np.uint8)
+    words[:, : raw.shape[1]] = raw
+    return words.view(np.uint64)
+
+
 def unique_words(words: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Number the distinct rows of a matrix in order of appearance; also the first row of each."""
+    if unique_rows is not None:
+        return unique_rows(words.view(np.uint8))
     codes, firsts = unique_keys(_mix(words))
     if words.shape[1] > 1 and not np.array_equal(words, words[firsts[codes]]):  # two rows with one key
         _, first, inverse = np.unique(words, axis=0, return_index=True, return_inverse=True)

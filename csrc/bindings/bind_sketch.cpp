@@ -409,17 +409,18 @@ unsigned label_of(PyObject* label) {
         const py::object plain = py::handle(label).attr("item")();
         if (plain.ptr() != label) return label_of(plain.ptr());
     }
-    PyObject* whole = PyNumber_Index(label);
-    if (whole == nullptr) {
-        PyErr_Clear();
-        throw py::type_error("labels must be 0 or 1, got " +
-                             std::string(py::repr(label)));
+    if (PyFloat_Check(label)) {
+        const double v = PyFloat_AS_DOUBLE(label);
+        if (v != 0 && v != 1) gstar::refuse_label(std::string(py::str(label)), -1);
+        return v == 1 ? 1 : 0;
     }
-    const auto owned = py::reinterpret_steal<py::object>(whole);
+    if (!PyLong_Check(label))
+        throw py::type_error("label must be 0, 1 or None, got " +
+                             std::string(Py_TYPE(label)->tp_name));
     int overflow = 0;
-    const long v = PyLong_AsLongAndOverflow(whole, &overflow);
+    const long v = PyLong_AsLongAndOverflow(label, &overflow);
     if (overflow != 0 || v < 0 || v > 1)
-        gstar::refuse_label(std::string(py::str(owned)), -1);
+        gstar::refuse_label(std::string(py::str(label)), -1);
     return static_cast<unsigned>(v);
 }
 
@@ -456,8 +457,9 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
         if (PyFloat_CheckExact(given[0])) {
             score = PyFloat_AS_DOUBLE(given[0]);
         } else {
-            score = PyFloat_AsDouble(given[0]);
-            if (score == -1.0 && PyErr_Occurred() != nullptr) {
+            const bool is_bool = PyBool_Check(given[0]);
+            score = is_bool ? -1.0 : PyFloat_AsDouble(given[0]);
+            if (is_bool || (score == -1.0 && PyErr_Occurred() != nullptr)) {
                 PyErr_Clear();
                 throw py::type_error("score must be a number, got " +
                                      std::string(Py_TYPE(given[0])->tp_name));

@@ -195,7 +195,7 @@ private:
             if (!(x > bottom && x < top)) {
                 if (std::isnan(x)) {
                     if (!skip_nan) refuse_nan(row_of(first_row, found[i]));
-                    ++skipped;
+                    if (t != 0) ++skipped;
                     continue;
                 }
                 if (std::fabs(x) > greatest_score() && !std::isinf(x))

@@ -150,16 +150,15 @@ def read_rows(
     skipped = int(nan.sum())
     multiplicity: NDArray[np.object_] | None = None
     if w is not None:
-        skipped = int((nan & (w > 0)).sum())  # a row of weight 0 is not there
-        w = w[keep]
         weighted = weighted or bool((w % 1 != 0).any())
         if (w >= 2.0**63).any():
             raise overflow_error()
         unit = WEIGHT_UNIT if weighted else 1
         multiplicity = np.array([round(v * unit) for v in w.tolist()], object)  # to nearest, ties to even
-        there = (multiplicity > 0).astype(bool)
-        keep[keep] = there
-        multiplicity = multiplicity[there]
+        there = (multiplicity > 0).astype(bool)  # a row of weight 0 is not there
+        skipped = int((nan & there).sum())
+        keep &= there
+        multiplicity = multiplicity[keep]
     elif weighted:
         multiplicity = np.full(int(keep.sum()), WEIGHT_UNIT, object)
     kept = inverse[keep]
