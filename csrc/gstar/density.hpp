@@ -19,22 +19,6 @@
 
 namespace gstar {
 
-/// Solve cdf(x) = p on [low, high] for a continuous cdf: Newton that bisects when it leaves the bracket.
-template <class Evaluate>
-double invert_cdf(const Evaluate& at, double p, double low, double high) noexcept {
-    double x = 0.5 * (low + high);
-    for (int i = 0; i < 200; ++i) {
-        const auto here = at(x);
-        if (here.cdf == p) return x;
-        (here.cdf > p ? high : low) = x;
-        double next = x - (here.cdf - p) / here.pdf;
-        if (!(next > low && next < high)) next = 0.5 * (low + high);
-        if (next == x || next <= low || next >= high) return next;
-        x = next;
-    }
-    return x;
-}
-
 /// The counts themselves: exact at every edge, linear inside a bin, a step where a bin's rows share one score.
 class empirical {
 public:
@@ -99,6 +83,16 @@ public:
         return {below_ + inside_ * j.cdf, inside_ * j.pdf, inside_ * j.slope};
     }
 
+    /// The least x with P(X <= x) >= p; -inf and +inf where the mass there answers, NaN for p outside [0, 1].
+    double quantile(double p) const noexcept {
+        if (!(p >= 0.0 && p <= 1.0)) return std::nan("");
+        if (const auto* counts = std::get_if<empirical>(&shape_)) return counts->quantile(p);
+        if (p <= below_ && below_ > 0.0) return -infinity;
+        if (p > 1.0 - above_) return infinity;
+        const double share = std::clamp((p - below_) / inside_, 0.0, 1.0);
+        return std::visit([share](const auto& shape) { return shape.quantile(share); }, shape_);
+    }
+
 private:
     kind shape_;
     double below_, above_, inside_;
@@ -141,15 +135,16 @@ public:
                 2.0 * slope * inverse_step_ * inverse_step_};
     }
 
-    /// The least x with P(X <= x) >= p; -inf and +inf where the mass there answers.
+    /// As density::quantile, at the cost of a few evaluations.
     double quantile(double p) const noexcept {
-        if (!(p >= 0.0 && p <= 1.0)) return std::nan("");
-        if (const auto* counts = std::get_if<empirical>(&source_.shape())) return counts->quantile(p);
-        if (p <= source_.below() && source_.below() > 0.0) return -infinity;
-        if (p > 1.0 - source_.above()) return infinity;
-        const double inside = 1.0 - source_.below() - source_.above();
-        const double share = std::clamp((p - source_.below()) / inside, 0.0, 1.0);
-        return std::visit([&](const auto& shape) { return quantile_of(shape, p, share); }, source_.shape());
+        const auto* kernels = std::get_if<kde>(&source_.shape());
+        if (kernels == nullptr || cells_.empty() || !(p > source_.below() && p < 1.0 - source_.above()))
+            return source_.quantile(p);
+        const auto next = std::upper_bound(cells_.begin(), cells_.end(), p,
+                                           [](double value, const auto& cell) { return value < cell[0]; });
+        const auto i = static_cast<double>(next - cells_.begin());
+        return invert_cdf([this](double x) { return at(x); }, p, std::max(kernels->low(), first_ + (i - 1.0) * step_),
+                          std::min(kernels->high(), first_ + i * step_));
     }
 
 private:
@@ -215,25 +210,6 @@ private:
                          inside * (-20 * f + 10 * g - 2 * h + sixth * k)};
             left = right;
         }
-    }
-
-    double quantile_of(const empirical& counts, double p, double) const noexcept { return counts.quantile(p); }
-    template <class Family>
-    double quantile_of(const Family& f, double, double share) const noexcept {
-        return f.quantile(share);
-    }
-    double quantile_of(const kde& kernels, double p, double share) const noexcept {
-        if (share <= 0.0) return kernels.low();
-        if (share >= 1.0) return kernels.high();
-        double low = kernels.low(), high = kernels.high();
-        if (!cells_.empty()) {
-            const auto next = std::upper_bound(cells_.begin(), cells_.end(), p,
-                                               [](double value, const auto& cell) { return value < cell[0]; });
-            const auto i = static_cast<double>(next - cells_.begin());
-            low = std::max(low, first_ + (i - 1.0) * step_);
-            high = std::min(high, first_ + i * step_);
-        }
-        return invert_cdf([this](double x) { return at(x); }, p, low, high);
     }
 
     density source_;

@@ -35,6 +35,22 @@ struct jet_grid {
     }
 };
 
+/// Solve cdf(x) = p on [low, high] for a continuous cdf: Newton that bisects when it leaves the bracket.
+template <class Evaluate>
+double invert_cdf(const Evaluate& at, double p, double low, double high) noexcept {
+    double x = 0.5 * (low + high);
+    for (int i = 0; i < 200; ++i) {
+        const auto here = at(x);
+        if (here.cdf == p) return x;
+        (here.cdf > p ? high : low) = x;
+        double next = x - (here.cdf - p) / here.pdf;
+        if (!(next > low && next < high)) next = 0.5 * (low + high);
+        if (next == x || next <= low || next >= high) return next;
+        x = next;
+    }
+    return x;
+}
+
 class kde {
 public:
     /// `points` ascending, `weights` above zero with sum 1, `bandwidth` above zero.
@@ -70,6 +86,13 @@ public:
         slope *= inverse * inverse;
         curvature *= inverse * inverse * inverse;
         return {std::min(cdf, 1.0), pdf, slope, curvature};
+    }
+
+    /// The x with cdf(x) = p; the ends of the kernels' reach for 0 and 1.
+    double quantile(double p) const noexcept {
+        if (p <= 0.0) return low();
+        if (p >= 1.0) return high();
+        return invert_cdf([this](double x) { return at(x); }, p, low(), high());
     }
 
     /// Number of nodes on_grid() will need; huge where the bandwidth is tiny beside the range.

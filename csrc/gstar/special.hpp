@@ -257,7 +257,8 @@ inline double student_t_quantile(double df, double p) noexcept {
         return value_slope{std::log(tail), -t * student_t_pdf(df, t) / tail};
     };
     const double start = std::log(std::max(-normal_quantile(p), 1e-300));
-    return -std::exp(invert_log_tail(log_tail, std::log(p), start, -740.0, 700.0));
+    const double w = invert_log_tail(log_tail, std::log(p), start, -740.0, 709.0);
+    return w > 708.9 ? -infinity : -std::exp(w);  // few degrees of freedom reach beyond the largest number
 }
 
 /// The x with gamma_cdf(a, x) = p.
