@@ -2,15 +2,18 @@
 //
 // Reads from: nothing but <cmath>.  Read by: families.hpp, kde.hpp.
 //
-// Every function keeps a relative error below 1e-11 down to the smallest normal number, in both tails that can be
-// small: a tail is summed for itself and never taken from 1. The trick is always the same: write the leading factor so
-// that nothing large is subtracted from something large (Loader 2000, "Fast and accurate computation of binomial
-// probabilities"), then multiply it with a series or a continued fraction of positive, well-behaved terms.
+// Every function keeps a relative error below 1e-11 down to the smallest normal
+// number, in both tails that can be small: a tail is summed for itself and never
+// taken from 1. The trick is always the same: write the leading factor so that
+// nothing large is subtracted from something large (Loader 2000, "Fast and accurate
+// computation of binomial probabilities"), then multiply it with a series or a
+// continued fraction of positive, well-behaved terms.
 #pragma once
 
 #include <algorithm>  // std::max
 #include <cmath>      // exp, log, log1p, erfc
-#include <limits>     // infinity, epsilon
+#include <initializer_list>
+#include <limits>  // infinity, epsilon
 
 namespace gstar {
 
@@ -19,15 +22,28 @@ inline constexpr double pi = 3.14159265358979323846;
 inline constexpr double sqrt_half = 0.70710678118654752440;
 inline constexpr double inv_sqrt_2pi = 0.39894228040143267794;
 
-// ---------------------------------------------------------------- normal
+/// Polynomial in x, the highest power first.
+inline double horner(double x,
+                     std::initializer_list<double> coefficients) noexcept {
+    double sum = 0.0;
+    for (const double c : coefficients) sum = sum * x + c;
+    return sum;
+}
 
-inline double normal_pdf(double z) noexcept { return inv_sqrt_2pi * std::exp(-0.5 * z * z); }
+// ---- normal
 
-inline double normal_cdf(double z) noexcept { return 0.5 * std::erfc(-z * sqrt_half); }
+inline double normal_pdf(double z) noexcept {
+    return inv_sqrt_2pi * std::exp(-0.5 * z * z);
+}
+
+inline double normal_cdf(double z) noexcept {
+    return 0.5 * std::erfc(-z * sqrt_half);
+}
 
 /// The z with normal_cdf(z) = p; -inf at 0 and +inf at 1.
 ///
-/// Acklam's rational approximation (relative error 1e-9), then one step of Halley's method.
+/// Acklam's rational approximation (relative error 1e-9), then one step of Halley's
+/// method.
 inline double normal_quantile(double p) noexcept {
     if (!(p > 0.0)) return -infinity;
     if (!(p < 1.0)) return infinity;
@@ -35,16 +51,20 @@ inline double normal_quantile(double p) noexcept {
     double z;
     if (p < 0.02425) {
         const double q = std::sqrt(-2.0 * std::log(p));
-        z = (((((-7.784894002430293e-03 * q - 3.223964580411365e-01) * q - 2.400758277161838e+00) * q -
-               2.549732539343734e+00) * q + 4.374664141464968e+00) * q + 2.938163982698783e+00) /
-            ((((7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996e+00) * q +
-              3.754408661907416e+00) * q + 1.0);
+        z = horner(q, {-7.784894002430293e-03, -3.223964580411365e-01,
+                       -2.400758277161838e+00, -2.549732539343734e+00,
+                       4.374664141464968e+00, 2.938163982698783e+00}) /
+            horner(q, {7.784695709041462e-03, 3.224671290700398e-01,
+                       2.445134137142996e+00, 3.754408661907416e+00, 1.0});
     } else {
         const double q = p - 0.5, r = q * q;
-        z = (((((-3.969683028665376e+01 * r + 2.209460984245205e+02) * r - 2.759285104469687e+02) * r +
-               1.383577518672690e+02) * r - 3.066479806614716e+01) * r + 2.506628277459239e+00) * q /
-            (((((-5.447609879822406e+01 * r + 1.615858368580409e+02) * r - 1.556989798598866e+02) * r +
-               6.680131188771972e+01) * r - 1.328068155288572e+01) * r + 1.0);
+        z = q *
+            horner(r, {-3.969683028665376e+01, 2.209460984245205e+02,
+                       -2.759285104469687e+02, 1.383577518672690e+02,
+                       -3.066479806614716e+01, 2.506628277459239e+00}) /
+            horner(r, {-5.447609879822406e+01, 1.615858368580409e+02,
+                       -1.556989798598866e+02, 6.680131188771972e+01,
+                       -1.328068155288572e+01, 1.0});
     }
     const double density = normal_pdf(z);
     if (density < 1e-300) return z;  // the correction would divide subnormals
@@ -52,20 +72,24 @@ inline double normal_quantile(double p) noexcept {
     return z - u / (1.0 + 0.5 * z * u);
 }
 
-// ---------------------------------------------------------------- pieces of the gamma function
+// ---- pieces of the gamma function
 
-/// log Gamma(a + 1) minus Stirling's (a + 1/2) log a - a + log(2 pi) / 2, for a > 0.
+/// log Gamma(a + 1) minus Stirling's (a + 1/2) log a - a + log(2 pi) / 2, for a >
+/// 0.
 inline double stirling_error(double a) noexcept {
-    double shift = 0.0;  // log Gamma(a + 1) - log Gamma(b + 1), where b = a + n is large
+    // log Gamma(a + 1) - log Gamma(b + 1), where b = a + n is large.
+    double shift = 0.0;
     double b = a;
     if (b < 15.0) {
         double product = 1.0;
         while (b < 15.0) product *= (b += 1.0);
-        shift = (b + 0.5) * std::log(b) - b - (a + 0.5) * std::log(a) + a - std::log(product);
+        shift = (b + 0.5) * std::log(b) - b - (a + 0.5) * std::log(a) + a -
+                std::log(product);
     }
-    const double r = 1.0 / (b * b);
-    return shift + (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r * (1.0 / 1188 -
-                    r * (691.0 / 360360)))))) / b;
+    const double r = -1.0 / (b * b);
+    return shift + horner(r, {691.0 / 360360, 1.0 / 1188, 1.0 / 1680, 1.0 / 1260,
+                              1.0 / 360, 1.0 / 12}) /
+                       b;
 }
 
 /// log a - digamma(a) and its derivative in a, for a > 0. Falls from +inf to 0.
@@ -79,15 +103,17 @@ inline value_slope log_minus_digamma(double a) noexcept {
         sum.value += 1.0 / b - std::log1p(1.0 / b);
         sum.slope += 1.0 / (b * (b + 1.0)) - 1.0 / (b * b);
     }
-    const double r = 1.0 / (b * b);
-    sum.value += 0.5 / b + r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 -
-                 r * (691.0 / 32760))))));
-    sum.slope -= r * (0.5 + (1.0 / 6 - r * (1.0 / 30 - r * (1.0 / 42 - r * (1.0 / 30 - r * (5.0 / 66 -
-                 r * (691.0 / 2730)))))) / b);
+    const double r = -1.0 / (b * b);
+    sum.value += 0.5 / b - r * horner(r, {691.0 / 32760, 1.0 / 132, 1.0 / 240,
+                                          1.0 / 252, 1.0 / 120, 1.0 / 12});
+    sum.slope += r * (0.5 + horner(r, {691.0 / 2730, 5.0 / 66, 1.0 / 30, 1.0 / 42,
+                                       1.0 / 30, 1.0 / 6}) /
+                                b);
     return sum;
 }
 
-/// log Gamma(x + 1/2) - log Gamma(x) with two derivatives, for x > 0: the constant of the Student-t density.
+/// log Gamma(x + 1/2) - log Gamma(x) with two derivatives, for x > 0: the constant
+/// of the Student-t density.
 struct gamma_ratio {
     double value, slope, curvature;
 };
@@ -100,14 +126,18 @@ inline gamma_ratio log_gamma_half_ratio(double x) noexcept {
         sum.slope += 0.5 / (x * y);
         sum.curvature -= 0.5 * (x + y) / (x * x * y * y);
     }
-    const double r = 1.0 / (x * x);
+    const double r = -1.0 / (x * x);
     sum.value += 0.5 * std::log(x) + std::log(product) -
-                 (1.0 / 8 - r * (1.0 / 192 - r * (1.0 / 640 - r * (17.0 / 14336 - r * (31.0 / 18432 -
-                 r * (691.0 / 180224)))))) / x;
-    sum.slope += 0.5 / x + r * (1.0 / 8 - r * (3.0 / 192 - r * (5.0 / 640 - r * (119.0 / 14336 - r * (279.0 / 18432 -
-                 r * (7601.0 / 180224))))));
-    sum.curvature -= r * (0.5 + (2.0 / 8 - r * (12.0 / 192 - r * (30.0 / 640 - r * (952.0 / 14336 -
-                     r * (2790.0 / 18432 - r * (91212.0 / 180224)))))) / x);
+                 horner(r, {691.0 / 180224, 31.0 / 18432, 17.0 / 14336, 1.0 / 640,
+                            1.0 / 192, 1.0 / 8}) /
+                     x;
+    sum.slope +=
+        0.5 / x - r * horner(r, {7601.0 / 180224, 279.0 / 18432, 119.0 / 14336,
+                                 5.0 / 640, 3.0 / 192, 1.0 / 8});
+    sum.curvature +=
+        r * (0.5 + horner(r, {91212.0 / 180224, 2790.0 / 18432, 952.0 / 14336,
+                              30.0 / 640, 12.0 / 192, 2.0 / 8}) /
+                       x);
     return sum;
 }
 
@@ -126,10 +156,11 @@ inline double gamma_power_term(double a, double x) noexcept {
     const double u = (x - a) / a;
     // Far below a, 1 + u is lost in rounding: use the logarithm itself.
     const double deviance = u < -0.75 ? u - std::log(x / a) : minus_log1p(u);
-    return std::exp(-a * deviance - stirling_error(a)) * inv_sqrt_2pi / std::sqrt(a);
+    return std::exp(-a * deviance - stirling_error(a)) * inv_sqrt_2pi /
+           std::sqrt(a);
 }
 
-// ---------------------------------------------------------------- gamma distribution, scale 1
+// ---- gamma distribution, scale 1
 
 /// Lower and upper tail, P + Q = 1, each to full relative accuracy.
 struct tails {
@@ -141,13 +172,16 @@ inline tails gamma_tails(double a, double x) noexcept {
     if (x == infinity) return {1.0, 0.0};
     constexpr double eps = std::numeric_limits<double>::epsilon();
     const double lead = gamma_power_term(a, x);
-    if (x < a + 1.0) {  // series of positive terms; about 6 sqrt(a) of them when x is near a
+    // Series of positive terms; about 6 sqrt(a) of them when x is near a.
+    if (x < a + 1.0) {
         double term = 1.0, sum = 1.0;
-        for (double b = a + 1.0; term > sum * (0.25 * eps); b += 1.0) sum += (term *= x / b);
+        for (double b = a + 1.0; term > sum * (0.25 * eps); b += 1.0)
+            sum += (term *= x / b);
         const double lower = lead * sum;
         return {lower, 1.0 - lower};
     }
-    // Legendre's continued fraction, modified Lentz; its terms settle within a few sqrt(a) steps.
+    // Legendre's continued fraction, modified Lentz; its terms settle within a few
+    // sqrt(a) steps.
     double b = x + 1.0 - a, c = 1e300, d = 1.0 / b, h = d;
     for (double i = 1.0; i < 1e7; i += 1.0) {
         const double n = -i * (i - a);
@@ -162,7 +196,9 @@ inline tails gamma_tails(double a, double x) noexcept {
     return {1.0 - upper, upper};
 }
 
-inline double gamma_cdf(double a, double x) noexcept { return gamma_tails(a, x).lower; }
+inline double gamma_cdf(double a, double x) noexcept {
+    return gamma_tails(a, x).lower;
+}
 
 inline double gamma_pdf(double a, double x) noexcept {
     if (x < 0.0 || x == infinity) return 0.0;
@@ -170,19 +206,23 @@ inline double gamma_pdf(double a, double x) noexcept {
     return gamma_power_term(a, x) * (a / x);
 }
 
-// ---------------------------------------------------------------- Student t
+// ---- Student t
 
-/// Continued fraction of the incomplete beta function (modified Lentz); needs x < (a + 1) / (a + b + 2).
+/// Continued fraction of the incomplete beta function (modified Lentz); needs x <
+/// (a + 1) / (a + b + 2).
 inline double beta_fraction(double a, double b, double x) noexcept {
     constexpr double eps = std::numeric_limits<double>::epsilon(), tiny = 1e-300;
-    const auto away_from_zero = [](double v) { return std::fabs(v) < tiny ? tiny : v; };
+    const auto away_from_zero = [](double v) {
+        return std::fabs(v) < tiny ? tiny : v;
+    };
     double c = 1.0, d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0)), h = d;
     for (double m = 1.0; m < 1e6; m += 1.0) {
         const double even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
         d = 1.0 / away_from_zero(1.0 + even * d);
         c = away_from_zero(1.0 + even / c);
         h *= c * d;
-        const double odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        const double odd =
+            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
         d = 1.0 / away_from_zero(1.0 + odd * d);
         c = away_from_zero(1.0 + odd / c);
         const double step = c * d;
@@ -200,7 +240,8 @@ inline double log1p_square(double t, double df) noexcept {
 
 inline double student_t_pdf(double df, double t) noexcept {
     if (std::isinf(t)) return 0.0;
-    const double constant = log_gamma_half_ratio(0.5 * df).value - 0.5 * std::log(pi * df);
+    const double constant =
+        log_gamma_half_ratio(0.5 * df).value - 0.5 * std::log(pi * df);
     return std::exp(constant - 0.5 * (df + 1.0) * log1p_square(t, df));
 }
 
@@ -211,10 +252,13 @@ inline double student_t_tail(double df, double t) noexcept {
     if (t == infinity) return 0.0;
     const double a = 0.5 * df;
     const double u = t / std::sqrt(df);
-    const double outer = u > 1e8 ? 1.0 : u / std::sqrt(1.0 + u * u);       // sqrt(1 - x)
-    const double x = u > 1e8 ? 1.0 / u / u : 1.0 / (1.0 + u * u);          // df / (df + t^2)
-    const double y = outer * outer;                                        // 1 - x
-    const double lead = std::exp(log_gamma_half_ratio(a).value - a * log1p_square(t, df)) / std::sqrt(pi) * outer;
+    const double outer = u > 1e8 ? 1.0 : u / std::sqrt(1.0 + u * u);  // sqrt(1 - x)
+    // df / (df + t^2).
+    const double x = u > 1e8 ? 1.0 / u / u : 1.0 / (1.0 + u * u);
+    const double y = outer * outer;  // 1 - x
+    const double lead =
+        std::exp(log_gamma_half_ratio(a).value - a * log1p_square(t, df)) /
+        std::sqrt(pi) * outer;
     if (y < 1.5 / (a + 2.5)) return 0.5 - lead * beta_fraction(0.5, a, y);
     return 0.5 * lead / a * beta_fraction(a, 0.5, x);
 }
@@ -224,14 +268,16 @@ inline double student_t_cdf(double df, double t) noexcept {
     return t < 0.0 ? tail : 1.0 - tail;
 }
 
-// ---------------------------------------------------------------- inverses
+// ---- inverses
 
-/// Solve log_tail(w).value = target for a monotone log_tail on [low, high], from a start: Newton, bisecting when it leaves
-/// the bracket.
+/// Solve log_tail(w).value = target for a monotone log_tail on [low, high], from a
+/// start: Newton, bisecting when it leaves the bracket.
 ///
-/// On a logarithmic scale both tails of both distributions are close to straight lines, so Newton needs few steps.
+/// On a logarithmic scale both tails of both distributions are close to straight
+/// lines, so Newton needs few steps.
 template <class LogTail>
-double invert_log_tail(const LogTail& log_tail, double target, double w, double low, double high) noexcept {
+double invert_log_tail(const LogTail& log_tail, double target, double w, double low,
+                       double high) noexcept {
     const bool rising = log_tail(high).value > log_tail(low).value;
     for (int i = 0; i < 200; ++i) {
         const value_slope at = log_tail(w);
@@ -257,8 +303,9 @@ inline double student_t_quantile(double df, double p) noexcept {
         return value_slope{std::log(tail), -t * student_t_pdf(df, t) / tail};
     };
     const double start = std::log(std::max(-normal_quantile(p), 1e-300));
-    const double w = invert_log_tail(log_tail, std::log(p), start, -740.0, 709.0);
-    return w > 708.9 ? -infinity : -std::exp(w);  // few degrees of freedom reach beyond the largest number
+    const double w = invert_log_tail(log_tail, std::log(p), start, -740.0, 700.0);
+    // Few degrees of freedom reach beyond the largest number.
+    return w > 699.9 ? -infinity : -std::exp(w);
 }
 
 /// The x with gamma_cdf(a, x) = p.
@@ -270,14 +317,19 @@ inline double gamma_quantile(double a, double p) noexcept {
         const double x = std::exp(w);
         const tails t = gamma_tails(a, x);
         const double flow = x * gamma_pdf(a, x);
-        return below ? value_slope{std::log(t.lower), flow / t.lower} : value_slope{std::log(t.upper), -flow / t.upper};
+        return below ? value_slope{std::log(t.lower), flow / t.lower}
+                     : value_slope{std::log(t.upper), -flow / t.upper};
     };
     // Wilson and Hilferty: the cube root is nearly normal.
-    const double root = 1.0 - 1.0 / (9.0 * a) + normal_quantile(p) / (3.0 * std::sqrt(a));
+    const double root =
+        1.0 - 1.0 / (9.0 * a) + normal_quantile(p) / (3.0 * std::sqrt(a));
     // Far down, the first term of the series is all there is: x^a = p Gamma(a + 1).
-    const double log_gamma = (a + 0.5) * std::log(a) - a - std::log(inv_sqrt_2pi) + stirling_error(a);
-    const double start = root > 0.1 ? std::log(a * root * root * root) : (std::log(p) + log_gamma) / a;
-    return std::exp(invert_log_tail(log_tail, below ? std::log(p) : std::log1p(-p), start, -740.0, 700.0));
+    const double log_gamma =
+        (a + 0.5) * std::log(a) - a - std::log(inv_sqrt_2pi) + stirling_error(a);
+    const double start = root > 0.1 ? std::log(a * root * root * root)
+                                    : (std::log(p) + log_gamma) / a;
+    return std::exp(invert_log_tail(log_tail, below ? std::log(p) : std::log1p(-p),
+                                    start, -740.0, 700.0));
 }
 
 }  // namespace gstar

@@ -35,18 +35,23 @@ def normal_quantile(p: Array, location: float, scale: float) -> Array:
 def student_t(x: Array, df: float, location: float, scale: float) -> tuple[Array, Array]:
     """cdf and pdf of Student's t; the smaller tail is computed, never 1 minus the larger one."""
     t = (x - location) / scale
-    with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        u = np.abs(t) / math.sqrt(df)
-        log1p_square = np.where(u > 1e8, 2.0 * np.log(u), np.log1p(np.minimum(u, 1e8) ** 2))
-        pdf = np.exp(log_gamma_half_ratio(0.5 * df)[0] - 0.5 * math.log(math.pi * df) - 0.5 * (df + 1.0) * log1p_square)
-        inner = 1.0 / (1.0 + u * u)
-        near = u * u < 3.0 / (df + 5.0)  # here `inner` is too close to 1 to say how close
-        tail = 0.5 * special.betainc(0.5 * df, 0.5, inner)
-        tail[near] = 0.5 - 0.5 * special.betainc(0.5, 0.5 * df, (u[near] ** 2) / (1.0 + u[near] ** 2))
-        # Far out, inner underflows long before the tail does when df is small: the tail is a pure power.
-        far = u > 1e8
-        power = np.exp(log_gamma_half_ratio(0.5 * df)[0] - 0.5 * df * log1p_square[far]) / math.sqrt(math.pi) / df
-        tail[far] = power
+    u = np.abs(t) / math.sqrt(df)
+    far = u > 1e8  # here squares would overflow, and the tail is a pure power
+    square = np.where(far, 1.0, u) ** 2
+    ratio = log_gamma_half_ratio(0.5 * df)[0]
+    with np.errstate(divide="ignore", under="ignore"):
+        log1p_square = np.where(far, 2.0 * np.log(u), np.log1p(square))
+        pdf = np.exp(ratio - 0.5 * math.log(math.pi * df) - 0.5 * (df + 1.0) * log1p_square)
+        # Three ways to write the same tail, each where it loses nothing: in the middle, beyond it, and far out.
+        tail = 0.5 * np.select(
+            [square * df < 1.0, u <= 1.0],
+            [
+                1.0 - special.betainc(0.5, 0.5 * df, square / (1.0 + square)),
+                special.betaincc(0.5, 0.5 * df, square / (1.0 + square)),
+            ],
+            special.betainc(0.5 * df, 0.5, 1.0 / (1.0 + square)),
+        )
+        tail = np.where(far, np.exp(ratio - 0.5 * df * log1p_square) / (math.sqrt(math.pi) * df), tail)
     return np.where(t < 0.0, tail, 1.0 - tail), pdf / scale
 
 
@@ -71,20 +76,25 @@ def gamma_quantile(p: Array, shape: float, location: float, scale: float, mirror
 
 
 def student_t_quantile(p: Array, df: float, location: float, scale: float) -> Array:
-    """Start from scipy's inverse (or the normal one) and polish with Newton steps on the logarithm of the tail."""
+    """Newton's method on the logarithms of tail and |t|, bisecting where a step leaves its bracket."""
     tail = np.minimum(p, 1.0 - p)
+    low, high = np.full_like(p, -740.0), np.full_like(p, 700.0)
     with np.errstate(all="ignore"):
-        t = np.abs(special.stdtrit(df, tail))
-        start = np.abs(special.ndtri(tail))
-        t = np.where(np.isfinite(t) & (t > 0.0), t, start)
-        for _ in range(60):
-            low, density = student_t(-t, df, 0.0, 1.0)
-            step = (np.log(low) - np.log(tail)) * low / (t * density)
-            step = np.where(np.isfinite(step), np.clip(step, -2.0, 2.0), 0.0)
-            t = t * np.exp(step)
-            if np.all(np.abs(step) < 1e-15):
+        w = np.log(np.maximum(np.abs(special.ndtri(tail)), 1e-300))
+        for _ in range(200):
+            t = np.exp(w)
+            there, density = student_t(-t, df, 0.0, 1.0)
+            miss = np.log(there) - np.log(tail)
+            low, high = np.where(miss > 0.0, w, low), np.where(miss < 0.0, w, high)
+            following = w + miss * there / (t * density)
+            following = np.where((following > low) & (following < high), following, 0.5 * (low + high))
+            following = np.where(miss == 0.0, w, following)
+            step, w = np.abs(following - w), following
+            if not np.any(step > 1e-15 * (1.0 + np.abs(w))):
                 break
-    t = np.where(tail == 0.5, 0.0, np.where(tail <= 0.0, np.inf, t))
+    # Few degrees of freedom reach beyond the largest number.
+    t = np.where((tail <= 0.0) | (w > 699.9), np.inf, np.exp(np.minimum(w, 700.0)))
+    t = np.where(tail == 0.5, 0.0, t)
     return location + scale * np.where(p < 0.5, -t, t)
 
 
