@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
 import numpy as np
+from gstar_fast._groups import Name
+from gstar_fast._sketch import Sketch
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends
 from gstar_fast._density_bandwidth import bandwidth_of
-from gstar_fast._density_cell import Cell, cell_of, cells_of
-from gstar_fast._groups import Name
-from gstar_fast._sketch import Sketch
+from gstar_fast._density_cell import Cell, NoDensityError, cell_of, cells_of
 
 __all__ = ["Compared", "Density", "densities", "density"]
 
@@ -31,11 +31,8 @@ PARAMETERS = {
     "student_t": ("df", "location", "scale"),
     "gamma": ("shape", "location", "scale", "mirrored"),
 }
+SAME = 1e-6  # log-likelihood a row below which two families cannot be told apart
 SMALLEST_DF = 0.1  # as in the backends: it decides which ties leave the Student-t likelihood without a maximum
-
-
-class NoDensityError(ValueError):
-    """A cell from which a density of this kind cannot be made."""
 
 
 class Compared(NamedTuple):
@@ -119,8 +116,14 @@ class Density:
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Array:
         """Draw `n` scores; `rng` is a NumPy generator or a seed. All backends draw the same scores."""
-        draws = np.random.default_rng(rng).random(n)
-        return np.asarray(self._evaluator.quantile(draws), dtype=np.float64)
+        random, cell = np.random.default_rng(rng), self._cell
+        if self.kind != "kde":
+            return np.asarray(self._evaluator.quantile(random.random(n)), dtype=np.float64)
+        # A row chosen by chance, moved by the kernel.
+        rows = np.concatenate(([cell.below], cell.n, [cell.above])).astype(np.float64)
+        scores = np.concatenate(([-np.inf], cell.points, [np.inf]))
+        chosen = random.choice(scores, n, p=rows / rows.sum())
+        return np.asarray(chosen + self.parameters["bandwidth"] * random.standard_normal(n), dtype=np.float64)
 
     @cached_property
     def log_likelihood(self) -> float:
@@ -168,7 +171,7 @@ class Density:
         refused = [c.kind for c in self.compared if c.log_likelihood is None]
         parts = []
         if len(fitted) > 1 and fitted[0].log_likelihood is not None and fitted[1].log_likelihood is not None:
-            ahead = (fitted[0].log_likelihood - fitted[1].log_likelihood) / self.n_rows
+            ahead = max(fitted[0].log_likelihood - fitted[1].log_likelihood, 0.0) / self.n_rows
             parts.append(f"best of {', '.join(c.kind for c in fitted)}: {ahead:.2g} log-likelihood a row ahead")
         if refused:
             parts.append(f"not fitted: {', '.join(refused)}")
@@ -214,7 +217,7 @@ def density(
     >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
     >>> curve = gf.density(sketch, 1, 0, kind="kde", bandwidth=0.5)
     >>> round(1 - curve.cdf(0.0), 2)
-    0.8
+    0.72
     """
     return _make(cell_of(sketch, label, group), kind, bandwidth)
 
@@ -270,7 +273,9 @@ def _family(cell: Cell, kind: str, room: Any) -> Density:
 def _fit(cell: Cell, kind: str, room: Any) -> tuple[float, ...]:
     """Parameters of largest likelihood, or NoDensityError."""
     if not (cell.deviation > 0.0 and math.isfinite(cell.deviation)):
-        what = f"has only one score ({cell.smallest:g})" if cell.smallest == cell.largest else "has scores too far apart"
+        what = (
+            f"has only one score ({cell.smallest:g})" if cell.smallest == cell.largest else "has scores too far apart"
+        )
         raise NoDensityError(f"{cell} {what}, so no {kind} density can be fitted; use kind='empirical'")
     points, weights = cell.sample
     if kind == "normal":
@@ -308,7 +313,10 @@ def _best(cell: Cell, room: Any) -> Density:
             if kind == "normal":
                 raise NoDensityError(str(error).replace("no normal density", "no family")) from None
             refused.append(Compared(kind, None, str(error)))
+    # Where the others end in their normal limit, they are the normal density: take it under its own name.
+    most = max(one.log_likelihood for one in made)
     made.sort(key=lambda one: -one.log_likelihood)
+    made.sort(key=lambda one: one.kind != "normal" or most - one.log_likelihood > SAME * cell.rows)
     winner = made[0]
     winner.compared = (*(Compared(one.kind, one.log_likelihood, None) for one in made), *refused)
     return winner

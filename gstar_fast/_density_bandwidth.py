@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from gstar_fast._density_cell import Cell
+from gstar_fast._density_cell import Cell, NoDensityError
 
 RULES = ("scott", "silverman", "isj")
 
@@ -35,7 +35,7 @@ def bandwidth_of(cell: Cell, bandwidth: float | str) -> tuple[float, str | None]
 def _by_rule(cell: Cell, rule: str) -> tuple[float, str]:
     spread = cell.deviation
     if not spread > 0.0:
-        raise ValueError(
+        raise NoDensityError(
             f"{cell} has only one score ({cell.smallest:g}), so {rule!r} gives no bandwidth; "
             "give bandwidth a number, or use kind='empirical'"
         )

@@ -5,20 +5,23 @@ Reads from: the public face of Sketch. Read by: _density.py, _density_bandwidth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from gstar_fast._groups import Name, clean_name, listed
-from gstar_fast._sketch import Sketch
+from gstar_fast._sketch import Moments, Sketch
+from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
 VISIBLE = 0.01  # share of a cell's rows from which a tie in the middle of a bin is looked for
 CLOSE = 2.0**-20  # part of a bin that counts as nothing
+
+
+class NoDensityError(ValueError):
+    """A cell from which a density of the kind asked for cannot be made."""
 
 
 class Cell:
@@ -34,8 +37,8 @@ class Cell:
         Rows and mean score of each bin.
     below, above : int or float
         Rows beyond the window, those at -inf and +inf included.
-    variance, smallest, largest : float
-        Of the rows inside the window.
+    moments : function
+        Gives the moments of the rows inside the window; called once, and only where they are needed.
     """
 
     def __init__(
@@ -48,14 +51,12 @@ class Cell:
         means: Array,
         below: float,
         above: float,
-        variance: float,
-        smallest: float,
-        largest: float,
+        moments: Callable[[], Moments],
     ) -> None:
         self.label, self.group = label, group
         self.first, self.width = first, width
         self.counts, self.below, self.above = counts, below, above
-        self.variance, self.smallest, self.largest = variance, smallest, largest
+        self._read_moments = moments
         self.used = np.flatnonzero(counts)
         self.n = counts[self.used].astype(np.float64)
         self.points = means[self.used]
@@ -83,6 +84,26 @@ class Cell:
     def weights(self) -> Array:
         """Share of each used bin among the rows inside the window: the paper's w_b."""
         return self.n / self.inside
+
+    @cached_property
+    def _moments(self) -> Moments:
+        with np.errstate(over="ignore", invalid="ignore"):  # powers of huge scores; what matters here is not hurt
+            return self._read_moments()
+
+    @property
+    def variance(self) -> float:
+        """Variance of the rows inside the window."""
+        return self._moments.variance
+
+    @property
+    def smallest(self) -> float:
+        """Smallest score inside the window."""
+        return self._moments.min
+
+    @property
+    def largest(self) -> float:
+        """Largest score inside the window."""
+        return self._moments.max
 
     @cached_property
     def deviation(self) -> float:
@@ -191,19 +212,16 @@ def cells_of(sketch: Sketch) -> Iterator[Cell]:
 
 def _cells(frozen: Sketch, places: list[tuple[int, int]]) -> Iterator[Cell]:
     edges, counts, means, below, above = frozen.edges, frozen.counts, frozen.means, frozen.below, frozen.above
+    groups = frozen.groups
     for label, place in places:
-        group = frozen.groups[place]
-        moments = frozen.moments(label, group)
         yield Cell(
             label,
-            group,
+            groups[place],
             float(edges[0]),
             float(edges[1] - edges[0]),
             counts[label, place],
             means[label, place],
             below[label, place],
             above[label, place],
-            moments.variance,
-            moments.min,
-            moments.max,
+            partial(frozen.moments, label, groups[place]),
         )

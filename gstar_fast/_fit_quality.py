@@ -9,10 +9,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gstar_fast._density import KINDS, NoDensityError, _make
-from gstar_fast._density_cell import Cell, cells_of
 from gstar_fast._groups import Name
 from gstar_fast._sketch import Sketch
+
+from gstar_fast._density import KINDS, _make
+from gstar_fast._density_cell import Cell, NoDensityError, cells_of
 
 __all__ = ["CellQuality", "FitQuality", "fit_quality"]
 
@@ -96,12 +97,10 @@ class FitQuality(Sequence[CellQuality]):
         return "\n".join(lines)
 
 
-def fit_quality(
-    sketch: Sketch, *, kinds: Sequence[str] = COMPARED, bandwidth: float | str | None = None
-) -> FitQuality:
+def fit_quality(sketch: Sketch, *, kinds: Sequence[str] = COMPARED, bandwidth: float | str | None = None) -> FitQuality:
     """Kolmogorov distance to the counts and log-likelihood of each kind of density, for each cell.
 
-    The distance between density and counts is what can be observed of the distance d_K that the paper's Theorem 5 bounds.
+    The distance between density and counts stands in for d_K of the paper's Theorem 5, which cannot be observed.
 
     Parameters
     ----------
@@ -156,7 +155,9 @@ def _judge(cell: Cell, kinds: Sequence[str], bandwidth: float | str | None) -> C
             if distance > max(POOR, CRITICAL / math.sqrt(effective))
         ]
     if atom_share >= NEARLY_ALL:
-        notes.append(f"{atom_share:.0%} of its rows share their score with others: only kind='empirical' keeps such steps")
+        notes.append(
+            f"{atom_share:.0%} of its rows share their score with others: only kind='empirical' keeps such steps"
+        )
     return CellQuality(
         cell.label, cell.group, cell.rows, effective, atom_share, distances, likelihoods, refused, tuple(notes)
     )

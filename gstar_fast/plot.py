@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from gstar_fast._groups import Name
+from gstar_fast._sketch import Sketch
 from numpy.typing import NDArray
 
 from gstar_fast import _density
-from gstar_fast._density_cell import Cell, cells_of
-from gstar_fast._groups import Name
-from gstar_fast._sketch import Sketch
+from gstar_fast._density_cell import Cell, NoDensityError, cells_of
 
 __all__ = ["densities"]
 
@@ -105,7 +105,7 @@ def _draw_cell(panel: Any, cell: Cell, kind: str | None, bandwidth: float | str 
         return
     try:
         made = _density._make(cell, kind, bandwidth)
-    except _density.NoDensityError as error:
+    except NoDensityError as error:
         panel.plot([], [], color=color, label=f"{name}: no {kind} density")
         panel.annotate(str(error), (0.01, 0.97 - 0.08 * cell.label), xycoords="axes fraction", va="top", fontsize=6)
         return
@@ -121,4 +121,4 @@ def _histogram(cell: Cell) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     padded = np.concatenate(([0], np.cumsum(cell.counts)))
     inside = np.minimum(places, cell.bins)
     heights = np.diff(padded[inside]) / (cell.rows * cell.width * step)
-    return cell.first + cell.width * places, heights
+    return np.asarray(cell.first + cell.width * places, dtype=np.float64), heights

@@ -1,8 +1,5 @@
 // bind_density.cpp - densities, their fits and their tables seen from Python. No
 // arithmetic in this file.
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -10,8 +7,10 @@
 
 #include "bind_density.hpp"
 #include "gstar/density.hpp"
+#include "numpy_view.hpp"
 
-namespace py = pybind11;
+namespace gstar_py {
+
 using namespace pybind11::literals;
 using namespace gstar;
 
@@ -50,6 +49,7 @@ std::shared_ptr<density_handle> make(density::kind shape, double below,
 }  // namespace
 
 void bind_density(py::module_& m);
+
 void bind_density(py::module_& m) {
     py::class_<density_handle, std::shared_ptr<density_handle>>(m, "Density")
         .def_static(
@@ -177,3 +177,5 @@ void bind_density(py::module_& m) {
         "points"_a, "weights"_a, "mirrored"_a,
         "shape, location, scale, mean log-likelihood, at_bound.");
 }
+
+}  // namespace gstar_py

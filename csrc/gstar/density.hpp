@@ -153,7 +153,7 @@ public:
 
     point at(double x) const noexcept {
         const double place = (x - first_) * inverse_step_;
-        if (!(place >= 0.0 && place < limit_)) return source_.at(x);
+        if (!(place >= 0.0 && place < limit_)) return outside(x);
         const auto i = static_cast<std::size_t>(place);
         const double u = place - static_cast<double>(i);
         const double* a = cells_[i].data();
@@ -186,6 +186,11 @@ public:
     }
 
 private:
+    point outside(double x) const noexcept {
+        if (!reaches_ends_ || !(std::fabs(x) < infinity)) return source_.at(x);
+        return {x < first_ ? source_.below() : 1.0 - source_.above(), 0.0, 0.0};
+    }
+
     static constexpr std::size_t most_cells = std::size_t{1} << 16;
 
     void prepare(const empirical&, double, double) {}
@@ -193,6 +198,7 @@ private:
     void prepare(const kde& kernels, double, double) {
         if (!(kernels.grid_nodes() < static_cast<double>(most_cells))) return;
         const jet_grid grid = kernels.on_grid();
+        reaches_ends_ = true;
         build(grid.first, grid.step, grid.nodes - 1,
               [&](std::size_t i) { return grid.node(i); });
     }
@@ -268,6 +274,7 @@ private:
 
     density source_;
     double first_ = 0.0, step_ = 1.0, inverse_step_ = 1.0, limit_ = 0.0;
+    bool reaches_ends_ = false;  // beyond the cells the density is nothing
     std::vector<std::array<double, 8>> cells_;
 };
 

@@ -96,9 +96,9 @@ struct fitted {
     bool at_bound;
 };
 
-/// Beyond these a Student-t or gamma density cannot be told from a normal one (1e-6
+/// Beyond these a Student-t or gamma density cannot be told from a normal one (4e-6
 /// in the log-likelihood per row).
-inline constexpr double largest_df = 1e6, largest_shape = 1e6;
+inline constexpr double largest_df = 1e5, largest_shape = 1e5;
 /// With fewer degrees of freedom one row could outweigh all others.
 inline constexpr double smallest_df = 0.1;
 
@@ -251,7 +251,7 @@ inline fitted<student_t_family> climb(const sample& rows, student_t_family t,
 
 }  // namespace detail
 
-/// Maximum likelihood of a Student t with df in [0.1, 1e6] and a scale not below
+/// Maximum likelihood of a Student t with df in [0.1, 1e5] and a scale not below
 /// `smallest_scale`.
 ///
 /// Without a bound on the scale there may be no maximum: on rows that tie, the
@@ -343,7 +343,7 @@ inline fitted<gamma_family> fit_gamma(const sample& rows, bool mirrored) {
         if (at.log_likelihood > best_value)
             best_q = q, best_shape = at.shape, best_value = at.log_likelihood;
     };
-    const double farthest = std::max(1000.0, 10.0 * nearest);
+    const double farthest = std::max(std::sqrt(largest_shape), 10.0 * nearest);
     const int steps = 24;
     const double ratio =
         std::pow((farthest - nearest) / (1e-4 * nearest), 1.0 / steps);

@@ -151,7 +151,7 @@ public:
             columns[k] =
                 out.columns.data() + static_cast<std::size_t>(k) * out.stride;
 #ifdef GSTAR_KDE_AVX2
-        if (active_kernel() == kernel::avx2) {
+        if (active_kernel() != kernel::generic) {
             spread_points_avx2(positions.data(), weights_.data(), points_.size(),
                                grid.data() + kde_reach);
             convolve_avx2(grid.data(), taps, out.stride, columns);

@@ -3,7 +3,8 @@
 // Reads from: nothing but <cmath>.  Read by: families.hpp, kde.hpp.
 //
 // Every function keeps a relative error below 1e-11 down to the smallest normal
-// number, in both tails that can be small: a tail is summed for itself and never
+// number (Student's t up to 1e5 degrees of freedom, gamma up to shape 1e6), in both
+// tails that can be small: a tail is summed for itself and never
 // taken from 1. The trick is always the same: write the leading factor so that
 // nothing large is subtracted from something large (Loader 2000, "Fast and accurate
 // computation of binomial probabilities"), then multiply it with a series or a

@@ -89,7 +89,7 @@ int main() {
         for (const double p :
              {1e-300, 1e-30, 1e-6, 0.02, 0.3, 0.5, 0.8, 1 - 1e-12}) {
             CHECK(close(normal_cdf(normal_quantile(p)), p, 1e-11));
-            for (const double df : {1.0, 2.235, 17.0, 1e6})
+            for (const double df : {1.0, 2.235, 17.0, 1e5})
                 CHECK(
                     close(student_t_cdf(df, student_t_quantile(df, p)), p, 1e-11));
             for (const double a : {1.0, 1.7, 4.5, 300.0})

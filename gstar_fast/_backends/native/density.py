@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gstar_fast import _core
 from gstar_fast._core import fit_gamma, fit_student_t
+
+from gstar_fast import _core
 
 __all__ = ["empirical", "family", "fit_gamma", "fit_student_t", "kde"]
 

@@ -26,9 +26,13 @@ REACH = 8.5  # bandwidths after which a Gaussian kernel is nothing (1e-17)
 class Evaluator(Protocol):
     """A density of one cell, ready to be asked."""
 
-    def at(self, x: Array) -> tuple[Array, Array]: ...
+    def at(self, x: Array) -> tuple[Array, Array]:
+        """cdf and pdf at every x."""
+        ...
 
-    def quantile(self, p: Array) -> Array: ...
+    def quantile(self, p: Array) -> Array:
+        """The least x with P(X <= x) >= p, for every p."""
+        ...
 
 
 class Empirical:
@@ -71,7 +75,7 @@ class Mixed:
         self._below, self._above, self._inside = below, above, 1.0 - below - above
 
     def smooth(self, x: Array) -> tuple[Array, Array]:
-        """cdf and pdf of the rows inside, at finite x."""
+        """Cdf and pdf of the rows inside, at finite x."""
         raise NotImplementedError
 
     def smooth_quantile(self, p: Array) -> Array:
@@ -107,7 +111,9 @@ class Kde(Mixed):
         return np.clip(cdf, 0.0, 1.0), pdf / (self._bandwidth * np.sqrt(2.0 * np.pi))
 
     def smooth_quantile(self, p: Array) -> Array:
-        x = invert(self.smooth, p, np.full_like(p, self._low), np.full_like(p, self._high))
+        nodes = np.linspace(self._low, self._high, 513)
+        place = np.clip(np.searchsorted(self.smooth(nodes)[0], p), 1, len(nodes) - 1)
+        x = invert(self.smooth, p, nodes[place - 1], nodes[place])
         return np.where(p <= 0.0, self._low, np.where(p >= 1.0, self._high, x))
 
 
@@ -137,27 +143,29 @@ def kde(points: Array, weights: Array, bandwidth: float, below: float, above: fl
     return Kde(points, weights, bandwidth, below, above)
 
 
-def family(
-    name: str, parameters: tuple[float, ...], below: float, above: float, low: float, high: float
-) -> Evaluator:
+def family(name: str, parameters: tuple[float, ...], below: float, above: float, low: float, high: float) -> Evaluator:  # noqa: ARG001
     """`normal`, `student_t` or `gamma`; low and high are where thresholds will be looked for."""
     return Family(name, parameters, below, above)
 
 
 def invert(evaluate: Callable[[Array], tuple[Array, Array]], p: Array, low: Array, high: Array) -> Array:
     """Solve cdf(x) = p between low and high: Newton steps, a bisection where one leaves its bracket."""
-    x = 0.5 * (low + high)
+    x, low, high = 0.5 * (low + high), low.copy(), high.copy()
+    left = np.arange(len(p))  # each p is finished for itself, so that its answer does not depend on its neighbours
     for _ in range(200):
-        cdf, pdf = evaluate(x)
-        high = np.where(cdf > p, x, high)
-        low = np.where(cdf < p, x, low)
+        if not left.size:
+            break
+        here = x[left]
+        cdf, pdf = evaluate(here)
+        miss = cdf - p[left]
+        high[left] = np.where(miss > 0.0, here, high[left])
+        low[left] = np.where(miss < 0.0, here, low[left])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            following = x - (cdf - p) / pdf
-        following = np.where((following > low) & (following < high), following, 0.5 * (low + high))
-        following = np.where(cdf == p, x, following)
-        if np.all(np.abs(following - x) <= 4e-16 * np.abs(x)):
-            return following
-        x = following
+            following = here - miss / pdf
+        inside = (following > low[left]) & (following < high[left])
+        following = np.where(miss == 0.0, here, np.where(inside, following, 0.5 * (low[left] + high[left])))
+        x[left] = following
+        left = left[np.abs(following - here) > 4e-16 * np.abs(here)]
     return x
 
 

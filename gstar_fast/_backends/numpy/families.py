@@ -14,7 +14,8 @@ from scipy import special
 
 Array = NDArray[np.float64]
 
-LARGEST_DF = LARGEST_SHAPE = 1e6  # beyond, nothing tells the density from a normal one (1e-6 in log-likelihood a row)
+# Beyond these a density cannot be told from a normal one (4e-6 in the log-likelihood a row).
+LARGEST_DF = LARGEST_SHAPE = 1e5
 SMALLEST_DF = 0.1  # below, one row could outweigh all others
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -23,17 +24,19 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def normal(x: Array, location: float, scale: float) -> tuple[Array, Array]:
-    """cdf and pdf of the normal density."""
+    """Cdf and pdf of the normal density."""
     z = (x - location) / scale
-    return special.ndtr(z), np.exp(-0.5 * z * z - LOG_SQRT_2PI) / scale
+    with np.errstate(over="ignore", under="ignore"):
+        return special.ndtr(z), np.exp(-0.5 * z * z - LOG_SQRT_2PI) / scale
 
 
 def normal_quantile(p: Array, location: float, scale: float) -> Array:
-    return location + scale * special.ndtri(p)
+    """Inverse of the normal cdf."""
+    return np.asarray(location + scale * special.ndtri(p))
 
 
 def student_t(x: Array, df: float, location: float, scale: float) -> tuple[Array, Array]:
-    """cdf and pdf of Student's t; the smaller tail is computed, never 1 minus the larger one."""
+    """Cdf and pdf of Student's t; the smaller tail is computed, never 1 minus the larger one."""
     t = (x - location) / scale
     u = np.abs(t) / math.sqrt(df)
     far = u > 1e8  # here squares would overflow, and the tail is a pure power
@@ -56,7 +59,7 @@ def student_t(x: Array, df: float, location: float, scale: float) -> tuple[Array
 
 
 def gamma(x: Array, shape: float, location: float, scale: float, mirrored: bool) -> tuple[Array, Array]:
-    """cdf and pdf of the gamma density with a shift; mirrored, its long tail is on the left."""
+    """Cdf and pdf of the gamma density with a shift; mirrored, its long tail is on the left."""
     y = (location - x if mirrored else x - location) / scale
     inside = np.maximum(y, 0.0)
     cdf = special.gammaincc(shape, inside) if mirrored else special.gammainc(shape, inside)
@@ -70,9 +73,10 @@ def gamma(x: Array, shape: float, location: float, scale: float, mirrored: bool)
 
 
 def gamma_quantile(p: Array, shape: float, location: float, scale: float, mirrored: bool) -> Array:
+    """Inverse of the gamma cdf."""
     if mirrored:
-        return location - scale * special.gammainccinv(shape, p)
-    return location + scale * special.gammaincinv(shape, p)
+        return np.asarray(location - scale * special.gammainccinv(shape, p))
+    return np.asarray(location + scale * special.gammaincinv(shape, p))
 
 
 def student_t_quantile(p: Array, df: float, location: float, scale: float) -> Array:
@@ -102,7 +106,7 @@ def student_t_quantile(p: Array, df: float, location: float, scale: float) -> Ar
 
 
 def stirling_error(a: float) -> float:
-    """log Gamma(a + 1) minus Stirling's formula."""
+    """Log Gamma(a + 1) minus Stirling's formula."""
     shift, b = 0.0, a
     if b < 15.0:
         product = 1.0
@@ -116,7 +120,7 @@ def stirling_error(a: float) -> float:
 
 
 def minus_log1p(u: Array) -> Array:
-    """u - log(1 + u) without cancellation near 0."""
+    """U - log(1 + u) without cancellation near 0."""
     v = u / (2.0 + u)
     w = np.minimum(v * v, 1.0 / 49.0)
     series = np.zeros_like(u)
@@ -126,24 +130,20 @@ def minus_log1p(u: Array) -> Array:
 
 
 def log_minus_digamma(a: float) -> tuple[float, float]:
-    """log a - digamma(a), and its derivative."""
+    """Log a - digamma(a), and its derivative."""
     value = slope = 0.0
     while a < 15.0:
         value += 1.0 / a - math.log1p(1.0 / a)
         slope += 1.0 / (a * (a + 1.0)) - 1.0 / (a * a)
         a += 1.0
     r = 1.0 / (a * a)
-    value += 0.5 / a + r * (
-        1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760)))))
-    )
-    slope -= r * (
-        0.5 + (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (5 / 66 - r * (691 / 2730)))))) / a
-    )
+    value += 0.5 / a + r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760))))))
+    slope -= r * (0.5 + (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (5 / 66 - r * (691 / 2730)))))) / a)
     return value, slope
 
 
 def log_gamma_half_ratio(x: float) -> tuple[float, float, float]:
-    """log Gamma(x + 1/2) - log Gamma(x), with two derivatives."""
+    """Log Gamma(x + 1/2) - log Gamma(x), with two derivatives."""
     product, slope, curvature = 1.0, 0.0, 0.0
     while x < 15.0:
         y = x + 0.5
@@ -174,16 +174,15 @@ def fit_normal(points: Array, weights: Array) -> tuple[float, float, float]:
     return location, scale, -LOG_SQRT_2PI - math.log(scale) - 0.5
 
 
-def fit_student_t(
-    points: Array, weights: Array, smallest_scale: float
-) -> tuple[float, float, float, float, bool]:
+def fit_student_t(points: Array, weights: Array, smallest_scale: float) -> tuple[float, float, float, float, bool]:
     """df, location, scale, mean log-likelihood, and whether the likelihood still rose at a bound.
 
     Newton's method with Levenberg damping in (location, log scale, log df), from two starts.
     """
     mean, sd, _ = fit_normal(points, weights)
     before = np.cumsum(weights)
-    lower, middle, upper = (float(points[min(np.searchsorted(before, p), len(points) - 1)]) for p in (0.25, 0.5, 0.75))
+    places = np.minimum(np.searchsorted(before, [0.25, 0.5, 0.75]), len(points) - 1)
+    lower, middle, upper = points[places].tolist()
     spread = max(0.6 * (upper - lower), 0.01 * sd, smallest_scale)
     best = (LARGEST_DF, mean, max(sd, smallest_scale))
     found = (*best, _student_t_slopes(points, weights, *best)[0], False)
@@ -269,7 +268,7 @@ def fit_gamma(points: Array, weights: Array, mirrored: bool) -> tuple[float, flo
     z = (mean - points if mirrored else points - mean) / sd
     nearest = -float(z.min())  # q may not be smaller: rows would lie outside
     best_q, best_shape, best_value = nearest, 1.0, -math.log(nearest) - 1.0  # the exponential from the smallest row
-    farthest = max(1000.0, 10.0 * nearest)
+    farthest = max(math.sqrt(LARGEST_SHAPE), 10.0 * nearest)
     steps = 24
     ratio = ((farthest - nearest) / (1e-4 * nearest)) ** (1.0 / steps)
     left = nearest + 1e-4 * nearest
@@ -290,7 +289,11 @@ def fit_gamma(points: Array, weights: Array, mirrored: bool) -> tuple[float, flo
 
 
 def _bracketed(
-    z: Array, weights: Array, low: float, high: float, at_low: tuple[float, float, float],
+    z: Array,
+    weights: Array,
+    low: float,
+    high: float,
+    at_low: tuple[float, float, float],
     at_high: tuple[float, float, float],
 ) -> tuple[float, tuple[float, float, float]]:
     """The q between two others at which the likelihood is flat, by the Illinois rule."""
