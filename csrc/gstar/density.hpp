@@ -219,14 +219,14 @@ private:
                  low, high);
     }
     void prepare(const gamma_family& f, double low, double high) {
-        const double step = f.scale * std::sqrt(f.shape) / 12.0;
-        const double mode =
+        const double step = f.scale * std::sqrt(f.shape) / 16.0;
+        const double mean =
             f.location + (f.mirrored ? -1.0 : 1.0) * f.scale * f.shape;
-        // Next to its location no polynomial follows x^shape.
-        const double clear = 16.0 * step;
+        // Next to its location no polynomial follows x^shape, unless shape is large.
+        const double clear = f.shape < 7.0 ? 8.0 * step : 0.0;
         f.mirrored
-            ? tabulate(f, step, mode, low, std::min(high, f.location - clear))
-            : tabulate(f, step, mode, std::max(low, f.location + clear), high);
+            ? tabulate(f, step, mean, low, std::min(high, f.location - clear))
+            : tabulate(f, step, mean, std::max(low, f.location + clear), high);
     }
 
     /// Tabulate a family on [low, high], or the part of it around `centre` that
