@@ -36,6 +36,7 @@ namespace {
 
 name name_of(py::handle h, bool inside = false) {
     PyObject* o = h.ptr();
+    if (o == Py_None) gstar::refuse_missing_group("");
     if (PyBool_Check(o)) return name::of_bool(o == Py_True);
     if (PyUnicode_Check(o)) {
         Py_ssize_t n = 0;
@@ -169,10 +170,8 @@ public:
     /// Count one row; anything but a known group goes by name.
     void update_one(double score, unsigned label, PyObject* group) {
         PyObject* slot = nullptr;
-        if (!PyFloat_Check(group)) {
+        if (PyLong_CheckExact(group) || PyUnicode_CheckExact(group))
             slot = PyDict_GetItemWithError(slots().ptr(), group);
-            if (slot == nullptr && PyErr_Occurred() != nullptr) PyErr_Clear();
-        }
         if (slot != nullptr)
             sketch_->update_one(score, label,
                                 static_cast<std::uint32_t>(PyLong_AsUnsignedLong(slot)));
@@ -330,20 +329,23 @@ private:
         throw py::value_error(text);
     }
 
-    /// Slots by name, for `update_one`.
+    /// Slots by name, for `update_one`. Ints and strings only: True must not be
+    /// found under 1, as it would be in a dict.
     py::dict& slots() {
         const auto& names = sketch_->groups().names();
         for (; n_slots_ < names.size(); ++n_slots_)
-            slots_[object_of(names[n_slots_])] = n_slots_;
+            if (names[n_slots_].type == name::kind::integer ||
+                names[n_slots_].type == name::kind::text)
+                slots_[object_of(names[n_slots_])] = n_slots_;
         return slots_;
     }
 
     /// Call `watch` when the level changed or the rows doubled.
     void tell() {
         const std::int64_t total = sketch_->total();
-        if (sketch_->at().level == told_level_ && total < next_told_) return;
+        if (sketch_->level() == told_level_ && total < next_told_) return;
         if (total == 0 || watch_.is_none()) return;
-        told_level_ = sketch_->at().level;
+        told_level_ = sketch_->level();
         const std::int64_t most = std::numeric_limits<std::int64_t>::max();
         next_told_ = total > most / 2 ? most : 2 * total;
         watch_();
@@ -367,6 +369,10 @@ unsigned label_of(PyObject* label) {
         PyErr_Clear();  // too large for a long
     }
     if (label == Py_None) return 2;
+    if (py::hasattr(label, "item") && py::hasattr(label, "dtype")) {
+        const py::object plain = py::handle(label).attr("item")();
+        if (plain.ptr() != label) return label_of(plain.ptr());
+    }
     PyObject* whole = PyNumber_Index(label);
     if (whole == nullptr) {
         PyErr_Clear();
@@ -415,7 +421,11 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
             score = PyFloat_AS_DOUBLE(given[0]);
         } else {
             score = PyFloat_AsDouble(given[0]);
-            if (score == -1.0 && PyErr_Occurred() != nullptr) return nullptr;
+            if (score == -1.0 && PyErr_Occurred() != nullptr) {
+                PyErr_Clear();
+                throw py::type_error("score must be a number, got " +
+                                     std::string(Py_TYPE(given[0])->tp_name));
+            }
         }
         c->update_one(score, label_of(given[1]), given[2]);
         Py_RETURN_NONE;
@@ -427,6 +437,8 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
         PyErr_SetString(PyExc_ValueError, e.what());
     } catch (const gstar::memory_limit_error& e) {
         PyErr_SetString(PyExc_MemoryError, e.what());
+    } catch (const gstar::type_error& e) {
+        PyErr_SetString(PyExc_TypeError, e.what());
     } catch (const std::overflow_error& e) {
         PyErr_SetString(PyExc_OverflowError, e.what());
     } catch (const std::exception& e) {
@@ -448,6 +460,8 @@ void bind_sketch(py::module_& m) {
             if (p) std::rethrow_exception(p);
         } catch (const gstar::memory_limit_error& e) {
             PyErr_SetString(PyExc_MemoryError, e.what());
+        } catch (const gstar::type_error& e) {
+            PyErr_SetString(PyExc_TypeError, e.what());
         }
     });
     m.def(
@@ -488,7 +502,7 @@ void bind_sketch(py::module_& m) {
         .def("within", &core::within)
         .def_property_readonly("groups", &core::groups)
         .def_property_readonly("bins", [](core& s) { return s.inner().bins(); })
-        .def_property_readonly("level", [](core& s) { return s.inner().at().level; })
+        .def_property_readonly("level", [](core& s) { return s.inner().level(); })
         .def_property_readonly("first", [](core& s) { return s.inner().at().first; })
         .def_property_readonly("given",
                                [](core& s) { return s.inner().groups().given(); })

@@ -29,6 +29,18 @@ inline void prefetch(const void* address) noexcept {
 #endif
 }
 
+/// Forbid the compiler to read this value from memory a second time: the
+/// caller's array may have changed since, and what was checked must be what is used.
+template <class Register>
+inline void keep_read(Register& value) noexcept {
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+    __asm__ volatile("" : "+x"(value));
+#else
+    const volatile Register once = value;
+    value = once;
+#endif
+}
+
 /// In rising order: a CPU that has one has those before it.
 enum class kernel { generic, avx2, avx512 };
 

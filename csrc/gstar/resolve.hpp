@@ -163,10 +163,7 @@ private:
                 " does not fit into 64 bits with a sign; pass such names as strings");
         if (rows_.names != nullptr &&
             (value < 0 || static_cast<std::size_t>(value) >= rows_.names->size()))
-            throw std::invalid_argument(
-                "groups has a missing value" +
-                at_row(static_cast<std::int64_t>(row)) +
-                "; drop such rows or give them a group of their own");
+            refuse_missing_group(at_row(static_cast<std::int64_t>(row)));
         if (given_ != nullptr) {
             refuse_group(rows_.names != nullptr
                              ? (*rows_.names)[static_cast<std::size_t>(value)]
@@ -226,10 +223,12 @@ private:
         for (; i + 16 <= n; i += 16) {
             prefetch(labels + i + block_rows);
             prefetch(groups + i + block_rows);
-            const __m128i label =
+            __m128i label =
                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(labels + i));
-            const __m128i group =
+            __m128i group =
                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(groups + i));
+            keep_read(label);
+            keep_read(group);
             const __m128i slot = _mm_shuffle_epi8(table, group);
             bad = _mm_or_si128(bad, _mm_and_si128(label, label_rest));
             bad = _mm_or_si128(bad, _mm_and_si128(group, group_rest));
@@ -242,8 +241,8 @@ private:
         }
         if (_mm_testz_si128(bad, bad) == 0) return false;
         for (; i < n; ++i) {
-            const std::uint8_t label = labels[i];
-            const std::uint8_t group = groups[i];
+            const std::uint8_t label = *static_cast<const volatile std::uint8_t*>(labels + i);
+            const std::uint8_t group = *static_cast<const volatile std::uint8_t*>(groups + i);
             if (label > 1 || group > 15 || known_->bytes()[group] == 255)
                 return false;
             out.cells[i] = std::uint32_t{known_->bytes()[group]} + label;

@@ -181,7 +181,8 @@ public:
     std::uint32_t n_groups() const noexcept { return groups_.size(); }
     const group_table& groups() const noexcept { return groups_; }
     std::uint32_t bins() const noexcept { return counts_.at().bins; }
-    const window& at() const noexcept { return counts_.at(); }
+    window at() const noexcept { return counts_.canonical(); }
+    int level() const noexcept { return counts_.at().level; }
     bool fixed() const noexcept { return counts_.fixed(); }
     bool weighted() const noexcept { return counts_.weighted; }
     std::int64_t total() const noexcept { return counts_.total(); }

@@ -121,7 +121,8 @@ GSTAR_AVX2 std::size_t count_floats(const count_target& to, const float* scores,
     std::size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         prefetch(scores + i + block_rows);
-        const __m256 x = _mm256_loadu_ps(scores + i);
+        __m256 x = _mm256_loadu_ps(scores + i);
+        keep_read(x);
         const __m256i cell =
             _mm256_loadu_si256(reinterpret_cast<const __m256i*>(cells + i));
         const __m256 lo = Few ? _mm256_permutevar8x32_ps(few_los, cell)
@@ -207,7 +208,8 @@ GSTAR_AVX2 inline std::size_t count_avx2(const count_target& to,
     std::size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         prefetch(scores + i + block_rows);
-        const __m256d x = _mm256_loadu_pd(scores + i);
+        __m256d x = _mm256_loadu_pd(scores + i);
+        keep_read(x);
         const __m128i cell =
             _mm_loadu_si128(reinterpret_cast<const __m128i*>(cells + i));
         const __m256d lo = _mm256_i32gather_pd(to.lo, cell, 8);

@@ -50,7 +50,8 @@ GSTAR_AVX512 inline std::size_t count_avx512(const count_target& to,
     std::size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         prefetch(scores + i + block_rows);
-        const __m512 x = _mm512_loadu_ps(scores + i);
+        __m512 x = _mm512_loadu_ps(scores + i);
+        keep_read(x);
         const __m512i cell = _mm512_loadu_si512(cells + i);
         const __m512 t = _mm512_mul_ps(x, scale);
         const __m512 whole = _mm512_roundscale_ps(t, _MM_FROUND_TO_NEG_INF |

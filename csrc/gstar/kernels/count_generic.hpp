@@ -12,6 +12,7 @@
 #include <cstddef>  // size_t
 #include <cstdint>
 
+#include "../dispatch.hpp"
 #include "../plane.hpp"
 
 namespace gstar {
@@ -42,7 +43,8 @@ std::size_t count_generic(const count_target& to, const Float* scores,
     std::uint64_t* const squares = to.squares;
     std::size_t n_special = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        const auto x = static_cast<double>(scores[i]);
+        auto x = static_cast<double>(scores[i]);
+        keep_read(x);
         const std::uint32_t cell = cells[i];
         const double t = x * scale;
         if (!(x >= lo[cell] && x <= hi[cell] && (t >= 1 || t < -1))) {
