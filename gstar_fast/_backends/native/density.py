@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gstar_fast._core import fit_gamma, fit_student_t
-
 from gstar_fast import _core
+from gstar_fast._core import fit_gamma, fit_student_t
 
 __all__ = ["empirical", "family", "fit_gamma", "fit_student_t", "kde"]
 
