@@ -30,8 +30,9 @@ namespace {
 // ---- group names ------------------------------------------------------------
 
 [[noreturn]] void refuse_name(py::handle h) {
-    throw py::type_error("group names must be int, str, bool or tuples of these, got " +
-                         std::string(Py_TYPE(h.ptr())->tp_name));
+    throw py::type_error(
+        "group names must be int, str, bool or tuples of these, got " +
+        std::string(Py_TYPE(h.ptr())->tp_name));
 }
 
 name name_of(py::handle h, bool inside = false) {
@@ -43,8 +44,8 @@ name name_of(py::handle h, bool inside = false) {
         const char* text = PyUnicode_AsUTF8AndSize(o, &n);
         if (text == nullptr) {
             PyErr_Clear();
-            throw py::value_error("group name " +
-                                  std::string(py::repr(h)) + " is not valid Unicode");
+            throw py::value_error("group name " + std::string(py::repr(h)) +
+                                  " is not valid Unicode");
         }
         return name::of_text(std::string(text, static_cast<std::size_t>(n)));
     }
@@ -63,9 +64,10 @@ name name_of(py::handle h, bool inside = false) {
         int overflow = 0;
         const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
         if (overflow != 0)
-            throw py::value_error("group " + std::string(py::repr(h)) +
-                                  " does not fit into 64 bits with a sign; pass such "
-                                  "names as strings");
+            throw py::value_error(
+                "group " + std::string(py::repr(h)) +
+                " does not fit into 64 bits with a sign; pass such "
+                "names as strings");
         return name::of(v);
     }
     if (py::hasattr(h, "item") && py::hasattr(h, "dtype") &&
@@ -117,7 +119,8 @@ public:
             o.given = true;
             o.groups = names_of(*groups);
         }
-        return std::make_unique<core>(std::make_unique<sketch>(o), std::move(watch));
+        return std::make_unique<core>(std::make_unique<sketch>(o),
+                                      std::move(watch));
     }
 
     sketch& inner() { return *sketch_; }
@@ -157,7 +160,8 @@ public:
             (!labels.is_none() && !is_whole(r.labels.type)) ||
             (!weights.is_none() && r.weights.type != gstar::dtype::f64))
             throw py::type_error("update takes clean arrays only");
-        if (n[0] != r.n || n[1] != r.n || n[2] != r.n) refuse_lengths(r, n, weights);
+        if (n[0] != r.n || n[1] != r.n || n[2] != r.n)
+            refuse_lengths(r, n, weights);
         std::vector<name> list;
         if (names)
             list = names_of(*names);
@@ -173,8 +177,9 @@ public:
         if (PyLong_CheckExact(group) || PyUnicode_CheckExact(group))
             slot = PyDict_GetItemWithError(slots().ptr(), group);
         if (slot != nullptr)
-            sketch_->update_one(score, label,
-                                static_cast<std::uint32_t>(PyLong_AsUnsignedLong(slot)));
+            sketch_->update_one(
+                score, label,
+                static_cast<std::uint32_t>(PyLong_AsUnsignedLong(slot)));
         else
             sketch_->update_one(score, label, name_of(group));
         tell();
@@ -201,14 +206,16 @@ public:
         return {reinterpret_cast<const char*>(out.data()), out.size()};
     }
 
-    static std::unique_ptr<sketch> read(const py::bytes& data, std::uint64_t limit) {
+    static std::unique_ptr<sketch> read(const py::bytes& data,
+                                        std::uint64_t limit) {
         const auto view = static_cast<std::string_view>(data);
         return gstar::from_bytes(
-            {reinterpret_cast<const std::uint8_t*>(view.data()), view.size()}, limit);
+            {reinterpret_cast<const std::uint8_t*>(view.data()), view.size()},
+            limit);
     }
 
-    static std::unique_ptr<core> from_bytes(const py::bytes& data, std::uint64_t limit,
-                                            py::object watch) {
+    static std::unique_ptr<core> from_bytes(const py::bytes& data,
+                                            std::uint64_t limit, py::object watch) {
         return std::make_unique<core>(read(data, limit), std::move(watch));
     }
 
@@ -220,51 +227,56 @@ public:
     }
 
     py::array_t<std::int64_t> counts(unsigned label) {
-        return sketch_->look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
-            const std::uint32_t bins = t.at().bins;
-            auto out = new_array<std::int64_t>(slots.size(), bins);
-            std::int64_t* to = out.mutable_data();
-            for (const std::uint32_t slot : slots) {
-                const plane& p = label < 2 ? t.labelled : t.unlabelled;
-                const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
-                const std::int64_t* from =
-                    cell < p.cells() ? p.counts(cell) : nullptr;
-                if (from != nullptr)
-                    std::memcpy(to, from, bins * sizeof(std::int64_t));
-                else
-                    std::memset(to, 0, bins * sizeof(std::int64_t));
-                to += bins;
-            }
-            return out;
-        });
+        return sketch_->look(
+            [&](const tally& t, const std::vector<std::uint32_t>& slots) {
+                const std::uint32_t bins = t.at().bins;
+                auto out = new_array<std::int64_t>(slots.size(), bins);
+                std::int64_t* to = out.mutable_data();
+                for (const std::uint32_t slot : slots) {
+                    const plane& p = label < 2 ? t.labelled : t.unlabelled;
+                    const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
+                    const std::int64_t* from =
+                        cell < p.cells() ? p.counts(cell) : nullptr;
+                    if (from != nullptr)
+                        std::memcpy(to, from, bins * sizeof(std::int64_t));
+                    else
+                        std::memset(to, 0, bins * sizeof(std::int64_t));
+                    to += bins;
+                }
+                return out;
+            });
     }
 
     py::array_t<double> means(unsigned label) {
-        return sketch_->look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
-            const std::uint32_t bins = t.at().bins;
-            auto out = new_array<double>(slots.size(), bins);
-            double* to = out.mutable_data();
-            for (const std::uint32_t slot : slots) {
-                const plane& p = label < 2 ? t.labelled : t.unlabelled;
-                const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
-                for (std::uint32_t b = 0; b < bins; ++b)
-                    *to++ = cell < p.cells() && p.count(cell, b) != 0
-                                ? gstar::bin_mean(p, t.at(), cell, b)
-                                : std::numeric_limits<double>::quiet_NaN();
-            }
-            return out;
-        });
+        return sketch_->look(
+            [&](const tally& t, const std::vector<std::uint32_t>& slots) {
+                const std::uint32_t bins = t.at().bins;
+                auto out = new_array<double>(slots.size(), bins);
+                double* to = out.mutable_data();
+                for (const std::uint32_t slot : slots) {
+                    const plane& p = label < 2 ? t.labelled : t.unlabelled;
+                    const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
+                    for (std::uint32_t b = 0; b < bins; ++b)
+                        *to++ = cell < p.cells() && p.count(cell, b) != 0
+                                    ? gstar::bin_mean(p, t.at(), cell, b)
+                                    : std::numeric_limits<double>::quiet_NaN();
+                }
+                return out;
+            });
     }
 
     py::array_t<std::int64_t> beyond(bool above) {
-        return sketch_->look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
+        return sketch_->look([&](const tally& t,
+                                 const std::vector<std::uint32_t>& slots) {
             auto out = new_array<std::int64_t>(3, slots.size());
             std::int64_t* to = out.mutable_data();
             for (unsigned label = 0; label < 3; ++label) {
                 const plane& p = label < 2 ? t.labelled : t.unlabelled;
                 for (const std::uint32_t slot : slots) {
                     const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
-                    *to++ = cell >= p.cells() ? 0 : above ? p.above(cell) : p.below(cell);
+                    *to++ = cell >= p.cells() ? 0
+                            : above           ? p.above(cell)
+                                              : p.below(cell);
                 }
             }
             return out;
@@ -274,7 +286,8 @@ public:
     /// One number a group, from `of(plane, window, cell)` of a cell with rows.
     template <class Of>
     py::array_t<double> of_cells(unsigned label, double otherwise, Of of) {
-        return sketch_->look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
+        return sketch_->look([&](const tally& t,
+                                 const std::vector<std::uint32_t>& slots) {
             py::array_t<double> out(static_cast<py::ssize_t>(slots.size()));
             double* to = out.mutable_data();
             const plane& p = label < 2 ? t.labelled : t.unlabelled;
@@ -289,15 +302,12 @@ public:
 
     py::tuple extremes(unsigned label) {
         const double nan = std::numeric_limits<double>::quiet_NaN();
-        return py::make_tuple(
-            of_cells(label, nan,
-                     [](const plane& p, const gstar::window&, std::uint32_t c) {
-                         return p.lo(c);
-                     }),
-            of_cells(label, nan,
-                     [](const plane& p, const gstar::window&, std::uint32_t c) {
-                         return p.hi(c);
-                     }));
+        return py::make_tuple(of_cells(label, nan,
+                                       [](const plane& p, const gstar::window&,
+                                          std::uint32_t c) { return p.lo(c); }),
+                              of_cells(label, nan,
+                                       [](const plane& p, const gstar::window&,
+                                          std::uint32_t c) { return p.hi(c); }));
     }
 
     py::array_t<double> within(unsigned label) {
@@ -319,7 +329,8 @@ private:
         tell();
     }
 
-    [[noreturn]] static void refuse_lengths(const gstar::rows& r, const std::size_t* n,
+    [[noreturn]] static void refuse_lengths(const gstar::rows& r,
+                                            const std::size_t* n,
                                             const py::object& weights) {
         std::string text =
             "arrays differ in length: scores has " + std::to_string(r.n);
@@ -396,8 +407,8 @@ bool take_arguments(PyObject* const* args, Py_ssize_t n, PyObject* names,
     const Py_ssize_t n_names = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
     for (Py_ssize_t i = 0; i < n_names; ++i) {
         int place = 0;
-        while (place < 3 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i),
-                                                             words[place]) != 0)
+        while (place < 3 && PyUnicode_CompareWithASCIIString(
+                                PyTuple_GET_ITEM(names, i), words[place]) != 0)
             ++place;
         if (place == 3 || out[place] != nullptr) return false;
         out[place] = args[n + i];
@@ -448,8 +459,10 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
 }
 
 PyMethodDef update_one_method = {
-    "update_one", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(update_one)),
-    METH_FASTCALL | METH_KEYWORDS, "Count one row: score, label (None: not known), group."};
+    "update_one",
+    reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(update_one)),
+    METH_FASTCALL | METH_KEYWORDS,
+    "Count one row: score, label (None: not known), group."};
 
 }  // namespace
 
@@ -474,8 +487,9 @@ void bind_sketch(py::module_& m) {
             std::vector<std::int64_t> firsts;
             {
                 const py::gil_scoped_release unlocked;
-                firsts = gstar::factorize(from, static_cast<std::size_t>(raw.shape(0)),
-                                          static_cast<std::size_t>(raw.shape(1)), to);
+                firsts =
+                    gstar::factorize(from, static_cast<std::size_t>(raw.shape(0)),
+                                     static_cast<std::size_t>(raw.shape(1)), to);
             }
             return py::make_tuple(
                 codes, py::array_t<std::int64_t>(
@@ -503,13 +517,16 @@ void bind_sketch(py::module_& m) {
         .def_property_readonly("groups", &core::groups)
         .def_property_readonly("bins", [](core& s) { return s.inner().bins(); })
         .def_property_readonly("level", [](core& s) { return s.inner().level(); })
-        .def_property_readonly("first", [](core& s) { return s.inner().at().first; })
+        .def_property_readonly("first",
+                               [](core& s) { return s.inner().at().first; })
         .def_property_readonly("given",
                                [](core& s) { return s.inner().groups().given(); })
         .def_property_readonly("fixed", [](core& s) { return s.inner().fixed(); })
-        .def_property_readonly("weighted", [](core& s) { return s.inner().weighted(); })
+        .def_property_readonly("weighted",
+                               [](core& s) { return s.inner().weighted(); })
         .def_property_readonly("total", [](core& s) { return s.inner().total(); })
-        .def_property_readonly("skipped", [](core& s) { return s.inner().skipped(); })
+        .def_property_readonly("skipped",
+                               [](core& s) { return s.inner().skipped(); })
         .def_property_readonly("memory_limit",
                                [](core& s) { return s.inner().memory_limit(); });
     const auto method = py::reinterpret_steal<py::object>(PyDescr_NewMethod(

@@ -54,8 +54,7 @@ inline std::string at_row(std::int64_t row) {
                                 "; finite scores must lie within 2**1000");
 }
 
-[[noreturn]] inline void refuse_label(const std::string& label,
-                                      std::int64_t row) {
+[[noreturn]] inline void refuse_label(const std::string& label, std::int64_t row) {
     throw std::invalid_argument(
         "labels must be 0 or 1, got " + label + at_row(row) +
         (label == "-1" ? "; for -1/+1 labels pass labels > 0" : ""));

@@ -24,7 +24,8 @@ inline quotient divide(bin_sum sum, std::uint64_t n) noexcept {
     std::uint64_t rest = 0;
     std::uint64_t whole = 0;
     for (int bit = sum.bits() - 1; bit >= 0; --bit) {
-        rest = (rest << 1) | (sum.limb(static_cast<std::size_t>(bit) / 64) >> (bit % 64) & 1);
+        rest = (rest << 1) |
+               (sum.limb(static_cast<std::size_t>(bit) / 64) >> (bit % 64) & 1);
         whole <<= 1;
         if (rest >= n) {
             rest -= n;
@@ -43,20 +44,23 @@ inline double bin_mean(const plane& p, const window& at, std::uint32_t cell,
     const std::int64_t k = at.first + bin;
     double mean = 0;
     if (k == 0 || k == -1) {
-        mean = p.more(cell)->zero[k + 1].to_double(-zero_unit) / static_cast<double>(n);
+        mean = p.more(cell)->zero[k + 1].to_double(-zero_unit) /
+               static_cast<double>(n);
     } else {
         const quotient q = divide(p.sum(cell, bin), n);
         const double offset = static_cast<double>(q.whole) +
                               static_cast<double>(q.rest) / static_cast<double>(n);
         mean = std::ldexp(
-            static_cast<double>(k) + offset * std::ldexp(1.0, -offset_bits), at.level);
+            static_cast<double>(k) + offset * std::ldexp(1.0, -offset_bits),
+            at.level);
     }
     return std::min(std::max(mean, at.edge(bin)), at.edge(bin + 1));
 }
 
 namespace detail {
 
-constexpr int score_unit = zero_unit + offset_bits;  ///< 2^-1097: every sum is whole
+constexpr int score_unit =
+    zero_unit + offset_bits;            ///< 2^-1097: every sum is whole
 constexpr std::size_t guard_limbs = 1;  ///< words below the unit of squares
 using guarded_sum = wide<66 + guard_limbs + 1>;
 
@@ -71,7 +75,8 @@ inline wide<35> bin_total(const plane& p, const window& at, std::uint32_t cell,
         if (zero.negative()) total.set_limb(34, ~std::uint64_t{0});
         total.shift_left(offset_bits);
     } else {
-        const auto unit = static_cast<unsigned>(at.level - offset_bits + score_unit);
+        const auto unit =
+            static_cast<unsigned>(at.level - offset_bits + score_unit);
         const auto n = static_cast<std::uint64_t>(p.count(cell, bin));
         const bool minus = k < 0;
         const auto size = static_cast<std::uint64_t>(minus ? -k : k);
@@ -85,7 +90,8 @@ inline wide<35> bin_total(const plane& p, const window& at, std::uint32_t cell,
 }
 
 /// left -= floor(total^2 / n), `left` having 64 bits more below its unit.
-inline void take_off(guarded_sum& left, const wide<35>& total, std::uint64_t n) noexcept {
+inline void take_off(guarded_sum& left, const wide<35>& total,
+                     std::uint64_t n) noexcept {
     wide<72> square;
     for (std::size_t i = 0; i < 35; ++i) {
         if (total.limb(i) == 0) continue;
@@ -103,7 +109,8 @@ inline void take_off(guarded_sum& left, const wide<35>& total, std::uint64_t n) 
         rest = (rest << 1) | (square.limb(limb) >> (bit % 64) & 1);
         if (rest < n) continue;
         rest -= n;
-        quotient.set_limb(limb, quotient.limb(limb) | std::uint64_t{1} << (bit % 64));
+        quotient.set_limb(limb,
+                          quotient.limb(limb) | std::uint64_t{1} << (bit % 64));
     }
     quotient.negate();
     left += quotient;

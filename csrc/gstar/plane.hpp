@@ -10,12 +10,12 @@
 
 #include <algorithm>  // copy, copy_backward, fill, max
 #include <cmath>      // floor, ldexp, nextafter
-#include <cstddef>  // size_t
+#include <cstddef>    // size_t
 #include <cstdint>
 #include <cstdlib>  // calloc, free
 #include <limits>
-#include <memory>  // unique_ptr
-#include <new>     // bad_alloc
+#include <memory>   // unique_ptr
+#include <new>      // bad_alloc
 #include <utility>  // swap
 #include <vector>
 
@@ -28,8 +28,8 @@ using bin_sum = wide<2>;      ///< offsets of a bin, in units of 2^(level - 23)
 using zero_sum = wide<34>;    ///< scores next to zero, in units of 2^-1074
 using square_sum = wide<66>;  ///< squared scores of a cell, in units of 2^-2148
 
-constexpr int offset_bits = 23;       ///< a bin's width is 2^23 offset units
-constexpr int zero_unit = 1074;       ///< zero_sum counts units of 2^-zero_unit
+constexpr int offset_bits = 23;  ///< a bin's width is 2^23 offset units
+constexpr int zero_unit = 1074;  ///< zero_sum counts units of 2^-zero_unit
 constexpr int square_unit = 2 * 1074;
 
 /// Memory that starts as zeros without being touched, so that a cell nobody
@@ -144,10 +144,14 @@ public:
         level_ = at.level;
         pending_ += n;
         square_rows_ += n;
-        return {words_.data(),   squares_.data(),
-                lo_.data(),      hi_.data(),
-                lo_near_.data(), hi_near_.data(),
-                cells(),         static_cast<std::uint32_t>(room(0)),
+        return {words_.data(),
+                squares_.data(),
+                lo_.data(),
+                hi_.data(),
+                lo_near_.data(),
+                hi_near_.data(),
+                cells(),
+                static_cast<std::uint32_t>(room(0)),
                 at};
     }
 
@@ -185,11 +189,12 @@ public:
     /// Count a finite score once, at a window that is near: the same as `add`,
     /// quicker, since scores next to zero are many where scores are
     /// probabilities. `to` is what `target` gave for this row.
-    void add_once(const count_target& to, double scale, std::uint32_t cell, double x) {
+    void add_once(const count_target& to, double scale, std::uint32_t cell,
+                  double x) {
         const double t = x * scale;
         const rounded parts = take_apart(round24(x));
-        std::uint64_t* const words =
-            to.words + std::size_t{cell} * bins_ - static_cast<std::ptrdiff_t>(to.at.first);
+        std::uint64_t* const words = to.words + std::size_t{cell} * bins_ -
+                                     static_cast<std::ptrdiff_t>(to.at.first);
         if (t < 1 && t >= -1) {
             const int k = x < 0 ? -1 : 0;  // t may have lost a tiny score's sign
             words[k] += word_one;
@@ -201,14 +206,15 @@ public:
                 more.pending.square[below] += static_cast<std::uint64_t>(m * m);
                 more.pending.any = true;
             } else if (m != 0) {
-                more.zero[k + 1].add(m, static_cast<unsigned>(parts.exponent + zero_unit));
-                more.squares.add(m * m,
-                                 static_cast<unsigned>(2 * parts.exponent + square_unit));
+                more.zero[k + 1].add(
+                    m, static_cast<unsigned>(parts.exponent + zero_unit));
+                more.squares.add(
+                    m * m, static_cast<unsigned>(2 * parts.exponent + square_unit));
             }
         } else {
             const double whole = std::floor(t);
-            const auto offset = static_cast<std::uint64_t>(
-                (round24(t) - whole) * (1 << offset_bits));
+            const auto offset = static_cast<std::uint64_t>((round24(t) - whole) *
+                                                           (1 << offset_bits));
             words[static_cast<std::int64_t>(whole)] += word_one + offset;
             to.squares[std::size_t{cell} * square_lanes] += offset * offset;
         }
@@ -385,7 +391,8 @@ private:
             more.zero[0].add(p.sum[0][below], bit);
             more.zero[1].add(p.sum[1][below], bit);
             more.squares.add_product(
-                p.square[below], 1, static_cast<unsigned>(2 * exponent + square_unit));
+                p.square[below], 1,
+                static_cast<unsigned>(2 * exponent + square_unit));
         }
         p = near_zero();
     }
@@ -452,8 +459,8 @@ private:
 
     /// Follow one bin from level to level. Once it touches zero its value moves
     /// into the cell's wide sum, and `sum` is left empty.
-    void coarsen_bin(std::uint32_t c, std::int64_t n, bin_sum& sum,
-                     std::int64_t& k, int from, int to) {
+    void coarsen_bin(std::uint32_t c, std::int64_t n, bin_sum& sum, std::int64_t& k,
+                     int from, int to) {
         if (k == 0 || k == -1) return;
         for (int level = from; level < to; ++level) {
             const std::int64_t next = k >> 1;

@@ -19,7 +19,6 @@
 
 namespace gstar {
 
-
 /// What one pass over some rows leaves behind.
 ///
 /// In `labelled`, cell 2 * slot + label; in `unlabelled`, cell = slot.
@@ -183,9 +182,8 @@ private:
 
     /// Count the rows a kernel handed back: new extremes, scores next to zero,
     /// infinities, and NaN.
-    void think(plane& to, special* found, std::size_t n,
-               const std::uint64_t* times, bool skip_nan,
-               std::int64_t first_row) {
+    void think(plane& to, special* found, std::size_t n, const std::uint64_t* times,
+               bool skip_nan, std::int64_t first_row) {
         double lo = std::numeric_limits<double>::infinity();
         double hi = -lo;
         std::size_t kept = 0;
