@@ -98,6 +98,32 @@ std::vector<name> names_of(const py::tuple& names) {
 
 // ---- the class --------------------------------------------------------------
 
+/// One cell, as it was when it was copied.
+struct cell_copy {
+    plane p;
+    gstar::window at;
+    bool weighted;
+
+    py::array_t<std::int64_t> counts() const {
+        py::array_t<std::int64_t> out(at.bins);
+        for (std::uint32_t b = 0; b < at.bins; ++b)
+            out.mutable_data()[b] = p.count(0, b);
+        return out;
+    }
+    py::array_t<double> means() const {
+        py::array_t<double> out(at.bins);
+        for (std::uint32_t b = 0; b < at.bins; ++b)
+            out.mutable_data()[b] = p.count(0, b) != 0
+                                        ? gstar::bin_mean(p, at, 0, b)
+                                        : std::numeric_limits<double>::quiet_NaN();
+        return out;
+    }
+    double extreme(bool largest) const {
+        if (!p.has_rows(0)) return std::numeric_limits<double>::quiet_NaN();
+        return largest ? p.hi(0) : p.lo(0);
+    }
+};
+
 class core {
 public:
     core(std::unique_ptr<sketch> s, py::object watch)
@@ -265,28 +291,18 @@ public:
             });
     }
 
-    /// One cell, for those who need no other: counts, means, below, above, min, max.
-    py::tuple cell(unsigned label, std::size_t place) {
+    /// A copy of one cell, for those who need no other.
+    cell_copy cell(unsigned label, py::handle group) {
+        const name wanted = name_of(group);
         return sketch_->look(
-            [&](const tally& t, const std::vector<std::uint32_t>& slots) {
-                const std::uint32_t bins = t.at().bins;
-                const plane& p = label < 2 ? t.labelled : t.unlabelled;
-                const std::uint32_t slot = slots.at(place);
-                const std::uint32_t c = label < 2 ? 2 * slot + label : slot;
-                const double nan = std::numeric_limits<double>::quiet_NaN();
-                const bool any = c < p.cells();
-                py::array_t<std::int64_t> counts(bins);
-                py::array_t<double> means(bins);
-                for (std::uint32_t b = 0; b < bins; ++b) {
-                    counts.mutable_data()[b] = any ? p.count(c, b) : 0;
-                    means.mutable_data()[b] = any && p.count(c, b) != 0
-                                                  ? gstar::bin_mean(p, t.at(), c, b)
-                                                  : nan;
-                }
-                const bool rows = any && p.has_rows(c);
-                return py::make_tuple(counts, means, any ? p.below(c) : 0,
-                                      any ? p.above(c) : 0, rows ? p.lo(c) : nan,
-                                      rows ? p.hi(c) : nan);
+            [&](const tally& t, const std::vector<std::uint32_t>&) {
+                const std::uint32_t slot = sketch_->groups().slot_of(wanted);
+                if (slot == gstar::group_table::none)
+                    throw py::key_error(text_of(wanted));
+                const bool plain = label < 2;
+                return cell_copy{plain ? t.labelled.only(2 * slot + label)
+                                       : t.unlabelled.only(slot),
+                                 t.at(), t.weighted};
             });
     }
 
@@ -523,6 +539,25 @@ void bind_sketch(py::module_& m) {
                            static_cast<py::ssize_t>(firsts.size()), firsts.data()));
         },
         "Number the distinct rows of a byte matrix; also the first row of each.");
+    py::class_<cell_copy>(m, "CellCopy")
+        .def_property_readonly("counts", &cell_copy::counts)
+        .def_property_readonly("means", &cell_copy::means)
+        .def_property_readonly("below",
+                               [](const cell_copy& c) { return c.p.below(0); })
+        .def_property_readonly("above",
+                               [](const cell_copy& c) { return c.p.above(0); })
+        .def_property_readonly("min",
+                               [](const cell_copy& c) { return c.extreme(false); })
+        .def_property_readonly("max",
+                               [](const cell_copy& c) { return c.extreme(true); })
+        .def_readonly("weighted", &cell_copy::weighted)
+        .def_property_readonly("first_edge",
+                               [](const cell_copy& c) { return c.at.edge(0); })
+        .def_property_readonly(
+            "width", [](const cell_copy& c) { return c.at.edge(1) - c.at.edge(0); })
+        .def_property_readonly("within", [](const cell_copy& c) {
+            return gstar::spread_within(c.p, c.at, 0);
+        });
     py::class_<core> c(m, "SketchCore");
     c.def(py::init(&core::make), "bins"_a, "window"_a = py::none(),
           "groups"_a = py::none(), "memory_limit"_a = std::uint64_t{1} << 30,
