@@ -199,13 +199,17 @@ public:
 
     /// Count one row; anything but a known group goes by name.
     void update_one(double score, unsigned label, PyObject* group) {
-        PyObject* slot = nullptr;
-        if (PyLong_CheckExact(group) || PyUnicode_CheckExact(group))
-            slot = PyDict_GetItemWithError(slots().ptr(), group);
-        if (slot != nullptr)
-            sketch_->update_one(
-                score, label,
-                static_cast<std::uint32_t>(PyLong_AsUnsignedLong(slot)));
+        std::int64_t slot = gstar::group_lookup::unknown;
+        if (PyLong_CheckExact(group)) {
+            int overflow = 0;
+            const long long v = PyLong_AsLongLongAndOverflow(group, &overflow);
+            if (overflow == 0) slot = sketch_->groups().find(v);
+        } else if (PyUnicode_CheckExact(group)) {
+            PyObject* found = PyDict_GetItemWithError(slots().ptr(), group);
+            if (found != nullptr) slot = PyLong_AsLong(found);
+        }
+        if (slot >= 0)
+            sketch_->count_one(score, label, static_cast<std::uint32_t>(slot));
         else
             sketch_->update_one(score, label, name_of(group));
         tell();
@@ -360,12 +364,12 @@ private:
         if (sketch_->is_small(r)) {
             sketch_->update_small(r, skip_nan);
         } else {
-            std::vector<sketch::batch> parts;
+            sketch::job j = sketch_->prepare(r, skip_nan, threads);
             {
                 const py::gil_scoped_release unlocked;
-                parts = sketch_->count(r, skip_nan, threads);
+                sketch_->run(j);
             }
-            sketch_->commit(parts);
+            sketch_->commit(j);
         }
         tell();
     }
@@ -381,13 +385,11 @@ private:
         throw py::value_error(text);
     }
 
-    /// Slots by name, for `update_one`. Ints and strings only: True must not be
-    /// found under 1, as it would be in a dict.
+    /// Slots of groups named by strings, for `update_one`.
     py::dict& slots() {
         const auto& names = sketch_->groups().names();
         for (; n_slots_ < names.size(); ++n_slots_)
-            if (names[n_slots_].type == name::kind::integer ||
-                names[n_slots_].type == name::kind::text)
+            if (names[n_slots_].type == name::kind::text)
                 slots_[object_of(names[n_slots_])] = n_slots_;
         return slots_;
     }
