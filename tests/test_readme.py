@@ -25,10 +25,8 @@ def test_blocks_are_found_with_their_output():
     assert list(examples(text)) == [("print(1)\n", "1\n"), ("x = 2\n", None)]
 
 
-PAGES = [
-    "README.md",
-    *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")) if "```python" in path.read_text()),
-]
+DOCS = sorted(path for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text())
+PAGES = ["README.md", *(f"docs/{path.name}" for path in DOCS)]
 
 
 @pytest.mark.parametrize("page", PAGES)
