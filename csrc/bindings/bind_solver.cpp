@@ -1,0 +1,171 @@
+// bind_solver.cpp - the searches seen from Python. No arithmetic in this file.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <stdexcept>
+
+#include "gstar/exact_limits.hpp"
+#include "gstar/exact_pair.hpp"
+#include "gstar/exact_targets.hpp"
+#include "gstar/frontier.hpp"
+#include "gstar/objective.hpp"
+#include "gstar/rates.hpp"
+
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace {
+
+template <class T>
+using array = py::array_t<T, py::array::c_style | py::array::forcecast>;
+
+template <class T>
+gstar::span<const T> view(const array<T>& a) {
+    return {a.data(), static_cast<std::size_t>(a.size())};
+}
+
+template <class T>
+py::array_t<T> give(const std::vector<T>& values) {
+    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+template <class T>
+py::array_t<T> give(const std::vector<T>& values, std::size_t rows) {
+    const auto n = static_cast<py::ssize_t>(rows);
+    return py::array_t<T>({n, n == 0 ? 0 : static_cast<py::ssize_t>(values.size()) / n}, values.data());
+}
+
+/// The arrays of `_objective.Arrays`; keeps them alive while the core borrows them.
+template <class Cost>
+struct arrays {
+    array<std::int64_t> start;
+    array<Cost> cost;
+    array<std::int64_t> distance;
+    array<double> rates;
+    array<std::uint8_t> has;
+    array<double> limit, ratio, penalty;
+    double unit;
+
+    gstar::problem<Cost> problem() const {
+        const std::size_t n_groups = static_cast<std::size_t>(start.size()) - 1;
+        const std::size_t n_rates = static_cast<std::size_t>(limit.size());
+        const std::size_t n = static_cast<std::size_t>(cost.size());
+        if (start.size() < 2 || start.data()[0] != 0 || static_cast<std::size_t>(start.data()[n_groups]) != n ||
+            static_cast<std::size_t>(distance.size()) != n || static_cast<std::size_t>(rates.size()) != n_rates * n ||
+            static_cast<std::size_t>(has.size()) != n_rates * n_groups ||
+            static_cast<std::size_t>(ratio.size()) != n_rates || static_cast<std::size_t>(penalty.size()) != n_rates)
+            throw std::invalid_argument("the arrays of a search do not fit each other");
+        for (std::size_t k = 0; k < n_groups; ++k)
+            if (start.data()[k] >= start.data()[k + 1])
+                throw std::invalid_argument("every group of a search needs a candidate");
+        return {n_groups,   n_rates,   view(start), view(cost),  view(distance), view(rates),
+                view(has),  view(limit), view(ratio), view(penalty), unit};
+    }
+};
+
+template <class Cost>
+void bind_searches(py::module_& m, const char* suffix) {
+    const auto name = [suffix](const char* stem) { return std::string(stem) + suffix; };
+    using given = arrays<Cost>;
+
+    py::class_<given>(m, name("SearchArrays_").c_str())
+        .def(py::init([](array<std::int64_t> start, array<Cost> cost, array<std::int64_t> distance, array<double> rates,
+                         array<std::uint8_t> has, array<double> limit, array<double> ratio, array<double> penalty,
+                         double unit) {
+                 given g{start, cost, distance, rates, has, limit, ratio, penalty, unit};
+                 g.problem();  // throws if they do not fit
+                 return g;
+             }),
+             "start"_a, "cost"_a, "distance"_a, "rates"_a, "has"_a, "limit"_a, "ratio"_a, "penalty"_a, "unit"_a)
+        .def(
+            "solve_limits",
+            [](const given& self, std::size_t node_limit) {
+                const gstar::problem<Cost> p = self.problem();
+                std::vector<std::int64_t> numbers(p.n_groups, -1);
+                std::size_t opened;
+                bool finished;
+                Cost bound;
+                {
+                    const py::gil_scoped_release unlocked;
+                    gstar::window_search<Cost> search(p, p.limit.data());
+                    search.run(numbers.data(), node_limit);
+                    opened = search.opened();
+                    finished = search.finished();
+                    bound = search.bound();
+                }
+                return py::make_tuple(give(numbers), opened, finished, bound);
+            },
+            "node_limit"_a)
+        .def("solve_pair",
+             [](const given& self) {
+                 const gstar::problem<Cost> p = self.problem();
+                 if (p.n_groups != 2) throw std::invalid_argument("solve_pair needs two groups");
+                 std::vector<std::int64_t> numbers(2, -1);
+                 double loss;
+                 std::size_t opened;
+                 {
+                     const py::gil_scoped_release unlocked;
+                     gstar::pair_search<Cost> search(p);
+                     search.run(numbers.data(), loss);
+                     opened = search.opened();
+                 }
+                 return py::make_tuple(give(numbers), loss, opened);
+             })
+        .def(
+            "solve_penalties",
+            [](const given& self, const array<std::int64_t>& guess, std::size_t node_limit) {
+                const gstar::problem<Cost> p = self.problem();
+                if (static_cast<std::size_t>(guess.size()) != p.n_groups)
+                    throw std::invalid_argument("guess needs one number a group");
+                for (std::size_t k = 0; k < p.n_groups; ++k)
+                    if (guess.data()[k] >= static_cast<std::int64_t>(p.size(k)) || (guess.data()[k] < 0 && guess.data()[0] >= 0))
+                        throw std::invalid_argument("guess names a candidate that is not there");
+                const std::int64_t* begin = guess.data();
+                gstar::target_search<Cost> search(p);
+                {
+                    const py::gil_scoped_release unlocked;
+                    search.run(begin, node_limit);
+                }
+                return py::make_tuple(give(search.numbers()), search.loss(), search.bound(), search.opened());
+            },
+            "guess"_a, "node_limit"_a)
+        .def(
+            "frontier",
+            [](const given& self, const array<std::uint8_t>& swept, std::size_t node_limit) {
+                const gstar::problem<Cost> p = self.problem();
+                if (static_cast<std::size_t>(swept.size()) != p.n_rates)
+                    throw std::invalid_argument("swept needs one entry a rate");
+                const std::uint8_t* which = swept.data();
+                gstar::frontier_points<Cost> points;
+                {
+                    const py::gil_scoped_release unlocked;
+                    points = p.n_groups == 2 ? gstar::pair_frontier<Cost>(p, which).run()
+                                             : gstar::descend_frontier<Cost>(p, which, node_limit);
+                }
+                return py::make_tuple(give(points.numbers, points.gap.size()), give(points.gap), points.proven_to);
+            },
+            "swept"_a, "node_limit"_a);
+}
+
+}  // namespace
+
+void bind_solver(py::module_& m) {
+    m.def(
+        "tabulate",
+        [](const array<std::int64_t>& rows, std::int64_t price_fp, std::int64_t price_fn) {
+            if (rows.ndim() != 3 || rows.shape(0) != 3)
+                throw std::invalid_argument("rows must have shape (3, groups, candidates)");
+            const std::size_t k = static_cast<std::size_t>(rows.shape(1)), c = static_cast<std::size_t>(rows.shape(2));
+            gstar::tabulation t;
+            {
+                const auto in = view(rows);
+                const py::gil_scoped_release unlocked;
+                t = gstar::tabulate(in, k, c, price_fp, price_fn);
+            }
+            return py::make_tuple(give(t.start), give(t.candidate), give(t.accepted, 3), give(t.cost), give(t.totals, 3),
+                                  give(t.at_unified, 3), t.unified);
+        },
+        "rows"_a, "price_fp"_a, "price_fn"_a);
+    bind_searches<std::int64_t>(m, "counts");
+    bind_searches<double>(m, "shares");
+}

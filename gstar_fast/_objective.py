@@ -1,0 +1,344 @@
+"""What is asked of the thresholds: criteria, limits, penalties and costs, as numbers the solvers read.
+
+Reads from: a sketch (its public attributes).  Read by: _solver, _frontier, _bounds.
+The optimisation problem is stated in docs/solver.md.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Real
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import MissingClassWarning
+
+Group = bool | int | str | tuple[Any, ...]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
+
+RATES = ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy")
+
+CRITERIA: dict[str, tuple[str, ...]] = {
+    "demographic_parity": ("selection_rate",),
+    "equal_opportunity": ("tpr",),
+    "predictive_equality": ("fpr",),
+    "equalized_odds": ("tpr", "fpr"),
+    "accuracy_parity": ("accuracy",),
+    "balanced_accuracy_parity": ("balanced_accuracy",),
+    "disparate_impact": ("selection_rate",),
+}
+
+DEFINITIONS: dict[str, str] = {
+    "demographic_parity": "largest minus smallest selection rate",
+    "equal_opportunity": "largest minus smallest tpr",
+    "predictive_equality": "largest minus smallest fpr",
+    "equalized_odds": "the larger of the tpr gap and the fpr gap (max form)",
+    "equalized_odds_sum": "tpr gap plus fpr gap (the paper's EOd)",
+    "accuracy_parity": "largest minus smallest accuracy",
+    "balanced_accuracy_parity": "largest minus smallest balanced accuracy",
+    "disparate_impact": "smallest over largest selection rate (a ratio: 1 is parity)",
+}
+
+_NEEDS = {
+    "tpr": "positive labels",
+    "fpr": "negative labels",
+    "selection_rate": "rows",
+    "accuracy": "labelled rows",
+    "balanced_accuracy": "labels of both classes",
+}
+
+
+class SketchLike(Protocol):
+    """The public attributes of a sketch that the solvers read."""
+
+    @property
+    def groups(self) -> tuple[Any, ...]: ...
+    @property
+    def edges(self) -> Floats: ...
+    @property
+    def counts(self) -> NDArray[Any]: ...
+    @property
+    def below(self) -> NDArray[Any]: ...
+    @property
+    def above(self) -> NDArray[Any]: ...
+    @property
+    def unlabelled(self) -> NDArray[Any]: ...
+    @property
+    def unlabelled_below(self) -> NDArray[Any]: ...
+    @property
+    def unlabelled_above(self) -> NDArray[Any]: ...
+    @property
+    def n_rows(self) -> Any: ...
+    def digest(self) -> str: ...
+
+
+def canonical_key(name: Any) -> tuple[int, Any]:
+    """Sort key of a group name: bools, ints ascending, strings by code point, tuples element by element."""
+    if isinstance(name, tuple):
+        return 3, tuple(canonical_key(part) for part in name)
+    if isinstance(name, bool):
+        return 0, name
+    if isinstance(name, int):
+        return 1, name
+    return 2, str(name)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What was asked, checked, and its form by rate (positions as in `RATES`)."""
+
+    limits: Mapping[str, float] = field(default_factory=dict)
+    penalties: Mapping[str, float] = field(default_factory=dict)
+    costs: tuple[float, float] = (1.0, 1.0)
+    balanced: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        limits: Mapping[str, float] | None,
+        penalties: Mapping[str, float] | None,
+        costs: Iterable[float],
+        balanced: bool,
+    ) -> Objective:
+        """Check the user's words; the error says which one is wrong and what to write instead."""
+        return cls(
+            limits=_checked("limits", limits),
+            penalties=_checked("penalties", penalties),
+            costs=_checked_costs(costs),
+            balanced=bool(balanced),
+        )
+
+    @property
+    def limit(self) -> Floats:
+        """Largest difference allowed for each rate, tolerance included; inf where none is set."""
+        out = np.full(len(RATES), np.inf)
+        for name, value in self.limits.items():
+            if name != "disparate_impact":
+                for rate in CRITERIA[name]:
+                    r = RATES.index(rate)
+                    out[r] = min(out[r], value + TOLERANCE)
+        return out
+
+    @property
+    def ratio(self) -> Floats:
+        """Least ratio allowed for each rate, tolerance included; -1 where none is set."""
+        out = np.full(len(RATES), -1.0)
+        if "disparate_impact" in self.limits:
+            out[RATES.index("selection_rate")] = self.limits["disparate_impact"] - TOLERANCE
+        return out
+
+    @property
+    def penalty(self) -> Floats:
+        """Weight of the mean squared difference of each rate."""
+        out = np.zeros(len(RATES))
+        for name, value in self.penalties.items():
+            for rate in CRITERIA[name]:
+                out[RATES.index(rate)] += value
+        return out
+
+    def asked(self) -> list[tuple[str, str]]:
+        """Every (criterion, rate) pair that is limited or penalised."""
+        names = [*self.limits, *(n for n in self.penalties if n not in self.limits)]
+        return [(name, rate) for name in names for rate in CRITERIA[name]]
+
+
+def check_criterion(name: object, argument: str) -> str:
+    """Return `name` if it is a criterion, else raise with the nearest word."""
+    if not isinstance(name, str) or name not in CRITERIA:
+        import difflib
+
+        near = difflib.get_close_matches(str(name), CRITERIA, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{argument} must be among {', '.join(CRITERIA)}; got {name!r}{hint}")
+    return name
+
+
+def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, float]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{argument} must be a dict such as {{'equalized_odds': 0.02}}; got {type(given).__name__}")
+    out: dict[str, float] = {}
+    for name, value in given.items():
+        check_criterion(name, f"names in {argument}")
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
+            raise TypeError(f"{argument}[{name!r}] must be a number; got {value!r}")
+        number = float(value)
+        if argument == "penalties":
+            if name == "disparate_impact":
+                raise ValueError(
+                    "disparate_impact is a ratio and cannot be a penalty; use limits={'disparate_impact': 0.8}, "
+                    "or penalties={'demographic_parity': ...}"
+                )
+            if not (number >= 0 and math.isfinite(number)):
+                raise ValueError(f"penalties[{name!r}] must be finite and not negative; got {value!r}")
+            if number > 1e100:
+                raise ValueError(f"penalties[{name!r}] must be at most 1e100; got {value!r}; a limit of 0 says 'no gap'")
+        elif not 0 <= number <= 1:
+            what = "a least ratio" if name == "disparate_impact" else "a largest gap"
+            raise ValueError(f"limits[{name!r}] is {what} and must be from 0 to 1; got {value!r}")
+        out[name] = number
+    return out
+
+
+def _checked_costs(costs: Iterable[float]) -> tuple[float, float]:
+    try:
+        pair = [float(c) for c in costs]
+    except (TypeError, ValueError):
+        pair = []
+    if len(pair) != 2:
+        raise ValueError(f"costs must be two numbers (false_positive, false_negative); got {costs!r}")
+    if not all(math.isfinite(c) and 0 <= c <= 1e100 for c in pair) or max(pair) == 0:
+        raise ValueError(f"costs must be finite, not negative and not both 0; got {costs!r}")
+    return pair[0], pair[1]
+
+
+class Table(NamedTuple):
+    """Accepted rows at the candidates worth looking at, groups end to end (see a backend's `tabulate`)."""
+
+    start: Ints  # (K + 1,)
+    candidate: Ints  # (n,) 0 is -inf, 1 + i is edges[i]
+    accepted: Ints  # (3, n) label 0, label 1, unlabelled
+    cost: Ints  # (n,)
+    totals: Ints  # (3, K)
+    at_unified: Ints  # (3, K) rows the best unified candidate accepts
+    unified: int
+
+
+def canonical_order(sketch: SketchLike) -> list[int]:
+    """Positions of the sketch's groups in canonical order."""
+    names = tuple(sketch.groups)
+    if not names:
+        raise ValueError("the sketch has no rows; update it with scores, labels and groups before solving")
+    return sorted(range(len(names)), key=lambda k: canonical_key(names[k]))
+
+
+def rows_of(sketch: SketchLike, order: list[int]) -> Ints:
+    """Rows below, in each bin and above, (3, K, bins + 2): label 0, label 1, unlabelled."""
+    bins = _whole(sketch.counts)
+    rows = np.empty((3, bins.shape[1], bins.shape[2] + 2), dtype=np.int64)
+    rows[:2, :, 1:-1], rows[2, :, 1:-1] = bins, _whole(sketch.unlabelled)
+    rows[:2, :, 0], rows[2, :, 0] = _whole(sketch.below), _whole(sketch.unlabelled_below)
+    rows[:2, :, -1], rows[2, :, -1] = _whole(sketch.above), _whole(sketch.unlabelled_above)
+    return rows if order == sorted(order) else np.ascontiguousarray(rows[:, order])
+
+
+def _whole(counts: NDArray[Any]) -> Ints:
+    """Counts as integers; a weighted sketch may show them as multiples of 2^-20."""
+    counts = np.asarray(counts)
+    if counts.dtype.kind == "f":
+        return np.rint(counts * 2.0**20).astype(np.int64)
+    return counts.astype(np.int64, copy=False)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Integer prices of one false positive and one false negative: E = (fp * FP + fn * FN) / unit."""
+
+    fp: int
+    fn: int
+    unit: float
+    slack: float  # largest error in E from rounding the prices; 0 almost always
+
+
+def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
+    """Turn costs into integers, so that errors are compared exactly."""
+    if n_negative + n_positive == 0:
+        raise ValueError("the sketch has no labelled rows, so no error can be computed; update it with labels")
+    fp, fn = (Fraction(repr(c)) for c in objective.costs)
+    unit = Fraction(n_negative + n_positive)
+    if objective.balanced:
+        if n_negative == 0 or n_positive == 0:
+            absent = "negative" if n_negative == 0 else "positive"
+            raise ValueError(f"balanced=True needs rows of both classes; the sketch has no {absent} labels")
+        fp, fn, unit = fp * n_positive, fn * n_negative, Fraction(2 * n_negative * n_positive)
+    common = math.lcm(fp.denominator, fn.denominator)
+    whole_fp, whole_fn = int(fp * common), int(fn * common)
+    shared = math.gcd(whole_fp, whole_fn)
+    whole_fp, whole_fn, unit = whole_fp // shared, whole_fn // shared, unit * common / shared
+    largest = whole_fp * n_negative + whole_fn * n_positive
+    if largest < 2**62:
+        return Scale(whole_fp, whole_fn, float(unit), 0.0)
+    shrink = Fraction(2**62 - 2 * (n_negative + n_positive), largest)
+    rounded_fp, rounded_fn = round(whole_fp * shrink), round(whole_fn * shrink)
+    slack = float(Fraction(n_negative + n_positive) / (unit * shrink))
+    return Scale(rounded_fp, rounded_fn, float(unit * shrink), slack)
+
+
+def rates_of(accepted: NDArray[Any], totals: NDArray[Any], wanted: Iterable[int] = range(5)) -> Floats:
+    """The wanted rates (R, n) of n candidates; `accepted` and `totals` are (3, n): label 0, label 1, unlabelled.
+
+    Integer counts give the exact rates; densities pass expected counts. A rate whose rows are missing reads 0.
+    """
+    neg, pos, spare = accepted
+    n_neg, n_pos, n_spare = totals
+    out = np.empty((len(tuple(wanted)), len(neg)))
+    for row, r in zip(out, wanted, strict=True):
+        if r == 0:
+            np.divide(pos, np.maximum(n_pos, 1), out=row)
+        elif r == 1:
+            np.divide(neg, np.maximum(n_neg, 1), out=row)
+        elif r == 2:
+            np.divide(neg + pos + spare, np.maximum(n_neg + n_pos + n_spare, 1), out=row)
+        elif r == 3:
+            np.divide(pos + (n_neg - neg), np.maximum(n_neg + n_pos, 1), out=row)
+        else:
+            row[:] = (pos / np.maximum(n_pos, 1) + (n_neg - neg) / np.maximum(n_neg, 1)) / 2
+            row[(n_pos == 0) | (n_neg == 0)] = 0.0
+    return out
+
+
+def has_rate(totals: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which groups have the rows each rate needs: (5, K)."""
+    neg, pos, spare = totals > 0
+    return np.stack([pos, neg, neg | pos | spare, neg | pos, neg & pos])
+
+
+def check_groups(objective: Objective, groups: tuple[Any, ...], has: NDArray[np.bool_]) -> list[str]:
+    """Notes on groups left out of a criterion; raises where fewer than two of several are left."""
+    notes: list[str] = []
+    if len(groups) == 1:
+        return notes
+    told: set[str] = set()
+    for name, rate in objective.asked():
+        present = has[RATES.index(rate)]
+        missing = [groups[k] for k in np.flatnonzero(~present)]
+        if not missing:
+            continue
+        if int(present.sum()) < 2:
+            listed = ", ".join(repr(g) for g in missing[:5]) + (", ..." if len(missing) > 5 else "")
+            raise ValueError(
+                f"{'group' if len(missing) == 1 else 'groups'} {listed} {'has' if len(missing) == 1 else 'have'} no "
+                f"{_NEEDS[rate]}, so {rate} is undefined there; {name} needs two groups that have some"
+            )
+        if rate not in told:
+            told.add(rate)
+            listed = ", ".join(repr(g) for g in missing[:5]) + (", ..." if len(missing) > 5 else "")
+            notes.append(f"left out of the {rate} gap, having no {_NEEDS[rate]}: {listed}")
+    for note in notes:
+        warnings.warn(note, MissingClassWarning, stacklevel=4)
+    return notes
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """The narrow interface to the backends: everything about the search as flat arrays, groups end to end."""
+
+    start: Ints  # (K + 1,) where each group's candidates begin
+    cost: NDArray[Any]  # (n,) int64 from counts, float64 from densities; E = sum of one a group / unit
+    distance: Ints  # (n,) from the best unified threshold, in candidates
+    rates: Floats  # (R, n) the rates that are limited, penalised or swept
+    has: NDArray[np.uint8]  # (R, K)
+    limit: Floats  # (R,) largest difference, inf where none
+    ratio: Floats  # (R,) least ratio, -1 where none
+    penalty: Floats  # (R,)
+    unit: float
