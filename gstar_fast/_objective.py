@@ -222,14 +222,17 @@ def canonical_order(sketch: SketchLike) -> list[int]:
     return sorted(range(len(names)), key=lambda k: canonical_key(names[k]))
 
 
-def rows_of(sketch: SketchLike, order: list[int]) -> Ints:
-    """Rows below, in each bin and above, (3, K, bins + 2): label 0, label 1, unlabelled."""
-    bins = _whole(sketch.counts)
+def rows_of(sketch: SketchLike, order: list[int]) -> tuple[Ints, float]:
+    """Rows below, in each bin and above, (3, K, bins + 2): label 0, label 1, unlabelled; and what one count stands for."""
+    counts = np.asarray(sketch.counts)
+    bins = _whole(counts)
     rows = np.empty((3, bins.shape[1], bins.shape[2] + 2), dtype=np.int64)
     rows[:2, :, 1:-1], rows[2, :, 1:-1] = bins, _whole(sketch.unlabelled)
     rows[:2, :, 0], rows[2, :, 0] = _whole(sketch.below), _whole(sketch.unlabelled_below)
     rows[:2, :, -1], rows[2, :, -1] = _whole(sketch.above), _whole(sketch.unlabelled_above)
-    return rows if order == sorted(order) else np.ascontiguousarray(rows[:, order])
+    if order != sorted(order):
+        rows = np.ascontiguousarray(rows[:, order])
+    return rows, 2.0**-20 if counts.dtype.kind == "f" else 1.0
 
 
 def _whole(counts: NDArray[Any]) -> Ints:

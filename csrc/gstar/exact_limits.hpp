@@ -59,6 +59,19 @@ public:
         return false;
     }
 
+    /// Forget everything found and search again under other limits.
+    void reset(const double* limit) {
+        limit_.assign(limit, limit + p_.n_rates);
+        windows_.clear();
+        places_.clear();
+        cost_.clear();
+        distance_.clear();
+        heap_.clear();
+        free_.clear();
+        opened_ = 0;
+        finished_ = true;
+    }
+
     bool finished() const noexcept { return finished_; }
     Cost bound() const noexcept { return bound_; }
     std::size_t opened() const noexcept { return opened_; }

@@ -190,8 +190,8 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p, const std::uint8_
     std::vector<double> limit(p.limit.begin(), p.limit.end());
     std::vector<std::int64_t> numbers(p.n_groups);
     std::size_t opened = 0;
+    window_search<Cost> search(p, limit.data());
     for (;;) {
-        window_search<Cost> search(p, limit.data());
         const bool found = search.run(numbers.data(), node_limit - opened);
         opened += search.opened();
         if (!found) {
@@ -221,7 +221,15 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p, const std::uint8_
         }
         for (std::size_t r = 0; r < p.n_rates; ++r)
             if (swept[r]) limit[r] = std::min(p.limit[r], std::nextafter(gap, -1.0));
+        search.reset(limit.data());
     }
+    // found from the cheapest to the fairest: turn round
+    std::reverse(out.cost.begin(), out.cost.end());
+    std::reverse(out.gap.begin(), out.gap.end());
+    const auto n_groups = static_cast<std::ptrdiff_t>(p.n_groups);
+    if (out.gap.empty()) return out;
+    for (auto a = out.numbers.begin(), b = out.numbers.end() - n_groups; a < b; a += n_groups, b -= n_groups)
+        std::swap_ranges(a, a + n_groups, b);
     return out;
 }
 

@@ -1,9 +1,8 @@
 """The certified optimum over all candidates: the reference, to be read next to docs/solver.md.
 
 `solve_limits` opens boxes of windows, `solve_pair` scans all pairs of two groups, `solve_penalties` (targets.py) bounds
-many groups through a common target, `frontier` lists what nobody dominates, `mix` (mixture.py) solves the linear program
-of randomised thresholds. All read `_objective.Arrays`; candidates are numbered from 0 in each group, and a choice is one
-number a group.
+many groups through a common target, `frontier` lists what nobody dominates. All read `_objective.Arrays`; candidates are
+numbered from 0 in each group, and a choice is one number a group.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ from numpy.typing import NDArray
 
 from ..._objective import Arrays, Floats, Ints, Table
 from ._choices import allowed, cut_of, extremes, loss_of, within
-from .mixture import mix
 from .targets import solve_penalties
 
-__all__ = ["frontier", "mix", "solve_limits", "solve_pair", "solve_penalties", "tabulate"]
+__all__ = ["frontier", "solve_limits", "solve_pair", "solve_penalties", "tabulate"]
 
 
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:

@@ -1,0 +1,420 @@
+"""Thresholds with a proof: `solve`.
+
+Reads from: _objective, _smooth, the backends.  Read by: users, _frontier, _bounds, the estimator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ._backends import room
+from ._backends.numpy._choices import allowed, loss_of
+from ._mixture import Mixture, mix, mixed
+from ._objective import (
+    RATES,
+    TOLERANCE,
+    Arrays,
+    Floats,
+    Ints,
+    Objective,
+    Scale,
+    SketchLike,
+    Table,
+    canonical_order,
+    check_groups,
+    has_rate,
+    rates_of,
+    rows_of,
+    scale_of,
+)
+from ._result import GroupRates, Result
+
+NODE_LIMIT = 20_000  # nodes of the search with penalties for more than two groups; the same on every backend
+BOX_LIMIT = 2_000_000  # boxes of the search with limits; thousands of times what real data need
+
+METHODS = ("exact", "alternating", "gauss_newton")
+
+
+@dataclass(frozen=True)
+class Search:
+    """A problem ready for a backend, and the way back from its numbers to thresholds."""
+
+    groups: tuple[Any, ...]
+    candidates: Floats
+    objective: Objective
+    scale: Scale
+    table: Table
+    arrays: Arrays
+    weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
+    notes: tuple[str, ...]
+
+    def thresholds(self, numbers: Ints) -> Floats:
+        return self.candidates[self.table.candidate[self.table.start[:-1] + numbers]]
+
+    def accepted(self, numbers: Ints) -> Ints:
+        return self.table.accepted[:, self.table.start[:-1] + numbers]
+
+    @property
+    def unified_threshold(self) -> float:
+        return float(self.candidates[self.table.unified])
+
+
+def prepare(
+    sketch: SketchLike, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False
+) -> Search:
+    """Count what every candidate accepts, and lay out the rates that matter.
+
+    `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups.
+    """
+    order = canonical_order(sketch)
+    names = tuple(sketch.groups)
+    rows, weight_unit = rows_of(sketch, order)
+    totals = rows.sum(axis=2)
+    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
+    groups = tuple(names[k] for k in order)
+    has = has_rate(totals)
+    notes = check_groups(objective, groups, has)
+    table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
+    limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
+    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
+    group = np.repeat(np.arange(len(groups)), np.diff(table.start))
+    arrays = Arrays(
+        start=table.start,
+        cost=table.cost,
+        distance=np.abs(table.candidate - table.unified),
+        rates=rates_of(table.accepted, totals[:, group], active),
+        has=has[active].astype(np.uint8),
+        limit=limit[active],
+        ratio=ratio[active],
+        penalty=penalty[active],
+        unit=scale.unit,
+    )
+    candidates = np.concatenate([[-np.inf], np.asarray(sketch.edges, dtype=np.float64)])
+    return Search(groups, candidates, objective, scale, table, arrays, weight_unit, tuple(notes))
+
+
+def gaps_of(rates: Floats, has: Any) -> dict[str, float]:
+    """Every gap that is defined, from rates (5, K)."""
+    spread: dict[str, float] = {}
+    for name, row, present in zip(RATES, rates, has, strict=True):
+        values = row[present]
+        if len(values) >= 2 or len(row) == 1:
+            spread[name] = float(values.max() - values.min()) if len(values) else 0.0
+    gaps: dict[str, float] = {}
+    if "selection_rate" in spread:
+        gaps["demographic_parity"] = spread["selection_rate"]
+    if "tpr" in spread:
+        gaps["equal_opportunity"] = spread["tpr"]
+    if "fpr" in spread:
+        gaps["predictive_equality"] = spread["fpr"]
+    if "tpr" in spread and "fpr" in spread:
+        gaps["equalized_odds"] = max(spread["tpr"], spread["fpr"])
+        gaps["equalized_odds_sum"] = spread["tpr"] + spread["fpr"]
+    if "accuracy" in spread:
+        gaps["accuracy_parity"] = spread["accuracy"]
+    if "balanced_accuracy" in spread:
+        gaps["balanced_accuracy_parity"] = spread["balanced_accuracy"]
+    if "selection_rate" in spread:
+        selected = rates[2][has[2]]
+        highest = float(selected.max()) if len(selected) else 0.0
+        gaps["disparate_impact"] = float(selected.min()) / highest if highest > 0 else 1.0
+    return gaps
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Error, gaps and rates when these (expected) counts are accepted, (3, K)."""
+
+    error: float
+    weighted_error: float  # E
+    gaps: dict[str, float]
+    rates: Floats
+    has: Any
+
+    @classmethod
+    def of(cls, accepted: Any, totals: Ints, scale: Scale) -> Outcome:
+        rates, has = rates_of(accepted, totals), has_rate(totals)
+        false_positive, false_negative = accepted[0].sum(), (totals[1] - accepted[1]).sum()
+        labelled = totals[0].sum() + totals[1].sum()
+        cost = scale.fp * false_positive + scale.fn * false_negative
+        return cls(
+            float((false_positive + false_negative) / labelled), float(cost / scale.unit), gaps_of(rates, has), rates, has
+        )
+
+    def by_group(self, groups: tuple[Any, ...], rows: Floats) -> dict[Any, GroupRates]:
+        known = np.where(self.has, self.rates, np.nan).T.tolist()
+        return {
+            name: GroupRates(n, *(None if x != x else x for x in row))
+            for name, n, row in zip(groups, rows.tolist(), known, strict=True)
+        }
+
+
+def solve(
+    sketch: SketchLike,
+    *,
+    limits: Mapping[str, float] | None = None,
+    penalties: Mapping[str, float] | None = None,
+    method: str = "exact",
+    density: str = "empirical",
+    costs: Iterable[float] = (1, 1),
+    balanced: bool = False,
+    unified: bool = False,
+    randomize: bool = False,
+) -> Result:
+    """Find one threshold for each group that keeps the error low and closes the gaps.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        Counted scores.
+    limits : dict, optional
+        Largest gap allowed, by criterion: ``{"equalized_odds": 0.02}``. ``disparate_impact`` is a least ratio.
+    penalties : dict, optional
+        Weight of the squared gap, by criterion: the paper's lambda.
+    method : {"exact", "alternating", "gauss_newton"}
+        `exact` proves its answer. The others iterate on smooth densities and need penalties, not limits.
+    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"}
+        `empirical` is the counts themselves: exact at every bin edge.
+    costs : (float, float)
+        Price of a false positive and of a false negative.
+    balanced : bool
+        Weigh both classes alike.
+    unified : bool
+        One threshold for everybody: no group is needed at decision time.
+    randomize : bool
+        Allow a mixture of thresholds in a group where that lowers the error; with limits only.
+
+    Returns
+    -------
+    Result
+        With a verdict also when the limits cannot be met.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> sketch = gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 0, 1, 1, 0, 0, 1, 1], list("aaaabbbb"))
+    >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    >>> result.thresholds, result.error
+    ({'a': 3.0, 'b': 4.0}, 0.0)
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    objective = Objective.of(limits, penalties, costs, balanced)
+    if randomize and (objective.penalties or unified or density != "empirical" or method != "exact"):
+        raise ValueError(
+            "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
+            "unified=True; a mixture needs no penalty: give limits={...}"
+        )
+    if density != "empirical":
+        from ._smooth import solve_smooth
+
+        return solve_smooth(sketch, objective, method=method, kind=density, unified=unified)
+    if method != "exact":
+        raise ValueError(f"method={method!r} needs a smooth density: pass density='kde', 'normal', 'student_t' or 'gamma'")
+    search = prepare(sketch, objective, shared=unified)
+    if randomize:
+        mixture = mix(search.arrays)
+        return infeasible(sketch, search, 0) if mixture is None else finish_mixture(sketch, search, mixture)
+    if unified:
+        return _unified(sketch, search)
+    return _exact(sketch, search)
+
+
+def _exact(sketch: SketchLike, search: Search) -> Result:
+    p, objective = search.arrays, search.objective
+    backend = room("solver")
+    if not any(w > 0 for w in p.penalty):
+        numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT)
+        if numbers[0] < 0 and not finished:  # give what is always allowed, with what was proven
+            numbers = _first_allowed(p)
+            lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
+            return finish(sketch, search, numbers, "not_converged", opened, lower_bound=lower)
+        if numbers[0] < 0:
+            return infeasible(sketch, search, opened)
+        return finish(sketch, search, numbers, "optimal", opened)
+    if len(search.groups) == 2:
+        numbers, loss, opened = backend.solve_pair(p)
+        lower = loss
+    else:
+        guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT)
+        if guess[0] < 0 and finished:
+            return infeasible(sketch, search, 0)
+        numbers, loss, lower, opened = backend.solve_penalties(p, guess, NODE_LIMIT)
+    if numbers[0] < 0:
+        return infeasible(sketch, search, opened)
+    closed = loss - lower <= TOLERANCE * max(1.0, loss)
+    return finish(sketch, search, numbers, "optimal" if closed else "not_converged", opened, loss=loss, lower_bound=lower)
+
+
+def _first_allowed(p: Arrays) -> Ints:
+    """Accepting everybody: what limits on tpr, fpr and selection rate always allow."""
+    return np.zeros(len(p.start) - 1, dtype=np.int64)
+
+
+def every_candidate(rows: Ints, scale: Scale) -> Table:
+    """A table of all candidates of all groups, none left out, so that groups can share one."""
+    accepted = np.cumsum(rows[:, :, ::-1], axis=2)[:, :, ::-1]
+    n_groups, n = accepted.shape[1:]
+    totals = accepted[:, :, 0].copy()
+    cost = scale.fp * accepted[0] + scale.fn * (totals[1][:, None] - accepted[1])
+    best = int(np.argmin(cost.sum(axis=0)))
+    return Table(
+        start=np.arange(n_groups + 1) * n,
+        candidate=np.tile(np.arange(n), n_groups),
+        accepted=accepted.reshape(3, -1),
+        cost=cost.reshape(-1),
+        totals=totals,
+        at_unified=accepted[:, :, best],
+        unified=best,
+    )
+
+
+def _unified(sketch: SketchLike, search: Search) -> Result:
+    """All candidates, shared by all groups, one by one."""
+    p = search.arrays
+    shared = [np.arange(len(search.candidates))] * len(search.groups)
+    penalised = any(w > 0 for w in p.penalty)
+    value: Any = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
+    open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), len(search.candidates)))
+    if len(open_) == 0:
+        return infeasible(sketch, search, len(search.candidates), unified=True)
+    order = np.lexsort((open_, np.abs(open_ - search.table.unified), value[open_]))
+    numbers = np.full(len(search.groups), open_[order[0]], dtype=np.int64)
+    return finish(sketch, search, numbers, "optimal", len(search.candidates), unified=True)
+
+
+def finish(
+    sketch: SketchLike,
+    search: Search,
+    numbers: Ints,
+    verdict: str,
+    opened: int,
+    *,
+    loss: float | None = None,
+    lower_bound: float | None = None,
+    message: str | None = None,
+    unified: bool = False,
+) -> Result:
+    """Put a choice into words and numbers."""
+    objective, table = search.objective, search.table
+    after = Outcome.of(search.accepted(numbers), table.totals, search.scale)
+    before = Outcome.of(table.at_unified, table.totals, search.scale)
+    if loss is None:
+        loss = float(loss_of(search.arrays, numbers))
+    if lower_bound is None:
+        lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
+    notes = [*search.notes, *extreme_groups(search.groups, after)]
+    if message is None:
+        what = "lower loss" if objective.penalties else "lower error"
+        where = " within the limits" if objective.limits else ""
+        tried = f"{opened} candidates tried" if unified else f"{opened} box{'es' * (opened != 1)} opened"
+        if verdict == "optimal":
+            message = f"no other thresholds at bin edges have a {what}{where} ({tried})"
+        else:
+            left = loss - lower_bound
+            message = f"the loss is proven to within {left:.2g} of the least possible ({tried}, the most allowed)"
+    return Result(
+        thresholds=dict(zip(search.groups, search.thresholds(numbers).tolist(), strict=True)),
+        error=after.error,
+        loss=loss,
+        gaps=after.gaps,
+        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.weight_unit),
+        verdict=verdict,
+        message=message,
+        lower_bound=lower_bound,
+        optimality_gap=loss - lower_bound,
+        method="exact",
+        density="empirical",
+        iterations=int(opened),
+        default_threshold=search.unified_threshold,
+        before_error=before.error,
+        before_gaps=before.gaps,
+        n_rows=float(table.totals.sum() * search.weight_unit),
+        sketch_digest=sketch.digest(),
+        limits=objective.limits,
+        penalties=objective.penalties,
+        costs=objective.costs,
+        balanced=objective.balanced,
+        unified=unified,
+        notes=tuple(notes),
+    )
+
+
+def finish_mixture(sketch: SketchLike, search: Search, mixture: Mixture) -> Result:
+    """Put a mixture into words and numbers: what `finish` does for a choice."""
+    p, table = search.arrays, search.table
+    after = Outcome.of(mixed(table.accepted, p, mixture), table.totals, search.scale)
+    thresholds = search.candidates[table.candidate[mixture.entries]].tolist()
+    group = np.searchsorted(p.start, mixture.entries, side="right") - 1
+    mixtures: dict[Any, tuple[tuple[float, float], ...]] = {
+        name: tuple((t, w) for t, w, g in zip(thresholds, mixture.weights.tolist(), group, strict=True) if g == k)
+        for k, name in enumerate(search.groups)
+    }
+    most = np.array([max(((w, -t) for t, w in mixtures[name])) for name in search.groups])
+    loss = after.weighted_error**2
+    plain = finish(sketch, search, np.zeros(len(search.groups), dtype=np.int64), "optimal", mixture.pivots)
+    return replace(
+        plain,
+        thresholds=dict(zip(search.groups, (-most[:, 1] + 0.0).tolist(), strict=True)),
+        mixtures=mixtures,
+        error=after.error,
+        loss=loss,
+        gaps=after.gaps,
+        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.weight_unit),
+        message=f"no mixture of thresholds at bin edges has a lower error within the limits ({mixture.pivots} pivots)",
+        lower_bound=loss,
+        optimality_gap=0.0,
+        notes=(*search.notes, *extreme_groups(search.groups, after)),
+    )
+
+
+def extreme_groups(groups: tuple[Any, ...], outcome: Outcome) -> list[str]:
+    """A plain word on groups in which everybody, or nobody, is accepted."""
+    notes = []
+    for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
+        found = [g for g, x, h in zip(groups, outcome.rates[2], outcome.has[2], strict=True) if h and x == rate]
+        if found:
+            listed = ", ".join(str(g) for g in found[:5]) + (", ..." if len(found) > 5 else "")
+            notes.append(f"this {word} {'every group' if len(found) == len(groups) else listed}")
+    return notes
+
+
+def infeasible(sketch: SketchLike, search: Search, opened: int, unified: bool = False) -> Result:
+    """The best unified threshold, and how far the limits are out of reach."""
+    nearest = (search.table.candidate == search.table.unified).nonzero()[0]
+    if len(nearest) == len(search.groups):
+        numbers = nearest - search.table.start[:-1]
+    else:  # a run that holds the unified candidate is represented by it
+        numbers = np.array(
+            [
+                int(np.argmin(np.abs(search.table.candidate[lo:hi] - search.table.unified)))
+                for lo, hi in zip(search.table.start[:-1], search.table.start[1:], strict=True)
+            ]
+        )
+    slack = least_slack(search, unified)
+    message = (
+        "no thresholds at bin edges meet these limits; they could be met if each were "
+        f"{slack:.3g} looser; shown is the best unified threshold"
+    )
+    return finish(sketch, search, numbers, "infeasible", opened, lower_bound=0.0, message=message, unified=unified)
+
+
+def least_slack(search: Search, unified: bool) -> float:
+    """How much looser, to 1e-3, all limits would have to be before some thresholds met them."""
+    p = search.arrays
+    low, high = 0.0, 1.0
+    while high - low > 1e-3:
+        slack = (low + high) / 2
+        looser = replace(p, limit=p.limit + slack, ratio=np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio))
+        if unified:
+            shared = [np.arange(len(search.candidates))] * len(search.groups)
+            found = bool(np.any(allowed(looser, shared)))
+        else:
+            numbers, _, finished, _ = room("solver").solve_limits(looser, 20_000)
+            found = numbers[0] >= 0 or not finished
+        low, high = (low, slack) if found else (slack, high)
+    return high
