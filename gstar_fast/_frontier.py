@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ._backends import room
-from ._mixture import Mixture, Program, mixed
-from ._objective import CRITERIA, RATES, TOLERANCE, Floats, Ints, Objective, SketchLike, check_criterion, check_groups, has_rate
-from ._result import Result
-from ._solver import NODE_LIMIT, Outcome, Search, finish, finish_mixture, prepare
+from gstar_fast._backends import room
+from gstar_fast._backends._search import NODE_LIMIT, Floats, Ints
+from gstar_fast._backends.numpy.choices import extremes, loss_of
+from gstar_fast._mixture import Mixture, Program, mixed
+from gstar_fast._objective import CRITERIA, RATES, TOLERANCE, Objective, SketchLike, check_criterion, check_groups, has_rate
+from gstar_fast._result import Result
+from gstar_fast._solver import Search, finish, finish_mixture, prepare
 
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
 
@@ -280,16 +282,12 @@ def _chords(best: Any, found: Any, fair: tuple[int, ...], cheap: tuple[int, ...]
 
 def _squares(p: Any, swept: Any, numbers: Any) -> tuple[float, float]:
     """Sum over the swept rates of the mean squared gap, and E^2."""
-    from ._backends.numpy._choices import loss_of
-
     error = float(loss_of(replace(p, penalty=np.zeros(len(swept))), numbers))
     both = float(loss_of(replace(p, penalty=np.where(swept, 1.0, 0.0), cost=np.zeros_like(p.cost)), numbers))
     return both, error
 
 
 def _gap(p: Any, swept: Any, numbers: Any) -> float:
-    from ._backends.numpy._choices import extremes
-
     return float(max(high - low for r in np.flatnonzero(swept) for low, high in [extremes(p, int(r), numbers)]))
 
 

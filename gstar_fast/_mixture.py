@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._objective import TOLERANCE, Arrays, Floats, Ints
+from gstar_fast._backends._search import Arrays, Floats, Ints
+from gstar_fast._objective import TOLERANCE
 
 EPSILON = 1e-11  # reduced costs, in units of E, that count as zero
 MOST_PIVOTS = 50_000

@@ -12,16 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import MissingClassWarning
+from gstar_fast._backends._search import Floats, Ints, SmoothProblem
+from gstar_fast.errors import MissingClassWarning
 
-Group = bool | int | str | tuple[Any, ...]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
 
@@ -202,18 +200,6 @@ def _checked_costs(costs: Iterable[float]) -> tuple[float, float]:
     return pair[0], pair[1]
 
 
-class Table(NamedTuple):
-    """Accepted rows at the candidates worth looking at, groups end to end (see a backend's `tabulate`)."""
-
-    start: Ints  # (K + 1,)
-    candidate: Ints  # (n,) 0 is -inf, 1 + i is edges[i]
-    accepted: Ints  # (3, n) label 0, label 1, unlabelled
-    cost: Ints  # (n,)
-    totals: Ints  # (3, K)
-    at_unified: Ints  # (3, K) rows the best unified candidate accepts
-    unified: int
-
-
 def canonical_order(sketch: SketchLike) -> list[int]:
     """Positions of the sketch's groups in canonical order."""
     names = tuple(sketch.groups)
@@ -332,16 +318,32 @@ def check_groups(objective: Objective, groups: tuple[Any, ...], has: NDArray[np.
     return notes
 
 
-@dataclass(frozen=True)
-class Arrays:
-    """The narrow interface to the backends: everything about the search as flat arrays, groups end to end."""
-
-    start: Ints  # (K + 1,) where each group's candidates begin
-    cost: NDArray[Any]  # (n,) int64 from counts, float64 from densities; E = sum of one a group / unit
-    distance: Ints  # (n,) from the best unified threshold, in candidates
-    rates: Floats  # (R, n) the rates that are limited, penalised or swept
-    has: NDArray[np.uint8]  # (R, K)
-    limit: Floats  # (R,) largest difference, inf where none
-    ratio: Floats  # (R,) least ratio, -1 where none
-    penalty: Floats  # (R,)
-    unit: float
+def linear_forms(
+    cells: list[Any], totals: Ints, objective: Objective, scale: Scale, active: list[int], low: float, high: float
+) -> SmoothProblem:
+    """Write E and the active rates as linear forms in the cdfs; `totals` is (3, K)."""
+    n0, n1, nu = totals.astype(np.float64)
+    zero, one = np.zeros_like(n0), np.ones_like(n0)
+    rows, labelled = np.maximum(n0 + n1 + nu, 1), np.maximum(n0 + n1, 1)
+    # everybody is accepted where all cdfs are 0
+    forms = {
+        "tpr": (one, (zero, one, zero)),
+        "fpr": (one, (one, zero, zero)),
+        "selection_rate": (one, (n0 / rows, n1 / rows, nu / rows)),
+        "accuracy": (n1 / labelled, (-n0 / labelled, n1 / labelled, zero)),
+        "balanced_accuracy": (one / 2, (-one / 2, one / 2, zero)),
+    }
+    n_groups = len(n0)
+    return SmoothProblem(
+        cells=cells,
+        error_base=scale.fp * n0 / scale.unit,
+        error_coefficient=np.stack([-scale.fp * n0, scale.fn * n1, zero], axis=1) / scale.unit,
+        rate_base=np.array([forms[RATES[r]][0] for r in active]).reshape(len(active), n_groups),
+        rate_coefficient=np.array([np.stack(forms[RATES[r]][1], axis=1) for r in active]).reshape(
+            len(active), n_groups, 3
+        ),
+        has=has_rate(totals)[active].astype(np.uint8),
+        penalty=objective.penalty[active],
+        low=low,
+        high=high,
+    )

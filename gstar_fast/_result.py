@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ._objective import DEFINITIONS
+from gstar_fast._objective import DEFINITIONS
 
 FORMAT = "gstar_fast.result"
 VERSION = 1

@@ -11,19 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ._backends import room
-from ._backends.numpy._choices import allowed, loss_of
-from ._mixture import Mixture, mix, mixed
-from ._objective import (
+from gstar_fast._backends import room
+from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, Ints, Table
+from gstar_fast._backends.numpy.choices import allowed, loss_of
+from gstar_fast._mixture import Mixture, mix, mixed
+from gstar_fast._objective import (
     RATES,
     TOLERANCE,
-    Arrays,
-    Floats,
-    Ints,
     Objective,
     Scale,
     SketchLike,
-    Table,
     canonical_order,
     check_groups,
     has_rate,
@@ -31,12 +28,11 @@ from ._objective import (
     rows_of,
     scale_of,
 )
-from ._result import GroupRates, Result
+from gstar_fast._outcome import Outcome, extreme_groups
+from gstar_fast._result import Result
+from gstar_fast._smooth import solve_smooth
 
-NODE_LIMIT = 20_000  # nodes of the search with penalties for more than two groups; the same on every backend
-BOX_LIMIT = 2_000_000  # boxes of the search with limits; thousands of times what real data need
-
-METHODS = ("exact", "alternating", "gauss_newton")
+METHODS = ("exact", "alternating", "gauss_newton", "newton")
 
 
 @dataclass(frozen=True)
@@ -97,69 +93,13 @@ def prepare(
     return Search(groups, candidates, objective, scale, table, arrays, weight_unit, tuple(notes))
 
 
-def gaps_of(rates: Floats, has: Any) -> dict[str, float]:
-    """Every gap that is defined, from rates (5, K)."""
-    spread: dict[str, float] = {}
-    for name, row, present in zip(RATES, rates, has, strict=True):
-        values = row[present]
-        if len(values) >= 2 or len(row) == 1:
-            spread[name] = float(values.max() - values.min()) if len(values) else 0.0
-    gaps: dict[str, float] = {}
-    if "selection_rate" in spread:
-        gaps["demographic_parity"] = spread["selection_rate"]
-    if "tpr" in spread:
-        gaps["equal_opportunity"] = spread["tpr"]
-    if "fpr" in spread:
-        gaps["predictive_equality"] = spread["fpr"]
-    if "tpr" in spread and "fpr" in spread:
-        gaps["equalized_odds"] = max(spread["tpr"], spread["fpr"])
-        gaps["equalized_odds_sum"] = spread["tpr"] + spread["fpr"]
-    if "accuracy" in spread:
-        gaps["accuracy_parity"] = spread["accuracy"]
-    if "balanced_accuracy" in spread:
-        gaps["balanced_accuracy_parity"] = spread["balanced_accuracy"]
-    if "selection_rate" in spread:
-        selected = rates[2][has[2]]
-        highest = float(selected.max()) if len(selected) else 0.0
-        gaps["disparate_impact"] = float(selected.min()) / highest if highest > 0 else 1.0
-    return gaps
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Error, gaps and rates when these (expected) counts are accepted, (3, K)."""
-
-    error: float
-    weighted_error: float  # E
-    gaps: dict[str, float]
-    rates: Floats
-    has: Any
-
-    @classmethod
-    def of(cls, accepted: Any, totals: Ints, scale: Scale) -> Outcome:
-        rates, has = rates_of(accepted, totals), has_rate(totals)
-        false_positive, false_negative = accepted[0].sum(), (totals[1] - accepted[1]).sum()
-        labelled = totals[0].sum() + totals[1].sum()
-        cost = scale.fp * false_positive + scale.fn * false_negative
-        return cls(
-            float((false_positive + false_negative) / labelled), float(cost / scale.unit), gaps_of(rates, has), rates, has
-        )
-
-    def by_group(self, groups: tuple[Any, ...], rows: Floats) -> dict[Any, GroupRates]:
-        known = np.where(self.has, self.rates, np.nan).T.tolist()
-        return {
-            name: GroupRates(n, *(None if x != x else x for x in row))
-            for name, n, row in zip(groups, rows.tolist(), known, strict=True)
-        }
-
-
 def solve(
     sketch: SketchLike,
     *,
     limits: Mapping[str, float] | None = None,
     penalties: Mapping[str, float] | None = None,
     method: str = "exact",
-    density: str = "empirical",
+    density: str | Mapping[Any, Any] = "empirical",
     costs: Iterable[float] = (1, 1),
     balanced: bool = False,
     unified: bool = False,
@@ -175,10 +115,13 @@ def solve(
         Largest gap allowed, by criterion: ``{"equalized_odds": 0.02}``. ``disparate_impact`` is a least ratio.
     penalties : dict, optional
         Weight of the squared gap, by criterion: the paper's lambda.
-    method : {"exact", "alternating", "gauss_newton"}
-        `exact` proves its answer. The others iterate on smooth densities and need penalties, not limits.
-    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"}
-        `empirical` is the counts themselves: exact at every bin edge.
+    method : {"exact", "alternating", "gauss_newton", "newton"}
+        `exact` proves its answer. The others iterate on smooth densities and need penalties, not limits:
+        `alternating` is the paper's loop with back-tracking, `gauss_newton` moves all thresholds with the full
+        Jacobian, `newton` with the exact Hessian, both damped and from three starts.
+    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `densities` returns
+        `empirical` is the counts themselves: exact at every bin edge. Pass ``gf.densities(sketch, kind="kde",
+        bandwidth=0.5)`` to choose more than the kind.
     costs : (float, float)
         Price of a false positive and of a false negative.
     balanced : bool
@@ -204,14 +147,12 @@ def solve(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     objective = Objective.of(limits, penalties, costs, balanced)
-    if randomize and (objective.penalties or unified or density != "empirical" or method != "exact"):
+    if randomize and (objective.penalties or unified or method != "exact" or density != "empirical"):
         raise ValueError(
             "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
             "unified=True; a mixture needs no penalty: give limits={...}"
         )
-    if density != "empirical":
-        from ._smooth import solve_smooth
-
+    if not (isinstance(density, str) and density == "empirical"):
         return solve_smooth(sketch, objective, method=method, kind=density, unified=unified)
     if method != "exact":
         raise ValueError(f"method={method!r} needs a smooth density: pass density='kde', 'normal', 'student_t' or 'gamma'")
@@ -370,17 +311,6 @@ def finish_mixture(sketch: SketchLike, search: Search, mixture: Mixture) -> Resu
         optimality_gap=0.0,
         notes=(*search.notes, *extreme_groups(search.groups, after)),
     )
-
-
-def extreme_groups(groups: tuple[Any, ...], outcome: Outcome) -> list[str]:
-    """A plain word on groups in which everybody, or nobody, is accepted."""
-    notes = []
-    for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
-        found = [g for g, x, h in zip(groups, outcome.rates[2], outcome.has[2], strict=True) if h and x == rate]
-        if found:
-            listed = ", ".join(str(g) for g in found[:5]) + (", ..." if len(found) > 5 else "")
-            notes.append(f"this {word} {'every group' if len(found) == len(groups) else listed}")
-    return notes
 
 
 def infeasible(sketch: SketchLike, search: Search, opened: int, unified: bool = False) -> Result:

@@ -29,6 +29,14 @@ public:
         return best_.i >= 0;
     }
 
+    /// As `run`, under other penalties (one a rate), for pairs with a loss below `less_than`; false if there are none.
+    bool run_below(const double* penalty, double less_than, std::int64_t numbers[2], double& loss) {
+        p_.penalty = {penalty, p_.n_rates};
+        best_ = found{};
+        best_.loss = less_than;
+        return run(numbers, loss);
+    }
+
     std::size_t opened() const noexcept { return opened_; }
 
 private:

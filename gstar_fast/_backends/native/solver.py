@@ -7,10 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import _core
-from ..._objective import Arrays, Floats, Ints, Table
+from gstar_fast import _core
+from gstar_fast._backends._search import Arrays, Floats, Ints, Table, SmoothProblem
 
-__all__ = ["frontier", "solve_limits", "solve_pair", "solve_penalties", "tabulate"]
+__all__ = [
+    "alternate",
+    "frontier",
+    "newton",
+    "solve_limits",
+    "solve_pair",
+    "solve_penalties",
+    "sweep",
+    "tabulate",
+]
+
+Descent = tuple[Floats, float, int, bool, Floats]  # thresholds, loss, iterations, stalled, trace
 
 
 def _search(p: Arrays) -> Any:
@@ -41,3 +52,26 @@ def solve_penalties(p: Arrays, guess: Ints, node_limit: int) -> tuple[Ints, floa
 def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the fairest to the cheapest."""
     return _search(p).frontier(swept, node_limit)  # type: ignore[no-any-return]
+
+
+def _smooth(p: SmoothProblem) -> Any:
+    return _core.SmoothProblem(*p)
+
+
+def alternate(p: SmoothProblem, start: Floats, shrink: float, limit: int, tolerance: float, trace: bool) -> Descent:
+    """The paper's loop."""
+    return _smooth(p).alternate(start, shrink, limit, tolerance, trace)  # type: ignore[no-any-return]
+
+
+def newton(
+    p: SmoothProblem, start: Floats, exact: bool, shared: bool, limit: int, tolerance: float, trace: bool
+) -> Descent:
+    """All thresholds at once, damped; `exact` uses the full Hessian, `shared` moves all thresholds together."""
+    return _smooth(p).newton(start, exact, shared, limit, tolerance, trace)  # type: ignore[no-any-return]
+
+
+def sweep(
+    p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float
+) -> tuple[Floats, Floats, int, int]:
+    """Many penalties on the same smooth densities of two groups: thresholds, losses, Newton steps, restarts."""
+    return _smooth(p).sweep(_search(grid), edges, penalties, tolerance)  # type: ignore[no-any-return]

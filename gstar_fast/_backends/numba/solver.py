@@ -11,12 +11,23 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..._objective import Arrays, Floats, Ints
-from ..numpy import solver as reference
-from ..numpy import targets as reference_targets
-from ..numpy.solver import tabulate
+from gstar_fast._backends._search import Arrays, Floats, Ints, SmoothProblem
+from gstar_fast._backends.numpy import solver as reference
+from gstar_fast._backends.numpy import targets as reference_targets
+from gstar_fast._backends.numpy.descent import alternate, newton
+from gstar_fast._backends.numpy.descent import sweep as reference_sweep
+from gstar_fast._backends.numpy.solver import tabulate
 
-__all__ = ["frontier", "solve_limits", "solve_pair", "solve_penalties", "tabulate"]
+__all__ = [
+    "alternate",
+    "frontier",
+    "newton",
+    "solve_limits",
+    "solve_pair",
+    "solve_penalties",
+    "sweep",
+    "tabulate",
+]
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -277,3 +288,10 @@ class Targets(reference_targets.Targets):
 def solve_penalties(p: Arrays, guess: Ints, node_limit: int) -> tuple[Ints, float, float, int]:
     """The least loss: choice, loss, proven lower bound, nodes opened."""
     return reference_targets.solve_penalties(p, guess, node_limit, Targets)
+
+
+def sweep(
+    p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float
+) -> tuple[Floats, Floats, int, int]:
+    """Many penalties on the same smooth densities of two groups: thresholds, losses, Newton steps, restarts."""
+    return reference_sweep(p, grid, edges, penalties, tolerance, solve_pair)

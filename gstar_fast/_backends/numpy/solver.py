@@ -1,7 +1,7 @@
 """The certified optimum over all candidates: the reference, to be read next to docs/solver.md.
 
 `solve_limits` opens boxes of windows, `solve_pair` scans all pairs of two groups, `solve_penalties` (targets.py) bounds
-many groups through a common target, `frontier` lists what nobody dominates. All read `_objective.Arrays`; candidates are
+many groups through a common target, `frontier` lists what nobody dominates. All read `_search.Arrays`; candidates are
 numbered from 0 in each group, and a choice is one number a group.
 """
 
@@ -13,11 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._objective import Arrays, Floats, Ints, Table
-from ._choices import allowed, cut_of, extremes, loss_of, within
-from .targets import solve_penalties
+from gstar_fast._backends._search import Arrays, Floats, Ints, Table, SmoothProblem
+from gstar_fast._backends.numpy.choices import allowed, cut_of, extremes, loss_of, within
+from gstar_fast._backends.numpy import descent
+from gstar_fast._backends.numpy.descent import alternate, newton
+from gstar_fast._backends.numpy.targets import solve_penalties
 
-__all__ = ["frontier", "solve_limits", "solve_pair", "solve_penalties", "tabulate"]
+__all__ = [
+    "alternate",
+    "frontier",
+    "newton",
+    "solve_limits",
+    "solve_pair",
+    "solve_penalties",
+    "sweep",
+    "tabulate",
+]
 
 
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:
@@ -205,3 +216,10 @@ def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
             if np.isfinite(key[0]):
                 best = min(best, key)
     return np.array(best[2:], dtype=np.int64), float(best[0]), rows
+
+
+def sweep(
+    p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float
+) -> tuple[Floats, Floats, int, int]:
+    """Many penalties on the same smooth densities of two groups: thresholds, losses, Newton steps, restarts."""
+    return descent.sweep(p, grid, edges, penalties, tolerance, solve_pair)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._objective import Arrays, Floats, Ints
-from ._choices import allowed, cut_of, limited, loss_of, within
+from gstar_fast._backends._search import Arrays, Floats, Ints
+from gstar_fast._backends.numpy.choices import allowed, cut_of, limited, loss_of, within
 
 SMALL = 512  # choices that are tried one by one rather than split further
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._objective import Arrays, Floats, Ints
+from gstar_fast._backends._search import Arrays, Floats, Ints
 
 
 def within(low: Any, high: Any, limit: float, ratio: float) -> Any:
