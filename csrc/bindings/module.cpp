@@ -1,0 +1,35 @@
+// module.cpp - the compiled module: which rooms it has, and what it was built with.
+#include <string>
+
+#include "gstar/dispatch.hpp"
+#include "numpy_view.hpp"
+
+namespace gstar_py {
+
+void bind_sketch(py::module_& m);
+
+}  // namespace gstar_py
+
+PYBIND11_MODULE(_core, m) {
+    namespace py = pybind11;
+    m.doc() = "The compiled core of gstar_fast; see gstar_fast for the public names.";
+    m.attr("compiler") =
+#if defined(__clang__)
+        "clang " __clang_version__;
+#elif defined(__GNUC__)
+        "g++ " __VERSION__;
+#else
+        "unknown";
+#endif
+    m.def("kernel", [] { return gstar::name_of(gstar::active_kernel()); });
+    m.def("use_kernel", [](const std::string& wanted) {
+        for (const gstar::kernel k : {gstar::kernel::generic, gstar::kernel::avx2, gstar::kernel::avx512}) {
+            if (wanted != gstar::name_of(k)) continue;
+            if (!gstar::use_kernel(k))
+                throw py::value_error("this CPU has no " + wanted);
+            return;
+        }
+        throw py::value_error("kernel must be one of generic, avx2, avx512; got '" + wanted + "'");
+    });
+    gstar_py::bind_sketch(m);
+}

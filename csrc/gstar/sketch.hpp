@@ -1,0 +1,473 @@
+// sketch.hpp - counts of each cell by score: update, merge, read.
+//
+// Reads from: tally.hpp, resolve.hpp, groups.hpp, weights.hpp.  Read by: sketch_io.hpp.
+#pragma once
+
+#include <algorithm>  // max, min
+#include <cmath>      // fabs, isinf, isnan
+#include <cstddef>    // size_t
+#include <cstdint>
+#include <exception>  // exception_ptr
+#include <limits>
+#include <memory>  // shared_ptr, unique_ptr
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>  // move
+#include <vector>
+
+#include "error.hpp"
+#include "groups.hpp"
+#include "name.hpp"
+#include "resolve.hpp"
+#include "rows.hpp"
+#include "tally.hpp"
+#include "weights.hpp"
+
+namespace gstar {
+
+/// How a sketch is made.
+struct sketch_options {
+    window at;                 ///< bins; level and first only if `fixed`
+    bool fixed = false;        ///< the window stays (`range=` was given)
+    bool given = false;        ///< `groups` are all there are
+    std::vector<name> groups;  ///< given groups, in order
+    std::uint64_t memory_limit = std::uint64_t{1} << 30;
+};
+
+/// A one-pass, mergeable summary of rows (score, label, group).
+///
+/// A pure function of the multiset of rows: order, batches, threads, merges and
+/// kernels leave no trace in it. Safe to update and read from many threads.
+class sketch {
+public:
+    /// Some rows counted apart, ready to be added whole.
+    struct batch {
+        tally counts;
+        std::uint32_t n_known = 0;  ///< slots of ours; the next are `learned`
+        std::vector<name> learned;
+    };
+
+    explicit sketch(const sketch_options& options)
+        : counts_(options.at, options.fixed),
+          groups_(options.given ? group_table(options.groups) : group_table()),
+          given_text_(groups_.text()),
+          memory_limit_(options.memory_limit) {
+        check_room(groups_.size());
+        counts_.resize(groups_.size(), false);
+    }
+
+    sketch(const sketch&) = delete;
+    sketch& operator=(const sketch&) = delete;
+
+    std::unique_ptr<sketch> clone() {
+        const std::lock_guard<std::mutex> lock(guard_);
+        return std::unique_ptr<sketch>(new sketch(*this, 0));
+    }
+
+    // ---- counting -----------------------------------------------------------
+
+    /// Count rows: all of them, or none and an exception.
+    void update(const rows& r, bool skip_nan = false, unsigned threads = 1) {
+        if (is_small(r)) {
+            update_small(r, skip_nan);
+            return;
+        }
+        std::vector<batch> parts = count(r, skip_nan, threads);
+        commit(parts);
+    }
+
+    /// Whether rows are better counted in place: quick enough to hold the lock
+    /// for, and few against the arrays that a batch of their own would need.
+    bool is_small(const rows& r) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        const std::size_t places = std::size_t{2} * n_groups() * bins();
+        return !r.weights && r.n <= std::max<std::size_t>(4096, places / 4);
+    }
+
+    /// Count rows in place; for those that are `is_small`.
+    void update_small(const rows& r, bool skip_nan) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        if (r.scores.type == dtype::f32)
+            count_in_place<float>(r, skip_nan);
+        else
+            count_in_place<double>(r, skip_nan);
+    }
+
+    /// Count rows apart, changing nothing; the lock is not held meanwhile.
+    std::vector<batch> count(const rows& r, bool skip_nan, unsigned threads) {
+        const multiplicities weights = read_weights(r);
+        const std::size_t most = std::max<std::size_t>(1, r.n / 65536);
+        const std::size_t n_parts =
+            std::min<std::size_t>(std::max(1u, threads), most);
+        std::vector<batch> parts;
+        group_table known;
+        {
+            const std::lock_guard<std::mutex> lock(guard_);
+            known = groups_;
+            for (std::size_t i = 0; i < n_parts; ++i)
+                parts.push_back({counts_.sibling(), n_groups(), {}});
+        }
+        std::vector<std::exception_ptr> failed(n_parts);
+        const auto run = [&](std::size_t i) {
+            const std::size_t each = r.n / n_parts;
+            const std::size_t end = i + 1 == n_parts ? r.n : each * (i + 1);
+            try {
+                count_part(r, each * i, end, known, weights, skip_nan, parts[i]);
+            } catch (...) {
+                failed[i] = std::current_exception();
+            }
+        };
+        std::vector<std::thread> others;
+        for (std::size_t i = 1; i < n_parts; ++i) others.emplace_back(run, i);
+        run(0);
+        for (std::thread& t : others) t.join();
+        for (const std::exception_ptr& e : failed)
+            if (e) std::rethrow_exception(e);
+        return parts;
+    }
+
+    /// Add batches counted by this sketch: all or, where there is no room, none.
+    void commit(std::vector<batch>& parts) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        add_batches(parts);
+    }
+
+    /// Count one row of the group in `slot`; label 2 is "not known".
+    void update_one(double score, unsigned label, std::uint32_t slot) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        count_one(score, label, slot);
+    }
+
+    /// Count one row of a group by its name, learned if need be.
+    void update_one(double score, unsigned label, const name& group) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        if (std::isnan(score)) refuse_nan(-1);
+        if (std::fabs(score) > greatest_score() && !std::isinf(score))
+            refuse_huge(score, -1);
+        if (groups_.given() && groups_.slot_of(group) == group_table::none)
+            refuse_group(group, given_text_, -1);
+        add_groups({group});
+        count_one(score, label, groups_.slot_of(group));
+    }
+
+    /// Add what another sketch has counted.
+    void merge(sketch& from) {
+        const std::unique_ptr<sketch> other = from.clone();  // may be this one
+        const std::lock_guard<std::mutex> lock(guard_);
+        if (other->is_neutral()) return;
+        if (is_neutral()) {
+            check_room(other->n_groups(), other->bins());
+            take(*other);
+            return;
+        }
+        check_mergeable(*other);
+        make_alike(counts_, other->counts_);
+        check_total(static_cast<std::uint64_t>(other->counts_.total()));
+        add_groups(other->groups_.names());
+        groups_.join_given(other->groups_);
+        given_text_ = groups_.text();
+        std::vector<std::uint32_t> slots;
+        for (const name& n : other->groups_.names())
+            slots.push_back(groups_.slot_of(n));
+        add_counts(other->counts_, slots);
+    }
+
+    // ---- reading ------------------------------------------------------------
+    // Not guarded, for callers who know that nobody updates meanwhile (as the
+    // bindings do, under the GIL); `look` is for all others.
+
+    std::uint32_t n_groups() const noexcept { return groups_.size(); }
+    const group_table& groups() const noexcept { return groups_; }
+    std::uint32_t bins() const noexcept { return counts_.at().bins; }
+    const window& at() const noexcept { return counts_.at(); }
+    bool fixed() const noexcept { return counts_.fixed(); }
+    bool weighted() const noexcept { return counts_.weighted; }
+    std::int64_t total() const noexcept { return counts_.total(); }
+    std::int64_t skipped() const noexcept { return counts_.skipped; }
+    std::uint64_t memory_limit() const noexcept { return memory_limit_; }
+
+    /// `read(tally, slots in public order)`, guarded, all counts at full width.
+    template <class Read>
+    auto look(Read read) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        counts_.flush();
+        std::vector<std::uint32_t> slots;
+        for (const name& n : groups_.order()) slots.push_back(groups_.slot_of(n));
+        return read(counts_, slots);
+    }
+
+    /// Bytes that the counts of so many groups take.
+    static double memory_for(std::uint64_t groups, std::uint64_t bins) noexcept {
+        return static_cast<double>(groups) * static_cast<double>(bins) * 64;
+    }
+
+    /// Refuse more groups than there is room for.
+    void check_room(std::size_t groups) const { check_room(groups, bins()); }
+    void check_room(std::size_t groups, std::uint32_t bins) const {
+        if (groups > most_groups)
+            throw std::invalid_argument(std::to_string(groups) +
+                                        " groups; at most 65535 are supported");
+        const double need = memory_for(groups, bins);
+        // Kernels number the places of bins with 32 bits.
+        const double most = std::min(static_cast<double>(memory_limit_),
+                                     memory_for(1, 1) * 1073741824.0);
+        if (need > most) refuse_memory(groups, bins, need, most);
+    }
+
+    /// Groups and counts of a sketch that is being read from bytes.
+    void restore(group_table groups, tally counts) {
+        groups_ = std::move(groups);
+        counts_ = std::move(counts);
+        given_text_ = groups_.text();
+    }
+
+private:
+    sketch(sketch& other, int)
+        : counts_(other.counts_.clone()),
+          groups_(other.groups_),
+          given_text_(other.given_text_),
+          memory_limit_(other.memory_limit_) {}
+
+    void take(sketch& other) {
+        counts_ = std::move(other.counts_);
+        groups_ = std::move(other.groups_);
+        given_text_ = std::move(other.given_text_);
+    }
+
+    /// Nothing counted and no option chosen: merges with anything.
+    bool is_neutral() const noexcept {
+        return n_groups() == 0 && !groups_.given() && !fixed() && total() == 0 &&
+               skipped() == 0 && bins() == 4096 && !weighted();
+    }
+
+    void check_mergeable(const sketch& other) const {
+        if (bins() != other.bins())
+            throw std::invalid_argument(
+                "cannot merge sketches with different bins: " +
+                std::to_string(bins()) + " and " + std::to_string(other.bins()));
+        if (fixed() != other.fixed() || (fixed() && at() != other.at()))
+            throw std::invalid_argument(
+                "cannot merge sketches with different ranges: " + range_text() +
+                " and " + other.range_text());
+        groups_.check(other.groups_);
+        check_room(groups_.size() + groups_.missing(other.groups_.names()).size());
+    }
+
+    std::string range_text() const {
+        if (!fixed()) return "none";
+        return "(" + text_of(at().edge(0)) + ", " + text_of(at().edge(bins())) + ")";
+    }
+
+    void check_total(std::uint64_t more) const {
+        const auto most =
+            static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+        if (more > most - static_cast<std::uint64_t>(total())) refuse_overflow();
+    }
+
+    /// Take in the names we do not have, or change nothing.
+    void add_groups(const std::vector<name>& names) {
+        const std::vector<name> fresh = groups_.missing(names);
+        if (fresh.empty()) return;
+        check_room(groups_.size() + fresh.size());
+        counts_.resize(groups_.size() + static_cast<std::uint32_t>(fresh.size()),
+                       false);
+        groups_.add(fresh);
+    }
+
+    /// Both in whole rows, or both in parts.
+    static void make_alike(tally& a, tally& b) {
+        if (a.weighted) b.make_weighted();
+        if (b.weighted) a.make_weighted();
+    }
+
+    void count_one(double score, unsigned label, std::uint32_t slot) {
+        check_total(counts_.weighted ? std::uint64_t{1} << weight_bits : 1);
+        const bool plain = label < 2;
+        if (!plain) counts_.resize(n_groups(), true);
+        plane& to = plain ? counts_.labelled : counts_.unlabelled;
+        const std::uint32_t cell = plain ? 2 * slot + label : slot;
+        if (counts_.weighted) {
+            const std::uint64_t once = std::uint64_t{1} << weight_bits;
+            counts_.count(to, &score, &cell, 1, &once, false, -1);
+        } else {
+            counts_.count(to, &score, &cell, 1, false, -1);
+        }
+    }
+
+    /// Add a tally whose slot i is our `slots[i]`; it is used up.
+    void add_counts(tally& from, const std::vector<std::uint32_t>& slots) {
+        std::vector<std::uint32_t> cells(from.labelled.cells(), plane::no_cell);
+        for (std::size_t i = 0; i < slots.size() && 2 * i < cells.size(); ++i) {
+            if (slots[i] == group_table::none) continue;
+            cells[2 * i] = 2 * slots[i];
+            cells[2 * i + 1] = 2 * slots[i] + 1;
+        }
+        std::vector<std::uint32_t> unlabelled = slots;
+        unlabelled.resize(from.unlabelled.cells(), plane::no_cell);
+        if (from.unlabelled.cells() != 0) counts_.resize(n_groups(), true);
+        counts_.merge(from, cells.data(), unlabelled.data());
+    }
+
+    void add_batches(std::vector<batch>& parts) {
+        for (batch& b : parts) make_alike(counts_, b.counts);
+        for (batch& b : parts) make_alike(counts_, b.counts);
+        std::uint64_t more = 0;
+        for (const batch& b : parts) {
+            check_total(more += static_cast<std::uint64_t>(b.counts.total()));
+        }
+        std::vector<name> fresh;
+        for (const batch& b : parts)
+            for (std::uint32_t i = 0; i < b.learned.size(); ++i)
+                if (b.counts.has_rows(b.n_known + i)) fresh.push_back(b.learned[i]);
+        add_groups(fresh);
+        for (batch& b : parts) {
+            std::vector<std::uint32_t> slots;
+            for (std::uint32_t i = 0; i < b.n_known; ++i) slots.push_back(i);
+            for (const name& n : b.learned) slots.push_back(groups_.slot_of(n));
+            add_counts(b.counts, slots);
+        }
+    }
+
+    /// Slots by the numbers in the group column: names themselves, or places in
+    /// a list of names, of which we look up those we know.
+    static std::shared_ptr<const group_lookup> lookup_for(const rows& r,
+                                                          const group_table& known) {
+        if (r.names == nullptr) return known.lookup();
+        auto out = std::make_shared<group_lookup>();
+        for (std::size_t i = 0; i < r.names->size(); ++i) {
+            const std::uint32_t slot = known.slot_of((*r.names)[i]);
+            if (slot != group_table::none)
+                out->put(static_cast<std::int64_t>(i), static_cast<std::int32_t>(slot));
+        }
+        return out;
+    }
+
+    static std::vector<name> names_of(const rows& r,
+                                      const std::vector<std::int64_t>& values) {
+        std::vector<name> out;
+        for (const std::int64_t v : values)
+            out.push_back(r.names != nullptr
+                              ? (*r.names)[static_cast<std::size_t>(v)]
+                              : name::of(v));
+        return out;
+    }
+
+    template <class Float>
+    static void add_block(tally& to, const Float* scores, const resolved_block& b,
+                          std::size_t n, bool has_labels,
+                          const std::uint64_t* times, bool skip_nan,
+                          std::size_t row) {
+        const auto first_row = static_cast<std::int64_t>(row);
+        if (times == nullptr && !b.mixed) {
+            plane& p = has_labels ? to.labelled : to.unlabelled;
+            to.count(p, scores, b.cells, n, skip_nan, first_row);
+            return;
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            const bool plain = has_labels && !(b.mixed && b.unlabelled[i]);
+            const auto x = static_cast<double>(scores[i]);
+            const std::uint64_t t = times != nullptr ? times[i] : 1;
+            to.count(plain ? to.labelled : to.unlabelled, &x, b.cells + i, 1, &t,
+                     skip_nan, first_row + static_cast<std::int64_t>(i));
+        }
+    }
+
+    template <class Float>
+    void count_blocks(const rows& r, std::size_t begin, std::size_t end,
+                      resolver& cells, const std::uint64_t* times, bool skip_nan,
+                      tally& to) const {
+        resolved_block block;
+        Float copied[block_rows];
+        const bool plain = r.scores.is_array_of<Float>();
+        for (std::size_t i = begin; i < end; i += block_rows) {
+            const std::size_t n = std::min(block_rows, end - i);
+            cells.resolve(i, n, block);
+            if (2 * cells.n_slots() != to.labelled.cells())
+                check_room(cells.n_slots(), to.at().bins);
+            to.resize(cells.n_slots(), !r.labels || block.mixed);
+            const Float* scores = copied;
+            if (plain)
+                scores = reinterpret_cast<const Float*>(r.scores.data) + i;
+            else
+                detail::read_as<Float>(r.scores, i, n, copied);
+            add_block(to, scores, block, n, static_cast<bool>(r.labels),
+                      times != nullptr ? times + i : nullptr, skip_nan, i);
+        }
+    }
+
+    void count_part(const rows& r, std::size_t begin, std::size_t end,
+                    const group_table& known, const multiplicities& weights,
+                    bool skip_nan, batch& out) const {
+        const std::string text = known.given() ? known.text() : std::string();
+        resolver cells(r, lookup_for(r, known), known.size(),
+                       known.given() ? &text : nullptr);
+        out.counts.weighted = weights.in_parts;
+        const std::uint64_t* times =
+            weights.times.empty() ? nullptr : weights.times.data();
+        if (r.scores.type == dtype::f32)
+            count_blocks<float>(r, begin, end, cells, times, skip_nan, out.counts);
+        else
+            count_blocks<double>(r, begin, end, cells, times, skip_nan, out.counts);
+        out.learned = names_of(r, cells.learned());
+    }
+
+    /// A small batch is read and checked whole before anything is counted.
+    template <class Float>
+    void count_in_place(const rows& r, bool skip_nan) {
+        std::vector<Float> scores(r.n);
+        detail::read_as<Float>(r.scores, 0, r.n, scores.data());
+        check_scores(scores, skip_nan);
+        std::vector<resolved_block> blocks((r.n + block_rows - 1) / block_rows);
+        resolver cells(r, lookup_for(r, groups_), n_groups(),
+                       groups_.given() ? &given_text_ : nullptr);
+        bool any_unlabelled = !r.labels;
+        for (std::size_t i = 0; i < blocks.size(); ++i) {
+            const std::size_t begin = i * block_rows;
+            cells.resolve(begin, std::min(block_rows, r.n - begin), blocks[i]);
+            any_unlabelled = any_unlabelled || blocks[i].mixed;
+        }
+        check_total(r.n);
+        const bool apart = !cells.learned().empty() || counts_.weighted;
+        std::vector<batch> part;
+        if (apart) {
+            // NaN rows bring no group, and parts of a weight need scaling.
+            check_room(cells.n_slots());
+            part.push_back({counts_.sibling(), n_groups(),
+                            names_of(r, cells.learned())});
+        }
+        tally& to = apart ? part[0].counts : counts_;
+        to.resize(cells.n_slots(), any_unlabelled);
+        for (std::size_t i = 0; i < blocks.size(); ++i) {
+            const std::size_t begin = i * block_rows;
+            add_block(to, scores.data() + begin, blocks[i],
+                      std::min(block_rows, r.n - begin),
+                      static_cast<bool>(r.labels), nullptr, skip_nan, begin);
+        }
+        if (apart) add_batches(part);
+    }
+
+    template <class Float>
+    static void check_scores(const std::vector<Float>& scores, bool skip_nan) {
+        const double greatest = greatest_score();
+        bool usual = true;
+        for (const Float x : scores)
+            usual &= std::fabs(static_cast<double>(x)) <= greatest;
+        if (usual) return;
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            const auto x = static_cast<double>(scores[i]);
+            const auto row = static_cast<std::int64_t>(i);
+            if (std::isnan(x) && !skip_nan) refuse_nan(row);
+            if (std::fabs(x) > greatest && !std::isinf(x)) refuse_huge(x, row);
+        }
+    }
+
+    std::mutex guard_;
+    tally counts_;
+    group_table groups_;
+    std::string given_text_;
+    std::uint64_t memory_limit_;
+};
+
+}  // namespace gstar

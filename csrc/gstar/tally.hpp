@@ -1,0 +1,232 @@
+// tally.hpp - counts of all cells, labelled or not, and the window they share.
+//
+// Reads from: plane.hpp, kernels/, dispatch.hpp, weights.hpp.  Read by: sketch.hpp.
+#pragma once
+
+#include <algorithm>  // min, max
+#include <cmath>      // isinf, isnan, fabs
+#include <cstddef>    // size_t
+#include <cstdint>
+#include <limits>
+#include <utility>  // move
+
+#include "dispatch.hpp"
+#include "error.hpp"
+#include "grid.hpp"
+#include "kernels/count.hpp"
+#include "plane.hpp"
+#include "weights.hpp"
+
+namespace gstar {
+
+
+/// What one pass over some rows leaves behind.
+///
+/// In `labelled`, cell 2 * slot + label; in `unlabelled`, cell = slot.
+class tally {
+public:
+    tally(const window& at, bool is_fixed)
+        : labelled(at.bins), unlabelled(at.bins), at_(at), fixed_(is_fixed) {}
+
+    /// An empty tally that has the window and the extremes of this one, so that
+    /// kernels pass what has been seen before without thought.
+    tally sibling() const {
+        tally out(at_, fixed_);
+        out.lo_ = lo_;
+        out.hi_ = hi_;
+        out.labelled.adopt_extremes(labelled);
+        out.unlabelled.adopt_extremes(unlabelled);
+        return out;
+    }
+
+    tally clone() {
+        tally out(at_, fixed_);
+        out.lo_ = lo_;
+        out.hi_ = hi_;
+        out.labelled = labelled.clone(at_);
+        out.unlabelled = unlabelled.clone(at_);
+        out.total_ = total_;
+        out.skipped = skipped;
+        out.weighted = weighted;
+        return out;
+    }
+
+    const window& at() const noexcept { return at_; }
+    bool fixed() const noexcept { return fixed_; }
+    double lo() const noexcept { return lo_; }
+    double hi() const noexcept { return hi_; }
+
+    /// Rows counted: the sum of all multiplicities, below 2^63.
+    std::int64_t total() const noexcept { return total_; }
+
+    void resize(std::uint32_t n_slots, bool any_unlabelled) {
+        labelled.resize(2 * n_slots);
+        if (any_unlabelled || unlabelled.cells() != 0) unlabelled.resize(n_slots);
+    }
+
+    /// Count a block of at most `block_rows` rows, once each.
+    template <class Float>
+    void count(plane& to, const Float* scores, const std::uint32_t* cells,
+               std::size_t n, bool skip_nan, std::int64_t first_row) {
+        special found[block_rows];
+        const std::size_t n_found = run_kernel(to, scores, cells, n, found);
+        total_ += static_cast<std::int64_t>(n - n_found);
+        if (n_found != 0) think(to, found, n_found, nullptr, skip_nan, first_row);
+    }
+
+    /// Count a block with multiplicities, one for each row.
+    void count(plane& to, const double* scores, const std::uint32_t* cells,
+               std::size_t n, const std::uint64_t* times, bool skip_nan,
+               std::int64_t first_row) {
+        special found[block_rows];
+        for (std::size_t i = 0; i < n; ++i)
+            found[i] = {scores[i], cells[i], static_cast<std::uint32_t>(i)};
+        think(to, found, n, times, skip_nan, first_row);
+    }
+
+    /// Whether anything of this slot was counted.
+    bool has_rows(std::uint32_t slot) const noexcept {
+        const auto any = [](const plane& p, std::uint32_t cell) {
+            return cell < p.cells() &&
+                   (p.has_rows(cell) || p.below(cell) != 0 || p.above(cell) != 0);
+        };
+        return any(labelled, 2 * slot) || any(labelled, 2 * slot + 1) ||
+               any(unlabelled, slot);
+    }
+
+    /// Make counts parts of a weight, once a weight that is not whole has come.
+    void make_weighted() {
+        if (weighted) return;
+        if (total_ > (std::numeric_limits<std::int64_t>::max() >> weight_bits))
+            refuse_overflow();
+        labelled.scale(at_, weight_bits);
+        unlabelled.scale(at_, weight_bits);
+        total_ <<= weight_bits;
+        weighted = true;
+    }
+
+    /// Widen the window so that scores from `lo` to `hi` are in it.
+    void grow(double lo, double hi) {
+        if (fixed_ || !(lo < lo_ || hi > hi_)) return;
+        const double new_lo = std::min(lo, lo_);
+        const double new_hi = std::max(hi, hi_);
+        const window to = window_of(new_lo, new_hi, at_.bins);
+        if (to != at_) {
+            labelled.rewindow(at_, to);
+            unlabelled.rewindow(at_, to);
+            at_ = to;
+        }
+        lo_ = new_lo;
+        hi_ = new_hi;
+    }
+
+    /// Add a tally whose cells are ours by these maps; it is used up.
+    void merge(tally& other, const std::uint32_t* labelled_map,
+               const std::uint32_t* unlabelled_map) {
+        grow(other.lo_, other.hi_);
+        other.grow(lo_, hi_);
+        lo_ = std::min(lo_, other.lo_);  // where the window is fixed
+        hi_ = std::max(hi_, other.hi_);
+        labelled.merge(other.labelled, labelled_map, at_);
+        unlabelled.merge(other.unlabelled, unlabelled_map, at_);
+        total_ += other.total_;
+        skipped += other.skipped;
+    }
+
+    void flush() {
+        labelled.flush(at_);
+        unlabelled.flush(at_);
+    }
+
+    /// Set the window and total of a tally being read from bytes.
+    void restore(double lo, double hi, std::int64_t total) noexcept {
+        lo_ = lo;
+        hi_ = hi;
+        total_ = total;
+    }
+
+    plane labelled;
+    plane unlabelled;
+    std::int64_t skipped = 0;
+    bool weighted = false;
+
+private:
+    template <class Float>
+    std::size_t run_kernel(plane& to, const Float* scores,
+                           const std::uint32_t* cells, std::size_t n,
+                           special* found) {
+        if (!at_.is_near()) {
+            for (std::size_t i = 0; i < n; ++i)
+                found[i] = {static_cast<double>(scores[i]), cells[i],
+                            static_cast<std::uint32_t>(i)};
+            return n;
+        }
+        const count_target target = to.target(at_, n);
+        return count_rows(target, scores, cells, n, found);
+    }
+
+    /// Count the rows a kernel handed back: new extremes, scores next to zero,
+    /// infinities, and NaN.
+    void think(plane& to, special* found, std::size_t n,
+               const std::uint64_t* times, bool skip_nan,
+               std::int64_t first_row) {
+        double lo = std::numeric_limits<double>::infinity();
+        double hi = -lo;
+        std::size_t kept = 0;
+        const double bottom = at_.edge(0);
+        const double top = at_.edge(at_.bins);
+        const double greatest = greatest_score();
+        for (std::size_t i = 0; i < n; ++i) {
+            const double x = found[i].score + 0.0;  // -0.0 counts as 0.0
+            const std::uint64_t t = times != nullptr ? times[found[i].row] : 1;
+            if (std::isnan(x)) {
+                if (!skip_nan) refuse_nan(row_of(first_row, found[i]));
+                ++skipped;
+                continue;
+            }
+            if (std::fabs(x) > greatest && !std::isinf(x))
+                refuse_huge(x, row_of(first_row, found[i]));
+            if (t == 0) continue;
+            add_total(t);
+            if (std::isinf(x) || (fixed_ && (x < bottom || x >= top))) {
+                const auto signed_t = static_cast<std::int64_t>(t);
+                if (x < bottom)
+                    to.add_below(found[i].cell, signed_t);
+                else
+                    to.add_above(found[i].cell, signed_t);
+                continue;
+            }
+            lo = std::min(lo, x);
+            hi = std::max(hi, x);
+            found[kept++] = {x, found[i].cell, found[i].row};
+        }
+        if (kept == 0) return;
+        grow(lo, hi);
+        if (fixed_) {
+            lo_ = std::min(lo, lo_);
+            hi_ = std::max(hi, hi_);
+        }
+        for (std::size_t i = 0; i < kept; ++i)
+            to.add(at_, found[i].cell, found[i].score,
+                   times != nullptr ? times[found[i].row] : 1);
+    }
+
+    static std::int64_t row_of(std::int64_t first, const special& s) noexcept {
+        return first < 0 ? -1 : first + s.row;
+    }
+
+    void add_total(std::uint64_t times) {
+        const auto most =
+            static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+        if (times > most - static_cast<std::uint64_t>(total_)) refuse_overflow();
+        total_ += static_cast<std::int64_t>(times);
+    }
+
+    window at_;
+    bool fixed_;
+    double lo_ = std::numeric_limits<double>::infinity();  ///< of all cells
+    double hi_ = -std::numeric_limits<double>::infinity();
+    std::int64_t total_ = 0;
+};
+
+}  // namespace gstar

@@ -1,0 +1,23 @@
+// includes_all_test.cpp - every header stands on its own and beside all others.
+#include "gstar/dispatch.hpp"
+#include "gstar/error.hpp"
+#include "gstar/factorize.hpp"
+#include "gstar/grid.hpp"
+#include "gstar/groups.hpp"
+#include "gstar/kernels/count.hpp"
+#include "gstar/kernels/count_avx2.hpp"
+#include "gstar/kernels/count_avx512.hpp"
+#include "gstar/kernels/count_generic.hpp"
+#include "gstar/moments.hpp"
+#include "gstar/name.hpp"
+#include "gstar/plane.hpp"
+#include "gstar/resolve.hpp"
+#include "gstar/rows.hpp"
+#include "gstar/sketch.hpp"
+#include "gstar/sketch_io.hpp"
+#include "gstar/span.hpp"
+#include "gstar/tally.hpp"
+#include "gstar/weights.hpp"
+#include "gstar/wide.hpp"
+
+int main() {}
