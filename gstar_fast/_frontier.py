@@ -15,8 +15,9 @@ from gstar_fast._backends import room
 from gstar_fast._backends._search import NODE_LIMIT, Floats, Ints
 from gstar_fast._backends.numpy.choices import extremes, loss_of
 from gstar_fast._mixture import Mixture, Program, mixed
-from gstar_fast._objective import CRITERIA, RATES, TOLERANCE, Objective, SketchLike, check_criterion, check_groups, has_rate
+from gstar_fast._objective import CRITERIA, RATES, TOLERANCE, Objective, check_criterion, check_groups, has_rate
 from gstar_fast._result import Result
+from gstar_fast._sketch import Sketch
 from gstar_fast._solver import Search, finish, finish_mixture, prepare
 
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
@@ -51,7 +52,6 @@ class Frontier:
     _search: Search
     _choices: Ints | None
     _mixtures: tuple[Mixture, ...]
-    _sketch: SketchLike
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -65,9 +65,9 @@ class Frontier:
         """The point as a `Result`, with rates, every gap and text."""
         message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}: none is cheaper and as fair"
         if self.randomized:
-            return replace(finish_mixture(self._sketch, self._search, self._mixtures[i]), message=message)
+            return replace(finish_mixture(self._search, self._mixtures[i]), message=message)
         assert self._choices is not None
-        return finish(self._sketch, self._search, self._choices[i], "optimal", 0, message=message)
+        return finish(self._search, self._choices[i], "optimal", 0, message=message)
 
     def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
         """The cheapest point whose gap is at most `gap`, or the fairest whose error is at most `error`.
@@ -98,7 +98,7 @@ class Frontier:
         weights = np.concatenate([(1 - share) * one.weights, share * two.weights])
         merged = np.unique(entries)
         total = np.array([weights[entries == e].sum() for e in merged])
-        return finish_mixture(self._sketch, self._search, Mixture(merged, total, 0.0, 0))
+        return finish_mixture(self._search, Mixture(merged, total, 0.0, 0))
 
     def knee(self) -> Result:
         """The point furthest below the straight line between the two ends, both axes scaled to one."""
@@ -136,7 +136,7 @@ class Frontier:
 
 
 def frontier(
-    sketch: SketchLike,
+    sketch: Sketch,
     criterion: str,
     *,
     limits: Mapping[str, float] | None = None,
@@ -185,17 +185,16 @@ def frontier(
     if randomize:
         if by == "penalties":
             raise ValueError("randomize=True gives the frontier of limits; drop by='penalties'")
-        return _randomised(sketch, search, criterion, swept)
+        return _randomised(search, criterion, swept)
     if by == "penalties":
-        return _penalised(sketch, search, criterion, swept)
+        return _penalised(search, criterion, swept)
     choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT)
     if len(gaps) == 0:
         raise ValueError(f"no thresholds meet the limits {dict(objective.limits)}; loosen them")
-    return _made(sketch, search, criterion, choices, gaps, proven_to, None)
+    return _made(search, criterion, choices, gaps, proven_to, None)
 
 
 def _made(
-    sketch: SketchLike,
     search: Search,
     criterion: str,
     choices: Ints,
@@ -209,18 +208,17 @@ def _made(
         groups=search.groups,
         gaps=gaps,
         errors=search.table.cost[at].sum(axis=1) / search.scale.unit,
-        thresholds=search.candidates[search.table.candidate[at]],
+        thresholds=search.thresholds(at),
         randomized=False,
         proven_to=proven_to,
         penalty=penalty,
         _search=search,
         _choices=choices,
         _mixtures=(),
-        _sketch=sketch,
     )
 
 
-def _penalised(sketch: SketchLike, search: Search, criterion: str, swept: Any) -> Frontier:
+def _penalised(search: Search, criterion: str, swept: Any) -> Frontier:
     """All lambdas at once: the lower hull of (sum of squared gaps, E^2), found chord by chord.
 
     For a chord between two corners, the lambda at which both are equally good either finds a corner below it or proves
@@ -257,7 +255,7 @@ def _penalised(sketch: SketchLike, search: Search, criterion: str, swept: Any) -
     # a corner is best from the lambda of the chord to its cheaper neighbour upwards
     with np.errstate(divide="ignore", invalid="ignore"):
         least = np.append((squares[:-1, 1] - squares[1:, 1]) / (squares[1:, 0] - squares[:-1, 0]), 0.0)
-    return _made(sketch, search, criterion, choices, spread, 0.0 if nothing_left else 1.0, least)
+    return _made(search, criterion, choices, spread, 0.0 if nothing_left else 1.0, least)
 
 
 def _chords(best: Any, found: Any, fair: tuple[int, ...], cheap: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -291,7 +289,7 @@ def _gap(p: Any, swept: Any, numbers: Any) -> float:
     return float(max(high - low for r in np.flatnonzero(swept) for low, high in [extremes(p, int(r), numbers)]))
 
 
-def _randomised(sketch: SketchLike, search: Search, criterion: str, swept: Any) -> Frontier:
+def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
     """The corners of a convex, piecewise linear function of the gap: solve at both ends, then where tangents meet."""
     p = search.arrays
 
@@ -353,7 +351,6 @@ def _randomised(sketch: SketchLike, search: Search, criterion: str, swept: Any) 
         _search=search,
         _choices=None,
         _mixtures=mixtures,
-        _sketch=sketch,
     )
 
 
@@ -363,5 +360,5 @@ def _most_probable(search: Search, mixture: Mixture) -> list[float]:
     for k in range(len(search.groups)):
         mine = np.flatnonzero(group == k)
         entry = mixture.entries[mine[np.argmax(mixture.weights[mine])]]
-        out.append(float(search.candidates[search.table.candidate[entry]]))
+        out.append(float(search.thresholds(entry)))
     return out

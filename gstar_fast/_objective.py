@@ -1,6 +1,6 @@
 """What is asked of the thresholds: criteria, limits, penalties and costs, as numbers the solvers read.
 
-Reads from: a sketch (its public attributes).  Read by: _solver, _frontier, _bounds.
+Reads from: _sketch.  Read by: _solver, _frontier, _bounds.
 The optimisation problem is stated in docs/solver.md.
 """
 
@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends._search import Floats, Ints, SmoothProblem
+from gstar_fast._groups import sort_key
+from gstar_fast._sketch import WEIGHT_UNIT, Sketch
 from gstar_fast.errors import MissingClassWarning
 
 
@@ -53,41 +55,6 @@ _NEEDS = {
     "accuracy": "labelled rows",
     "balanced_accuracy": "labels of both classes",
 }
-
-
-class SketchLike(Protocol):
-    """The public attributes of a sketch that the solvers read."""
-
-    @property
-    def groups(self) -> tuple[Any, ...]: ...
-    @property
-    def edges(self) -> Floats: ...
-    @property
-    def counts(self) -> NDArray[Any]: ...
-    @property
-    def below(self) -> NDArray[Any]: ...
-    @property
-    def above(self) -> NDArray[Any]: ...
-    @property
-    def unlabelled(self) -> NDArray[Any]: ...
-    @property
-    def unlabelled_below(self) -> NDArray[Any]: ...
-    @property
-    def unlabelled_above(self) -> NDArray[Any]: ...
-    @property
-    def n_rows(self) -> Any: ...
-    def digest(self) -> str: ...
-
-
-def canonical_key(name: Any) -> tuple[int, Any]:
-    """Sort key of a group name: bools, ints ascending, strings by code point, tuples element by element."""
-    if isinstance(name, tuple):
-        return 3, tuple(canonical_key(part) for part in name)
-    if isinstance(name, bool):
-        return 0, name
-    if isinstance(name, int):
-        return 1, name
-    return 2, str(name)
 
 
 @dataclass(frozen=True)
@@ -200,33 +167,44 @@ def _checked_costs(costs: Iterable[float]) -> tuple[float, float]:
     return pair[0], pair[1]
 
 
-def canonical_order(sketch: SketchLike) -> list[int]:
-    """Positions of the sketch's groups in canonical order."""
-    names = tuple(sketch.groups)
-    if not names:
-        raise ValueError("the sketch has no rows; update it with scores, labels and groups before solving")
-    return sorted(range(len(names)), key=lambda k: canonical_key(names[k]))
+@dataclass(frozen=True)
+class Snapshot:
+    """What the solvers read of a sketch, at one moment, groups in canonical order."""
 
+    groups: tuple[Any, ...]
+    level: int
+    first: int  # bin number of the first bin
+    rows: Ints  # (3, K, C) label 0, label 1, unlabelled: rows below, in each bin, above
+    weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
+    digest: Any  # the sketch's digest when called; a copy of the sketch stands behind it
 
-def rows_of(sketch: SketchLike, order: list[int]) -> tuple[Ints, float]:
-    """Rows below, in each bin and above, (3, K, bins + 2): label 0, label 1, unlabelled; and what one count stands for."""
-    counts = np.asarray(sketch.counts)
-    bins = _whole(counts)
-    rows = np.empty((3, bins.shape[1], bins.shape[2] + 2), dtype=np.int64)
-    rows[:2, :, 1:-1], rows[2, :, 1:-1] = bins, _whole(sketch.unlabelled)
-    rows[:2, :, 0], rows[2, :, 0] = _whole(sketch.below), _whole(sketch.unlabelled_below)
-    rows[:2, :, -1], rows[2, :, -1] = _whole(sketch.above), _whole(sketch.unlabelled_above)
-    if order != sorted(order):
-        rows = np.ascontiguousarray(rows[:, order])
-    return rows, 2.0**-20 if counts.dtype.kind == "f" else 1.0
+    @classmethod
+    def of(cls, sketch: Sketch) -> Snapshot:
+        frozen = sketch.copy()  # others may go on updating the sketch
+        names = tuple(frozen.groups)
+        if not names:
+            raise ValueError("the sketch has no rows; update it with scores, labels and groups before solving")
+        order = sorted(range(len(names)), key=lambda k: sort_key(names[k]))
+        # each public property copies the counts first, to be safe from updates; a copy of our own needs that only once
+        core = frozen._core
+        rows = np.empty((3, len(names), core.bins + 2), dtype=np.int64)
+        for label in range(3):
+            rows[label, :, 1:-1] = core.counts(label)
+        rows[:, :, 0], rows[:, :, -1] = core.below(), core.above()
+        if order != list(range(len(names))):
+            rows = np.ascontiguousarray(rows[:, order])
+        unit = 1 / WEIGHT_UNIT if core.weighted else 1.0
+        return cls(tuple(names[k] for k in order), core.level, core.first, rows, unit, frozen.digest)
 
+    def thresholds(self, candidates: Ints) -> Floats:
+        """Candidate 0 is -inf, candidate 1 + i is edge i."""
+        edges = np.ldexp((self.first + candidates - 1).astype(np.float64), self.level)
+        return np.where(candidates == 0, -np.inf, edges)
 
-def _whole(counts: NDArray[Any]) -> Ints:
-    """Counts as integers; a weighted sketch may show them as multiples of 2^-20."""
-    counts = np.asarray(counts)
-    if counts.dtype.kind == "f":
-        return np.rint(counts * 2.0**20).astype(np.int64)
-    return counts.astype(np.int64, copy=False)
+    @property
+    def candidates(self) -> Floats:
+        """All of them: -inf, then every edge."""
+        return self.thresholds(np.arange(self.rows.shape[2]))
 
 
 @dataclass(frozen=True)
@@ -243,6 +221,8 @@ def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
     """Turn costs into integers, so that errors are compared exactly."""
     if n_negative + n_positive == 0:
         raise ValueError("the sketch has no labelled rows, so no error can be computed; update it with labels")
+    if objective.costs == (1.0, 1.0) and not objective.balanced:
+        return Scale(1, 1, float(n_negative + n_positive), 0.0)
     fp, fn = (Fraction(repr(c)) for c in objective.costs)
     unit = Fraction(n_negative + n_positive)
     if objective.balanced:
@@ -263,8 +243,18 @@ def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
     return Scale(rounded_fp, rounded_fn, float(unit * shrink), slack)
 
 
+def rates_at(accepted: NDArray[Any], totals: NDArray[Any], start: Ints, wanted: list[int]) -> Floats:
+    """As `rates_of` for groups end to end: `accepted` is (3, n), `totals` (3, K), `start` (K + 1,)."""
+    if totals.shape[1] > 100:
+        return rates_of(accepted, totals[:, np.repeat(np.arange(totals.shape[1]), np.diff(start))], wanted)
+    out = np.empty((len(wanted), accepted.shape[1]))
+    for k, (lo, hi) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
+        out[:, lo:hi] = rates_of(accepted[:, lo:hi], totals[:, k], wanted)
+    return out
+
+
 def rates_of(accepted: NDArray[Any], totals: NDArray[Any], wanted: Iterable[int] = range(5)) -> Floats:
-    """The wanted rates (R, n) of n candidates; `accepted` and `totals` are (3, n): label 0, label 1, unlabelled.
+    """The wanted rates (R, n) of n candidates; `accepted` is (3, n), `totals` (3, n) or (3,): label 0, 1, unlabelled.
 
     Integer counts give the exact rates; densities pass expected counts. A rate whose rows are missing reads 0.
     """
@@ -282,14 +272,18 @@ def rates_of(accepted: NDArray[Any], totals: NDArray[Any], wanted: Iterable[int]
             np.divide(pos + (n_neg - neg), np.maximum(n_neg + n_pos, 1), out=row)
         else:
             row[:] = (pos / np.maximum(n_pos, 1) + (n_neg - neg) / np.maximum(n_neg, 1)) / 2
-            row[(n_pos == 0) | (n_neg == 0)] = 0.0
+            row *= np.minimum(n_pos, 1) * np.minimum(n_neg, 1)
     return out
 
 
 def has_rate(totals: NDArray[Any]) -> NDArray[np.bool_]:
     """Which groups have the rows each rate needs: (5, K)."""
-    neg, pos, spare = totals > 0
-    return np.stack([pos, neg, neg | pos | spare, neg | pos, neg & pos])
+    out = np.empty((5, totals.shape[1]), dtype=bool)
+    out[1], out[0], spare = totals > 0
+    out[3] = out[0] | out[1]
+    out[2] = out[3] | spare
+    out[4] = out[0] & out[1]
+    return out
 
 
 def check_groups(objective: Objective, groups: tuple[Any, ...], has: NDArray[np.bool_]) -> list[str]:

@@ -11,35 +11,34 @@ from typing import Any
 import numpy as np
 
 from gstar_fast._backends._search import Floats, Ints
-from gstar_fast._objective import RATES, Scale, has_rate, rates_of
+from gstar_fast._objective import Scale, has_rate, rates_of
 from gstar_fast._result import GroupRates
 
 
 def gaps_of(rates: Floats, has: Any) -> dict[str, float]:
-    """Every gap that is defined, from rates (5, K)."""
-    spread: dict[str, float] = {}
-    for name, row, present in zip(RATES, rates, has, strict=True):
-        values = row[present]
-        if len(values) >= 2 or len(row) == 1:
-            spread[name] = float(values.max() - values.min()) if len(values) else 0.0
+    """Every gap that is defined, from rates (5, K) and which groups have them."""
+    n_groups = rates.shape[1]
+    members = has.sum(axis=1).tolist()
+    low = np.where(has, rates, np.inf).min(axis=1).tolist()
+    high = np.where(has, rates, -np.inf).max(axis=1).tolist()
+    known = [m >= 2 or n_groups == 1 for m in members]
+    tpr, fpr, selection, accuracy, balanced = (h - b if m else 0.0 for b, h, m in zip(low, high, members, strict=True))
     gaps: dict[str, float] = {}
-    if "selection_rate" in spread:
-        gaps["demographic_parity"] = spread["selection_rate"]
-    if "tpr" in spread:
-        gaps["equal_opportunity"] = spread["tpr"]
-    if "fpr" in spread:
-        gaps["predictive_equality"] = spread["fpr"]
-    if "tpr" in spread and "fpr" in spread:
-        gaps["equalized_odds"] = max(spread["tpr"], spread["fpr"])
-        gaps["equalized_odds_sum"] = spread["tpr"] + spread["fpr"]
-    if "accuracy" in spread:
-        gaps["accuracy_parity"] = spread["accuracy"]
-    if "balanced_accuracy" in spread:
-        gaps["balanced_accuracy_parity"] = spread["balanced_accuracy"]
-    if "selection_rate" in spread:
-        selected = rates[2][has[2]]
-        highest = float(selected.max()) if len(selected) else 0.0
-        gaps["disparate_impact"] = float(selected.min()) / highest if highest > 0 else 1.0
+    if known[2]:
+        gaps["demographic_parity"] = selection
+    if known[0]:
+        gaps["equal_opportunity"] = tpr
+    if known[1]:
+        gaps["predictive_equality"] = fpr
+    if known[0] and known[1]:
+        gaps["equalized_odds"] = max(tpr, fpr)
+        gaps["equalized_odds_sum"] = tpr + fpr
+    if known[3]:
+        gaps["accuracy_parity"] = accuracy
+    if known[4]:
+        gaps["balanced_accuracy_parity"] = balanced
+    if known[2]:
+        gaps["disparate_impact"] = low[2] / high[2] if members[2] and high[2] > 0 else 1.0
     return gaps
 
 
@@ -55,13 +54,26 @@ class Outcome:
 
     @classmethod
     def of(cls, accepted: Any, totals: Ints, scale: Scale) -> Outcome:
-        rates, has = rates_of(accepted, totals), has_rate(totals)
-        false_positive, false_negative = accepted[0].sum(), (totals[1] - accepted[1]).sum()
-        labelled = totals[0].sum() + totals[1].sum()
-        cost = scale.fp * false_positive + scale.fn * false_negative
-        return cls(
-            float((false_positive + false_negative) / labelled), float(cost / scale.unit), gaps_of(rates, has), rates, has
+        return cls._from(accepted, totals, scale, rates_of(accepted, totals), has_rate(totals))
+
+    @classmethod
+    def both(cls, one: Any, two: Any, totals: Ints, scale: Scale, has: Any) -> tuple[Outcome, Outcome]:
+        """Two outcomes of the same rows."""
+        n_groups = totals.shape[1]
+        rates = rates_of(np.concatenate([one, two], axis=1), np.concatenate([totals, totals], axis=1))
+        return (
+            cls._from(one, totals, scale, rates[:, :n_groups], has),
+            cls._from(two, totals, scale, rates[:, n_groups:], has),
         )
+
+    @classmethod
+    def _from(cls, accepted: Any, totals: Ints, scale: Scale, rates: Floats, has: Any) -> Outcome:
+        negative, positive, _ = totals.sum(axis=1).tolist()
+        false_positive, true_positive, _ = accepted.sum(axis=1).tolist()
+        false_negative = positive - true_positive
+        cost = scale.fp * false_positive + scale.fn * false_negative
+        error = (false_positive + false_negative) / (negative + positive)
+        return cls(error, cost / scale.unit, gaps_of(rates, has), rates, has)
 
     def by_group(self, groups: tuple[Any, ...], rows: Floats) -> dict[Any, GroupRates]:
         known = np.where(self.has, self.rates, np.nan).T.tolist()

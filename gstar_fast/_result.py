@@ -78,7 +78,6 @@ class Result:
     before_error: float
     before_gaps: dict[str, float]
     n_rows: float
-    sketch_digest: str | None = None
     mixtures: dict[Any, tuple[tuple[float, float], ...]] | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     penalties: Mapping[str, float] = field(default_factory=dict)
@@ -89,6 +88,18 @@ class Result:
     trace: tuple[float, ...] = ()
     score_column: str | None = None
     group_column: str | None = None
+    _digest: Any = field(default=None, repr=False, compare=False)  # the text, or what computes it
+
+    @property
+    def sketch_digest(self) -> str | None:
+        """SHA-256 of the sketch these thresholds came from; computed when first asked for, from a copy."""
+        if callable(self._digest):
+            object.__setattr__(self, "_digest", self._digest())
+        return self._digest  # type: ignore[no-any-return]
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.sketch_digest  # noqa: B018 - a pickle holds the text, not the sketch
+        return dict(vars(self))
 
     @property
     def groups(self) -> tuple[Any, ...]:
@@ -206,8 +217,8 @@ def text_of(r: Result, most: int = 50) -> str:
 # ------------------------------------------------------------------------------------------------------------ JSON
 
 _PLAIN = (
-    "error loss verdict message lower_bound optimality_gap method density iterations n_rows sketch_digest balanced "
-    "unified score_column group_column"
+    "error loss verdict message lower_bound optimality_gap method density iterations n_rows balanced unified "
+    "score_column group_column"
 ).split()
 
 
@@ -242,6 +253,7 @@ def _encode(r: Result) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         **{name: _encode_number(v) if isinstance(v := getattr(r, name), float) else v for name in _PLAIN},
+        "sketch_digest": r.sketch_digest,
         "limits": dict(r.limits),
         "penalties": dict(r.penalties),
         "costs": list(r.costs),
@@ -314,6 +326,9 @@ def _decode(data: Any) -> Result:
         for name in ("verdict", "message", "method", "density"):
             if not isinstance(data[name], str):
                 raise ValueError(f"{name} must be a string; got {data[name]!r}")
+        for name in ("sketch_digest", "score_column", "group_column"):
+            if not isinstance(data[name], (str, type(None))):
+                raise ValueError(f"{name} must be a string or null; got {data[name]!r}")
         for name in ("balanced", "unified"):
             if not isinstance(data[name], bool):
                 raise ValueError(f"{name} must be true or false; got {data[name]!r}")
@@ -338,6 +353,7 @@ def _decode(data: Any) -> Result:
             before_gaps=_gaps(data["before"]["gaps"], "before.gaps"),
             notes=tuple(str(note) for note in data["notes"]),
             trace=tuple(_decode_number(x, "trace") for x in data["trace"]),
+            _digest=data["sketch_digest"],
             **{
                 name: data[name]
                 for name in _PLAIN

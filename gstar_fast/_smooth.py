@@ -21,17 +21,16 @@ from gstar_fast._objective import (
     TOLERANCE,
     Objective,
     Scale,
-    SketchLike,
-    canonical_order,
+    Snapshot,
     check_groups,
     has_rate,
     linear_forms,
     rates_of,
-    rows_of,
     scale_of,
 )
 from gstar_fast._outcome import Outcome, extreme_groups
 from gstar_fast._result import Result
+from gstar_fast._sketch import Sketch
 from gstar_fast.errors import NotConvergedWarning
 
 LOOSE = 1e-7  # how close to its limit a rate must be to count as held there
@@ -41,7 +40,7 @@ LOOSE = 1e-7  # how close to its limit a rate must be to count as held there
 class Smooth:
     """Densities of all cells, tabulated at the edges, with the way to thresholds in between."""
 
-    groups: tuple[Any, ...]
+    snapshot: Snapshot
     objective: Objective
     scale: Scale
     totals: Ints
@@ -50,8 +49,12 @@ class Smooth:
     problem: SmoothProblem
     active: list[int]
     notes: tuple[str, ...]
-    weight_unit: float
     kind: str
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        return self.snapshot.groups
+
 
     def accepted(self, thresholds: Floats) -> Floats:
         """Expected accepted rows (3, K) at one threshold a group."""
@@ -95,19 +98,18 @@ class Smooth:
         return float(self.candidates[int(np.argmin(cost))])
 
 
-def prepare_smooth(sketch: SketchLike, objective: Objective, kind: Any, extra: tuple[int, ...] = ()) -> Smooth:
+def prepare_smooth(sketch: Sketch, objective: Objective, kind: Any, extra: tuple[int, ...] = ()) -> Smooth:
     """Make the densities and evaluate them at every edge."""
-    order = canonical_order(sketch)
-    names = tuple(sketch.groups)
-    groups = tuple(names[k] for k in order)
-    rows, weight_unit = rows_of(sketch, order)
+    snapshot = Snapshot.of(sketch)
+    groups, rows = snapshot.groups, snapshot.rows
     totals = rows.sum(axis=2)
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
     notes = check_groups(objective, groups, has)
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
     active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in extra]
-    edges = np.asarray(sketch.edges, dtype=np.float64)
+    candidates = snapshot.candidates
+    edges = candidates[1:]
     cells = _cells(sketch, kind, groups, rows, totals, edges)
     shares = np.zeros((3, len(groups), len(edges) + 1))
     for k in range(len(groups)):
@@ -118,12 +120,11 @@ def prepare_smooth(sketch: SketchLike, objective: Objective, kind: Any, extra: t
                 # a density's rounding must not make its cdf fall
                 shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(edges)[0]))
     problem = linear_forms(cells, totals, objective, scale, active, float(edges[0]), float(edges[-1]))
-    candidates = np.concatenate([[-np.inf], edges])
     label = kind if isinstance(kind, str) else next(iter(kind.values())).kind
-    return Smooth(groups, objective, scale, totals, candidates, shares, problem, active, tuple(notes), weight_unit, label)
+    return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), label)
 
 
-def _cells(sketch: SketchLike, kind: Any, groups: tuple[Any, ...], rows: Ints, totals: Ints, edges: Floats) -> list[Any]:
+def _cells(sketch: Sketch, kind: Any, groups: tuple[Any, ...], rows: Ints, totals: Ints, edges: Floats) -> list[Any]:
     """Evaluators of label 0, label 1 and unlabelled for each group; unlabelled rows stay as counted."""
     if isinstance(kind, Mapping):
         made = kind
@@ -148,11 +149,11 @@ def _cells(sketch: SketchLike, kind: Any, groups: tuple[Any, ...], rows: Ints, t
     return cells
 
 
-def solve_smooth(sketch: SketchLike, objective: Objective, *, method: str, kind: Any, unified: bool) -> Result:
+def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any, unified: bool) -> Result:
     """What `solve` does for densities other than the counts."""
     s = prepare_smooth(sketch, objective, kind)
     if method == "exact":
-        return _exact(sketch, s, unified)
+        return _exact(s, unified)
     if objective.limits or not objective.penalties:
         raise ValueError(f"method={method!r} needs penalties and takes no limits; method='exact' takes both")
     if unified and method == "alternating":
@@ -175,7 +176,7 @@ def solve_smooth(sketch: SketchLike, objective: Objective, *, method: str, kind:
     further, lower, _, _, _ = backend.newton(p, thresholds, True, unified, 50, tolerance, False)
     helped = loss - lower
     converged = bool(stalled) and helped <= 1e-9 * loss
-    certified = _exact(sketch, s, unified)
+    certified = _exact(s, unified)
     gap = max(loss - certified.loss, 0.0)
     step = "step" if iterations == 1 else "steps"
     if converged:
@@ -185,7 +186,7 @@ def solve_smooth(sketch: SketchLike, objective: Objective, *, method: str, kind:
         warnings.warn(f"{method}: {message}", NotConvergedWarning, stacklevel=3)
     if gap > 1e-9 * max(certified.loss, 1e-12):
         message += f"; the least loss is {certified.loss:.6g}, {gap:.2g} lower, elsewhere"
-    result = _finish(sketch, s, np.asarray(thresholds), "converged" if converged else "not_converged", int(iterations), message, unified)
+    result = _finish(s, np.asarray(thresholds), "converged" if converged else "not_converged", int(iterations), message, unified)
     return replace(
         result,
         loss=float(loss),
@@ -202,7 +203,7 @@ def _own_best(s: Smooth) -> Floats:
     return np.clip(s.candidates[np.argmin(cost, axis=1)], s.problem.low, s.problem.high)
 
 
-def _exact(sketch: SketchLike, s: Smooth, unified: bool) -> Result:
+def _exact(s: Smooth, unified: bool) -> Result:
     """The best edges, proven; then the optimum next to them, off the grid."""
     backend = room("solver")
     grid = s.grid()
@@ -225,12 +226,12 @@ def _exact(sketch: SketchLike, s: Smooth, unified: bool) -> Result:
     if numbers[0] < 0:
         at = np.full(len(s.groups), s.unified)
         message = "no thresholds at bin edges meet these limits; shown is the best unified threshold"
-        return _finish(sketch, s, at, "infeasible", int(opened), message, unified)
+        return _finish(s, at, "infeasible", int(opened), message, unified)
     thresholds = polish(s, s.candidates[numbers], unified)
     message = "no other bin edges do better, nor any thresholds next to these"
     if not proven:
         message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
-    return _finish(sketch, s, thresholds, "optimal" if proven else "not_converged", int(opened), message, unified)
+    return _finish(s, thresholds, "optimal" if proven else "not_converged", int(opened), message, unified)
 
 
 def polish(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
@@ -364,7 +365,7 @@ def _hold_limits(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
 
 
 def _finish(
-    sketch: SketchLike, s: Smooth, thresholds: Floats, verdict: str, iterations: int, message: str, unified: bool
+    s: Smooth, thresholds: Floats, verdict: str, iterations: int, message: str, unified: bool
 ) -> Result:
     totals = s.totals
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)
@@ -377,7 +378,7 @@ def _finish(
         error=after.error,
         loss=loss,
         gaps=after.gaps,
-        rates=after.by_group(s.groups, totals.sum(axis=0) * s.weight_unit),
+        rates=after.by_group(s.groups, totals.sum(axis=0) * s.snapshot.weight_unit),
         verdict=verdict,
         message=message,
         lower_bound=0.0 if verdict == "infeasible" else loss,
@@ -388,8 +389,8 @@ def _finish(
         default_threshold=s.unified,
         before_error=before.error,
         before_gaps=before.gaps,
-        n_rows=float(totals.sum() * s.weight_unit),
-        sketch_digest=sketch.digest(),
+        n_rows=float(totals.sum() * s.snapshot.weight_unit),
+        _digest=s.snapshot.digest,
         limits=s.objective.limits,
         penalties=s.objective.penalties,
         costs=s.objective.costs,

@@ -20,16 +20,15 @@ from gstar_fast._objective import (
     TOLERANCE,
     Objective,
     Scale,
-    SketchLike,
-    canonical_order,
+    Snapshot,
     check_groups,
     has_rate,
-    rates_of,
-    rows_of,
+    rates_at,
     scale_of,
 )
 from gstar_fast._outcome import Outcome, extreme_groups
 from gstar_fast._result import Result
+from gstar_fast._sketch import Sketch
 from gstar_fast._smooth import solve_smooth
 
 METHODS = ("exact", "alternating", "gauss_newton", "newton")
@@ -39,62 +38,60 @@ METHODS = ("exact", "alternating", "gauss_newton", "newton")
 class Search:
     """A problem ready for a backend, and the way back from its numbers to thresholds."""
 
-    groups: tuple[Any, ...]
-    candidates: Floats
+    snapshot: Snapshot
     objective: Objective
     scale: Scale
     table: Table
     arrays: Arrays
-    weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
+    has: Any  # (5, K) which groups have the rows each rate needs
     notes: tuple[str, ...]
 
-    def thresholds(self, numbers: Ints) -> Floats:
-        return self.candidates[self.table.candidate[self.table.start[:-1] + numbers]]
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        return self.snapshot.groups
+
+    @property
+    def n_candidates(self) -> int:
+        return self.snapshot.rows.shape[2]
+
+    def thresholds(self, entries: Ints) -> Floats:
+        """Thresholds that entries of the arrays stand for."""
+        return self.snapshot.thresholds(self.table.candidate[entries])
 
     def accepted(self, numbers: Ints) -> Ints:
         return self.table.accepted[:, self.table.start[:-1] + numbers]
 
-    @property
-    def unified_threshold(self) -> float:
-        return float(self.candidates[self.table.unified])
 
-
-def prepare(
-    sketch: SketchLike, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False
-) -> Search:
+def prepare(sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False) -> Search:
     """Count what every candidate accepts, and lay out the rates that matter.
 
     `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups.
     """
-    order = canonical_order(sketch)
-    names = tuple(sketch.groups)
-    rows, weight_unit = rows_of(sketch, order)
+    snapshot = Snapshot.of(sketch)
+    rows = snapshot.rows
     totals = rows.sum(axis=2)
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
-    groups = tuple(names[k] for k in order)
     has = has_rate(totals)
-    notes = check_groups(objective, groups, has)
+    notes = check_groups(objective, snapshot.groups, has)
     table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
     active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
-    group = np.repeat(np.arange(len(groups)), np.diff(table.start))
     arrays = Arrays(
         start=table.start,
         cost=table.cost,
         distance=np.abs(table.candidate - table.unified),
-        rates=rates_of(table.accepted, totals[:, group], active),
+        rates=rates_at(table.accepted, totals, table.start, active),
         has=has[active].astype(np.uint8),
         limit=limit[active],
         ratio=ratio[active],
         penalty=penalty[active],
         unit=scale.unit,
     )
-    candidates = np.concatenate([[-np.inf], np.asarray(sketch.edges, dtype=np.float64)])
-    return Search(groups, candidates, objective, scale, table, arrays, weight_unit, tuple(notes))
+    return Search(snapshot, objective, scale, table, arrays, has, tuple(notes))
 
 
 def solve(
-    sketch: SketchLike,
+    sketch: Sketch,
     *,
     limits: Mapping[str, float] | None = None,
     penalties: Mapping[str, float] | None = None,
@@ -159,13 +156,13 @@ def solve(
     search = prepare(sketch, objective, shared=unified)
     if randomize:
         mixture = mix(search.arrays)
-        return infeasible(sketch, search, 0) if mixture is None else finish_mixture(sketch, search, mixture)
+        return infeasible(search, 0) if mixture is None else finish_mixture(search, mixture)
     if unified:
-        return _unified(sketch, search)
-    return _exact(sketch, search)
+        return _unified(search)
+    return _exact(search)
 
 
-def _exact(sketch: SketchLike, search: Search) -> Result:
+def _exact(search: Search) -> Result:
     p, objective = search.arrays, search.objective
     backend = room("solver")
     if not any(w > 0 for w in p.penalty):
@@ -173,22 +170,22 @@ def _exact(sketch: SketchLike, search: Search) -> Result:
         if numbers[0] < 0 and not finished:  # give what is always allowed, with what was proven
             numbers = _first_allowed(p)
             lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
-            return finish(sketch, search, numbers, "not_converged", opened, lower_bound=lower)
+            return finish(search, numbers, "not_converged", opened, lower_bound=lower)
         if numbers[0] < 0:
-            return infeasible(sketch, search, opened)
-        return finish(sketch, search, numbers, "optimal", opened)
+            return infeasible(search, opened)
+        return finish(search, numbers, "optimal", opened)
     if len(search.groups) == 2:
         numbers, loss, opened = backend.solve_pair(p)
         lower = loss
     else:
         guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT)
         if guess[0] < 0 and finished:
-            return infeasible(sketch, search, 0)
+            return infeasible(search, 0)
         numbers, loss, lower, opened = backend.solve_penalties(p, guess, NODE_LIMIT)
     if numbers[0] < 0:
-        return infeasible(sketch, search, opened)
+        return infeasible(search, opened)
     closed = loss - lower <= TOLERANCE * max(1.0, loss)
-    return finish(sketch, search, numbers, "optimal" if closed else "not_converged", opened, loss=loss, lower_bound=lower)
+    return finish(search, numbers, "optimal" if closed else "not_converged", opened, loss=loss, lower_bound=lower)
 
 
 def _first_allowed(p: Arrays) -> Ints:
@@ -214,22 +211,21 @@ def every_candidate(rows: Ints, scale: Scale) -> Table:
     )
 
 
-def _unified(sketch: SketchLike, search: Search) -> Result:
+def _unified(search: Search) -> Result:
     """All candidates, shared by all groups, one by one."""
     p = search.arrays
-    shared = [np.arange(len(search.candidates))] * len(search.groups)
+    shared = [np.arange(search.n_candidates)] * len(search.groups)
     penalised = any(w > 0 for w in p.penalty)
     value: Any = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
-    open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), len(search.candidates)))
+    open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), search.n_candidates))
     if len(open_) == 0:
-        return infeasible(sketch, search, len(search.candidates), unified=True)
+        return infeasible(search, search.n_candidates, unified=True)
     order = np.lexsort((open_, np.abs(open_ - search.table.unified), value[open_]))
     numbers = np.full(len(search.groups), open_[order[0]], dtype=np.int64)
-    return finish(sketch, search, numbers, "optimal", len(search.candidates), unified=True)
+    return finish(search, numbers, "optimal", search.n_candidates, unified=True)
 
 
 def finish(
-    sketch: SketchLike,
     search: Search,
     numbers: Ints,
     verdict: str,
@@ -242,8 +238,7 @@ def finish(
 ) -> Result:
     """Put a choice into words and numbers."""
     objective, table = search.objective, search.table
-    after = Outcome.of(search.accepted(numbers), table.totals, search.scale)
-    before = Outcome.of(table.at_unified, table.totals, search.scale)
+    after, before = Outcome.both(search.accepted(numbers), table.at_unified, table.totals, search.scale, search.has)
     if loss is None:
         loss = float(loss_of(search.arrays, numbers))
     if lower_bound is None:
@@ -259,11 +254,11 @@ def finish(
             left = loss - lower_bound
             message = f"the loss is proven to within {left:.2g} of the least possible ({tried}, the most allowed)"
     return Result(
-        thresholds=dict(zip(search.groups, search.thresholds(numbers).tolist(), strict=True)),
+        thresholds=dict(zip(search.groups, search.thresholds(table.start[:-1] + numbers).tolist(), strict=True)),
         error=after.error,
         loss=loss,
         gaps=after.gaps,
-        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.weight_unit),
+        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.snapshot.weight_unit),
         verdict=verdict,
         message=message,
         lower_bound=lower_bound,
@@ -271,11 +266,11 @@ def finish(
         method="exact",
         density="empirical",
         iterations=int(opened),
-        default_threshold=search.unified_threshold,
+        default_threshold=float(search.snapshot.thresholds(np.array(table.unified))),
         before_error=before.error,
         before_gaps=before.gaps,
-        n_rows=float(table.totals.sum() * search.weight_unit),
-        sketch_digest=sketch.digest(),
+        n_rows=float(table.totals.sum() * search.snapshot.weight_unit),
+        _digest=search.snapshot.digest,
         limits=objective.limits,
         penalties=objective.penalties,
         costs=objective.costs,
@@ -285,11 +280,11 @@ def finish(
     )
 
 
-def finish_mixture(sketch: SketchLike, search: Search, mixture: Mixture) -> Result:
+def finish_mixture(search: Search, mixture: Mixture) -> Result:
     """Put a mixture into words and numbers: what `finish` does for a choice."""
     p, table = search.arrays, search.table
     after = Outcome.of(mixed(table.accepted, p, mixture), table.totals, search.scale)
-    thresholds = search.candidates[table.candidate[mixture.entries]].tolist()
+    thresholds = search.thresholds(mixture.entries).tolist()
     group = np.searchsorted(p.start, mixture.entries, side="right") - 1
     mixtures: dict[Any, tuple[tuple[float, float], ...]] = {
         name: tuple((t, w) for t, w, g in zip(thresholds, mixture.weights.tolist(), group, strict=True) if g == k)
@@ -297,7 +292,7 @@ def finish_mixture(sketch: SketchLike, search: Search, mixture: Mixture) -> Resu
     }
     most = np.array([max(((w, -t) for t, w in mixtures[name])) for name in search.groups])
     loss = after.weighted_error**2
-    plain = finish(sketch, search, np.zeros(len(search.groups), dtype=np.int64), "optimal", mixture.pivots)
+    plain = finish(search, np.zeros(len(search.groups), dtype=np.int64), "optimal", mixture.pivots)
     return replace(
         plain,
         thresholds=dict(zip(search.groups, (-most[:, 1] + 0.0).tolist(), strict=True)),
@@ -305,7 +300,7 @@ def finish_mixture(sketch: SketchLike, search: Search, mixture: Mixture) -> Resu
         error=after.error,
         loss=loss,
         gaps=after.gaps,
-        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.weight_unit),
+        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.snapshot.weight_unit),
         message=f"no mixture of thresholds at bin edges has a lower error within the limits ({mixture.pivots} pivots)",
         lower_bound=loss,
         optimality_gap=0.0,
@@ -313,7 +308,7 @@ def finish_mixture(sketch: SketchLike, search: Search, mixture: Mixture) -> Resu
     )
 
 
-def infeasible(sketch: SketchLike, search: Search, opened: int, unified: bool = False) -> Result:
+def infeasible(search: Search, opened: int, unified: bool = False) -> Result:
     """The best unified threshold, and how far the limits are out of reach."""
     nearest = (search.table.candidate == search.table.unified).nonzero()[0]
     if len(nearest) == len(search.groups):
@@ -330,7 +325,7 @@ def infeasible(sketch: SketchLike, search: Search, opened: int, unified: bool = 
         "no thresholds at bin edges meet these limits; they could be met if each were "
         f"{slack:.3g} looser; shown is the best unified threshold"
     )
-    return finish(sketch, search, numbers, "infeasible", opened, lower_bound=0.0, message=message, unified=unified)
+    return finish(search, numbers, "infeasible", opened, lower_bound=0.0, message=message, unified=unified)
 
 
 def least_slack(search: Search, unified: bool) -> float:
@@ -341,7 +336,7 @@ def least_slack(search: Search, unified: bool) -> float:
         slack = (low + high) / 2
         looser = replace(p, limit=p.limit + slack, ratio=np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio))
         if unified:
-            shared = [np.arange(len(search.candidates))] * len(search.groups)
+            shared = [np.arange(search.n_candidates)] * len(search.groups)
             found = bool(np.any(allowed(looser, shared)))
         else:
             numbers, _, finished, _ = room("solver").solve_limits(looser, 20_000)

@@ -32,18 +32,20 @@ gstar::span<const T> view(const array<T>& a) {
     return {a.data(), static_cast<std::size_t>(a.size())};
 }
 
+/// A vector as an array that owns it; nothing is copied.
 template <class T>
-py::array_t<T> give(const std::vector<T>& values) {
-    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+py::array_t<T> give(std::vector<T> values, std::size_t rows = 0) {
+    auto owned = std::make_unique<std::vector<T>>(std::move(values));
+    const auto size = static_cast<py::ssize_t>(owned->size()), n = static_cast<py::ssize_t>(rows);
+    const std::vector<py::ssize_t> shape =
+        rows == 0 ? std::vector<py::ssize_t>{size} : std::vector<py::ssize_t>{n, size / n};
+    const T* data = owned->data();
+    const py::capsule owner(owned.get(), [](void* p) { delete static_cast<std::vector<T>*>(p); });
+    owned.release();
+    return py::array_t<T>(shape, data, owner);
 }
 
-template <class T>
-py::array_t<T> give(const std::vector<T>& values, std::size_t rows) {
-    const auto n = static_cast<py::ssize_t>(rows);
-    return py::array_t<T>({n, n == 0 ? 0 : static_cast<py::ssize_t>(values.size()) / n}, values.data());
-}
-
-/// The arrays of `_objective.Arrays`; keeps them alive while the core borrows them.
+/// The arrays of `_search.Arrays`; keeps them alive while the core borrows them.
 template <class Cost>
 struct arrays {
     array<std::int64_t> start;
@@ -150,7 +152,11 @@ void bind_searches(py::module_& m, const char* suffix) {
                     points = p.n_groups == 2 ? gstar::pair_frontier<Cost>(p, which).run()
                                              : gstar::descend_frontier<Cost>(p, which, node_limit);
                 }
-                return py::make_tuple(give(points.numbers, points.gap.size()), give(points.gap), points.proven_to);
+                const std::size_t n = points.gap.size();
+                return py::make_tuple(n == 0 ? py::array_t<std::int64_t>(std::vector<py::ssize_t>{
+                                                   0, static_cast<py::ssize_t>(p.n_groups)})
+                                             : give(std::move(points.numbers), n),
+                                      give(std::move(points.gap)), points.proven_to);
             },
             "swept"_a, "node_limit"_a);
 }
@@ -284,8 +290,9 @@ void bind_solver(py::module_& m) {
                 const py::gil_scoped_release unlocked;
                 t = gstar::tabulate(in, k, c, price_fp, price_fn);
             }
-            return py::make_tuple(give(t.start), give(t.candidate), give(t.accepted, 3), give(t.cost), give(t.totals, 3),
-                                  give(t.at_unified, 3), t.unified);
+            return py::make_tuple(give(std::move(t.start)), give(std::move(t.candidate)), give(std::move(t.accepted), 3),
+                                  give(std::move(t.cost)), give(std::move(t.totals), 3),
+                                  give(std::move(t.at_unified), 3), t.unified);
         },
         "rows"_a, "price_fp"_a, "price_fn"_a);
     bind_searches<std::int64_t>(m, "counts");

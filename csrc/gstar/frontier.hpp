@@ -6,7 +6,7 @@
 // and again with the limit just under the last gap.
 #pragma once
 
-#include <algorithm>  // upper_bound
+#include <algorithm>  // lower_bound, upper_bound, push_heap, pop_heap
 #include <cmath>      // nextafter
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
@@ -36,9 +36,14 @@ public:
         : p_(p), swept_(swept, swept + p.n_rates), first_(p, 0), second_(p, 1) {}
 
     frontier_points<Cost> run() {
-        const block a = first_.root(), b = second_.root();
         seed();
-        visit(a, b, bound(a, b));
+        push(first_.root(), second_.root());
+        while (!heap_.empty()) {
+            std::pop_heap(heap_.begin(), heap_.end(), later);
+            const node n = heap_.back();
+            heap_.pop_back();
+            if (open(n)) visit(n);
+        }
         frontier_points<Cost> out;
         for (const step& s : stairs_) {
             out.cost.push_back(s.cost);
@@ -83,9 +88,14 @@ private:
 
     /// The cheapest step whose gap is at most this; the end of the stairs if there is none.
     std::size_t step_at(double gap) const noexcept {
-        const auto above = std::upper_bound(stairs_.begin(), stairs_.end(), gap,
-                                            [](double g, const step& s) { return g < s.gap; });
-        return above == stairs_.begin() ? stairs_.size() : static_cast<std::size_t>(above - stairs_.begin()) - 1;
+        // halving without branches: the stairs are asked tens of thousands of times, and which way is anybody's guess
+        const double* at = gaps_.data();
+        for (std::size_t left = gaps_.size(); left > 1;) {
+            const std::size_t half = left / 2;
+            at += at[half] <= gap ? half : 0;
+            left -= half;
+        }
+        return gaps_.empty() || *at > gap ? stairs_.size() : static_cast<std::size_t>(at - gaps_.data());
     }
 
     /// Whether something as good as this would change the stairs, by cost, gap, distance and lower thresholds.
@@ -100,17 +110,20 @@ private:
         return i != s.i ? i < s.i : j < s.j;
     }
 
+    /// Drop every step this one dominates (or beats in a tie), then put it in its place.
     void insert(const step& s) {
-        // drop every step this one dominates (or beats in a tie), then put it in its place
-        const auto from = std::lower_bound(stairs_.begin(), stairs_.end(), s.gap,
-                                           [](const step& x, double g) { return x.gap < g; });
-        auto to = from;
-        while (to != stairs_.end() && to->cost >= s.cost) ++to;
+        const std::size_t from = static_cast<std::size_t>(std::lower_bound(gaps_.begin(), gaps_.end(), s.gap) - gaps_.begin());
+        std::size_t to = from;
+        while (to < stairs_.size() && stairs_[to].cost >= s.cost) ++to;
+        const auto at = static_cast<std::ptrdiff_t>(from), end = static_cast<std::ptrdiff_t>(to);
         if (from == to) {
-            stairs_.insert(from, s);
+            stairs_.insert(stairs_.begin() + at, s);
+            gaps_.insert(gaps_.begin() + at, s.gap);
         } else {
-            *from = s;
-            stairs_.erase(from + 1, to);
+            stairs_[from] = s;
+            gaps_[from] = s.gap;
+            stairs_.erase(stairs_.begin() + at + 1, stairs_.begin() + end);
+            gaps_.erase(gaps_.begin() + at + 1, gaps_.begin() + end);
         }
     }
 
@@ -144,42 +157,54 @@ private:
         if (open({gap, cost}, distance, a, b)) insert({gap, cost, distance, a, b});
     }
 
-    void visit(block a, block b, const limits& l) {
-        if (!open(l, first_.near(a) + second_.near(b), static_cast<std::int64_t>(first_.begin(a)),
-                  static_cast<std::int64_t>(second_.begin(b))))
-            return;
+    struct node {
+        limits l;
+        block a, b;
+    };
+
+    /// The heap's order: fair first, so that new steps come near the end of the stairs.
+    static bool later(const node& x, const node& y) noexcept {
+        return x.l.gap != y.l.gap ? x.l.gap > y.l.gap : x.l.cost > y.l.cost;
+    }
+
+    bool open(const node& n) const noexcept {
+        return open(n.l, first_.near(n.a) + second_.near(n.b), static_cast<std::int64_t>(first_.begin(n.a)),
+                    static_cast<std::int64_t>(second_.begin(n.b)));
+    }
+
+    void push(block a, block b) {
+        const node n{bound(a, b), a, b};
+        if (!open(n)) return;
+        heap_.push_back(n);
+        std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+
+    void visit(const node& n) {
+        const block a = n.a, b = n.b;
         ++opened_;
         if (a.level == 0 && b.level == 0) {
+            // no pair of this block may cost more than the stairs at the block's smallest gap
+            const std::size_t at = step_at(n.l.gap), base = p_.first(1);
+            const bool known = at < stairs_.size();
+            const Cost most = known ? stairs_[at].cost : Cost{};
             for (std::size_t i = first_.begin(a); i < first_.end(a); ++i)
-                for (std::size_t j = second_.begin(b); j < second_.end(b); ++j) offer(i, j);
+                for (std::size_t j = second_.begin(b); j < second_.end(b); ++j)
+                    if (!known || p_.cost[i] + p_.cost[base + j] <= most) offer(i, j);
             return;
         }
         block as[2] = {a, a}, bs[2] = {b, b};
         const int n_a = a.level >= b.level ? first_.halves(a, as) : 1;
         const int n_b = b.level >= a.level ? second_.halves(b, bs) : 1;
-        struct child {
-            limits l;
-            block a, b;
-        } children[4];
-        int n = 0;
         for (int x = 0; x < n_a; ++x)
-            for (int y = 0; y < n_b; ++y) {
-                const child c{bound(as[x], bs[y]), as[x], bs[y]};
-                int at = n++;
-                for (; at > 0 && before(c.l, children[at - 1].l); --at) children[at] = children[at - 1];
-                children[at] = c;
-            }
-        for (int c = 0; c < n; ++c) visit(children[c].a, children[c].b, children[c].l);
-    }
-
-    static bool before(const limits& x, const limits& y) noexcept {
-        return x.gap != y.gap ? x.gap < y.gap : x.cost < y.cost;
+            for (int y = 0; y < n_b; ++y) push(as[x], bs[y]);
     }
 
     problem<Cost> p_;
     std::vector<std::uint8_t> swept_;
     block_tree<Cost> first_, second_;
     std::vector<step> stairs_;  // gaps rise, costs fall
+    std::vector<double> gaps_;  // of the stairs
+    std::vector<node> heap_;
     std::size_t opened_ = 0;
 };
 

@@ -30,62 +30,65 @@ struct tabulation {
 
 /// Tabulate `rows`, which is 3 x K x (bins + 2): for each label and group the rows below, in each bin, and above.
 ///
-/// Cost: one pass over the counts from the right, one from the left.
+/// Cost: three passes over the counts; nothing is stored but the answer.
 inline tabulation tabulate(span<const std::int64_t> rows, std::size_t n_groups, std::size_t n_candidates,
                            std::int64_t price_fp, std::int64_t price_fn) {
-    const std::size_t k_count = n_groups, c_count = n_candidates, plane = k_count * c_count;
-    std::vector<std::int64_t> accepted(3 * plane);
-    for (std::size_t line = 0; line < 3 * k_count; ++line) {
-        const std::int64_t* in = rows.data() + line * c_count;
-        std::int64_t* out = accepted.data() + line * c_count;
-        std::int64_t sum = 0;
-        for (std::size_t c = c_count; c-- > 0;) out[c] = sum += in[c];
-    }
-    const std::int64_t *neg = accepted.data(), *pos = neg + plane, *spare = pos + plane;
+    const std::size_t plane = n_groups * n_candidates;
+    const auto line = [&](std::size_t label, std::size_t k) { return rows.data() + label * plane + k * n_candidates; };
 
     tabulation table;
-    std::vector<std::int64_t> cost(plane), pooled(c_count, 0);
-    for (std::size_t k = 0; k < k_count; ++k) {
-        const std::int64_t n_pos = pos[k * c_count];
-        for (std::size_t c = 0; c < c_count; ++c) {
-            const std::size_t i = k * c_count + c;
-            cost[i] = price_fp * neg[i] + price_fn * (n_pos - pos[i]);
-            pooled[c] += cost[i];
+    table.totals.resize(3 * n_groups);
+    table.start.assign(n_groups + 1, 0);
+    std::vector<std::int64_t> pooled(n_candidates, 0);
+    for (std::size_t k = 0; k < n_groups; ++k) {
+        const std::int64_t *neg = line(0, k), *pos = line(1, k), *spare = line(2, k);
+        std::int64_t all[3] = {0, 0, 0}, runs = 1;
+        for (std::size_t c = 0; c < n_candidates; ++c) {
+            all[0] += neg[c];
+            all[1] += pos[c];
+            all[2] += spare[c];
+            // between two candidates that accept the same rows there are none
+            runs += c + 1 < n_candidates && (neg[c] | pos[c] | spare[c]) != 0;
+        }
+        for (std::size_t label = 0; label < 3; ++label) table.totals[label * n_groups + k] = all[label];
+        table.start[k + 1] = table.start[k] + runs;
+        std::int64_t cost = price_fp * all[0];  // everybody accepted
+        for (std::size_t c = 0; c < n_candidates; ++c) {
+            pooled[c] += cost;
+            cost += price_fn * pos[c] - price_fp * neg[c];
         }
     }
     std::size_t unified = 0;
-    for (std::size_t c = 1; c < c_count; ++c)
+    for (std::size_t c = 1; c < n_candidates; ++c)
         if (pooled[c] < pooled[unified]) unified = c;
     table.unified = static_cast<std::int64_t>(unified);
 
-    table.start.reserve(k_count + 1);
-    table.start.push_back(0);
-    for (std::size_t k = 0; k < k_count; ++k) {
-        const std::size_t base = k * c_count;
-        std::size_t first = 0;
-        for (std::size_t c = 1; c <= c_count; ++c) {
-            const std::size_t i = base + c;
-            if (c < c_count && neg[i] == neg[i - 1] && pos[i] == pos[i - 1] && spare[i] == spare[i - 1]) continue;
-            const std::size_t kept = unified < first ? first : unified > c - 1 ? c - 1 : unified;
-            table.candidate.push_back(static_cast<std::int64_t>(kept));
-            table.cost.push_back(cost[base + kept]);
-            first = c;
-        }
-        table.start.push_back(static_cast<std::int64_t>(table.candidate.size()));
-    }
-
-    const std::size_t n = table.candidate.size();
+    const std::size_t n = static_cast<std::size_t>(table.start[n_groups]);
+    table.candidate.resize(n);
+    table.cost.resize(n);
     table.accepted.resize(3 * n);
-    table.totals.resize(3 * k_count);
-    table.at_unified.resize(3 * k_count);
-    for (std::size_t label = 0; label < 3; ++label)
-        for (std::size_t k = 0; k < k_count; ++k) {
-            const std::int64_t* line = accepted.data() + label * plane + k * c_count;
-            table.totals[label * k_count + k] = line[0];
-            table.at_unified[label * k_count + k] = line[unified];
-            for (std::int64_t i = table.start[k]; i < table.start[k + 1]; ++i)
-                table.accepted[label * n + static_cast<std::size_t>(i)] = line[table.candidate[static_cast<std::size_t>(i)]];
+    table.at_unified.resize(3 * n_groups);
+    for (std::size_t k = 0; k < n_groups; ++k) {
+        const std::int64_t *neg = line(0, k), *pos = line(1, k), *spare = line(2, k);
+        std::int64_t left[3];
+        for (std::size_t label = 0; label < 3; ++label) left[label] = table.totals[label * n_groups + k];
+        const std::int64_t positives = left[1];
+        std::size_t i = static_cast<std::size_t>(table.start[k]), first = 0;
+        for (std::size_t c = 0; c < n_candidates; ++c) {
+            if (c == unified)
+                for (std::size_t label = 0; label < 3; ++label) table.at_unified[label * n_groups + k] = left[label];
+            if (c + 1 < n_candidates && (neg[c] | pos[c] | spare[c]) == 0) continue;  // the run goes on
+            const std::size_t kept = unified < first ? first : unified > c ? c : unified;
+            table.candidate[i] = static_cast<std::int64_t>(kept);
+            table.cost[i] = price_fp * left[0] + price_fn * (positives - left[1]);
+            for (std::size_t label = 0; label < 3; ++label) table.accepted[label * n + i] = left[label];
+            ++i;
+            first = c + 1;
+            left[0] -= neg[c];
+            left[1] -= pos[c];
+            left[2] -= spare[c];
         }
+    }
     return table;
 }
 
