@@ -5,19 +5,21 @@ Reads from: _solver, _mixture, the backends.  Read by: users, plots.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gstar_fast._backends import room
-from gstar_fast._backends._search import NODE_LIMIT, Floats, Ints
+from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Floats, Ints
 from gstar_fast._backends.numpy.choices import extremes, loss_of
 from gstar_fast._mixture import Mixture, Program, mixed
-from gstar_fast._objective import CRITERIA, RATES, TOLERANCE, Objective, check_criterion, check_groups, has_rate
+from gstar_fast._objective import CRITERIA, RATES, TOLERANCE, Objective, check_criterion, check_groups, has_rate, rates_of
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
+from gstar_fast._smooth import Smooth, finish_smooth, prepare_smooth, solve_prepared
 from gstar_fast._solver import Search, finish, finish_mixture, prepare
 
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
@@ -49,9 +51,8 @@ class Frontier:
     randomized: bool
     proven_to: float
     penalty: Floats | None
-    _search: Search
-    _choices: Ints | None
-    _mixtures: tuple[Mixture, ...]
+    _result: Callable[[int], Result] = field(repr=False)
+    _between: Callable[[int, float], Result] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -63,11 +64,8 @@ class Frontier:
 
     def result(self, i: int) -> Result:
         """The point as a `Result`, with rates, every gap and text."""
-        message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}: none is cheaper and as fair"
-        if self.randomized:
-            return replace(finish_mixture(self._search, self._mixtures[i]), message=message)
-        assert self._choices is not None
-        return finish(self._search, self._choices[i], "optimal", 0, message=message)
+        message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}"
+        return replace(self._result(i), message=message)
 
     def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
         """The cheapest point whose gap is at most `gap`, or the fairest whose error is at most `error`.
@@ -81,24 +79,16 @@ class Frontier:
             if len(fits) == 0:
                 raise ValueError(f"no thresholds have a gap of {gap:g} or less; the smallest is {self.gaps[0]:.6g}")
             i = int(fits[-1])
-            if self.randomized and i + 1 < len(self) and self.gaps[i] < gap:
+            if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
                 return self._between(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
             return self.result(i)
         fits = np.flatnonzero(self.errors <= error + TOLERANCE)
         if len(fits) == 0:
             raise ValueError(f"no thresholds have an error of {error:g} or less; the smallest is {self.errors[-1]:.6g}")
         i = int(fits[0])
-        if self.randomized and i > 0 and self.errors[i] < error:
+        if self._between is not None and i > 0 and self.errors[i] < error:
             return self._between(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
         return self.result(i)
-
-    def _between(self, i: int, share: float) -> Result:
-        one, two = self._mixtures[i], self._mixtures[i + 1]
-        entries = np.concatenate([one.entries, two.entries])
-        weights = np.concatenate([(1 - share) * one.weights, share * two.weights])
-        merged = np.unique(entries)
-        total = np.array([weights[entries == e].sum() for e in merged])
-        return finish_mixture(self._search, Mixture(merged, total, 0.0, 0))
 
     def knee(self) -> Result:
         """The point furthest below the straight line between the two ends, both axes scaled to one."""
@@ -141,6 +131,8 @@ def frontier(
     *,
     limits: Mapping[str, float] | None = None,
     by: str = "limits",
+    penalties: ArrayLike | None = None,
+    density: str | Mapping[Any, Any] = "empirical",
     costs: Iterable[float] = (1, 1),
     balanced: bool = False,
     randomize: bool = False,
@@ -158,6 +150,10 @@ def frontier(
     by : {"limits", "penalties"}
         `limits` gives every point that some limit makes optimal. `penalties` gives those that the paper's lambda form
         can reach, for all lambda at once: the corners of the lower hull of squared gap and squared error.
+    penalties : array-like, optional
+        With ``by="penalties"``: these lambdas instead of all, one point for each, heaviest first.
+    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `densities` returns
+        As in `solve`; smooth densities need `penalties`.
     costs, balanced
         As in `solve`.
     randomize : bool
@@ -176,6 +172,13 @@ def frontier(
     if by not in ("limits", "penalties"):
         raise ValueError(f"by must be 'limits' or 'penalties'; got {by!r}")
     objective = Objective.of(limits, None, costs, balanced)
+    smooth = not (isinstance(density, str) and density == "empirical")
+    if penalties is not None and by != "penalties":
+        raise ValueError("penalties= goes with by='penalties'")
+    if smooth:
+        if penalties is None or objective.limits:
+            raise ValueError("a smooth density needs by='penalties' and penalties=[...], and takes no limits")
+        return _sweep(sketch, criterion, _checked_penalties(penalties), density, objective)
     swept_rates = tuple(RATES.index(rate) for rate in CRITERIA[criterion])
     search = prepare(sketch, objective, swept=swept_rates)
     check_groups(Objective(limits={criterion: 1.0}), search.groups, has_rate(search.table.totals))
@@ -187,6 +190,8 @@ def frontier(
             raise ValueError("randomize=True gives the frontier of limits; drop by='penalties'")
         return _randomised(search, criterion, swept)
     if by == "penalties":
+        if penalties is not None:
+            return _some_penalties(search, criterion, swept, _checked_penalties(penalties))
         return _penalised(search, criterion, swept)
     choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT)
     if len(gaps) == 0:
@@ -212,9 +217,76 @@ def _made(
         randomized=False,
         proven_to=proven_to,
         penalty=penalty,
-        _search=search,
-        _choices=choices,
-        _mixtures=(),
+        _result=lambda i: finish(search, choices[i], "optimal", 0),
+    )
+
+
+def _checked_penalties(penalties: ArrayLike) -> Floats:
+    values = np.asarray(penalties, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0 or not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError("penalties must be a list of finite numbers, none negative, such as np.logspace(-2, 7, 50)")
+    return np.sort(values)[::-1]
+
+
+def _best_choice(search: Search, swept: Any, penalty: float) -> tuple[Ints, bool]:
+    """The optimum at one penalty of all swept rates, and whether it is proven."""
+    backend = room("solver")
+    p = replace(search.arrays, penalty=np.where(swept, penalty, 0.0))
+    proven = True
+    if penalty == 0:
+        numbers, _, proven, _ = backend.solve_limits(p, BOX_LIMIT)
+    elif len(search.groups) == 2:
+        numbers, _, _ = backend.solve_pair(p)
+    else:
+        guess, _, _, _ = backend.solve_limits(p, BOX_LIMIT)
+        numbers, loss, bound, _ = backend.solve_penalties(p, guess, NODE_LIMIT)
+        proven = loss - bound <= TOLERANCE * max(1.0, loss)
+    if numbers[0] < 0:
+        raise ValueError(f"no thresholds meet the limits {dict(search.objective.limits)}; loosen them")
+    return numbers, bool(proven)
+
+
+def _some_penalties(search: Search, criterion: str, swept: Any, penalties: Floats) -> Frontier:
+    found = [_best_choice(search, swept, float(w)) for w in penalties]
+    choices = np.array([numbers for numbers, _ in found], dtype=np.int64)
+    gaps = np.array([_gap(search.arrays, swept, numbers) for numbers in choices])
+    return _made(search, criterion, choices, gaps, 0.0 if all(ok for _, ok in found) else 1.0, penalties)
+
+
+def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Any, objective: Objective) -> Frontier:
+    """The paper's lambda sweep on smooth densities; two groups in one call of the backend."""
+    asked = replace(objective, penalties={criterion: 1.0})
+    s = prepare_smooth(sketch, asked, density)
+    p = s.problem
+    weights = penalties[:, None] * (p.penalty > 0)
+
+    def at(i: int) -> Smooth:
+        weight = float(penalties[i])
+        return replace(s, objective=replace(asked, penalties={criterion: weight}), problem=p._replace(penalty=weights[i]))
+
+    if len(s.groups) == 2:
+        tolerance = 1e-13 * (p.high - p.low)
+        # the backend goes from light penalties to heavy ones, the frontier from heavy to light
+        light_first = np.ascontiguousarray(weights[::-1])
+        swept, _, _, _ = room("solver").sweep(p, s.grid(), s.candidates, light_first, tolerance)
+        thresholds = np.ascontiguousarray(swept[::-1])
+    else:
+        thresholds = np.array([list(solve_prepared(at(i)).thresholds.values()) for i in range(len(penalties))])
+    shares = s.accepted_at(thresholds)
+    totals = s.totals.astype(np.float64)
+    rates = rates_of(shares.reshape(3, -1), np.tile(totals, len(penalties)), s.active).reshape(-1, *thresholds.shape)
+    gaps = np.max([np.ptp(rate[:, has.astype(bool)], axis=1) for rate, has in zip(rates, p.has, strict=True)], axis=0)
+    cost = s.scale.fp * shares[0].sum(axis=1) + s.scale.fn * (totals[1] - shares[1]).sum(axis=1)
+    return Frontier(
+        criterion=criterion,
+        groups=s.groups,
+        gaps=gaps,
+        errors=cost / s.scale.unit,
+        thresholds=thresholds,
+        randomized=False,
+        proven_to=0.0,
+        penalty=penalties,
+        _result=lambda i: finish_smooth(at(i), thresholds[i], "optimal", 0, "", False),
     )
 
 
@@ -224,38 +296,26 @@ def _penalised(search: Search, criterion: str, swept: Any) -> Frontier:
     For a chord between two corners, the lambda at which both are equally good either finds a corner below it or proves
     that there is none.
     """
-    backend = room("solver")
     base = search.arrays
     found: dict[tuple[int, ...], tuple[float, float]] = {}
-    nothing_left = True
+    proven: list[bool] = []
 
     def best(penalty: float) -> tuple[int, ...]:
-        nonlocal nothing_left
-        p = replace(base, penalty=np.where(swept, penalty, 0.0))
-        if len(search.groups) == 2:
-            numbers, _, _ = backend.solve_pair(p)
-        elif penalty == 0:
-            numbers, _, _, _ = backend.solve_limits(p, NODE_LIMIT)
-        else:
-            guess, _, _, _ = backend.solve_limits(p, NODE_LIMIT)
-            numbers, loss, bound, _ = backend.solve_penalties(p, guess, NODE_LIMIT)
-            nothing_left = nothing_left and loss - bound <= TOLERANCE * max(1.0, loss)
-        if numbers[0] < 0:
-            raise ValueError(f"no thresholds meet the limits {dict(search.objective.limits)}; loosen them")
+        numbers, ok = _best_choice(search, swept, penalty)
+        proven.append(ok)
         choice = tuple(int(i) for i in numbers)
         found.setdefault(choice, _squares(base, swept, numbers))
         return choice
 
     ends = best(1e12), best(0.0)
-    corners = [*_chords(best, found, *ends), ends[1]]
-    unique = list(dict.fromkeys(corners))
-    choices = np.array(unique, dtype=np.int64)
-    spread = np.array([_gap(base, swept, numbers) for numbers in choices])
-    squares = np.array([found[c] for c in unique])
+    corners = list(dict.fromkeys([*_chords(best, found, *ends), ends[1]]))
+    choices = np.array(corners, dtype=np.int64)
+    gaps = np.array([_gap(base, swept, numbers) for numbers in choices])
+    squares = np.array([found[c] for c in corners])
     # a corner is best from the lambda of the chord to its cheaper neighbour upwards
     with np.errstate(divide="ignore", invalid="ignore"):
         least = np.append((squares[:-1, 1] - squares[1:, 1]) / (squares[1:, 0] - squares[:-1, 0]), 0.0)
-    return _made(search, criterion, choices, spread, 0.0 if nothing_left else 1.0, least)
+    return _made(search, criterion, choices, gaps, 0.0 if all(proven) else 1.0, least)
 
 
 def _chords(best: Any, found: Any, fair: tuple[int, ...], cheap: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -339,6 +399,15 @@ def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
     gaps = np.array(sorted(points))
     mixtures = tuple(points[g][1] for g in gaps)
     results = [_most_probable(search, m) for m in mixtures]
+
+    def between(i: int, share: float) -> Result:
+        one, two = mixtures[i], mixtures[i + 1]
+        entries = np.concatenate([one.entries, two.entries])
+        weights = np.concatenate([(1 - share) * one.weights, share * two.weights])
+        merged = np.unique(entries)
+        total = np.array([weights[entries == e].sum() for e in merged])
+        return finish_mixture(search, Mixture(merged, total, 0.0, 0))
+
     return Frontier(
         criterion=criterion,
         groups=search.groups,
@@ -348,9 +417,8 @@ def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
         randomized=True,
         proven_to=0.0,
         penalty=None,
-        _search=search,
-        _choices=None,
-        _mixtures=mixtures,
+        _result=lambda i: finish_mixture(search, mixtures[i]),
+        _between=between,
     )
 
 

@@ -6,7 +6,7 @@ Reads from: _density, _smooth_problem, _solver, the backends.  Read by: _solver,
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, Ints, SmoothProblem
 from gstar_fast._backends.numpy.choices import allowed, loss_of
 from gstar_fast._backends.numpy.descent import evaluate, slopes
+from gstar_fast._density import densities
 from gstar_fast._objective import (
     RATES,
     TOLERANCE,
@@ -44,7 +45,7 @@ class Smooth:
     objective: Objective
     scale: Scale
     totals: Ints
-    candidates: Floats  # -inf, then every edge
+    candidates: Floats  # -inf, every edge, and points beyond them
     shares: Floats  # (3, K, C) expected accepted rows at every candidate
     problem: SmoothProblem
     active: list[int]
@@ -56,14 +57,23 @@ class Smooth:
         return self.snapshot.groups
 
 
+    @property
+    def width(self) -> float:
+        """Width of a bin."""
+        return float(np.ldexp(1.0, self.snapshot.level))
+
     def accepted(self, thresholds: Floats) -> Floats:
         """Expected accepted rows (3, K) at one threshold a group."""
-        out = np.zeros((3, len(self.groups)))
-        for k, x in enumerate(thresholds):
+        return self.accepted_at(thresholds[None, :])[:, 0]
+
+    def accepted_at(self, thresholds: Floats) -> Floats:
+        """Expected accepted rows (3, n, K) at n thresholds a group (n, K)."""
+        out = np.zeros((3, *thresholds.shape))
+        for k in range(thresholds.shape[1]):
             for c in range(3):
                 cell = self.problem.cells[3 * k + c]
                 if cell is not None:
-                    out[c, k] = self.totals[c, k] * (1.0 - float(cell.at(np.array([x]))[0][0]))
+                    out[c, :, k] = self.totals[c, k] * (1.0 - cell.at(np.ascontiguousarray(thresholds[:, k]))[0])
         return out
 
     def arrays(self, thresholds: list[Floats], shares: list[Floats], centre: float, penalised: bool = True) -> Arrays:
@@ -108,18 +118,22 @@ def prepare_smooth(sketch: Sketch, objective: Objective, kind: Any, extra: tuple
     notes = check_groups(objective, groups, has)
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
     active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in extra]
-    candidates = snapshot.candidates
-    edges = candidates[1:]
+    edges = snapshot.candidates[1:]
     cells = _cells(sketch, kind, groups, rows, totals, edges)
-    shares = np.zeros((3, len(groups), len(edges) + 1))
+    # smooth densities reach beyond the scores seen: so may thresholds, by half the range
+    beyond = float(edges[-1] - edges[0]) / 2
+    low, high = float(edges[0]) - beyond, float(edges[-1]) + beyond
+    outside = np.linspace(0, beyond, 257)[1:]
+    candidates = np.concatenate([[-np.inf], edges[0] - outside[::-1], edges, edges[-1] + outside])
+    shares = np.zeros((3, len(groups), len(candidates)))
     for k in range(len(groups)):
         for c in range(3):
             cell = cells[3 * k + c]
             if cell is not None:
                 shares[c, k, 0] = totals[c, k]
                 # a density's rounding must not make its cdf fall
-                shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(edges)[0]))
-    problem = linear_forms(cells, totals, objective, scale, active, float(edges[0]), float(edges[-1]))
+                shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(candidates[1:])[0]))
+    problem = linear_forms(cells, totals, objective, scale, active, low, high)
     label = kind if isinstance(kind, str) else next(iter(kind.values())).kind
     return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), label)
 
@@ -129,9 +143,7 @@ def _cells(sketch: Sketch, kind: Any, groups: tuple[Any, ...], rows: Ints, total
     if isinstance(kind, Mapping):
         made = kind
     else:
-        from gstar_fast._density import densities
-
-        made = densities(sketch, kind=kind)  # type: ignore[arg-type]
+        made = densities(sketch, kind=kind)
     cells: list[Any] = []
     width = float(edges[1] - edges[0])
     for k, name in enumerate(groups):
@@ -186,7 +198,7 @@ def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any
         warnings.warn(f"{method}: {message}", NotConvergedWarning, stacklevel=3)
     if gap > 1e-9 * max(certified.loss, 1e-12):
         message += f"; the least loss is {certified.loss:.6g}, {gap:.2g} lower, elsewhere"
-    result = _finish(s, np.asarray(thresholds), "converged" if converged else "not_converged", int(iterations), message, unified)
+    result = finish_smooth(s, np.asarray(thresholds), "converged" if converged else "not_converged", int(iterations), message, unified)
     return replace(
         result,
         loss=float(loss),
@@ -197,6 +209,11 @@ def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any
     )
 
 
+def solve_prepared(s: Smooth) -> Result:
+    """The exact answer for densities already made."""
+    return _exact(s, False)
+
+
 def _own_best(s: Smooth) -> Floats:
     """Each group's own error minimum."""
     cost = s.scale.fp * s.shares[0] - s.scale.fn * s.shares[1]
@@ -204,56 +221,110 @@ def _own_best(s: Smooth) -> Floats:
 
 
 def _exact(s: Smooth, unified: bool) -> Result:
-    """The best edges, proven; then the optimum next to them, off the grid."""
-    backend = room("solver")
+    """The best edges, proven; then the optimum off the grid, from there and from where easier questions lead."""
     grid = s.grid()
-    penalised = bool((grid.penalty > 0).any())
-    proven = True
+    numbers, opened, proven = _best_edges(s, grid, unified)
+    found = [polish(s, s.candidates[numbers], unified)] if numbers[0] >= 0 else []
+    found += list(_from_easier(s, grid, unified))
+    if not found:
+        at = np.full(len(s.groups), s.unified)
+        message = "no thresholds meet these limits; shown is the best unified threshold"
+        return finish_smooth(s, at, "infeasible", opened, message, unified)
+    thresholds = min(found, key=lambda at: _loss(s, at))
+    message = "no other bin edges do better, nor any thresholds next to these"
+    if not proven:
+        message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
+    return finish_smooth(s, thresholds, "optimal" if proven else "not_converged", opened, message, unified)
+
+
+def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool]:
+    """The optimum over all edges, the work it took, and whether it is proven; -1s if there is none."""
+    backend = room("solver")
     if unified:
         shared = [np.arange(len(s.candidates))] * len(s.groups)
         value = np.where(allowed(grid, shared), loss_of(grid, shared), np.inf)
         best = int(np.argmin(value))
-        numbers = np.full(len(s.groups), best if value[best] < np.inf else -1, dtype=np.int64)
-        opened = len(s.candidates)
-    elif not penalised:
-        numbers, opened, _, _ = backend.solve_limits(grid, BOX_LIMIT)
-    elif len(s.groups) == 2:
+        return np.full(len(s.groups), best if value[best] < np.inf else -1), len(s.candidates), True
+    if not (grid.penalty > 0).any():
+        numbers, opened, finished, _ = backend.solve_limits(grid, BOX_LIMIT)
+        return numbers, int(opened), bool(finished)
+    if len(s.groups) == 2:
         numbers, _, opened = backend.solve_pair(grid)
-    else:
-        guess, _, _, _ = backend.solve_limits(grid, BOX_LIMIT)
-        numbers, value, bound, opened = backend.solve_penalties(grid, guess, NODE_LIMIT)
-        proven = value - bound <= 1e-9 * max(value, 1e-12)
-    if numbers[0] < 0:
-        at = np.full(len(s.groups), s.unified)
-        message = "no thresholds at bin edges meet these limits; shown is the best unified threshold"
-        return _finish(s, at, "infeasible", int(opened), message, unified)
-    thresholds = polish(s, s.candidates[numbers], unified)
-    message = "no other bin edges do better, nor any thresholds next to these"
-    if not proven:
-        message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
-    return _finish(s, thresholds, "optimal" if proven else "not_converged", int(opened), message, unified)
+        return numbers, int(opened), True
+    guess, _, _, _ = backend.solve_limits(grid, BOX_LIMIT)
+    numbers, value, bound, opened = backend.solve_penalties(grid, guess, NODE_LIMIT)
+    return numbers, int(opened), value - bound <= 1e-9 * max(value, 1e-12)
+
+
+def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
+    """Answers reached from easier questions, where bins are fine enough to see the way.
+
+    A heavy penalty makes a valley narrower than a bin, and a tight limit a strip that no pair of edges may lie in. So
+    follow the optimum up from lighter penalties, and down from limits loosened by what one bin can change.
+    """
+    p = s.problem
+    backend = room("solver")
+    tolerance = 1e-13 * (p.high - p.low)
+    if s.objective.limits:
+        steps = [np.abs(np.diff(grid.rates[:, lo:hi], axis=1)).max(axis=1) for lo, hi in zip(grid.start[:-1], grid.start[1:], strict=True)]
+        loosened = replace(
+            grid,
+            limit=grid.limit + 2 * np.max(steps, axis=0),
+            ratio=np.where(grid.ratio >= 0, np.maximum(grid.ratio - 0.05, 0.0), grid.ratio),
+        )
+        numbers, _, _ = _best_edges(s, loosened, unified)
+        if numbers[0] >= 0 and not unified and np.isfinite(s.candidates[numbers]).all():
+            at = _hold_limits(s, s.candidates[numbers], None)
+            if at is not None:
+                yield at
+        return
+    heaviest = float(p.penalty.max(initial=0.0))
+    shrink = 0.1
+    while heaviest * shrink > 1e-3 and shrink > 1e-9:
+        numbers, _, _ = _best_edges(s, replace(grid, penalty=grid.penalty * shrink), unified)
+        at = np.clip(s.candidates[numbers], p.low, p.high)
+        for power in range(round(-np.log10(shrink)), -1, -1):
+            lighter = p._replace(penalty=p.penalty * 10.0**-power)
+            at, _, _, _, _ = backend.newton(lighter, at, True, unified, 100, tolerance, False)
+        yield np.asarray(at)
+        shrink *= 0.1
+
+
+def _loss(s: Smooth, thresholds: Floats) -> float:
+    n = len(s.groups)
+    accepted = s.accepted(thresholds)
+    at = s.arrays([np.array([x]) for x in thresholds], [accepted[:, [k]] for k in range(n)], 0.0)
+    return float(loss_of(at, np.zeros(n, dtype=np.int64)))
+
+
+def _allowed(s: Smooth, thresholds: Floats) -> bool:
+    n = len(s.groups)
+    accepted = s.accepted(thresholds)
+    at = s.arrays([np.array([x]) for x in thresholds], [accepted[:, [k]] for k in range(n)], 0.0)
+    return bool(allowed(at, np.zeros(n, dtype=np.int64)))
 
 
 def polish(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
     """The local optimum next to the best edges: Newton for penalties, finer and finer grids for limits."""
     p = s.problem
-    limited = bool(s.objective.limits)
     if not np.isfinite(thresholds).all():
         return thresholds
-    if not limited:
+    if not s.objective.limits:
         if not (p.penalty > 0).any() and not unified:
             return _own_minima(s, thresholds)
         tolerance = 1e-13 * (p.high - p.low)
         found, _, _, _, _ = room("solver").newton(p, thresholds, True, unified, 100, tolerance, False)
         return np.asarray(found)
-    return _hold_limits(s, _zoom(s, thresholds, unified), unified)
+    fine = _zoom(s, thresholds, unified)
+    held = None if unified else _hold_limits(s, fine, _loss(s, fine))
+    return fine if held is None else held
 
 
 def _own_minima(s: Smooth, thresholds: Floats) -> Floats:
     """Without limits or penalties each group minimises its own error: where prices times pdfs cross."""
     out = thresholds.copy()
     p = s.problem
-    width = float(s.candidates[2] - s.candidates[1])
+    width = s.width
     for k in range(len(s.groups)):
 
         def slope(x: float, k: int = k) -> float:
@@ -275,7 +346,7 @@ def _own_minima(s: Smooth, thresholds: Floats) -> Floats:
 def _zoom(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
     """Solve again on a fine grid around the answer, and again around that; limits hold at every stage."""
     backend = room("solver")
-    half = 16 * float(s.candidates[2] - s.candidates[1])
+    half = 16 * s.width
     span = s.problem.high - s.problem.low
     while half > 1e-11 * span:
         lines = []
@@ -309,32 +380,17 @@ def _zoom(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
     return thresholds
 
 
-def _hold_limits(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
-    """Newton on the conditions of optimality, with the limits that hold kept at equality; kept only if it helps."""
-    if unified:
-        return thresholds
+def _hold_limits(s: Smooth, thresholds: Floats, most: float | None) -> Floats | None:
+    """Newton on the conditions of optimality, with the limits that are reached or broken kept at equality.
+
+    None if it leads nowhere: to a broken limit, or to a loss above `most` where one is given.
+    """
     p = s.problem
-    limit, ratio = s.objective.limit[s.active], s.objective.ratio[s.active]
-    here = evaluate(p, thresholds)
-    rows: list[tuple[int, int, int, float, float]] = []  # rate, high, low, factor of low, offset
-    for r in range(len(s.active)):
-        members = np.flatnonzero(p.has[r])
-        if len(members) < 2:
-            continue
-        x = here.rate[r]
-        low, high = float(x[members].min()), float(x[members].max())
-        bottom = [int(k) for k in members if x[k] - low < LOOSE]
-        if limit[r] < np.inf and limit[r] - (high - low) < LOOSE:
-            offset = max(float(limit[r]) - TOLERANCE, 0.0)
-            rows += [(r, int(k), bottom[0], 1.0, offset) for k in members if high - x[k] < LOOSE and k != bottom[0]]
-            rows += [(r, k, bottom[0], 1.0, 0.0) for k in bottom[1:] if high - low >= LOOSE]
-        elif ratio[r] > 0 and high > 0 and low / high - ratio[r] < LOOSE:
-            factor = 1.0 / (float(ratio[r]) + TOLERANCE)
-            rows += [(r, int(k), bottom[0], factor, 0.0) for k in members if high - x[k] < LOOSE and k != bottom[0]]
+    rows = _reached(s, evaluate(p, thresholds).rate)
     if not rows:
-        return thresholds
+        return None
     n = len(thresholds)
-    best, current = thresholds, thresholds.copy()
+    current = thresholds.copy()
     for _ in range(30):
         at = evaluate(p, current)
         gradient, hessian = slopes(p, at)
@@ -352,27 +408,41 @@ def _hold_limits(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
         current = np.clip(current + step[:n], p.low, p.high)
         if np.abs(step[:n]).max() < 1e-14 * (p.high - p.low):
             break
-    lines = [np.array([x]) for x in current]
-    accepted = s.accepted(current)
-    arrays = s.arrays(lines, [accepted[:, [k]] for k in range(n)], float(current[0]))
-    origin = s.accepted(best)
-    before = s.arrays([np.array([x]) for x in best], [origin[:, [k]] for k in range(n)], float(best[0]))
-    zero = np.zeros(n, dtype=np.int64)
-    near = np.abs(current - best).max() < 0.05 * (p.high - p.low)
-    if near and bool(allowed(arrays, zero)) and float(loss_of(arrays, zero)) <= float(loss_of(before, zero)) + 1e-10:
+    near = np.abs(current - thresholds).max() < 0.05 * (p.high - p.low)
+    if near and _allowed(s, current) and (most is None or _loss(s, current) <= most + 1e-10):
         return current
-    return best
+    return None
 
 
-def _finish(
+def _reached(s: Smooth, rates: Floats) -> list[tuple[int, int, int, float, float]]:
+    """Equations rate[up] = factor * rate[down] + offset that hold where limits are reached: (rate, up, down, ...)."""
+    limit, ratio = s.objective.limit[s.active], s.objective.ratio[s.active]
+    rows: list[tuple[int, int, int, float, float]] = []
+    for r, x in enumerate(rates):
+        members = [int(k) for k in np.flatnonzero(s.problem.has[r])]
+        if len(members) < 2:
+            continue
+        down = min(members, key=lambda k: x[k])
+        others = [k for k in members if k != down]
+        if limit[r] < np.inf:
+            offset = max(float(limit[r]) - TOLERANCE, 0.0)
+            rows += [(r, k, down, 1.0, offset) for k in others if x[k] - x[down] > offset - LOOSE]
+            if offset > LOOSE and any(row[0] == r for row in rows):
+                rows += [(r, k, down, 1.0, 0.0) for k in others if x[k] - x[down] < LOOSE]
+        if ratio[r] > 0:
+            factor = 1.0 / (float(ratio[r]) + TOLERANCE)
+            rows += [(r, k, down, factor, 0.0) for k in others if x[down] * factor - x[k] < LOOSE]
+    return rows
+
+
+def finish_smooth(
     s: Smooth, thresholds: Floats, verdict: str, iterations: int, message: str, unified: bool
 ) -> Result:
+    """Put thresholds on smooth densities into words and numbers."""
     totals = s.totals
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
-    n = len(s.groups)
-    point = s.arrays([np.array([x]) for x in thresholds], [s.accepted(thresholds)[:, [k]] for k in range(n)], 0.0)
-    loss = float(loss_of(point, np.zeros(n, dtype=np.int64)))
+    loss = _loss(s, thresholds)
     return Result(
         thresholds=dict(zip(s.groups, (float(x) for x in thresholds), strict=True)),
         error=after.error,

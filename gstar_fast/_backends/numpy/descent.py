@@ -174,11 +174,28 @@ def newton(
 def sweep(
     p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float, solve_pair: Any
 ) -> tuple[Floats, Floats, int, int]:
-    """Many penalties on the same densities: the best pair of edges, then Newton. Thresholds (n, 2), losses, steps, 0."""
-    thresholds, losses, steps = np.empty((len(penalties), 2)), np.empty(len(penalties)), 0
+    """Many penalties, light ones first, on the same densities of two groups: thresholds (n, 2), losses, steps, restarts.
+
+    Newton follows the valleys met so far; the best pair of edges may show another.
+    """
+    thresholds, losses, steps, restarts = np.empty((len(penalties), 2)), np.empty(len(penalties)), 0, 0
+    tracks: list[Floats] = []
     for i, penalty in enumerate(penalties):
-        numbers, _, _ = solve_pair(replace(grid, penalty=penalty))
-        start = np.clip(edges[numbers], p.low, p.high)
-        thresholds[i], losses[i], taken, _, _ = newton(p._replace(penalty=penalty), start, True, False, 100, tolerance, False)
-        steps += taken
-    return thresholds, losses, steps, 0
+        here = p._replace(penalty=penalty)
+        best, at = np.inf, np.zeros(2)
+        for j, track in enumerate(tracks):
+            tracks[j], loss, taken, _, _ = newton(here, track, True, False, 100, tolerance, False)
+            steps += taken
+            if loss < best:
+                best, at = loss, tracks[j]
+        numbers, on_grid, _ = solve_pair(replace(grid, penalty=penalty))
+        if on_grid < best * (1 - 1e-12):
+            restarts += 1
+            start = np.clip(edges[numbers], p.low, p.high)
+            found, loss, taken, _, _ = newton(here, start, True, False, 100, tolerance, False)
+            steps += taken
+            if loss < best:
+                best, at = loss, found
+                tracks = [*tracks[-7:], found]
+        thresholds[i], losses[i] = at, best
+    return thresholds, losses, steps, restarts
