@@ -68,12 +68,12 @@ class Density:
         kind: str,
         parameters: Mapping[str, Any],
         evaluator: Any,
-        compared: tuple[Compared, ...] = (),
+        mean_log_likelihood: float | None = None,
     ) -> None:
-        self._cell, self._evaluator = cell, evaluator
+        self._cell, self._evaluator, self._mean_log_likelihood = cell, evaluator, mean_log_likelihood
         self.kind, self.label, self.group = kind, cell.label, cell.group
         self.parameters: Mapping[str, Any] = MappingProxyType(dict(parameters))
-        self.compared = compared
+        self.compared: tuple[Compared, ...] = ()
 
     @property
     def n_rows(self) -> float:
@@ -138,6 +138,8 @@ class Density:
             return beyond
         if self.kind == "empirical":
             return beyond + float(cell.n @ np.log(cell.n / (cell.rows * cell.width)))
+        if self._mean_log_likelihood is not None:  # the fit knows it already
+            return beyond + cell.inside * (self._mean_log_likelihood + math.log(cell.inside / cell.rows))
         points, weights = cell.sample
         with np.errstate(divide="ignore"):
             return beyond + cell.inside * float(weights @ np.log(self._evaluator.at(points)[1]))
@@ -260,18 +262,19 @@ def _make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
 
 
 def _family(cell: Cell, kind: str, room: Any) -> Density:
-    values = _fit(cell, kind, room)
+    values, mean_log_likelihood = _fit(cell, kind, room)
     shares = cell.below / cell.rows, cell.above / cell.rows
     return Density(
         cell,
         kind,
         dict(zip(PARAMETERS[kind], values, strict=True)),
         room.family(kind, values, *shares, cell.first, cell.last),
+        mean_log_likelihood,
     )
 
 
-def _fit(cell: Cell, kind: str, room: Any) -> tuple[float, ...]:
-    """Parameters of largest likelihood, or NoDensityError."""
+def _fit(cell: Cell, kind: str, room: Any) -> tuple[tuple[float, ...], float]:
+    """Parameters of largest likelihood and its mean logarithm, or NoDensityError."""
     if not (cell.deviation > 0.0 and math.isfinite(cell.deviation)):
         what = (
             f"has only one score ({cell.smallest:g})" if cell.smallest == cell.largest else "has scores too far apart"
@@ -279,7 +282,8 @@ def _fit(cell: Cell, kind: str, room: Any) -> tuple[float, ...]:
         raise NoDensityError(f"{cell} {what}, so no {kind} density can be fitted; use kind='empirical'")
     points, weights = cell.sample
     if kind == "normal":
-        return float(weights @ points), cell.deviation
+        log_likelihood = -0.5 * math.log(2.0 * math.pi) - math.log(cell.deviation) - 0.5
+        return (float(weights @ points), cell.deviation), log_likelihood
     if kind == "student_t":
         # The likelihood grows without end as the scale shrinks onto a tie of share m where m / (1 - m) > df.
         tie = float(cell.atom_shares[0]) if cell.atom_shares.size else 0.0
@@ -288,18 +292,16 @@ def _fit(cell: Cell, kind: str, room: Any) -> tuple[float, ...]:
                 f"{tie:.0%} of the rows of {cell} share one score, so the Student-t likelihood has no maximum; "
                 "use kind='empirical' or 'kde'"
             )
-        df, location, scale, _, at_bound = room.fit_student_t(points, weights, cell.width / 8.0)
+        df, location, scale, log_likelihood, at_bound = room.fit_student_t(points, weights, cell.width / 8.0)
         if at_bound:
             raise NoDensityError(
                 f"the Student-t likelihood of {cell} has no maximum: it still rises at df={df:.3g}, scale={scale:.3g} "
                 f"(a bin is {cell.width:.3g} wide); use kind='empirical' or 'kde'"
             )
-        return df, location, scale
-    shape, location, scale, value, _ = room.fit_gamma(points, weights, False)
-    mirrored = room.fit_gamma(points, weights, True)
-    if mirrored[3] > value:
-        return (*mirrored[:3], True)
-    return shape, location, scale, False
+        return (df, location, scale), log_likelihood
+    upright, mirrored = (room.fit_gamma(points, weights, side) for side in (False, True))
+    better = mirrored if mirrored[3] > upright[3] else upright
+    return (*better[:3], better is mirrored), better[3]
 
 
 def _best(cell: Cell, room: Any) -> Density:

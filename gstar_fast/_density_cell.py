@@ -5,19 +5,22 @@ Reads from: the public face of Sketch. Read by: _density.py, _density_bandwidth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from gstar_fast._groups import Name, clean_name, listed
 from gstar_fast._sketch import Moments, Sketch
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
 VISIBLE = 0.01  # share of a cell's rows from which a tie in the middle of a bin is looked for
 CLOSE = 2.0**-20  # part of a bin that counts as nothing
+TINY = 1e-290  # a variance below has lost its digits
 
 
 class NoDensityError(ValueError):
@@ -124,11 +127,14 @@ class Cell:
 
     @cached_property
     def _within(self) -> float:
-        """Sum over the rows of the squared distance from the mean of their bin."""
+        """Sum over the rows of the squared distance from the mean of their bin, in units of the bin's width."""
+        if not TINY < self.variance < math.inf and self.smallest < self.largest:
+            return self.inside / 12.0  # squares of such scores are no numbers any more: rows are taken to lie evenly
         mean = float(self.weights @ self.points)
-        between = float(self.weights @ (self.points - mean) ** 2)
-        noise = 8.0 * np.finfo(float).eps * self.variance
-        return self.inside * max(self.variance - between - noise, 0.0)
+        between = float(self.weights @ ((self.points - mean) / self.width) ** 2)
+        whole = self.variance / self.width / self.width
+        noise = 8.0 * np.finfo(float).eps * whole
+        return self.inside * max(whole - between - noise, 0.0)
 
     @cached_property
     def atoms(self) -> Array:
@@ -148,7 +154,7 @@ class Cell:
         shared = (self.points - lower <= near) | (lower + h - self.points <= near)
         shared |= np.abs(self.points - self.smallest) <= near + rounding
         shared |= np.abs(self.points - self.largest) <= near + rounding
-        shared |= self._within <= self.n * (h / 64.0) ** 2
+        shared |= self._within <= self.n / 64.0**2
         several = self.n >= 2
         spike = several & ~shared & (self.n >= VISIBLE * self.inside)
         if spike.any():
@@ -156,7 +162,7 @@ class Cell:
             padded[self.used + 2] = self.n
             around = np.max([padded[self.used + k] for k in (0, 1, 3, 4)], axis=0)
             spike &= around * 16.0 <= self.n
-            even = self.n * h * h / 12.0  # what a bin adds when its rows lie evenly
+            even = self.n / 12.0  # what a bin adds when its rows lie evenly
             others = float(even[several & ~shared & ~spike].sum())
             if self._within <= others + 0.25 * float(even[spike].sum()):
                 shared |= spike
@@ -179,14 +185,15 @@ class Cell:
         by the fourth power of the bin width.
         """
         lower, upper = self._limits
-        left, right = np.maximum(self.points - lower, 0.0), np.maximum(upper - self.points, 0.0)
+        left = np.maximum(self.points - lower, 0.0) / self.width
+        right = np.maximum(upper - self.points, 0.0) / self.width
         tied = (self.n < 2) | ~np.isnan(self.atoms[self.used])
         room = float((self.n * left * right)[~tied].sum())
         part = np.sqrt(min(self._within / room, 1.0)) if room > 0.0 else 0.0
         wide = ~tied & (left > 0.0) & (right > 0.0) & (part > 0.0)
         a, b = part * left[wide], part * right[wide]
         center, w = self.points[wide], self.weights[wide]
-        points = np.concatenate((self.points[~wide], center - a, center + b))
+        points = np.concatenate((self.points[~wide], center - a * self.width, center + b * self.width))
         weights = np.concatenate((self.weights[~wide], w * b / (a + b), w * a / (a + b)))
         order = np.argsort(points, kind="stable")
         return points[order], weights[order]

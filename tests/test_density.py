@@ -435,7 +435,7 @@ def test_a_cell_of_infinite_scores_has_only_counts(backend):
             gf.density(sketch, 1, "a", kind=kind)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e60])
+@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e150, 1e290])
 def test_huge_and_tiny_scores_end_in_an_answer_or_an_error(backend, scale):
     rows = scale * np.random.default_rng(14).normal(size=500)
     for kind in KINDS:

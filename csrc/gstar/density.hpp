@@ -98,11 +98,21 @@ public:
     double above() const noexcept { return above_; }
     const kind& shape() const noexcept { return shape_; }
 
+    /// Call `use` with the kind that is there; std::visit may throw, this does not.
+    template <class Use>
+    auto with(const Use& use) const {
+        if (const auto* counts = std::get_if<empirical>(&shape_))
+            return use(*counts);
+        if (const auto* kernels = std::get_if<kde>(&shape_)) return use(*kernels);
+        if (const auto* f = std::get_if<normal_family>(&shape_)) return use(*f);
+        if (const auto* f = std::get_if<student_t_family>(&shape_)) return use(*f);
+        return use(*std::get_if<gamma_family>(&shape_));
+    }
+
     point at(double x) const noexcept {
         if (std::isnan(x)) return {x, x, x};
         if (std::isinf(x)) return {x < 0.0 ? 0.0 : 1.0 - above_, 0.0, 0.0};
-        const jet j =
-            std::visit([x](const auto& shape) { return shape.at(x); }, shape_);
+        const jet j = with([x](const auto& shape) noexcept { return shape.at(x); });
         if (std::holds_alternative<empirical>(shape_))
             return {j.cdf, j.pdf, j.slope};
         return {below_ + inside_ * j.cdf, inside_ * j.pdf, inside_ * j.slope};
@@ -117,8 +127,8 @@ public:
         if (p <= below_ && below_ > 0.0) return -infinity;
         if (p > 1.0 - above_) return infinity;
         const double share = std::clamp((p - below_) / inside_, 0.0, 1.0);
-        return std::visit(
-            [share](const auto& shape) { return shape.quantile(share); }, shape_);
+        return with(
+            [share](const auto& shape) noexcept { return shape.quantile(share); });
     }
 
 private:
@@ -144,8 +154,7 @@ public:
     /// Prepare for thresholds in [low, high], the range of the sketch.
     density_table(density source, double low, double high)
         : source_(std::move(source)) {
-        std::visit([&](const auto& shape) { prepare(shape, low, high); },
-                   source_.shape());
+        source_.with([&](const auto& shape) { prepare(shape, low, high); });
     }
 
     const density& source() const noexcept { return source_; }
@@ -210,14 +219,14 @@ private:
                  low, high);
     }
     void prepare(const gamma_family& f, double low, double high) {
-        const double step = f.scale * std::sqrt(f.shape) / 12.0;
-        const double mode =
+        const double step = f.scale * std::sqrt(f.shape) / 16.0;
+        const double mean =
             f.location + (f.mirrored ? -1.0 : 1.0) * f.scale * f.shape;
-        // Next to its location no polynomial follows x^shape.
-        const double clear = 16.0 * step;
+        // Next to its location no polynomial follows x^shape, unless shape is large.
+        const double clear = f.shape < 7.0 ? 8.0 * step : 0.0;
         f.mirrored
-            ? tabulate(f, step, mode, low, std::min(high, f.location - clear))
-            : tabulate(f, step, mode, std::max(low, f.location + clear), high);
+            ? tabulate(f, step, mean, low, std::min(high, f.location - clear))
+            : tabulate(f, step, mean, std::max(low, f.location + clear), high);
     }
 
     /// Tabulate a family on [low, high], or the part of it around `centre` that

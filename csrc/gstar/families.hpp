@@ -12,6 +12,7 @@
 #include <algorithm>  // std::min, std::max, std::clamp
 #include <array>      // 3 x 3 systems
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 #include "special.hpp"
@@ -129,21 +130,21 @@ using matrix3 = std::array<vector3, 3>;
 
 /// Solve m x = v by Cholesky; false where m is not positive definite.
 inline bool solve_positive(matrix3 m, vector3& v) noexcept {
-    for (int j = 0; j < 3; ++j) {
-        for (int k = 0; k < j; ++k) m[j][j] -= m[j][k] * m[j][k];
+    for (std::size_t j = 0; j < 3; ++j) {
+        for (std::size_t k = 0; k < j; ++k) m[j][j] -= m[j][k] * m[j][k];
         if (!(m[j][j] > 0.0)) return false;
         m[j][j] = std::sqrt(m[j][j]);
-        for (int i = j + 1; i < 3; ++i) {
-            for (int k = 0; k < j; ++k) m[i][j] -= m[i][k] * m[j][k];
+        for (std::size_t i = j + 1; i < 3; ++i) {
+            for (std::size_t k = 0; k < j; ++k) m[i][j] -= m[i][k] * m[j][k];
             m[i][j] /= m[j][j];
         }
     }
-    for (int i = 0; i < 3; ++i) {
-        for (int k = 0; k < i; ++k) v[i] -= m[i][k] * v[k];
+    for (std::size_t i = 0; i < 3; ++i) {
+        for (std::size_t k = 0; k < i; ++k) v[i] -= m[i][k] * v[k];
         v[i] /= m[i][i];
     }
-    for (int i = 2; i >= 0; --i) {
-        for (int k = i + 1; k < 3; ++k) v[i] -= m[k][i] * v[k];
+    for (std::size_t i = 3; i-- > 0;) {
+        for (std::size_t k = i + 1; k < 3; ++k) v[i] -= m[k][i] * v[k];
         v[i] /= m[i][i];
     }
     return true;
@@ -205,9 +206,9 @@ inline fitted<student_t_family> climb(const sample& rows, student_t_family t,
         const bool stuck_scale = t.scale <= smallest_scale && step[1] < 0.0;
         const bool stuck_df = (t.df >= largest_df && step[2] > 0.0) ||
                               (t.df <= smallest_df && step[2] < 0.0);
-        for (int k = 1; k < 3; ++k)
+        for (std::size_t k = 1; k < 3; ++k)
             if (k == 1 ? stuck_scale : stuck_df) {
-                for (int j = 0; j < 3; ++j) m[k][j] = m[j][k] = 0.0;
+                for (std::size_t j = 0; j < 3; ++j) m[k][j] = m[j][k] = 0.0;
                 m[k][k] = 1.0;
                 step[k] = 0.0;
             }
@@ -216,7 +217,7 @@ inline fitted<student_t_family> climb(const sample& rows, student_t_family t,
         if (push < 1e-13) break;
         // Along log df the likelihood is convex far out; its size is still the
         // right length of a step.
-        for (int k = 0; k < 3; ++k) m[k][k] = std::fabs(m[k][k]) + damping;
+        for (std::size_t k = 0; k < 3; ++k) m[k][k] = std::fabs(m[k][k]) + damping;
         if (!solve_positive(m, step)) {
             damping = std::max(4.0 * damping, 1e-3);
             continue;
@@ -320,7 +321,7 @@ inline gamma_profile profile(const std::vector<double>& z,
 }  // namespace detail
 
 /// Maximum likelihood of a gamma density with a free location and a shape in [1,
-/// 1e6], one orientation.
+/// 1e5], one orientation.
 ///
 /// The likelihood is profiled down to the location, whose every stationary point is
 /// bracketed on a geometric grid and found by bisection and secant steps; the ends

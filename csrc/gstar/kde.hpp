@@ -176,7 +176,8 @@ private:
     static constexpr double reach = 8.5;
     // Spreading a point over 16 such nodes costs 5e-13.
     static constexpr double nodes_per_bandwidth = 6.0;
-    static constexpr double margin = kernels::kde_reach + kernels::stencil / 2 + 1;
+    static constexpr int half_stencil = kernels::stencil / 2;
+    static constexpr double margin = kernels::kde_reach + half_stencil + 1;
 
     std::vector<double> points_, weights_, before_;
     double bandwidth_;

@@ -100,9 +100,10 @@ struct value_slope {
 inline value_slope log_minus_digamma(double a) noexcept {
     value_slope sum{0.0, 0.0};
     double b = a;
-    for (; b < 15.0; b += 1.0) {  // digamma(b) = digamma(b + 1) - 1 / b
+    while (b < 15.0) {  // digamma(b) = digamma(b + 1) - 1 / b
         sum.value += 1.0 / b - std::log1p(1.0 / b);
         sum.slope += 1.0 / (b * (b + 1.0)) - 1.0 / (b * b);
+        b += 1.0;
     }
     const double r = -1.0 / (b * b);
     sum.value += 0.5 / b - r * horner(r, {691.0 / 32760, 1.0 / 132, 1.0 / 240,
@@ -121,11 +122,12 @@ struct gamma_ratio {
 inline gamma_ratio log_gamma_half_ratio(double x) noexcept {
     gamma_ratio sum{0.0, 0.0, 0.0};
     double product = 1.0;
-    for (; x < 15.0; x += 1.0) {
+    while (x < 15.0) {
         const double y = x + 0.5;
         product *= x / y;
         sum.slope += 0.5 / (x * y);
         sum.curvature -= 0.5 * (x + y) / (x * x * y * y);
+        x += 1.0;
     }
     const double r = -1.0 / (x * x);
     sum.value += 0.5 * std::log(x) + std::log(product) -
@@ -147,7 +149,10 @@ inline double minus_log1p(double u) noexcept {
     if (std::fabs(u) > 0.25) return u - std::log1p(u);
     const double v = u / (2.0 + u), w = v * v;  // log(1 + u) = 2 atanh(v)
     double sum = 0.0, power = w;
-    for (int k = 3; power > 1e-18; k += 2, power *= w) sum += power / k;
+    for (int k = 3; k < 41; k += 2) {  // v^2 is at most 1 / 49
+        sum += power / k;
+        power *= w;
+    }
     return v * (u - 2.0 * sum);
 }
 
@@ -184,7 +189,7 @@ inline tails gamma_tails(double a, double x) noexcept {
     // Legendre's continued fraction, modified Lentz; its terms settle within a few
     // sqrt(a) steps.
     double b = x + 1.0 - a, c = 1e300, d = 1.0 / b, h = d;
-    for (double i = 1.0; i < 1e7; i += 1.0) {
+    for (int i = 1; i < 10'000'000; ++i) {
         const double n = -i * (i - a);
         b += 2.0;
         d = 1.0 / (b + n * d);
@@ -217,7 +222,8 @@ inline double beta_fraction(double a, double b, double x) noexcept {
         return std::fabs(v) < tiny ? tiny : v;
     };
     double c = 1.0, d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0)), h = d;
-    for (double m = 1.0; m < 1e6; m += 1.0) {
+    for (int i = 1; i < 1'000'000; ++i) {
+        const double m = i;
         const double even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
         d = 1.0 / away_from_zero(1.0 + even * d);
         c = away_from_zero(1.0 + even / c);

@@ -33,7 +33,8 @@ double mean_log_pdf(const sample& rows, const Family& f) {
 template <class Family>
 double worst_derivative(const Family& f, double from, double to, double step) {
     double worst = 0.0;
-    for (double x = from; x < to; x += 0.37 * (to - from) / 10) {
+    for (int i = 0; i < 27; ++i) {
+        const double x = from + 0.037 * i * (to - from);
         const jet left = f.at(x - step), here = f.at(x), right = f.at(x + step);
         worst = std::max(
             {worst, std::fabs((right.cdf - left.cdf) / (2 * step) - here.pdf),

@@ -27,7 +27,7 @@ class Evaluator(Protocol):
     """A density of one cell, ready to be asked."""
 
     def at(self, x: Array) -> tuple[Array, Array]:
-        """cdf and pdf at every x."""
+        """Give cdf and pdf at every x."""
         ...
 
     def quantile(self, p: Array) -> Array:
