@@ -107,6 +107,16 @@ public:
         return twin;
     }
 
+    /// One cell of a flushed plane, alone in a plane of its own.
+    plane only(std::uint32_t cell) const {
+        plane out(bins_);
+        out.resize(1);
+        if (cell >= cells()) return out;
+        if (counts_.size() != 0) out.need_counts();
+        out.merge_cell(*this, cell, 0);
+        return out;
+    }
+
     std::uint32_t cells() const noexcept {
         return static_cast<std::uint32_t>(lo_.size());
     }

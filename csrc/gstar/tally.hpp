@@ -25,7 +25,11 @@ namespace gstar {
 class tally {
 public:
     tally(const window& at, bool is_fixed)
-        : labelled(at.bins), unlabelled(at.bins), at_(at), fixed_(is_fixed) {}
+        : labelled(at.bins),
+          unlabelled(at.bins),
+          at_(at),
+          scale_(std::ldexp(1.0, -at.level)),
+          fixed_(is_fixed) {}
 
     /// An empty tally that has the window and the extremes of this one, so that
     /// kernels pass what has been seen before without thought.
@@ -71,6 +75,17 @@ public:
         const std::size_t n_found = run_kernel(to, scores, cells, n, found);
         total_ += static_cast<std::int64_t>(n - n_found);
         if (n_found != 0) think(to, found, n_found, nullptr, skip_nan, first_row);
+    }
+
+    /// Count one row once.
+    void count_one(plane& to, double score, std::uint32_t cell) {
+        if (score >= to.lo(cell) && score <= to.hi(cell) && at_.is_near()) {
+            to.add_once(to.target(at_, 1), scale_, cell, score + 0.0);
+            ++total_;
+            return;
+        }
+        special found{score, cell, 0};
+        think(to, &found, 1, nullptr, false, -1);
     }
 
     /// Count a block with multiplicities, one for each row.
@@ -164,6 +179,7 @@ private:
         labelled.rewindow(at_, to);
         unlabelled.rewindow(at_, to);
         at_ = to;
+        scale_ = std::ldexp(1.0, -to.level);
     }
 
     template <class Float>
@@ -219,9 +235,8 @@ private:
         grow(lo, hi);
         if (times == nullptr && at_.is_near()) {
             const count_target target = to.target(at_, kept);
-            const double scale = std::ldexp(1.0, -at_.level);
             for (std::size_t i = 0; i < kept; ++i)
-                to.add_once(target, scale, found[i].cell, found[i].score);
+                to.add_once(target, scale_, found[i].cell, found[i].score);
             return;
         }
         for (std::size_t i = 0; i < kept; ++i)
@@ -241,6 +256,7 @@ private:
     }
 
     window at_;
+    double scale_;  ///< 2^-level, where the window is near
     bool fixed_;
     double lo_ = std::numeric_limits<double>::infinity();  ///< of all cells
     double hi_ = -std::numeric_limits<double>::infinity();
