@@ -141,7 +141,7 @@ def bounds(sketch: Sketch, result: Result, *, density: str | Mapping[Any, Any] =
 
 
 def _rates(s: Smooth, at: Floats) -> tuple[Floats, Floats]:
-    """tpr and fpr of both groups under the densities."""
+    """The tpr and fpr of both groups under the densities."""
     accepted = s.accepted(at)
     return accepted[1] / s.totals[1], accepted[0] / s.totals[0]
 
@@ -152,9 +152,8 @@ def _first(s: Smooth, c: Curves, at: Floats) -> Bound:
     constants = {"u_0": c.apart(0), "u_1": c.apart(1), "f_01": c.peak(0, 1), "M_10": c.stretch(1, 0), "tpr_gap": gap}
     right = constants["u_0"] + constants["f_01"] * constants["M_10"] * (constants["u_1"] + gap)
     note = "" if gap <= 1e-9 else "the theorem has equal tpr; a tpr gap adds to u_1, by the same proof"
-    return Bound(
-        "Theorem 1", "|fpr_0 - fpr_1| <= u_0 + f_01 M_10 (u_1 + tpr gap)", float(abs(fpr[1] - fpr[0])), right, constants, note
-    )
+    inequality = "|fpr_0 - fpr_1| <= u_0 + f_01 M_10 (u_1 + tpr gap)"
+    return Bound("Theorem 1", inequality, float(abs(fpr[1] - fpr[0])), right, constants, note)
 
 
 def _second(s: Smooth, c: Curves, at: Floats) -> Bound:
@@ -163,9 +162,8 @@ def _second(s: Smooth, c: Curves, at: Floats) -> Bound:
     constants = {"u_0": c.apart(0), "u_1": c.apart(1), "f_11": c.peak(1, 1), "M_00": c.stretch(0, 0), "fpr_gap": gap}
     right = constants["u_1"] + constants["f_11"] * constants["M_00"] * (constants["u_0"] + gap)
     note = "" if gap <= 1e-9 else "the theorem has equal fpr; an fpr gap adds to u_0, by the same proof"
-    return Bound(
-        "Theorem 2", "|fnr_0 - fnr_1| <= u_1 + f_11 M_00 (u_0 + fpr gap)", float(abs(tpr[1] - tpr[0])), right, constants, note
-    )
+    inequality = "|fnr_0 - fnr_1| <= u_1 + f_11 M_00 (u_0 + fpr gap)"
+    return Bound("Theorem 2", inequality, float(abs(tpr[1] - tpr[0])), right, constants, note)
 
 
 def _third(s: Smooth, c: Curves, result: Result) -> Bound:
@@ -183,10 +181,12 @@ def _third(s: Smooth, c: Curves, result: Result) -> Bound:
         here = float(s.problem.cells[3 * k + 1].at(np.array([star[k]]))[0][0])
         near = np.abs(fnr - here) <= gamma / 2
         error = (totals[1, k] * fnr + totals[0, k] * (1 - c.cdf[0, k])) / n
-        at_star = (totals[1, k] * here + totals[0, k] * (1 - float(s.problem.cells[3 * k].at(np.array([star[k]]))[0][0]))) / n
+        passed = 1 - float(s.problem.cells[3 * k].at(np.array([star[k]]))[0][0])
+        at_star = (totals[1, k] * here + totals[0, k] * passed) / n
         gained += max(at_star - float(error[near].min()), 0.0) if near.any() else 0.0
     left = best - (fair.error - gained) ** 2
-    share = {"r_0": totals[0].sum() / n, "r_1": totals[1].sum() / n, "n_00/N": totals[0, 0] / n, "n_10/N": totals[1, 0] / n}
+    share = {"r_0": totals[0].sum() / n, "r_1": totals[1].sum() / n}
+    share |= {"n_00/N": totals[0, 0] / n, "n_10/N": totals[1, 0] / n}
     f01, f00, f11 = c.peak(0, 1), c.peak(0, 0), c.peak(1, 1)
     m11, m10 = c.stretch(1, 1), c.stretch(1, 0)
     slope = f01 + f00 * m10 * f11  # the largest absolute slope that epsilon can have
@@ -223,7 +223,7 @@ def _fourth(s: Smooth, at: Floats, result: Result) -> Bound:
         note = "J is singular here, as it must be at an optimum of one rate whose residual is not zero"
         return Bound("Theorem 4", inequality, np.inf, 1.0, constants, note)
     factor = float(np.linalg.norm((full - normal) @ np.linalg.inv(normal), 2))
-    note = "" if factor < 1 else "not a contraction: Gauss-Newton may leave this point; Newton's method needs no such thing"
+    note = "" if factor < 1 else "not a contraction: Gauss-Newton may leave this point; Newton's method would not"
     return Bound("Theorem 4", inequality, factor, 1.0, constants, note)
 
 

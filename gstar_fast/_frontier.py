@@ -16,7 +16,16 @@ from gstar_fast._backends import room
 from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Floats, Ints
 from gstar_fast._backends.numpy.choices import extremes, loss_of
 from gstar_fast._mixture import Mixture, Program, mixed
-from gstar_fast._objective import CRITERIA, RATES, TOLERANCE, Objective, check_criterion, check_groups, has_rate, rates_of
+from gstar_fast._objective import (
+    CRITERIA,
+    RATES,
+    TOLERANCE,
+    Objective,
+    check_criterion,
+    check_groups,
+    has_rate,
+    rates_of,
+)
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
 from gstar_fast._smooth import Smooth, finish_smooth, prepare_smooth, solve_prepared
@@ -58,9 +67,9 @@ class Frontier:
         return len(self.gaps)
 
     def __str__(self) -> str:
-        ends = f"gap {self.gaps[0]:.4g} at error {self.errors[0]:.4g} to gap {self.gaps[-1]:.4g} at error {self.errors[-1]:.4g}"
         kind = "randomised " if self.randomized else ""
-        return f"{kind}frontier of {self.criterion}: {len(self)} points, {ends}"
+        one, two = (f"gap {self.gaps[i]:.4g} at error {self.errors[i]:.4g}" for i in (0, -1))
+        return f"{kind}frontier of {self.criterion}: {len(self)} points, {one} to {two}"
 
     def result(self, i: int) -> Result:
         """The point as a `Result`, with rates, every gap and text."""
@@ -72,9 +81,7 @@ class Frontier:
 
         A randomised frontier also has the points between its corners: both mix the two neighbours.
         """
-        if (gap is None) == (error is None):
-            raise ValueError("pass either gap= or error=, and not both")
-        if gap is not None:
+        if gap is not None and error is None:
             fits = np.flatnonzero(self.gaps <= gap + TOLERANCE)
             if len(fits) == 0:
                 raise ValueError(f"no thresholds have a gap of {gap:g} or less; the smallest is {self.gaps[0]:.6g}")
@@ -82,6 +89,8 @@ class Frontier:
             if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
                 return self._between(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
             return self.result(i)
+        if error is None or gap is not None:
+            raise ValueError("pass either gap= or error=, and not both")
         fits = np.flatnonzero(self.errors <= error + TOLERANCE)
         if len(fits) == 0:
             raise ValueError(f"no thresholds have an error of {error:g} or less; the smallest is {self.errors[-1]:.6g}")
@@ -262,7 +271,8 @@ def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Any, obje
 
     def at(i: int) -> Smooth:
         weight = float(penalties[i])
-        return replace(s, objective=replace(asked, penalties={criterion: weight}), problem=p._replace(penalty=weights[i]))
+        problem = p._replace(penalty=weights[i])
+        return replace(s, objective=replace(asked, penalties={criterion: weight}), problem=problem)
 
     if len(s.groups) == 2:
         tolerance = 1e-13 * (p.high - p.low)
@@ -373,8 +383,8 @@ def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
     if fairest is None:  # fixed limits rule out a gap of 0: find the smallest there is
         low, high = 0.0, 1.0
         while high - low > 1e-12:
-            middle = (low + high) / 2
-            low, high = (low, middle) if solve(middle) is not None else (middle, high)
+            half = (low + high) / 2
+            low, high = (low, half) if solve(half) is not None else (half, high)
         low, fairest = high, solve(high)
         assert fairest is not None
     points: dict[float, tuple[float, Mixture]] = {low: (fairest[0], fairest[2])}

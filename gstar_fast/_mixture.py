@@ -2,11 +2,11 @@
 
 Reads from: _objective.  Read by: _solver, _frontier.
 
-Every candidate of every group is a column: its rates and its cost. A group's weights add up to one. For each limited rate
-there is a variable t, the low end of its window, with rows `rate - t >= 0`, `rate - t <= limit` and, for a ratio,
-`rate - t / ratio <= 0`. One more variable z loosens every upper row; a first phase drives it to zero. Columns are priced
-straight from the arrays, so the program is never written down. It is the same for all backends: the basis has a few dozen
-rows, and one order of operations gives one answer.
+Every candidate of every group is a column: its rates and its cost. A group's weights add up to one. For each limited
+rate there is a variable t, the low end of its window, with rows `rate - t >= 0`, `rate - t <= limit` and, for a ratio,
+`rate - t / ratio <= 0`. One more variable z loosens every upper row; a first phase drives it to zero. Columns are
+priced straight from the arrays, so the program is never written down. It is the same for all backends: the basis has a
+few dozen rows, and one order of operations gives one answer.
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ class Program:
         first = self.p.start[:-1]
         values = self.p.rates[:, first]  # (R, K)
         basis: list[tuple[str, int]] = [("x", int(i)) for i in first]
-        low = {int(r): min((values[r, k], k) for k in range(self.n_groups) if self.p.has[r, k]) for r in set(self.row_rate)}
+        low = {
+            int(r): min((values[r, k], k) for k in range(self.n_groups) if self.p.has[r, k])
+            for r in np.unique(self.row_rate)
+        }
         excess, worst = 0.0, -1
         for i, (r, k, weight, sign) in enumerate(self.kinds):
             row = self.n_groups + i

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends._rows import WEIGHT_UNIT
 from gstar_fast._backends._search import Floats, Ints, SmoothProblem
 from gstar_fast._groups import sort_key
-from gstar_fast._sketch import WEIGHT_UNIT, Sketch
+from gstar_fast._sketch import Sketch
 from gstar_fast.errors import MissingClassWarning
-
 
 TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
 
@@ -135,7 +135,8 @@ def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, floa
     out: dict[str, float] = {}
     for name, value in given.items():
         check_criterion(name, f"names in {argument}")
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
+        as_given: Any = value
+        if isinstance(as_given, (bool, np.bool_)) or not isinstance(as_given, (Real, np.number)):
             raise TypeError(f"{argument}[{name!r}] must be a number; got {value!r}")
         number = float(value)
         if argument == "penalties":
@@ -147,7 +148,7 @@ def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, floa
             if not (number >= 0 and math.isfinite(number)):
                 raise ValueError(f"penalties[{name!r}] must be finite and not negative; got {value!r}")
             if number > 1e100:
-                raise ValueError(f"penalties[{name!r}] must be at most 1e100; got {value!r}; a limit of 0 says 'no gap'")
+                raise ValueError(f"penalties[{name!r}] must be at most 1e100; got {value!r}; limits can say 'no gap'")
         elif not 0 <= number <= 1:
             what = "a least ratio" if name == "disparate_impact" else "a largest gap"
             raise ValueError(f"limits[{name!r}] is {what} and must be from 0 to 1; got {value!r}")

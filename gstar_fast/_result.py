@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gstar_fast._files import write_atomically
 from gstar_fast._objective import DEFINITIONS
 
 FORMAT = "gstar_fast.result"
@@ -135,17 +135,7 @@ class Result:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON; the file is replaced whole or not at all."""
-        target = Path(path)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(self.to_json())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_atomically(path, self.to_json().encode("utf-8"))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
@@ -177,10 +167,10 @@ def _count(x: float) -> str:
     return f"{x:,.0f}".replace(",", " ") if float(x).is_integer() else f"{x:.1f}"
 
 
-def _table(rows: list[list[str]], left: int = 1) -> list[str]:
+def _table(rows: list[list[str]]) -> list[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [
-        "  ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
         for row in rows
     ]
 
@@ -216,10 +206,9 @@ def text_of(r: Result, most: int = 50) -> str:
 
 # ------------------------------------------------------------------------------------------------------------ JSON
 
-_PLAIN = (
-    "error loss verdict message lower_bound optimality_gap method density iterations n_rows balanced unified "
-    "score_column group_column"
-).split()
+_NUMBERS = ("error", "loss", "lower_bound", "optimality_gap", "n_rows")
+_WORDS = ("verdict", "message", "method", "density")
+_PLAIN = (*_WORDS, "iterations", "balanced", "unified", "score_column", "group_column")
 
 
 def _encode_name(name: Any) -> Any:
@@ -252,7 +241,8 @@ def _encode(r: Result) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        **{name: _encode_number(v) if isinstance(v := getattr(r, name), float) else v for name in _PLAIN},
+        **{name: getattr(r, name) for name in _PLAIN},
+        **{name: _encode_number(getattr(r, name)) for name in _NUMBERS},
         "sketch_digest": r.sketch_digest,
         "limits": dict(r.limits),
         "penalties": dict(r.penalties),
@@ -323,7 +313,7 @@ def _decode(data: Any) -> Result:
                     raise ValueError(f"{where}.mixture has probabilities that do not add up to 1")
         if mixtures and len(mixtures) != len(thresholds):
             raise ValueError("either all groups or none have a mixture")
-        for name in ("verdict", "message", "method", "density"):
+        for name in _WORDS:
             if not isinstance(data[name], str):
                 raise ValueError(f"{name} must be a string; got {data[name]!r}")
         for name in ("sketch_digest", "score_column", "group_column"):
@@ -339,11 +329,6 @@ def _decode(data: Any) -> Result:
             thresholds=thresholds,
             rates=rates,
             mixtures=mixtures or None,
-            error=_decode_number(data["error"], "error"),
-            loss=_decode_number(data["loss"], "loss"),
-            lower_bound=_decode_number(data["lower_bound"], "lower_bound"),
-            optimality_gap=_decode_number(data["optimality_gap"], "optimality_gap"),
-            n_rows=_decode_number(data["n_rows"], "n_rows"),
             gaps=_gaps(data["gaps"], "gaps"),
             limits=_gaps(data["limits"], "limits"),
             penalties=_gaps(data["penalties"], "penalties"),
@@ -354,11 +339,7 @@ def _decode(data: Any) -> Result:
             notes=tuple(str(note) for note in data["notes"]),
             trace=tuple(_decode_number(x, "trace") for x in data["trace"]),
             _digest=data["sketch_digest"],
-            **{
-                name: data[name]
-                for name in _PLAIN
-                if name not in ("error", "loss", "lower_bound", "optimality_gap", "n_rows")
-            },
+            **{name: data[name] for name in _PLAIN} | {name: _decode_number(data[name], name) for name in _NUMBERS},
         )
     except KeyError as error:
         raise ValueError(f"the result lacks {error.args[0]!r}") from None

@@ -56,7 +56,6 @@ class Smooth:
     def groups(self) -> tuple[Any, ...]:
         return self.snapshot.groups
 
-
     @property
     def width(self) -> float:
         """Width of a bin."""
@@ -77,7 +76,7 @@ class Smooth:
         return out
 
     def arrays(self, thresholds: list[Floats], shares: list[Floats], centre: float, penalised: bool = True) -> Arrays:
-        """What the exact searches read, for any candidates: (C_k,) thresholds and (3, C_k) accepted rows of each group."""
+        """What the exact searches read, for any candidates of each group: (C_k,) thresholds, (3, C_k) accepted rows."""
         start = np.concatenate([[0], np.cumsum([len(t) for t in thresholds])])
         group = np.repeat(np.arange(len(self.groups)), np.diff(start))
         accepted = np.concatenate(shares, axis=1)
@@ -140,10 +139,7 @@ def prepare_smooth(sketch: Sketch, objective: Objective, kind: Any, extra: tuple
 
 def _cells(sketch: Sketch, kind: Any, groups: tuple[Any, ...], rows: Ints, totals: Ints, edges: Floats) -> list[Any]:
     """Evaluators of label 0, label 1 and unlabelled for each group; unlabelled rows stay as counted."""
-    if isinstance(kind, Mapping):
-        made = kind
-    else:
-        made = densities(sketch, kind=kind)
+    made = kind if isinstance(kind, Mapping) else densities(sketch, kind=kind)
     cells: list[Any] = []
     width = float(edges[1] - edges[0])
     for k, name in enumerate(groups):
@@ -180,12 +176,11 @@ def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any
     else:
         starts = [np.full(n_groups, middle), np.full(n_groups, np.clip(s.unified, p.low, p.high)), _own_best(s)]
         exact = method == "newton"
-        found = min(
-            (backend.newton(p, start, exact, unified, 500, tolerance, True) for start in starts), key=lambda d: float(d[1])
-        )
+        tried = [backend.newton(p, start, exact, unified, 500, tolerance, True) for start in starts]
+        found = min(tried, key=lambda d: float(d[1]))
     thresholds, loss, iterations, stalled, trace = found
     # the truth about convergence: would one more step, with the exact Hessian, still help?
-    further, lower, _, _, _ = backend.newton(p, thresholds, True, unified, 50, tolerance, False)
+    _, lower, _, _, _ = backend.newton(p, thresholds, True, unified, 50, tolerance, False)
     helped = loss - lower
     converged = bool(stalled) and helped <= 1e-9 * loss
     certified = _exact(s, unified)
@@ -198,7 +193,8 @@ def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any
         warnings.warn(f"{method}: {message}", NotConvergedWarning, stacklevel=3)
     if gap > 1e-9 * max(certified.loss, 1e-12):
         message += f"; the least loss is {certified.loss:.6g}, {gap:.2g} lower, elsewhere"
-    result = finish_smooth(s, np.asarray(thresholds), "converged" if converged else "not_converged", int(iterations), message, unified)
+    verdict = "converged" if converged else "not_converged"
+    result = finish_smooth(s, np.asarray(thresholds), verdict, int(iterations), message, unified)
     return replace(
         result,
         loss=float(loss),
@@ -217,7 +213,8 @@ def solve_prepared(s: Smooth) -> Result:
 def _own_best(s: Smooth) -> Floats:
     """Each group's own error minimum."""
     cost = s.scale.fp * s.shares[0] - s.scale.fn * s.shares[1]
-    return np.clip(s.candidates[np.argmin(cost, axis=1)], s.problem.low, s.problem.high)
+    best: Floats = np.clip(s.candidates[np.argmin(cost, axis=1)], s.problem.low, s.problem.high)
+    return best
 
 
 def _exact(s: Smooth, unified: bool) -> Result:
@@ -266,7 +263,8 @@ def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
     backend = room("solver")
     tolerance = 1e-13 * (p.high - p.low)
     if s.objective.limits:
-        steps = [np.abs(np.diff(grid.rates[:, lo:hi], axis=1)).max(axis=1) for lo, hi in zip(grid.start[:-1], grid.start[1:], strict=True)]
+        ends = zip(grid.start[:-1], grid.start[1:], strict=True)
+        steps = [np.abs(np.diff(grid.rates[:, lo:hi], axis=1)).max(axis=1) for lo, hi in ends]
         loosened = replace(
             grid,
             limit=grid.limit + 2 * np.max(steps, axis=0),
@@ -368,9 +366,8 @@ def _zoom(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
             numbers = np.full(len(lines), int(np.argmin(value)))
         elif (arrays.penalty > 0).any():
             guess, _, _, _ = backend.solve_limits(arrays, BOX_LIMIT)
-            numbers = (
-                backend.solve_pair(arrays)[0] if len(lines) == 2 else backend.solve_penalties(arrays, guess, NODE_LIMIT)[0]
-            )
+            pair = len(lines) == 2
+            numbers = (backend.solve_pair(arrays) if pair else backend.solve_penalties(arrays, guess, NODE_LIMIT))[0]
         else:
             numbers = backend.solve_limits(arrays, BOX_LIMIT)[0]
         if numbers[0] < 0:
@@ -435,9 +432,7 @@ def _reached(s: Smooth, rates: Floats) -> list[tuple[int, int, int, float, float
     return rows
 
 
-def finish_smooth(
-    s: Smooth, thresholds: Floats, verdict: str, iterations: int, message: str, unified: bool
-) -> Result:
+def finish_smooth(s: Smooth, thresholds: Floats, verdict: str, iterations: int, message: str, unified: bool) -> Result:
     """Put thresholds on smooth densities into words and numbers."""
     totals = s.totals
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)

@@ -52,7 +52,7 @@ class Search:
 
     @property
     def n_candidates(self) -> int:
-        return self.snapshot.rows.shape[2]
+        return int(self.snapshot.rows.shape[2])
 
     def thresholds(self, entries: Ints) -> Floats:
         """Thresholds that entries of the arrays stand for."""
@@ -152,7 +152,7 @@ def solve(
     if not (isinstance(density, str) and density == "empirical"):
         return solve_smooth(sketch, objective, method=method, kind=density, unified=unified)
     if method != "exact":
-        raise ValueError(f"method={method!r} needs a smooth density: pass density='kde', 'normal', 'student_t' or 'gamma'")
+        raise ValueError(f"method={method!r} needs a smooth density, such as density='kde' or 'normal'")
     search = prepare(sketch, objective, shared=unified)
     if randomize:
         mixture = mix(search.arrays)
@@ -163,7 +163,7 @@ def solve(
 
 
 def _exact(search: Search) -> Result:
-    p, objective = search.arrays, search.objective
+    p = search.arrays
     backend = room("solver")
     if not any(w > 0 for w in p.penalty):
         numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT)
@@ -334,7 +334,8 @@ def least_slack(search: Search, unified: bool) -> float:
     low, high = 0.0, 1.0
     while high - low > 1e-3:
         slack = (low + high) / 2
-        looser = replace(p, limit=p.limit + slack, ratio=np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio))
+        ratio = np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio)
+        looser = replace(p, limit=p.limit + slack, ratio=ratio)
         if unified:
             shared = [np.arange(search.n_candidates)] * len(search.groups)
             found = bool(np.any(allowed(looser, shared)))

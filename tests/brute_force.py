@@ -67,9 +67,7 @@ def solve(rows, limits=None, penalties=None, prices=(1, 1), unified=False):
     """
     limits, penalties = limits or {}, {k: v for k, v in (penalties or {}).items() if v > 0}
     labelled = int((rows.labels < 2).sum())
-    table = {
-        name: [(rows.wrong(name, t), rows.rates(name, t)) for t in rows.candidates[name]] for name in rows.names
-    }
+    table = {name: [(rows.wrong(name, t), rows.rates(name, t)) for t in rows.candidates[name]] for name in rows.names}
     cost = {name: [prices[0] * fp + prices[1] * fn for (fp, fn), _ in table[name]] for name in rows.names}
     shared = min(len(c) for c in rows.candidates.values())
     pooled = [sum(cost[name][c] for name in rows.names) for c in range(shared)]

@@ -7,11 +7,11 @@ import itertools
 import brute_force
 import numpy as np
 import pytest
-from gstar_fast._backends import room
 from test_solver import arrays_of, random_rows, sketch_of
 
 import gstar_fast as gf
 from gstar_fast import datasets
+from gstar_fast._backends import room
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,8 @@ def test_equals_brute_force(backend, n_groups):
         try:
             found = gf.frontier(sketch, criterion)
         except ValueError as error:
-            assert "needs two groups" in str(error)
+            if "needs two groups" not in str(error):
+                raise
             continue
         expected = undominated(rows, criterion)
         assert found.proven_to == 0

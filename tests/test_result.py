@@ -120,8 +120,9 @@ def broken(data):
     yield "must be an int", json.dumps({**data, "groups": [{**data["groups"][0], "name": None}]})
     yield "error must be a number", json.dumps({**data, "error": True})
     yield "NaN is not JSON", json.dumps({**data, "error": math.nan})
-    yield "do not add up", json.dumps(
-        {**data, "groups": [{**data["groups"][0], "mixture": [{"threshold": 0, "probability": 0.5}]}]}
+    yield (
+        "do not add up",
+        json.dumps({**data, "groups": [{**data["groups"][0], "mixture": [{"threshold": 0, "probability": 0.5}]}]}),
     )
     yield "lacks 'threshold'", json.dumps({**data, "groups": [{"name": 1}]})
     yield "not a saved result", json.dumps({**data, "groups": [7]})

@@ -7,11 +7,11 @@ import math
 import brute_force
 import numpy as np
 import pytest
-from gstar_fast._backends import room
-from gstar_fast._backends._search import Arrays
 
 import gstar_fast as gf
 from gstar_fast import datasets
+from gstar_fast._backends import room
+from gstar_fast._backends._search import Arrays
 
 CRITERIA = ["demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"]
 ACCURACIES = ["accuracy_parity", "balanced_accuracy_parity"]
@@ -72,7 +72,8 @@ def test_equals_brute_force_to_the_threshold(backend, kind, n_groups):
         try:
             result = gf.solve(sketch, limits=limits, penalties=penalties, costs=prices)
         except ValueError as error:
-            assert "needs two groups" in str(error)
+            if "needs two groups" not in str(error):
+                raise
             continue
         expected = brute_force.solve(rows, limits, penalties, prices)
         if expected is None:
@@ -102,7 +103,8 @@ def test_unified_equals_brute_force(backend):
         try:
             result = gf.solve(sketch, limits=limits, penalties=penalties, unified=True)
         except ValueError as error:
-            assert "needs two groups" in str(error)
+            if "needs two groups" not in str(error):
+                raise
             continue
         expected = brute_force.solve(rows, limits, penalties, unified=True)
         if expected is None:
@@ -121,7 +123,8 @@ def arrays_of(rng, n_groups, n):
         fp = np.sort(rng.integers(0, 5 * n, size))[::-1]
         fn = np.sort(rng.integers(0, 5 * n, size))
         cost.append(fp + fn)
-        rates.append(np.stack([1 - fn / (5 * n), fp / (5 * n), (fp + 5 * n - fn) / (10 * n), (10 * n - fp - fn) / (10 * n)]))
+        accepted, right = fp + 5 * n - fn, 10 * n - fp - fn
+        rates.append(np.stack([1 - fn / (5 * n), fp / (5 * n), accepted / (10 * n), right / (10 * n)]))
     return Arrays(
         start=start,
         cost=np.concatenate(cost).astype(np.int64),
@@ -231,7 +234,8 @@ def test_looser_limits_never_raise_the_error(backend, sketch, criterion):
 
 
 def test_heavier_penalties_never_widen_the_gap(backend, sketch):
-    gaps = [gf.solve(sketch, penalties={"equal_opportunity": w}).gaps["equal_opportunity"] for w in 10.0 ** np.arange(-2, 8)]
+    weights = 10.0 ** np.arange(-2, 8)
+    gaps = [gf.solve(sketch, penalties={"equal_opportunity": w}).gaps["equal_opportunity"] for w in weights]
     assert gaps == sorted(gaps, reverse=True)
 
 
@@ -314,7 +318,7 @@ def test_group_without_a_class_is_left_out_with_a_warning(backend):
 
 def test_too_few_groups_for_a_criterion_raises(backend):
     sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 0], list("aabb"), bins=16)
-    with pytest.raises(ValueError, match="group 'b' has no positive labels.*equal_opportunity needs two groups"):
+    with pytest.raises(ValueError, match=r"group 'b' has no positive labels.*equal_opportunity needs two groups"):
         gf.solve(sketch, limits={"equal_opportunity": 0.1})
 
 
@@ -349,7 +353,7 @@ def test_tuple_and_mixed_names(backend):
     ("options", "words"),
     [
         ({"limits": {"equalised_odds": 0.1}}, "did you mean 'equalized_odds'"),
-        ({"limits": {"equalized_odds": -0.1}}, r"limits\['equalized_odds'\] is a largest gap and must be from 0 to 1; got -0.1"),
+        ({"limits": {"equalized_odds": -0.1}}, r"limits\['equalized_odds'\] is a largest gap and must be from 0 to 1"),
         ({"limits": {"equalized_odds": math.nan}}, "got nan"),
         ({"limits": {"disparate_impact": 1.2}}, "is a least ratio and must be from 0 to 1"),
         ({"penalties": {"disparate_impact": 1}}, "is a ratio and cannot be a penalty"),
@@ -392,7 +396,12 @@ def test_empty_and_unlabelled_sketches_say_so():
 
 
 def test_mixtures_meet_the_limits_and_beat_single_thresholds(backend, sketch):
-    for limits in ({"equalized_odds": 0.0}, {"equalized_odds": 0.02}, {"demographic_parity": 0.01, "disparate_impact": 0.99}):
+    questions = [
+        {"equalized_odds": 0.0},
+        {"equalized_odds": 0.02},
+        {"demographic_parity": 0.01, "disparate_impact": 0.99},
+    ]
+    for limits in questions:
         mixed, single = gf.solve(sketch, limits=limits, randomize=True), gf.solve(sketch, limits=limits)
         assert mixed.error <= single.error + 1e-12
         for name, limit in limits.items():
@@ -411,7 +420,7 @@ def test_mixtures_equal_scipys_linear_program(backend):
     feasible = 0
     for _ in range(40):
         p = arrays_of(rng, int(rng.integers(2, 5)), 30)
-        n, n_groups = len(p.cost), len(p.start) - 1
+        n_groups = len(p.start) - 1
         group = np.repeat(np.arange(n_groups), np.diff(p.start))
         upper, right = [], []
         for r in range(len(p.limit)):

@@ -17,14 +17,19 @@ struct descent {
     std::vector<double> thresholds;  ///< the best seen
     double loss = std::numeric_limits<double>::infinity();
     std::size_t iterations = 0;
-    bool stalled = false;       ///< stopped because no step helped any more, not because it ran out of them
+    bool stalled =
+        /// stopped because no step helped any more, not because it ran out of them
+        false;
     std::vector<double> trace;  ///< the loss after each iteration
 };
 
-/// One step for group k: -(alpha eta + sum of lambda beta epsilon) / (alpha^2 + sum of lambda beta^2), paper's supplement
-/// eq. 11 with the corrections of DESIGN; for K groups epsilon and lambda sum over the pairs that k is in.
+/// One step for group k: -(alpha eta + sum of lambda beta epsilon) / (alpha^2 + sum
+/// of lambda beta^2), paper's supplement eq. 11 with the corrections of DESIGN; for
+/// K groups epsilon and lambda sum over the pairs that k is in.
 template <class Density>
-double alternating_step(const smooth_problem<Density>& p, const std::vector<group_point>& groups, std::size_t k) noexcept {
+double alternating_step(const smooth_problem<Density>& p,
+                        const std::vector<group_point>& groups,
+                        std::size_t k) noexcept {
     double error = 0.0;
     for (const group_point& g : groups) error += g.error;
     const group_point& here = groups[k];
@@ -33,23 +38,28 @@ double alternating_step(const smooth_problem<Density>& p, const std::vector<grou
         if (!(p.penalty[r] > 0) || !p.has[r * p.n_groups + k]) continue;
         const std::size_t m = p.members(r);
         if (m < 2) continue;
-        const double weight = p.penalty[r] / (static_cast<double>(m) * static_cast<double>(m - 1) / 2);
+        const double weight = p.penalty[r] / (static_cast<double>(m) *
+                                              static_cast<double>(m - 1) / 2);
         double apart = 0.0;
         for (std::size_t j = 0; j < p.n_groups; ++j)
-            if (p.has[r * p.n_groups + j]) apart += here.rate[r] - groups[j].rate[r];
+            if (p.has[r * p.n_groups + j])
+                apart += here.rate[r] - groups[j].rate[r];
         slope += weight * here.d_rate[r] * apart;
-        curve += weight * static_cast<double>(m - 1) * here.d_rate[r] * here.d_rate[r];
+        curve +=
+            weight * static_cast<double>(m - 1) * here.d_rate[r] * here.d_rate[r];
     }
     return curve > 0 ? -slope / curve : 0.0;
 }
 
-/// Cycle through the groups from `start`. The step is cut by halves, beginning with `shrink`, until it lowers the loss
-/// and stays in the score range. Ends after a round in which no group could move by more than `tolerance`.
+/// Cycle through the groups from `start`. The step is cut by halves, beginning with
+/// `shrink`, until it lowers the loss and stays in the score range. Ends after a
+/// round in which no group could move by more than `tolerance`.
 ///
 /// Cost: an iteration is a step and about one evaluation for each group.
 template <class Density>
-descent alternate(const smooth_problem<Density>& p, std::vector<double> start, double shrink, std::size_t limit,
-                  double tolerance, bool keep_trace) {
+descent alternate(const smooth_problem<Density>& p, std::vector<double> start,
+                  double shrink, std::size_t limit, double tolerance,
+                  bool keep_trace) {
     std::vector<group_point> groups(p.n_groups);
     descent d;
     d.thresholds = std::move(start);

@@ -1,9 +1,11 @@
-// exact_limits.hpp - the certified optimum under limits, for any number of groups and any mix of criteria.
+// exact_limits.hpp - the certified optimum under limits, for any number of groups
+// and any mix of criteria.
 //
 // Reads from: objective.hpp.  Read by: frontier.hpp, bind_solver.cpp.
 //
-// docs/solver.md, "Limits": boxes after < t <= upto of the smallest rate t of any group are opened in order of the
-// cheapest choice their windows allow; the first such choice that meets every limit is the optimum, ties included.
+// docs/solver.md, "Limits": boxes after < t <= upto of the smallest rate t of any
+// group are opened in order of the cheapest choice their windows allow; the first
+// such choice that meets every limit is the optimum, ties included.
 #pragma once
 
 #include <algorithm>  // push_heap, pop_heap
@@ -20,8 +22,10 @@ namespace gstar {
 template <class Cost>
 class window_search {
 public:
-    /// `limit` has n_rates entries, tolerance included, and stands in for the limits of the problem.
-    window_search(const problem<Cost>& p, const double* limit) : p_(p), limit_(limit, limit + p.n_rates) {
+    /// `limit` has n_rates entries, tolerance included, and stands in for the
+    /// limits of the problem.
+    window_search(const problem<Cost>& p, const double* limit)
+        : p_(p), limit_(limit, limit + p.n_rates) {
         const std::size_t k_count = p_.n_groups;
         falls_.resize(p_.n_rates);
         for (std::size_t r = 0; r < p_.n_rates; ++r) falls_[r] = falls(r);
@@ -30,7 +34,8 @@ public:
             const Cost* cost = p_.cost.data() + p_.first(k);
             for (std::size_t i = 0; i < p_.size(k); i += block) {
                 Cost least = cost[i];
-                for (std::size_t j = i; j < std::min(i + block, p_.size(k)); ++j) least = std::min(least, cost[j]);
+                for (std::size_t j = i; j < std::min(i + block, p_.size(k)); ++j)
+                    least = std::min(least, cost[j]);
                 block_least_.push_back(least);
             }
             block_first_.push_back(block_least_.size());
@@ -39,7 +44,8 @@ public:
         places_.reserve(64 * 3 * k_count);
     }
 
-    /// Find the optimum; false if no choice meets the limits, or `node_limit` boxes were not enough (see `finished`).
+    /// Find the optimum; false if no choice meets the limits, or `node_limit` boxes
+    /// were not enough (see `finished`).
     bool run(std::int64_t* numbers, std::size_t node_limit) {
         start();
         while (!heap_.empty()) {
@@ -80,13 +86,20 @@ private:
     static constexpr std::size_t block = 64;
 
     std::size_t node_doubles() const noexcept { return 2 * p_.n_rates; }
-    double* after(std::size_t box) noexcept { return windows_.data() + box * node_doubles(); }
+    double* after(std::size_t box) noexcept {
+        return windows_.data() + box * node_doubles();
+    }
     double* upto(std::size_t box) noexcept { return after(box) + p_.n_rates; }
-    std::int64_t* choice(std::size_t box) noexcept { return places_.data() + box * 3 * p_.n_groups; }
-    std::int64_t* from(std::size_t box) noexcept { return choice(box) + p_.n_groups; }
+    std::int64_t* choice(std::size_t box) noexcept {
+        return places_.data() + box * 3 * p_.n_groups;
+    }
+    std::int64_t* from(std::size_t box) noexcept {
+        return choice(box) + p_.n_groups;
+    }
     std::int64_t* to(std::size_t box) noexcept { return from(box) + p_.n_groups; }
 
-    /// Whether a rate never rises with the candidate's number, in every group that has it.
+    /// Whether a rate never rises with the candidate's number, in every group that
+    /// has it.
     bool falls(std::size_t r) const noexcept {
         for (std::size_t k = 0; k < p_.n_groups; ++k) {
             if (!p_.has_rate(r, k)) continue;
@@ -97,7 +110,8 @@ private:
         return true;
     }
 
-    /// The heap's order: cost, then distance, then lower thresholds; the first is on top.
+    /// The heap's order: cost, then distance, then lower thresholds; the first is
+    /// on top.
     bool behind(std::size_t a, std::size_t b) noexcept {
         if (cost_[a] != cost_[b]) return cost_[a] > cost_[b];
         if (distance_[a] != distance_[b]) return distance_[a] > distance_[b];
@@ -107,11 +121,15 @@ private:
 
     void push(std::size_t box) {
         heap_.push_back(box);
-        std::push_heap(heap_.begin(), heap_.end(), [this](std::size_t a, std::size_t b) { return behind(a, b); });
+        std::push_heap(
+            heap_.begin(), heap_.end(),
+            [this](std::size_t a, std::size_t b) { return behind(a, b); });
     }
 
     std::size_t pop() {
-        std::pop_heap(heap_.begin(), heap_.end(), [this](std::size_t a, std::size_t b) { return behind(a, b); });
+        std::pop_heap(
+            heap_.begin(), heap_.end(),
+            [this](std::size_t a, std::size_t b) { return behind(a, b); });
         const std::size_t box = heap_.back();
         heap_.pop_back();
         return box;
@@ -134,7 +152,8 @@ private:
     void start() {
         const std::size_t box = new_box();
         std::fill(after(box), upto(box), -std::numeric_limits<double>::infinity());
-        std::fill(upto(box), upto(box) + p_.n_rates, std::numeric_limits<double>::infinity());
+        std::fill(upto(box), upto(box) + p_.n_rates,
+                  std::numeric_limits<double>::infinity());
         for (std::size_t k = 0; k < p_.n_groups; ++k) {
             choice(box)[k] = -1;
             from(box)[k] = 0;
@@ -143,27 +162,35 @@ private:
         settle(box);
     }
 
-    bool admits(std::size_t r, double x, const double* lower, const double* upper) const noexcept {
+    bool admits(std::size_t r, double x, const double* lower,
+                const double* upper) const noexcept {
         return x > lower[r] && within(upper[r], x, limit_[r], p_.ratio[r]);
     }
 
-    /// Narrow a group's range to the window of a falling rate: numbers before `from` are too high, from `to` too low.
+    /// Narrow a group's range to the window of a falling rate: numbers before
+    /// `from` are too high, from `to` too low.
     void narrow(std::size_t box, std::size_t r, std::size_t k) noexcept {
-        const double *x = p_.rate(r) + p_.first(k), low = after(box)[r], high = upto(box)[r];
+        const double *x = p_.rate(r) + p_.first(k), low = after(box)[r],
+                     high = upto(box)[r];
         std::int64_t &lo = from(box)[k], &hi = to(box)[k];
-        const double* begin = std::partition_point(
-            x + lo, x + hi, [&](double rate) { return !within(high, rate, limit_[r], p_.ratio[r]); });
-        const double* end = std::partition_point(begin, x + hi, [&](double rate) { return rate > low; });
+        const double* begin =
+            std::partition_point(x + lo, x + hi, [&](double rate) {
+                return !within(high, rate, limit_[r], p_.ratio[r]);
+            });
+        const double* end = std::partition_point(
+            begin, x + hi, [&](double rate) { return rate > low; });
         lo = begin - x;
         hi = end - x;
     }
 
-    /// The best admissible candidate of a group by cost, distance and number; -1 if there is none.
+    /// The best admissible candidate of a group by cost, distance and number; -1 if
+    /// there is none.
     std::int64_t best(std::size_t box, std::size_t k) noexcept {
         const std::size_t base = p_.first(k);
         const Cost* cost = p_.cost.data() + base;
         const std::int64_t* distance = p_.distance.data() + base;
-        const std::size_t lo = static_cast<std::size_t>(from(box)[k]), hi = static_cast<std::size_t>(to(box)[k]);
+        const std::size_t lo = static_cast<std::size_t>(from(box)[k]),
+                          hi = static_cast<std::size_t>(to(box)[k]);
         const Cost* least = block_least_.data() + block_first_[k];
         std::int64_t found = -1;
         Cost cheapest{};
@@ -171,7 +198,9 @@ private:
             const std::size_t end = std::min(hi, (i / block + 1) * block);
             if (found < 0 || !(least[i / block] > cheapest)) {
                 for (; i < end; ++i) {
-                    if (found >= 0 && (cost[i] > cheapest || (cost[i] == cheapest && distance[i] >= distance[found])))
+                    if (found >= 0 &&
+                        (cost[i] > cheapest ||
+                         (cost[i] == cheapest && distance[i] >= distance[found])))
                         continue;
                     if (!rising_admit(box, k, base + i)) continue;
                     found = static_cast<std::int64_t>(i);
@@ -183,27 +212,35 @@ private:
         return found;
     }
 
-    /// Whether the rates that do not fall with the threshold (accuracies) admit entry i; ranges see to the others.
+    /// Whether the rates that do not fall with the threshold (accuracies) admit
+    /// entry i; ranges see to the others.
     bool rising_admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
         for (std::size_t r = 0; r < p_.n_rates; ++r)
-            if (!falls_[r] && p_.has_rate(r, k) && !admits(r, p_.rate(r)[i], after(box), upto(box))) return false;
+            if (!falls_[r] && p_.has_rate(r, k) &&
+                !admits(r, p_.rate(r)[i], after(box), upto(box)))
+                return false;
         return true;
     }
 
     bool admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
         for (std::size_t r = 0; r < p_.n_rates; ++r)
-            if (p_.has_rate(r, k) && !admits(r, p_.rate(r)[i], after(box), upto(box))) return false;
+            if (p_.has_rate(r, k) &&
+                !admits(r, p_.rate(r)[i], after(box), upto(box)))
+                return false;
         return true;
     }
 
-    /// Choose for a box whose windows have just changed, and queue it unless a group is left with nothing.
+    /// Choose for a box whose windows have just changed, and queue it unless a
+    /// group is left with nothing.
     void settle(std::size_t box) {
         Cost cost = 0;
         std::int64_t distance = 0;
         for (std::size_t k = 0; k < p_.n_groups; ++k) {
             std::int64_t& number = choice(box)[k];
-            // a choice that was best among more candidates is still best, if it may stay
-            if (number < 0 || !admit(box, k, p_.first(k) + static_cast<std::size_t>(number))) {
+            // a choice that was best among more candidates is still best, if it may
+            // stay
+            if (number < 0 ||
+                !admit(box, k, p_.first(k) + static_cast<std::size_t>(number))) {
                 for (std::size_t r = 0; r < p_.n_rates; ++r)
                     if (falls_[r] && p_.has_rate(r, k)) narrow(box, r, k);
                 number = best(box, k);
@@ -223,7 +260,8 @@ private:
     }
 
     void split(std::size_t box, const window_cut& cut) {
-        const std::size_t other = new_box();  // may move the arrays: pointers are taken afresh below
+        const std::size_t other =
+            new_box();  // may move the arrays: pointers are taken afresh below
         std::copy(after(box), after(box) + node_doubles(), after(other));
         std::copy(choice(box), choice(box) + 3 * p_.n_groups, choice(other));
         upto(box)[cut.rate] = std::min(upto(box)[cut.rate], cut.at);

@@ -2,8 +2,9 @@
 //
 // Reads from: blocks.hpp, exact_limits.hpp.  Read by: bind_solver.cpp.
 //
-// Two groups: one search over blocks of pairs, against the staircase found so far. More groups: the window search, again
-// and again with the limit just under the last gap.
+// Two groups: one search over blocks of pairs, against the staircase found so far.
+// More groups: the window search, again and again with the limit just under the
+// last gap.
 #pragma once
 
 #include <algorithm>  // lower_bound, upper_bound, push_heap, pop_heap
@@ -28,7 +29,8 @@ struct frontier_points {
     double proven_to = 0.0;             ///< complete for gaps from here up
 };
 
-/// The frontier of two groups. `swept` says which rates make up the gap; the others keep their limits.
+/// The frontier of two groups. `swept` says which rates make up the gap; the others
+/// keep their limits.
 template <class Cost>
 class pair_frontier {
 public:
@@ -80,26 +82,33 @@ private:
                 high = second_.low(b, r);
             }
             if (!(high > low)) continue;
-            if (!within(low, high, p_.limit[r], p_.ratio[r])) return {std::numeric_limits<double>::infinity(), 0};
+            if (!within(low, high, p_.limit[r], p_.ratio[r]))
+                return {std::numeric_limits<double>::infinity(), 0};
             if (swept_[r] && high - low > gap) gap = high - low;
         }
         return {gap, first_.least(a) + second_.least(b)};
     }
 
-    /// The cheapest step whose gap is at most this; the end of the stairs if there is none.
+    /// The cheapest step whose gap is at most this; the end of the stairs if there
+    /// is none.
     std::size_t step_at(double gap) const noexcept {
-        // halving without branches: the stairs are asked tens of thousands of times, and which way is anybody's guess
+        // halving without branches: the stairs are asked tens of thousands of
+        // times, and which way is anybody's guess
         const double* at = gaps_.data();
         for (std::size_t left = gaps_.size(); left > 1;) {
             const std::size_t half = left / 2;
             at += at[half] <= gap ? half : 0;
             left -= half;
         }
-        return gaps_.empty() || *at > gap ? stairs_.size() : static_cast<std::size_t>(at - gaps_.data());
+        return gaps_.empty() || *at > gap
+                   ? stairs_.size()
+                   : static_cast<std::size_t>(at - gaps_.data());
     }
 
-    /// Whether something as good as this would change the stairs, by cost, gap, distance and lower thresholds.
-    bool open(const limits& l, std::int64_t distance, std::int64_t i, std::int64_t j) const noexcept {
+    /// Whether something as good as this would change the stairs, by cost, gap,
+    /// distance and lower thresholds.
+    bool open(const limits& l, std::int64_t distance, std::int64_t i,
+              std::int64_t j) const noexcept {
         if (l.gap == std::numeric_limits<double>::infinity()) return false;
         const std::size_t at = step_at(l.gap);
         if (at == stairs_.size()) return true;
@@ -110,12 +119,15 @@ private:
         return i != s.i ? i < s.i : j < s.j;
     }
 
-    /// Drop every step this one dominates (or beats in a tie), then put it in its place.
+    /// Drop every step this one dominates (or beats in a tie), then put it in its
+    /// place.
     void insert(const step& s) {
-        const std::size_t from = static_cast<std::size_t>(std::lower_bound(gaps_.begin(), gaps_.end(), s.gap) - gaps_.begin());
+        const std::size_t from = static_cast<std::size_t>(
+            std::lower_bound(gaps_.begin(), gaps_.end(), s.gap) - gaps_.begin());
         std::size_t to = from;
         while (to < stairs_.size() && stairs_[to].cost >= s.cost) ++to;
-        const auto at = static_cast<std::ptrdiff_t>(from), end = static_cast<std::ptrdiff_t>(to);
+        const auto at = static_cast<std::ptrdiff_t>(from),
+                   end = static_cast<std::ptrdiff_t>(to);
         if (from == to) {
             stairs_.insert(stairs_.begin() + at, s);
             gaps_.insert(gaps_.begin() + at, s.gap);
@@ -127,16 +139,20 @@ private:
         }
     }
 
-    /// Good points to begin with: for candidates of the first group here and there, the nearest rates of the second.
+    /// Good points to begin with: for candidates of the first group here and there,
+    /// the nearest rates of the second.
     void seed() {
         const std::size_t n = p_.size(0), base = p_.first(1), stride = n / 256 + 1;
         for (std::size_t i = 0; i < n; i += stride) {
             for (std::size_t r = 0; r < p_.n_rates; ++r) {
-                if (!swept_[r] || !p_.has_rate(r, 0) || !p_.has_rate(r, 1)) continue;
+                if (!swept_[r] || !p_.has_rate(r, 0) || !p_.has_rate(r, 1))
+                    continue;
                 const double x = p_.rate(r)[i];
                 const double* y = p_.rate(r) + base;
-                const double* near = std::partition_point(y, y + p_.size(1), [x](double rate) { return rate > x; });
-                if (near != y + p_.size(1)) offer(i, static_cast<std::size_t>(near - y));
+                const double* near = std::partition_point(
+                    y, y + p_.size(1), [x](double rate) { return rate > x; });
+                if (near != y + p_.size(1))
+                    offer(i, static_cast<std::size_t>(near - y));
             }
         }
     }
@@ -153,7 +169,8 @@ private:
             if (swept_[r] && high - low > gap) gap = high - low;
         }
         const std::int64_t distance = p_.distance[i] + p_.distance[base + j];
-        const std::int64_t a = static_cast<std::int64_t>(i), b = static_cast<std::int64_t>(j);
+        const std::int64_t a = static_cast<std::int64_t>(i),
+                           b = static_cast<std::int64_t>(j);
         if (open({gap, cost}, distance, a, b)) insert({gap, cost, distance, a, b});
     }
 
@@ -162,13 +179,15 @@ private:
         block a, b;
     };
 
-    /// The heap's order: fair first, so that new steps come near the end of the stairs.
+    /// The heap's order: fair first, so that new steps come near the end of the
+    /// stairs.
     static bool later(const node& x, const node& y) noexcept {
         return x.l.gap != y.l.gap ? x.l.gap > y.l.gap : x.l.cost > y.l.cost;
     }
 
     bool open(const node& n) const noexcept {
-        return open(n.l, first_.near(n.a) + second_.near(n.b), static_cast<std::int64_t>(first_.begin(n.a)),
+        return open(n.l, first_.near(n.a) + second_.near(n.b),
+                    static_cast<std::int64_t>(first_.begin(n.a)),
                     static_cast<std::int64_t>(second_.begin(n.b)));
     }
 
@@ -183,13 +202,15 @@ private:
         const block a = n.a, b = n.b;
         ++opened_;
         if (a.level == 0 && b.level == 0) {
-            // no pair of this block may cost more than the stairs at the block's smallest gap
+            // no pair of this block may cost more than the stairs at the block's
+            // smallest gap
             const std::size_t at = step_at(n.l.gap), base = p_.first(1);
             const bool known = at < stairs_.size();
             const Cost most = known ? stairs_[at].cost : Cost{};
             for (std::size_t i = first_.begin(a); i < first_.end(a); ++i)
                 for (std::size_t j = second_.begin(b); j < second_.end(b); ++j)
-                    if (!known || p_.cost[i] + p_.cost[base + j] <= most) offer(i, j);
+                    if (!known || p_.cost[i] + p_.cost[base + j] <= most)
+                        offer(i, j);
             return;
         }
         block as[2] = {a, a}, bs[2] = {b, b};
@@ -208,9 +229,12 @@ private:
     std::size_t opened_ = 0;
 };
 
-/// The frontier of any number of groups, by descending gaps; stops early after `node_limit` boxes in all.
+/// The frontier of any number of groups, by descending gaps; stops early after
+/// `node_limit` boxes in all.
 template <class Cost>
-frontier_points<Cost> descend_frontier(const problem<Cost>& p, const std::uint8_t* swept, std::size_t node_limit) {
+frontier_points<Cost> descend_frontier(const problem<Cost>& p,
+                                       const std::uint8_t* swept,
+                                       std::size_t node_limit) {
     frontier_points<Cost> out;
     std::vector<double> limit(p.limit.begin(), p.limit.end());
     std::vector<std::int64_t> numbers(p.n_groups);
@@ -220,11 +244,13 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p, const std::uint8_
         const bool found = search.run(numbers.data(), node_limit - opened);
         opened += search.opened();
         if (!found) {
-            if (!search.finished()) out.proven_to = out.gap.empty() ? 1.0 : out.gap.back();
+            if (!search.finished())
+                out.proven_to = out.gap.empty() ? 1.0 : out.gap.back();
             break;
         }
         Cost cost = 0;
-        for (std::size_t k = 0; k < p.n_groups; ++k) cost += p.cost[p.first(k) + static_cast<std::size_t>(numbers[k])];
+        for (std::size_t k = 0; k < p.n_groups; ++k)
+            cost += p.cost[p.first(k) + static_cast<std::size_t>(numbers[k])];
         double gap = 0.0;
         for (std::size_t r = 0; r < p.n_rates; ++r) {
             if (!swept[r]) continue;
@@ -232,7 +258,9 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p, const std::uint8_
             extremes(p, r, numbers.data(), low, high);
             gap = std::max(gap, high - low);
         }
-        if (!out.cost.empty() && out.cost.back() == cost) {  // as cheap and fairer: the last point was dominated
+        if (!out.cost.empty() &&
+            out.cost.back() ==
+                cost) {  // as cheap and fairer: the last point was dominated
             out.cost.pop_back();
             out.gap.pop_back();
             out.numbers.resize(out.numbers.size() - p.n_groups);
@@ -245,7 +273,8 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p, const std::uint8_
             break;
         }
         for (std::size_t r = 0; r < p.n_rates; ++r)
-            if (swept[r]) limit[r] = std::min(p.limit[r], std::nextafter(gap, -1.0));
+            if (swept[r])
+                limit[r] = std::min(p.limit[r], std::nextafter(gap, -1.0));
         search.reset(limit.data());
     }
     // found from the cheapest to the fairest: turn round
@@ -253,7 +282,8 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p, const std::uint8_
     std::reverse(out.gap.begin(), out.gap.end());
     const auto n_groups = static_cast<std::ptrdiff_t>(p.n_groups);
     if (out.gap.empty()) return out;
-    for (auto a = out.numbers.begin(), b = out.numbers.end() - n_groups; a < b; a += n_groups, b -= n_groups)
+    for (auto a = out.numbers.begin(), b = out.numbers.end() - n_groups; a < b;
+         a += n_groups, b -= n_groups)
         std::swap_ranges(a, a + n_groups, b);
     return out;
 }

@@ -45,7 +45,8 @@ class Arrays:
 class SmoothProblem(NamedTuple):
     """The loss on densities. Rates and E are linear in the cdfs of a group's cells (label 0, label 1, unlabelled).
 
-    rate = rate_base - sum of rate_coefficient * cdf, E = sum over groups of error_base + sum of error_coefficient * cdf.
+    rate = rate_base - sum of rate_coefficient * cdf,
+    E = sum over groups of error_base + sum of error_coefficient * cdf.
     """
 
     cells: list[Any]  # 3 K evaluators with `at(x) -> (cdf, pdf)`; None where a cell has no rows

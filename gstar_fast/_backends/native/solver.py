@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast import _core
-from gstar_fast._backends._search import Arrays, Floats, Ints, Table, SmoothProblem
+from gstar_fast._backends._search import Arrays, Floats, Ints, SmoothProblem, Table
 
 __all__ = [
     "alternate",
@@ -25,7 +25,7 @@ Descent = tuple[Floats, float, int, bool, Floats]  # thresholds, loss, iteration
 
 
 def _search(p: Arrays) -> Any:
-    kind = _core.SearchArrays_counts if p.cost.dtype.kind == "i" else _core.SearchArrays_shares
+    kind = _core.CountSearch if p.cost.dtype.kind == "i" else _core.ShareSearch
     return kind(p.start, p.cost, p.distance, p.rates, p.has, p.limit, p.ratio, p.penalty, p.unit)
 
 

@@ -57,9 +57,10 @@ def _settle(
         if numbers[k] >= 0:
             last = one + numbers[k] + 1
             one += numbers[k]
-        for attempt in range(2):
+        for _ in range(2):
             for i in range(one, last):
-                if found >= 0 and (cost[i] > cost[found] or (cost[i] == cost[found] and distance[i] >= distance[found])):
+                worse = found >= 0 and cost[i] >= cost[found]
+                if worse and (cost[i] > cost[found] or distance[i] >= distance[found]):
                     continue
                 fits = True
                 for r in range(len(limit)):
@@ -156,7 +157,7 @@ def _pair_frontier(
                     more_steps = np.empty((room, 3), np.int64)
                     more_steps[:size] = steps[:size]
                     gaps, costs, steps = more, more_costs, more_steps
-                shift = first + 1 - last
+                shift = int(first) + 1 - int(last)
                 if shift > 0:
                     for s in range(size - 1, last - 1, -1):
                         gaps[s + 1], costs[s + 1] = gaps[s], costs[s]

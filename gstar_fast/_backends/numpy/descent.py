@@ -1,5 +1,6 @@
-"""The paper's loop and Newton's method on continuous densities: the reference (csrc/gstar/smooth.hpp, alternating.hpp,
-newton.hpp and sweep.hpp are the same in C++).
+"""The paper's loop and Newton's method on continuous densities: the reference.
+
+csrc/gstar/smooth.hpp, alternating.hpp, newton.hpp and sweep.hpp are the same in C++.
 """
 
 from __future__ import annotations
@@ -174,9 +175,10 @@ def newton(
 def sweep(
     p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float, solve_pair: Any
 ) -> tuple[Floats, Floats, int, int]:
-    """Many penalties, light ones first, on the same densities of two groups: thresholds (n, 2), losses, steps, restarts.
+    """Many penalties, light ones first, on the same densities of two groups.
 
-    Newton follows the valleys met so far; the best pair of edges may show another.
+    Newton follows the valleys met so far; the best pair of edges may show another. Returns thresholds (n, 2), losses,
+    Newton steps and restarts.
     """
     thresholds, losses, steps, restarts = np.empty((len(penalties), 2)), np.empty(len(penalties)), 0, 0
     tracks: list[Floats] = []

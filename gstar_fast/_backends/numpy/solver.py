@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._backends._search import Arrays, Floats, Ints, Table, SmoothProblem
-from gstar_fast._backends.numpy.choices import allowed, cut_of, extremes, loss_of, within
+from gstar_fast._backends._search import Arrays, Floats, Ints, SmoothProblem, Table
 from gstar_fast._backends.numpy import descent
+from gstar_fast._backends.numpy.choices import allowed, cut_of, extremes, loss_of, within
 from gstar_fast._backends.numpy.descent import alternate, newton
 from gstar_fast._backends.numpy.targets import solve_penalties
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from gstar_fast._backends._search import Arrays, Floats, Ints
 from gstar_fast._backends.numpy.choices import allowed, cut_of, limited, loss_of, within
 
-SMALL = 512  # choices that are tried one by one rather than split further
+FEW = 50_000  # choices that are tried one by one from the start
+SMALL = 512  # choices of a node that are tried rather than split further
 
 
 class Node(NamedTuple):
@@ -26,6 +27,11 @@ class Node(NamedTuple):
     first: Ints
     last: Ints
     nu: float
+
+
+def choices(node: Node) -> float:
+    """How many choices a node has."""
+    return float(np.prod((node.last - node.first).astype(np.float64)))
 
 
 class Relaxed(NamedTuple):
@@ -169,15 +175,21 @@ class Targets:
 
     def enumerate(self, node: Node) -> None:
         """Try every choice of a small node."""
-        grid = np.indices(tuple(node.last - node.first)).reshape(self.n_groups, -1) + node.first[:, None]
-        loss = np.where(allowed(self.p, list(grid)), loss_of(self.p, list(grid)), np.inf)
+        sizes = (node.last - node.first).tolist()
+        grid, left = [], np.arange(int(np.prod(sizes)))
+        for size, first in zip(reversed(sizes), reversed(node.first.tolist()), strict=True):
+            grid.append(left % size + first)
+            left = left // size
+        grid.reverse()
+        loss = np.where(allowed(self.p, grid), loss_of(self.p, grid), np.inf)
         if loss.min() < np.inf:
-            self.best = min(self.best, *(self.key(grid[:, i]) for i in np.flatnonzero(loss == loss.min())))
+            ties = np.flatnonzero(loss == loss.min())
+            self.best = min(self.best, *(self.key([numbers[i] for numbers in grid]) for i in ties))
 
     def open(self, node: Node) -> None:
         """Split a node where its relaxation is furthest from the truth."""
         p = self.p
-        if np.prod((node.last - node.first).astype(np.float64)) <= SMALL:
+        if choices(node) <= SMALL:
             self.enumerate(node)
             return
         relaxed = self.relax(node)
@@ -216,7 +228,8 @@ class Targets:
         found = None
         for r in range(len(self.weight)):
             low, high = float(node.low[r]), float(node.high[r])
-            if not self.weight[r] > 0 or high - low <= 1e-15:
+            # a box this narrow hides next to nothing: splitting candidates gets further
+            if not self.weight[r] * (high - low) * (high - low) > 1e-11 * self.best[0]:
                 continue
             rates = [float(p.rates[r, p.start[k] + i]) for k, i in enumerate(relaxed.numbers) if p.has[r, k]]
             mean = 0.0
@@ -260,19 +273,21 @@ def solve_penalties(
     n_rates = len(p.limit)
     if guess[0] >= 0:
         search.offer([int(i) for i in guess])
-    search.push(
-        Node(
-            bound=0.0,
-            serial=0,
-            low=np.zeros(n_rates),
-            high=np.ones(n_rates),
-            after=np.full(n_rates, -np.inf),
-            upto=np.full(n_rates, np.inf),
-            first=np.zeros(search.n_groups, dtype=np.int64),
-            last=np.diff(p.start),
-            nu=2 * float(np.sqrt(search.best[0])) if search.best[0] < np.inf else 1.0,
-        )
+    root = Node(
+        bound=0.0,
+        serial=0,
+        low=np.zeros(n_rates),
+        high=np.ones(n_rates),
+        after=np.full(n_rates, -np.inf),
+        upto=np.full(n_rates, np.inf),
+        first=np.zeros(search.n_groups, dtype=np.int64),
+        last=np.diff(p.start),
+        nu=2 * float(np.sqrt(search.best[0])) if search.best[0] < np.inf else 1.0,
     )
+    if choices(root) <= FEW:
+        search.enumerate(root)
+    else:
+        search.push(root)
     opened = 0
     while search.heap and search.heap[0].bound <= search.cutoff() and opened < node_limit:
         opened += 1
