@@ -480,7 +480,7 @@ class Sketch:
     @property
     def resolution(self) -> int:
         """Number of bins from the 0.5 % to the 99.5 % quantile of all finite scores inside the window."""
-        return resolution_of(self._core.copy())
+        return resolution_of(self._core)
 
     @property
     def nbytes(self) -> int:

@@ -256,6 +256,17 @@ public:
         return out;
     }
 
+    /// Rows by bin, smallest and largest score, and their bins.
+    py::tuple pooled() {
+        const sketch::pooled p = sketch_->pool();
+        const bool any = p.lo <= p.hi;
+        return py::make_tuple(
+            py::array_t<std::int64_t>(static_cast<py::ssize_t>(p.counts.size()),
+                                      p.counts.data()),
+            p.lo, p.hi, any ? gstar::bin_number(p.lo, p.at.level) - p.at.first : 0,
+            any ? gstar::bin_number(p.hi, p.at.level) - p.at.first : 0);
+    }
+
     py::array_t<std::int64_t> counts(unsigned label) {
         return sketch_->look(
             [&](const tally& t, const std::vector<std::uint32_t>& slots) {
@@ -572,6 +583,7 @@ void bind_sketch(py::module_& m) {
         .def("to_bytes", &core::to_bytes)
         .def_static("from_bytes", &core::from_bytes, "data"_a, "memory_limit"_a,
                     "watch"_a = py::none())
+        .def("pooled", &core::pooled)
         .def("counts", &core::counts)
         .def("means", &core::means)
         .def("cell", &core::cell)

@@ -224,6 +224,21 @@ public:
         return read(counts_, slots);
     }
 
+    /// Rows of all cells by bin, and the extremes of their scores; cheap, since
+    /// nothing is brought to full width. Bins are those of the window in use.
+    struct pooled {
+        std::vector<std::int64_t> counts;
+        window at;
+        double lo, hi;
+    };
+    pooled pool() {
+        const std::lock_guard<std::mutex> lock(guard_);
+        pooled out{std::vector<std::int64_t>(bins(), 0), counts_.at(), counts_.lo(),
+                   counts_.hi()};
+        counts_.pool(out.counts.data());
+        return out;
+    }
+
     /// Bytes that the counts of so many groups take.
     static double memory_for(std::uint64_t groups, std::uint64_t bins) noexcept {
         return static_cast<double>(groups) * static_cast<double>(bins) * 64;

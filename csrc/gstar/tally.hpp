@@ -141,6 +141,12 @@ public:
     /// Add a tally whose cells are ours by these maps; it is used up.
     void merge(tally& other, const std::uint32_t* labelled_map,
                const std::uint32_t* unlabelled_map) {
+        // A tally without rows takes the other's window: nothing has to move.
+        if (lo_ > hi_ && !fixed_ && other.lo_ <= other.hi_) {
+            move_to(other.at_);
+            lo_ = other.lo_;
+            hi_ = other.hi_;
+        }
         grow(other.lo_, other.hi_);
         other.move_to(at_);
         labelled.merge(other.labelled, labelled_map, at_);
@@ -154,6 +160,12 @@ public:
         labelled.flush(at_);
         unlabelled.flush(at_);
         move_to(canonical());
+    }
+
+    /// Rows of all cells by bin of the window as it is, into `out` (bins long).
+    void pool(std::int64_t* out) const noexcept {
+        labelled.pool(out);
+        unlabelled.pool(out);
     }
 
     /// The window as the rows define it.

@@ -33,6 +33,7 @@ from gstar_fast._grid import (
     SUM_UNIT,
     bin_numbers,
     edges,
+    floor_bin,
     round24,
     to_float,
     whole_sums,
@@ -345,6 +346,14 @@ class Core:
         return core
 
     # -------------------------------------------------------------------------------------------------------- reading
+
+    def pooled(self) -> tuple[NDArray[np.int64], float, float, int, int]:
+        """Rows by bin, of all cells; smallest and largest score, and the bins these are in (0 without rows)."""
+        with LOCK:
+            self._settle()
+            lo, hi = self._extent()
+            ends = [floor_bin(x, self.level) - self.first if lo <= hi else 0 for x in (lo, hi)]
+            return self._cells.counts.sum(axis=(0, 1)), lo, hi, ends[0], ends[1]
 
     def counts(self, label: int) -> NDArray[np.int64]:
         """Rows of each group and bin."""
