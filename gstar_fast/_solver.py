@@ -138,8 +138,10 @@ def solve(
     >>> import gstar_fast as gf
     >>> sketch = gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 0, 1, 1, 0, 0, 1, 1], list("aaaabbbb"))
     >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    >>> result.thresholds, result.error
-    ({'a': 3.0, 'b': 4.0}, 0.0)
+    >>> result.thresholds
+    {'a': 2.001953125, 'b': 3.001953125}
+    >>> result.error, result.verdict
+    (0.0, 'optimal')
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")

@@ -22,7 +22,7 @@ namespace gstar {
 template <class Cost>
 class block_tree {
 public:
-    static constexpr std::size_t leaf = 8;
+    static constexpr std::size_t leaf = 4;
 
     /// One block: a level and a place in it.
     struct block {
