@@ -127,3 +127,67 @@ def fit_student_t(
 def fit_gamma(
     points: NDArray[np.float64], weights: NDArray[np.float64], mirrored: bool
 ) -> tuple[float, float, float, float, bool]: ...
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Descent = tuple[Floats, float, int, bool, Floats]
+
+def tabulate(rows: Ints, price_fp: int, price_fn: int) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]: ...
+
+class CountSearch:
+    def __init__(
+        self,
+        start: Ints,
+        cost: Ints,
+        distance: Ints,
+        rates: Floats,
+        has: NDArray[np.uint8],
+        limit: Floats,
+        ratio: Floats,
+        penalty: Floats,
+        unit: float,
+    ) -> None: ...
+    def solve_limits(self, node_limit: int) -> tuple[Ints, int, bool, int]: ...
+    def solve_pair(self) -> tuple[Ints, float, int]: ...
+    def solve_penalties(self, guess: Ints, node_limit: int) -> tuple[Ints, float, float, int]: ...
+    def frontier(self, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]: ...
+
+class ShareSearch:
+    def __init__(
+        self,
+        start: Ints,
+        cost: Floats,
+        distance: Ints,
+        rates: Floats,
+        has: NDArray[np.uint8],
+        limit: Floats,
+        ratio: Floats,
+        penalty: Floats,
+        unit: float,
+    ) -> None: ...
+    def solve_limits(self, node_limit: int) -> tuple[Ints, int, bool, float]: ...
+    def solve_pair(self) -> tuple[Ints, float, int]: ...
+    def solve_penalties(self, guess: Ints, node_limit: int) -> tuple[Ints, float, float, int]: ...
+    def frontier(self, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]: ...
+
+class SmoothProblem:
+    def __init__(
+        self,
+        cells: list[Density | None],
+        error_base: Floats,
+        error_coefficient: Floats,
+        rate_base: Floats,
+        rate_coefficient: Floats,
+        has: NDArray[np.uint8],
+        penalty: Floats,
+        low: float,
+        high: float,
+    ) -> None: ...
+    def slopes(self, thresholds: Floats) -> tuple[float, Floats, Floats]: ...
+    def alternate(self, start: Floats, shrink: float, limit: int, tolerance: float, trace: bool) -> Descent: ...
+    def newton(
+        self, start: Floats, exact: bool, shared: bool, limit: int, tolerance: float, trace: bool
+    ) -> Descent: ...
+    def sweep(
+        self, grid: ShareSearch, edges: Floats, penalties: Floats, tolerance: float
+    ) -> tuple[Floats, Floats, int, int]: ...

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["ResolutionWarning"]
+__all__ = ["MissingClassWarning", "NotConvergedWarning", "ResolutionWarning"]
+
+
+class MissingClassWarning(UserWarning):
+    """A group lacks the rows that a rate needs (positive labels for tpr, ...), and is left out of its gap."""
+
+
+class NotConvergedWarning(UserWarning):
+    """An iterative method stopped where another step would still help; its result is usable and its verdict says so."""
 
 
 class ResolutionWarning(UserWarning):

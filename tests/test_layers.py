@@ -21,7 +21,10 @@ CORE_ROOMS = [
     ("density", ["special.hpp", "families.hpp", "kde.hpp", "density.hpp"]),
     ("rates", ["rates.hpp"]),
     ("objective", ["objective.hpp"]),
-    ("solver", ["exact.hpp", "alternating.hpp", "frontier.hpp"]),
+    (
+        "solver",
+        ["blocks.hpp", "exact_*.hpp", "smooth.hpp", "alternating.hpp", "newton.hpp", "sweep.hpp", "frontier.hpp"],
+    ),
     ("decide", ["decide.hpp"]),
 ]
 
@@ -39,7 +42,8 @@ PYTHON_ROOMS = [
     ("datasets", ["datasets.py"]),
     ("density", ["_density*.py", "_fit_quality.py"]),
     ("objective", ["_objective.py"]),
-    ("solver", ["_solver.py", "_frontier.py"]),
+    ("result", ["_result.py", "_outcome.py"]),
+    ("solver", ["_mixture.py", "_smooth.py", "_solver.py", "_frontier.py", "_bounds.py"]),
     ("readers", ["_decide.py", "_audit.py", "_estimator.py", "_report.py", "plot.py"]),
     ("face", ["__init__.py"]),
     ("command line", ["_cli.py", "__main__.py"]),

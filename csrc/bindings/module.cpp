@@ -8,6 +8,7 @@ namespace gstar_py {
 
 void bind_density(py::module_& m);
 void bind_sketch(py::module_& m);
+void bind_solver(py::module_& m);
 
 }  // namespace gstar_py
 
@@ -37,4 +38,5 @@ PYBIND11_MODULE(_core, m) {
     });
     gstar_py::bind_sketch(m);
     gstar_py::bind_density(m);
+    gstar_py::bind_solver(m);
 }

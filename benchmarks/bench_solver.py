@@ -1,0 +1,184 @@
+"""How long thresholds take: from rows against what a user would run instead, and from counts against np.sort.
+
+    python benchmarks/bench_solver.py [--rows 48842 1000000] [--rivals] [--results FOLDER]
+
+Every figure is a ratio in the same run. From rows: all contenders start from the same arrays of scores, labels and
+groups, so ours includes counting; two groups, equalized odds limit 0.02. Each answer is checked before the clock
+counts. From counts: one exact solve, the frontier, the paper's loop and the lambda sweep, in units of one np.sort of
+100,000 floats and of scipy's least_squares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import machine, race, table, write
+
+import gstar_fast as gf
+from gstar_fast import _core, datasets
+from gstar_fast._backends import room
+from gstar_fast._objective import Objective
+from gstar_fast._smooth import prepare_smooth
+
+LIMIT = 0.02
+
+
+def check_rows(decide: Any, rows: datasets.ScoreTable, slack: float) -> None:
+    """The answer must keep the limit on the rows it was found on."""
+    accept = decide(rows.scores, rows.groups)
+    for y in (0, 1):
+        rates = [accept[(rows.groups == g) & (rows.labels == y)].mean() for g in (0, 1)]
+        assert abs(rates[0] - rates[1]) <= LIMIT + slack, "fast and wrong is out"
+
+
+def from_rows(n: int, with_rivals: bool) -> list[list[str]]:
+    """Seconds from arrays to thresholds."""
+    from threshold_rivals import error_parity, fairlearn, ours, oxonfair
+
+    rows = datasets.paper_synthetic(rows=n, seed=0)
+    args = rows.scores, rows.labels.astype(np.int64), rows.groups.astype(np.int64), "equalized_odds", LIMIT
+    contenders: dict[str, Callable[[], Any]] = {"gstar_fast": lambda: ours()(*args)}
+    contenders["gstar_fast, randomised"] = lambda: ours(randomize=True)(*args)
+    check_rows(ours()(*args), rows, 1e-12)
+    if with_rivals:
+        for name, rival in {"error-parity": error_parity, "OxonFair": oxonfair, "fairlearn": fairlearn}.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                check_rows(rival(*args), rows, 0.01)
+            contenders[name] = lambda rival=rival: rival(*args)
+        contenders["the paper's recipe in scipy"] = lambda: scipy_recipe(*args[:3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        times = race(contenders, repeats=5, budget=10.0)
+    base = times["gstar_fast"].least
+    return [[f"{n:,}", name, f"{t.least * 1e3:,.2f} ms", f"{t.least / base:,.1f}"] for name, t in times.items()]
+
+
+def scipy_recipe(scores: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> Any:
+    """Fit a Student t to each cell, then least_squares on the paper's residuals, as its authors did."""
+    from scipy import optimize, stats
+
+    cells = {(y, a): stats.t(*stats.t.fit(scores[(labels == y) & (groups == a)])) for y in (0, 1) for a in (0, 1)}
+    share = {(y, a): np.mean((labels == y) & (groups == a)) for y in (0, 1) for a in (0, 1)}
+
+    def residuals(theta: np.ndarray) -> np.ndarray:
+        f = {(y, a): cells[y, a].cdf(theta[a]) for y in (0, 1) for a in (0, 1)}
+        error = sum(share[0, a] * (1 - f[0, a]) + share[1, a] * f[1, a] for a in (0, 1))
+        return np.array([error, np.sqrt(10.0) * (f[1, 0] - f[1, 1]), np.sqrt(10.0) * (f[0, 0] - f[0, 1])])
+
+    return optimize.least_squares(residuals, np.zeros(2)).x
+
+
+def many_groups(n: int, n_groups: int, seed: int = 0) -> gf.Sketch:
+    """Groups of unequal size, shift, spread and separation."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(n_groups, n, p=rng.dirichlet(np.ones(n_groups)))
+    base, shift = rng.uniform(0.2, 0.6, n_groups), rng.normal(0, 0.5, n_groups)
+    spread, apart = rng.uniform(0.8, 1.3, n_groups), rng.uniform(1.2, 2.5, n_groups)
+    labels = (rng.random(n) < base[groups]).astype(np.uint8)
+    return gf.Sketch.from_rows(
+        shift[groups] + spread[groups] * rng.normal(size=n) + apart[groups] * (labels - 0.5), labels, groups
+    )
+
+
+def from_counts() -> list[list[str]]:
+    """Seconds from a finished sketch, in units of one np.sort of 100,000 floats."""
+    rows = datasets.paper_synthetic(rows=1_000_000, seed=0)
+    two = gf.Sketch.from_rows(rows.scores, rows.labels, rows.groups)
+    ten = many_groups(1_000_000, 10)
+    floats = np.random.default_rng(0).normal(size=100_000)
+    limits = {"equalized_odds": LIMIT}
+    assert gf.solve(two, limits=limits).verdict == gf.solve(ten, limits=limits).verdict == "optimal"
+    times = race(
+        {
+            "np.sort of 100,000 floats": lambda: np.sort(floats),
+            "exact, 2 groups": lambda: gf.solve(two, limits=limits),
+            "exact, 2 groups, penalties": lambda: gf.solve(two, penalties={"equalized_odds": 10.0}),
+            "exact, 10 groups": lambda: gf.solve(ten, limits=limits),
+            "exact, 10 groups, penalties": lambda: gf.solve(ten, penalties={"equal_opportunity": 10.0}),
+            "randomised, 2 groups": lambda: gf.solve(two, limits=limits, randomize=True),
+            "frontier, 2 groups": lambda: gf.frontier(two, "equalized_odds"),
+        },
+        repeats=30,
+        budget=10.0,
+    )
+    unit = times["np.sort of 100,000 floats"].least
+    return [[name, f"{t.least * 1e6:,.0f} us", f"{t.least / unit:.2f}"] for name, t in times.items()]
+
+
+def on_densities() -> list[list[str]]:
+    """The paper's loop and the lambda sweep on prepared kernel densities."""
+    from scipy.optimize import least_squares
+
+    rows = datasets.paper_synthetic(rows=40_000, seed=0)
+    sketch = gf.Sketch.from_rows(rows.scores, rows.labels, rows.groups)
+    cells = gf.densities(sketch, kind="kde", bandwidth=0.5)
+    s = prepare_smooth(sketch, Objective(penalties={"equalized_odds": 1e4}), cells)
+    problem = _core.SmoothProblem(*s.problem)
+    iterations = problem.alternate(np.zeros(2), 1.0, 10**6, 0.0, False)[2]
+    penalties = np.logspace(-2, 7, 1000)
+    weights = penalties[:, None] * (s.problem.penalty > 0)
+    grid = s.grid()
+    span = s.problem.high - s.problem.low
+    share = s.totals[:2].T.reshape(-1) / s.totals.sum()
+
+    def residuals(theta: np.ndarray, weight: float) -> np.ndarray:
+        f = [float(cells[y, a].cdf(theta[a])) for a in (0, 1) for y in (0, 1)]
+        error = share[0] * (1 - f[0]) + share[1] * f[1] + share[2] * (1 - f[2]) + share[3] * f[3]
+        return np.array([error, np.sqrt(weight) * (f[1] - f[3]), np.sqrt(weight) * (f[0] - f[2])])
+
+    some = penalties[::50]
+    swept = gf.frontier(sketch, "equalized_odds", by="penalties", penalties=penalties, density=cells)
+    best = [gf.solve(sketch, penalties={"equalized_odds": float(w)}, density=cells).loss for w in some]
+    ours = [swept.result(int(np.flatnonzero(swept.penalty == w)[0])).loss for w in some]
+    assert np.allclose(ours, best, rtol=1e-9), "fast and wrong is out"
+    times = race(
+        {
+            "alternating": lambda: problem.alternate(np.zeros(2), 1.0, 10**6, 0.0, False),
+            "sweep of 1000 lambdas": lambda: room("solver").sweep(s.problem, grid, s.candidates, weights, 1e-13 * span),
+            "the same through gf.frontier": lambda: gf.frontier(
+                sketch, "equalized_odds", by="penalties", penalties=penalties, density=cells
+            ),
+            "least_squares, 20 of the 1000": lambda: [least_squares(residuals, np.zeros(2), args=(w,)) for w in some],
+        },
+        repeats=7,
+    )
+    rival = times["least_squares, 20 of the 1000"].least * 50
+    return [
+        ["one alternating iteration", f"{times['alternating'].least / iterations * 1e6:.3f} us", ""],
+        *(
+            [name, f"{times[name].least * 1e3:.1f} ms", f"{rival / times[name].least:,.0f}"]
+            for name in ("sweep of 1000 lambdas", "the same through gf.frontier")
+        ),
+        ["scipy least_squares, 1000 calls", f"{rival * 1e3:,.0f} ms", "1"],
+    ]
+
+
+def main() -> None:
+    """Parse, run, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, nargs="*", default=[48_842, 1_000_000])
+    parser.add_argument("--rivals", action="store_true", help="time fairlearn, error-parity, OxonFair and scipy too")
+    parser.add_argument("--results", type=Path, help="folder to write solver.md and solver.json to")
+    given = parser.parse_args()
+    parts = {
+        "From rows": (
+            ["rows", "contender", "time", "times ours"],
+            [r for n in given.rows for r in from_rows(n, given.rivals)],
+        ),
+        "From counts": (["what", "time", "in np.sorts"], from_counts()),
+        "On densities": (["what", "time", "times faster than scipy"], on_densities()),
+    }
+    text = "".join(f"\n## {title}\n\n{table(head, body)}\n" for title, (head, body) in parts.items())
+    print(text)
+    if given.results is not None:
+        write(given.results, "solver", {"machine": machine(), "parts": parts}, f"# Solver\n{text}")
+
+
+if __name__ == "__main__":
+    main()

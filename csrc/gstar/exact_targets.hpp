@@ -1,0 +1,420 @@
+// exact_targets.hpp - the least loss with penalties for any number of groups, with
+// a proven bound.
+//
+// Reads from: objective.hpp.  Read by: bind_solver.cpp.
+//
+// docs/solver.md, "Penalties, more groups". The mean squared difference over pairs
+// of groups is 2 / (K - 1) times the least sum of squared distances to a common
+// target, and E^2 >= nu E - nu^2 / 4. With the targets in boxes and nu fixed,
+// groups separate. The order of operations is that of the NumPy reference, so both
+// open the same nodes.
+#pragma once
+
+#include <algorithm>  // push_heap, pop_heap, min, max
+#include <cmath>      // fabs, sqrt
+#include <cstddef>    // size_t
+#include <cstdint>    // int64_t
+#include <limits>
+#include <utility>  // move
+#include <vector>
+
+#include "objective.hpp"
+
+namespace gstar {
+
+template <class Cost>
+class target_search {
+public:
+    explicit target_search(const problem<Cost>& p)
+        : p_(p), weight_(p.n_rates, 0.0) {
+        for (std::size_t r = 0; r < p.n_rates; ++r) {
+            std::size_t members = 0;
+            for (std::size_t k = 0; k < p.n_groups; ++k)
+                members += p.has_rate(r, k);
+            if (members > 1)
+                weight_[r] = 2 * p.penalty[r] / static_cast<double>(members - 1);
+            any_limit_ = any_limit_ || p.limited(r);
+        }
+        gaps_.resize(p.n_groups);
+    }
+
+    /// Search from an allowed `guess` (or -1s); afterwards `numbers`, `loss` and
+    /// `bound` are the answer.
+    void run(const std::int64_t* guess, std::size_t node_limit) {
+        if (guess[0] >= 0)
+            offer(std::vector<std::int64_t>(guess, guess + p_.n_groups));
+        node root;
+        root.low.assign(p_.n_rates, 0.0);
+        root.high.assign(p_.n_rates, 1.0);
+        root.after.assign(p_.n_rates, -infinity);
+        root.upto.assign(p_.n_rates, infinity);
+        root.first.assign(p_.n_groups, 0);
+        for (std::size_t k = 0; k < p_.n_groups; ++k)
+            root.last.push_back(static_cast<std::int64_t>(p_.size(k)));
+        if (choices(root) <= few) return enumerate(root);
+        root.nu = best_.loss < infinity ? 2 * std::sqrt(best_.loss) : 1.0;
+        push(root);
+        while (!heap_.empty() && heap_.front().bound <= cutoff() &&
+               opened_ < node_limit) {
+            ++opened_;
+            std::pop_heap(heap_.begin(), heap_.end(), later);
+            const node next = std::move(heap_.back());
+            heap_.pop_back();
+            open(next);
+        }
+    }
+
+    std::vector<std::int64_t> numbers() const {
+        return best_.numbers.empty() ? std::vector<std::int64_t>(p_.n_groups, -1)
+                                     : best_.numbers;
+    }
+    double loss() const noexcept { return best_.loss; }
+    double bound() const noexcept {
+        return heap_.empty() ? best_.loss
+                             : std::min(best_.loss, heap_.front().bound);
+    }
+    std::size_t opened() const noexcept { return opened_; }
+
+private:
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr double few =
+        50000;  ///< choices that are tried one by one from the start
+    static constexpr double small =
+        512;  ///< choices of a node that are tried rather than split further
+
+    /// Choices with targets in [low, high], limit windows (after, upto] and
+    /// candidates first <= number < last.
+    struct node {
+        double bound = 0.0;
+        std::size_t serial = 0;
+        std::vector<double> low, high, after, upto;
+        std::vector<std::int64_t> first, last;
+        double nu = 1.0;
+    };
+
+    struct relaxed {
+        double bound = 0.0, nu = 0.0;
+        std::vector<std::int64_t> numbers, other;
+    };
+
+    struct choice {
+        double loss = infinity;
+        std::int64_t distance = 0;
+        std::vector<std::int64_t> numbers;
+
+        bool operator<(const choice& o) const noexcept {
+            if (loss != o.loss) return loss < o.loss;
+            if (distance != o.distance) return distance < o.distance;
+            return numbers < o.numbers;
+        }
+    };
+
+    static bool later(const node& a, const node& b) noexcept {
+        return a.bound != b.bound ? a.bound > b.bound : a.serial > b.serial;
+    }
+
+    /// Weighted squared distances of a group's candidates to the target boxes;
+    /// infinity where a window shuts one out.
+    bool price(const node& n, std::size_t k) {
+        std::vector<double>& out = gaps_[k];
+        const std::size_t from = p_.first(k) + static_cast<std::size_t>(n.first[k]);
+        const std::size_t size = static_cast<std::size_t>(n.last[k] - n.first[k]);
+        out.assign(size, 0.0);
+        for (std::size_t r = 0; r < p_.n_rates; ++r) {
+            if (!p_.has_rate(r, k)) continue;
+            const double *x = p_.rate(r) + from, w = weight_[r], low = n.low[r],
+                         high = n.high[r];
+            if (w > 0)
+                for (std::size_t i = 0; i < size; ++i) {
+                    const double under = low - x[i], over = x[i] - high,
+                                 more = under > over ? under : over;
+                    const double shortfall = more > 0.0 ? more : 0.0;
+                    out[i] += w * (shortfall * shortfall);
+                }
+            if (p_.limited(r))
+                for (std::size_t i = 0; i < size; ++i)
+                    if (!(x[i] > n.after[r] &&
+                          within(n.upto[r], x[i], p_.limit[r], p_.ratio[r])))
+                        out[i] = infinity;
+        }
+        for (std::size_t i = 0; i < size; ++i)
+            if (out[i] < infinity) return true;
+        return false;
+    }
+
+    /// Maximise over nu the sum of each group's cheapest candidate; false if a
+    /// group has none.
+    bool relax(const node& n, relaxed& best) {
+        for (std::size_t k = 0; k < p_.n_groups; ++k)
+            if (!price(n, k)) return false;
+        struct side {
+            bool known = false;
+            double error = 0.0, gap = 0.0;
+            std::vector<std::int64_t> numbers;
+        } below, above;
+        double nu = n.nu;
+        std::vector<std::int64_t> numbers(p_.n_groups);
+        for (int round = 0; round < 6; ++round) {
+            double total = 0.0, error = 0.0, gap = 0.0;
+            for (std::size_t k = 0; k < p_.n_groups; ++k) {
+                const std::size_t from =
+                    p_.first(k) + static_cast<std::size_t>(n.first[k]);
+                const std::size_t i = cheapest(gaps_[k], p_.cost.data() + from, nu);
+                numbers[k] = n.first[k] + static_cast<std::int64_t>(i);
+                const double share =
+                    static_cast<double>(p_.cost[from + i]) / p_.unit;
+                total += gaps_[k][i] + nu * share;
+                error += share;
+                gap += gaps_[k][i];
+            }
+            const double bound = total - nu * nu / 4;
+            if (round == 0 || bound > best.bound)
+                best = {bound, nu, numbers, numbers};
+            (error > nu / 2 ? below : above) = {true, error, gap, numbers};
+            double next;
+            if (!below.known || !above.known) {
+                next = 2 * error;
+            } else if (below.error <= above.error) {
+                break;
+            } else {
+                const double crossing =
+                    (above.gap - below.gap) / (below.error - above.error);
+                next =
+                    std::min(std::max(crossing, 2 * above.error), 2 * below.error);
+            }
+            if (next == nu) break;
+            nu = next;
+        }
+        for (const side* s : {&below, &above})
+            if (s->known && s->numbers != best.numbers) best.other = s->numbers;
+        return true;
+    }
+
+    std::size_t cheapest(const std::vector<double>& gap, const Cost* cost,
+                         double nu) const noexcept {
+        std::size_t best = 0;
+        double least = infinity;
+        for (std::size_t i = 0; i < gap.size(); ++i) {
+            if (!(gap[i] < least))
+                // costs are not negative, so the price is no lower than the gap
+                continue;
+            const double value =
+                gap[i] + nu * (static_cast<double>(cost[i]) / p_.unit);
+            if (value < least) {
+                least = value;
+                best = i;
+            }
+        }
+        return best;
+    }
+
+    choice key(std::vector<std::int64_t> numbers) const {
+        std::int64_t distance = 0;
+        for (std::size_t k = 0; k < p_.n_groups; ++k)
+            distance +=
+                p_.distance[p_.first(k) + static_cast<std::size_t>(numbers[k])];
+        const double loss = loss_of(p_, numbers.data());
+        return {loss, distance, std::move(numbers)};
+    }
+
+    /// Descend from an allowed choice, one group at a time, and keep the result if
+    /// it is the best so far.
+    void offer(std::vector<std::int64_t> numbers) {
+        choice current = key(std::move(numbers));
+        for (int round = 0; round < 20; ++round) {
+            const choice before = current;
+            for (std::size_t k = 0; k < p_.n_groups; ++k) {
+                choice trial = current;
+                for (std::size_t i = 0; i < p_.size(k); ++i) {
+                    trial.numbers[k] = static_cast<std::int64_t>(i);
+                    trial.loss = loss_of(p_, trial.numbers.data());
+                    if (trial.loss > current.loss ||
+                        !allowed(p_, trial.numbers.data()))
+                        continue;
+                    choice candidate = key(trial.numbers);
+                    if (candidate < current) current = std::move(candidate);
+                }
+            }
+            if (!(current < before)) break;
+        }
+        if (current < best_) best_ = std::move(current);
+    }
+
+    /// Bounds above this cannot hold a better choice; the margin covers rounding in
+    /// the bound.
+    double cutoff() const noexcept { return best_.loss * (1 + 1e-13) + 1e-18; }
+
+    void push(node n) {
+        relaxed r;
+        if (!relax(n, r) || r.bound > cutoff()) return;
+        if (allowed(p_, r.numbers.data()) && key(r.numbers) < best_)
+            offer(r.numbers);
+        const double limit = cutoff();
+        for (std::size_t k = 0; k < p_.n_groups;
+             // drop candidates too dear even with the others at their cheapest
+             ++k) {
+            const std::size_t from = p_.first(k) +
+                                     static_cast<std::size_t>(n.first[k]),
+                              size = gaps_[k].size();
+            const auto value = [&](std::size_t i) {
+                return gaps_[k][i] +
+                       r.nu * (static_cast<double>(p_.cost[from + i]) / p_.unit);
+            };
+            const double others =
+                r.bound -
+                value(static_cast<std::size_t>(r.numbers[k] - n.first[k]));
+            std::size_t lo = 0, hi = size;
+            while (lo < size && !(others + value(lo) <= limit)) ++lo;
+            if (lo == size) return;
+            while (!(others + value(hi - 1) <= limit)) --hi;
+            n.last[k] = n.first[k] + static_cast<std::int64_t>(hi);
+            n.first[k] += static_cast<std::int64_t>(lo);
+        }
+        n.bound = r.bound;
+        n.nu = r.nu;
+        n.serial = ++serial_;
+        heap_.push_back(std::move(n));
+        std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+
+    double choices(const node& n) const noexcept {
+        double product = 1.0;
+        for (std::size_t k = 0; k < p_.n_groups; ++k)
+            product *= static_cast<double>(n.last[k] - n.first[k]);
+        return product;
+    }
+
+    /// Try every choice of a small node.
+    void enumerate(const node& n) {
+        std::vector<std::int64_t> numbers = n.first;
+        for (;;) {
+            const double loss = loss_of(p_, numbers.data());
+            if (loss <= best_.loss && allowed(p_, numbers.data())) {
+                choice candidate = key(numbers);
+                if (candidate < best_) best_ = std::move(candidate);
+            }
+            std::size_t k = p_.n_groups;
+            while (k > 0 && ++numbers[k - 1] == n.last[k - 1]) {
+                --k;
+                numbers[k] = n.first[k];
+            }
+            if (k == 0) return;
+        }
+    }
+
+    /// Split a node where its relaxation is furthest from the truth.
+    void open(const node& n) {
+        if (choices(n) <= small) return enumerate(n);
+        relaxed r;
+        if (!relax(n, r)) return;
+        node one = n, two = n;
+        const window_cut cut = any_limit_
+                                   ? find_cut(p_, p_.limit.data(), r.numbers.data())
+                                   : window_cut{};
+        std::size_t rate = 0, k = 0;
+        double at = 0.0;
+        std::int64_t middle = 0;
+        // a broken limit: cut its window, as in the search for limits
+        if (cut.found) {
+            one.upto[cut.rate] = std::min(one.upto[cut.rate], cut.at);
+            two.after[cut.rate] = std::max(two.after[cut.rate], cut.at);
+        } else if (
+            widest_target(
+                n, r, rate,
+                at)) {  // the penalty a wide box sees is far below the true one
+            one.high[rate] = two.low[rate] = at;
+        } else {
+            most_apart(n, r, k, middle);
+            one.last[k] = two.first[k] = middle + 1;
+        }
+        push(std::move(one));
+        push(std::move(two));
+    }
+
+    /// The rate whose penalty is most underrated, if by more than the error term,
+    /// and where to cut its box.
+    bool widest_target(const node& n, const relaxed& r, std::size_t& rate,
+                       double& at) const {
+        double error = 0.0;
+        for (std::size_t k = 0; k < p_.n_groups; ++k)
+            error +=
+                static_cast<double>(
+                    p_.cost[p_.first(k) + static_cast<std::size_t>(r.numbers[k])]) /
+                p_.unit;
+        double slack = (error - r.nu / 2) * (error - r.nu / 2);
+        bool found = false;
+        for (std::size_t q = 0; q < p_.n_rates; ++q) {
+            const double low = n.low[q], high = n.high[q];
+            // a box this narrow hides next to nothing: splitting candidates gets
+            // further
+            if (!(weight_[q] * (high - low) * (high - low) > 1e-11 * best_.loss))
+                continue;
+            const auto x = [&](std::size_t k) {
+                return p_.rate(
+                    q)[p_.first(k) + static_cast<std::size_t>(r.numbers[k])];
+            };
+            double mean = 0.0, members = 0.0;
+            for (std::size_t k = 0; k < p_.n_groups; ++k)
+                if (p_.has_rate(q, k)) {
+                    mean += x(k);
+                    members += 1.0;
+                }
+            mean /= members;
+            double truth = 0.0, seen = 0.0;
+            for (std::size_t k = 0; k < p_.n_groups; ++k) {
+                if (!p_.has_rate(q, k)) continue;
+                const double shortfall =
+                    std::max(std::max(low - x(k), x(k) - high), 0.0);
+                truth += (x(k) - mean) * (x(k) - mean);
+                seen += shortfall * shortfall;
+            }
+            if (weight_[q] * (truth - seen) > slack) {
+                slack = weight_[q] * (truth - seen);
+                const double margin = 0.1 * (high - low);
+                rate = q;
+                at = low + margin < mean && mean < high - margin
+                         ? mean
+                         : low + (high - low) / 2;
+                found = true;
+            }
+        }
+        return found;
+    }
+
+    /// The group to split, and the last number of its lower half.
+    void most_apart(const node& n, const relaxed& r, std::size_t& k,
+                    std::int64_t& middle) const {
+        bool found = false;
+        double apart = 0.0;
+        for (std::size_t a = 0; a < p_.n_groups; ++a) {
+            const std::int64_t i = r.numbers[a], j = r.other[a];
+            if (i == j) continue;
+            const double difference =
+                std::fabs(static_cast<double>(
+                              p_.cost[p_.first(a) + static_cast<std::size_t>(i)]) -
+                          static_cast<double>(
+                              p_.cost[p_.first(a) + static_cast<std::size_t>(j)]));
+            if (found && !(difference > apart)) continue;
+            found = true;
+            apart = difference;
+            k = a;
+            middle = (i + j) / 2;
+        }
+        if (found) return;
+        k = 0;
+        for (std::size_t a = 1; a < p_.n_groups; ++a)
+            if (n.last[a] - n.first[a] > n.last[k] - n.first[k]) k = a;
+        middle = r.numbers[k] < n.last[k] - 1 ? r.numbers[k] : r.numbers[k] - 1;
+    }
+
+    problem<Cost> p_;
+    std::vector<double> weight_;
+    bool any_limit_ = false;
+    std::vector<std::vector<double>>
+        gaps_;  // priced candidates of the node last relaxed
+    choice best_;
+    std::vector<node> heap_;
+    std::size_t serial_ = 0, opened_ = 0;
+};
+
+}  // namespace gstar

@@ -1,0 +1,88 @@
+// exact_test.cpp - every search finds what trying everything finds, ties included.
+#include <random>
+#include <vector>
+
+#include "check.hpp"
+#include "gstar/exact_limits.hpp"
+#include "gstar/exact_pair.hpp"
+#include "gstar/exact_targets.hpp"
+#include "random_problem.hpp"
+
+using namespace gstar;
+
+int main() {
+    std::mt19937 random(7);
+    const std::vector<std::int64_t> nobody(4, -1);
+
+    {  // limits: the cheapest allowed choice, or a finished search without one
+        for (int round = 0; round < 3000; ++round) {
+            const random_problem q(random, 1 + random() % 4, 8, true, false);
+            std::vector<std::int64_t> numbers(q.p.n_groups, -1);
+            window_search<std::int64_t> search(q.p, q.p.limit.data());
+            const bool found = search.run(numbers.data(), 1000000);
+            const auto expected = q.best(
+                [&](const auto& n) { return static_cast<double>(q.cost_of(n)); });
+            CHECK(search.finished());
+            CHECK(found == !expected.empty());
+            if (found) CHECK(numbers == expected);
+        }
+    }
+    {  // a search that runs out of boxes says so, and its bound is below the optimum
+        int stopped = 0;
+        for (int round = 0; round < 300; ++round) {
+            const random_problem q(random, 3, 8, true, false);
+            std::vector<std::int64_t> numbers(3, -1);
+            window_search<std::int64_t> search(q.p, q.p.limit.data());
+            if (search.run(numbers.data(), 3) || search.finished()) continue;
+            ++stopped;
+            const auto expected = q.best(
+                [&](const auto& n) { return static_cast<double>(q.cost_of(n)); });
+            if (!expected.empty()) CHECK(search.bound() <= q.cost_of(expected));
+        }
+        CHECK(stopped > 10);
+    }
+    {  // penalties with limits, two groups by blocks, any number by targets
+        for (int round = 0; round < 1500; ++round) {
+            const random_problem q(random, 1 + random() % 3, 20, round % 2 == 0,
+                                   true);
+            const auto expected =
+                q.best([&](const auto& n) { return loss_of(q.p, n.data()); });
+            target_search<std::int64_t> targets(q.p);
+            targets.run(nobody.data(), 100000);
+            CHECK((targets.numbers()[0] < 0) == expected.empty());
+            if (!expected.empty()) {
+                CHECK(targets.numbers() == expected);
+                CHECK(targets.loss() == loss_of(q.p, expected.data()));
+                CHECK(targets.loss() - targets.bound() <=
+                      1e-12 * (1 + targets.loss()));
+            }
+            if (q.p.n_groups != 2) continue;
+            std::vector<std::int64_t> numbers(2, -1);
+            double loss;
+            pair_search<std::int64_t> pairs(q.p);
+            CHECK(pairs.run(numbers.data(), loss) == !expected.empty());
+            if (!expected.empty())
+                CHECK(numbers == expected && loss == targets.loss());
+            // nothing is below the best, and the best is below anything larger
+            if (!expected.empty()) {
+                CHECK(
+                    !pairs.run_below(q.penalty.data(), loss, numbers.data(), loss));
+                CHECK(pairs.run_below(q.penalty.data(), loss * 2 + 1,
+                                      numbers.data(), loss));
+                CHECK(numbers == expected);
+            }
+        }
+    }
+    {  // a good guess changes nothing but the time
+        for (int round = 0; round < 200; ++round) {
+            const random_problem q(random, 3, 10, false, true);
+            target_search<std::int64_t> without(q.p), with(q.p);
+            without.run(nobody.data(), 100000);
+            const std::vector<std::int64_t> guess(3, 0);
+            with.run(guess.data(), 100000);
+            CHECK(without.numbers() == with.numbers() &&
+                  without.loss() == with.loss());
+        }
+    }
+    return 0;
+}

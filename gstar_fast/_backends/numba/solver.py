@@ -1,0 +1,298 @@
+"""The searches compiled by Numba: the reference's boxes and nodes, with the loops over candidates compiled.
+
+See numpy/solver.py for what each function answers; the answers are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gstar_fast._backends._search import Arrays, Floats, Ints, SmoothProblem
+from gstar_fast._backends.numpy import solver as reference
+from gstar_fast._backends.numpy import targets as reference_targets
+from gstar_fast._backends.numpy.descent import alternate, newton
+from gstar_fast._backends.numpy.descent import sweep as reference_sweep
+from gstar_fast._backends.numpy.solver import tabulate
+
+__all__ = [
+    "alternate",
+    "frontier",
+    "newton",
+    "solve_limits",
+    "solve_pair",
+    "solve_penalties",
+    "sweep",
+    "tabulate",
+]
+
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@compiled
+def _within(low: float, high: float, limit: float, ratio: float) -> bool:
+    return high - low <= limit and (ratio < 0 or high <= 0 or low / high >= ratio)
+
+
+@compiled
+def _settle(
+    start: Ints,
+    cost: NDArray[Any],
+    distance: Ints,
+    rates: Floats,
+    has: NDArray[np.uint8],
+    limit: Floats,
+    ratio: Floats,
+    after: Floats,
+    upto: Floats,
+    numbers: Ints,
+) -> bool:
+    for k in range(len(numbers)):
+        found = -1
+        # a choice that was best among more candidates is still best, if it may stay
+        one, last = start[k], start[k + 1]
+        if numbers[k] >= 0:
+            last = one + numbers[k] + 1
+            one += numbers[k]
+        for _ in range(2):
+            for i in range(one, last):
+                worse = found >= 0 and cost[i] >= cost[found]
+                if worse and (cost[i] > cost[found] or distance[i] >= distance[found]):
+                    continue
+                fits = True
+                for r in range(len(limit)):
+                    if has[r, k] and not (rates[r, i] > after[r] and _within(upto[r], rates[r, i], limit[r], ratio[r])):
+                        fits = False
+                        break
+                if fits:
+                    found = i
+            if found >= 0 or numbers[k] < 0:
+                break
+            one, last = start[k], start[k + 1]
+        if found < 0:
+            return False
+        numbers[k] = found - start[k]
+    return True
+
+
+def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints) -> bool:
+    return bool(_settle(p.start, p.cost, p.distance, p.rates, p.has, limit, p.ratio, after, upto, numbers))
+
+
+class Windows(reference.Windows):
+    settle = staticmethod(settle)
+
+
+def solve_limits(p: Arrays, node_limit: int) -> tuple[Ints, int, bool, Any]:
+    """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
+    return reference.solve_limits(p, node_limit, Windows)
+
+
+def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]:
+    """Every choice nobody dominates in (cost, gap), from the fairest to the cheapest."""
+    if len(p.start) != 3:
+        return reference.frontier(p, swept, node_limit, Windows)
+    both = p.has.all(axis=1)
+    gaps, steps = _pair_frontier(
+        int(p.start[1]), p.cost, p.distance, p.rates[both], p.limit[both], p.ratio[both], swept[both]
+    )
+    return steps, gaps, 0.0
+
+
+@compiled
+def _pair_frontier(
+    n: int, cost: NDArray[Any], distance: Ints, rates: Floats, limit: Floats, ratio: Floats, swept: NDArray[np.uint8]
+) -> tuple[Floats, Ints]:
+    total, block, n_rates = len(cost), 32, len(rates)
+    n_blocks = (total - n + block - 1) // block
+    least = np.empty(n_blocks, cost.dtype)
+    low, high = np.empty((n_rates, n_blocks)), np.empty((n_rates, n_blocks))
+    for b in range(n_blocks):
+        at, end = n + b * block, min(total, n + (b + 1) * block)
+        least[b] = cost[at:end].min()
+        for r in range(n_rates):
+            low[r, b], high[r, b] = rates[r, at:end].min(), rates[r, at:end].max()
+    # the stairs: gaps rise, costs fall; room for one more is made as needed
+    size, room = 0, 64
+    gaps, costs, steps = np.empty(room), np.empty(room, cost.dtype), np.empty((room, 3), np.int64)
+    for i in range(n):
+        for b in range(n_blocks):
+            bound = 0.0
+            for r in range(n_rates):
+                if swept[r]:
+                    bound = max(bound, low[r, b] - rates[r, i], rates[r, i] - high[r, b])
+            place = np.searchsorted(gaps[:size], bound, side="right") - 1
+            if place >= 0 and costs[place] < cost[i] + least[b]:
+                continue
+            for j in range(n + b * block, min(total, n + (b + 1) * block)):
+                gap, fits = 0.0, True
+                for r in range(n_rates):
+                    small, large = min(rates[r, i], rates[r, j]), max(rates[r, i], rates[r, j])
+                    if not _within(small, large, limit[r], ratio[r]):
+                        fits = False
+                    if swept[r]:
+                        gap = max(gap, large - small)
+                if not fits:
+                    continue
+                both, far = cost[i] + cost[j], distance[i] + distance[j]
+                place = np.searchsorted(gaps[:size], gap, side="right") - 1
+                if place >= 0:
+                    if both > costs[place] or (both == costs[place] and gaps[place] < gap):
+                        continue
+                    if both == costs[place] and far >= steps[place, 0]:
+                        continue  # pairs come in order of their numbers: the first of equals stays
+                first = np.searchsorted(gaps[:size], gap, side="left")
+                last = first
+                while last < size and costs[last] >= both:
+                    last += 1
+                if size + 1 > room:
+                    room *= 2
+                    more = np.empty(room)
+                    more[:size] = gaps[:size]
+                    more_costs = np.empty(room, cost.dtype)
+                    more_costs[:size] = costs[:size]
+                    more_steps = np.empty((room, 3), np.int64)
+                    more_steps[:size] = steps[:size]
+                    gaps, costs, steps = more, more_costs, more_steps
+                shift = int(first) + 1 - int(last)
+                if shift > 0:
+                    for s in range(size - 1, last - 1, -1):
+                        gaps[s + 1], costs[s + 1] = gaps[s], costs[s]
+                        steps[s + 1] = steps[s]
+                elif shift < 0:
+                    for s in range(last, size):
+                        gaps[s + shift], costs[s + shift] = gaps[s], costs[s]
+                        steps[s + shift] = steps[s]
+                size += shift
+                gaps[first], costs[first] = gap, both
+                steps[first, 0], steps[first, 1], steps[first, 2] = far, i, j - n
+    return gaps[:size].copy(), steps[:size, 1:].copy()
+
+
+def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
+    """The least loss over all pairs of two groups' candidates."""
+    both = p.has.all(axis=1)
+    numbers, loss, rows = _solve_pair(
+        int(p.start[1]),
+        np.argsort(p.cost[: p.start[1]], kind="stable"),
+        p.cost,
+        p.distance,
+        p.rates[both],
+        p.limit[both],
+        p.ratio[both],
+        p.penalty[both],
+        p.unit,
+    )
+    return numbers, float(loss), int(rows)
+
+
+@compiled
+def _solve_pair(
+    n: int,
+    order: Ints,
+    cost: NDArray[Any],
+    distance: Ints,
+    rates: Floats,
+    limit: Floats,
+    ratio: Floats,
+    penalty: Floats,
+    unit: float,
+) -> tuple[Ints, float, int]:
+    cheapest = cost[n:].min()
+    best, far, rows = np.inf, 0, 0
+    numbers = np.full(2, -1, np.int64)
+    for i in order:
+        bound = (cost[i] + cheapest) / unit
+        if bound * bound > best:
+            break
+        rows += 1
+        for j in range(n, len(cost)):
+            error = (cost[i] + cost[j]) / unit
+            loss = error * error
+            if loss > best:
+                continue
+            fits = True
+            for r in range(len(rates)):
+                x, y = rates[r, i], rates[r, j]
+                if not _within(min(x, y), max(x, y), limit[r], ratio[r]):
+                    fits = False
+                    break
+                if penalty[r] > 0:
+                    loss = loss + penalty[r] * ((x - y) * (x - y))
+            if not fits or loss > best:
+                continue
+            distant = distance[i] + distance[j]
+            if loss == best and numbers[0] >= 0:
+                if distant > far:
+                    continue
+                if distant == far and (i > numbers[0] or (i == numbers[0] and j - n >= numbers[1])):
+                    continue
+            best, far = loss, distant
+            numbers[0], numbers[1] = i, j - n
+    return numbers, best, rows
+
+
+@compiled
+def _price(
+    rates: Floats,
+    has: NDArray[np.uint8],
+    limit: Floats,
+    ratio: Floats,
+    weight: Floats,
+    low: Floats,
+    high: Floats,
+    after: Floats,
+    upto: Floats,
+) -> Floats:
+    value = np.zeros(rates.shape[1])
+    for r in range(len(weight)):
+        if not has[r]:
+            continue
+        if weight[r] > 0:
+            for i in range(len(value)):
+                short = max(max(low[r] - rates[r, i], rates[r, i] - high[r]), 0.0)
+                value[i] = value[i] + weight[r] * (short * short)
+        if limit[r] < np.inf or ratio[r] >= 0:
+            for i in range(len(value)):
+                if not (rates[r, i] > after[r] and _within(upto[r], rates[r, i], limit[r], ratio[r])):
+                    value[i] = np.inf
+    return value
+
+
+@compiled
+def _cheapest(gap: Floats, cost: NDArray[Any], unit: float, nu: float) -> tuple[Floats, int]:
+    value = np.empty(len(gap))
+    best = 0
+    for i in range(len(gap)):
+        value[i] = gap[i] + nu * (cost[i] / unit)
+        if value[i] < value[best]:
+            best = i
+    return value, best
+
+
+def price(
+    p: Arrays, k: int, first: int, last: int, weight: Floats, low: Floats, high: Floats, after: Floats, upto: Floats
+) -> Floats:
+    rates = p.rates[:, p.start[k] + first : p.start[k] + last]
+    out: Floats = _price(rates, p.has[:, k], p.limit, p.ratio, weight, low, high, after, upto)
+    return out
+
+
+class Targets(reference_targets.Targets):
+    price = staticmethod(price)
+    cheapest = staticmethod(_cheapest)
+
+
+def solve_penalties(p: Arrays, guess: Ints, node_limit: int) -> tuple[Ints, float, float, int]:
+    """The least loss: choice, loss, proven lower bound, nodes opened."""
+    return reference_targets.solve_penalties(p, guess, node_limit, Targets)
+
+
+def sweep(
+    p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float
+) -> tuple[Floats, Floats, int, int]:
+    """Many penalties on the same smooth densities of two groups: thresholds, losses, Newton steps, restarts."""
+    return reference_sweep(p, grid, edges, penalties, tolerance, solve_pair)

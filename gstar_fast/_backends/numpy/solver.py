@@ -1,0 +1,225 @@
+"""The certified optimum over all candidates: the reference, to be read next to docs/solver.md.
+
+`solve_limits` opens boxes of windows, `solve_pair` scans all pairs of two groups, `solve_penalties` (targets.py) bounds
+many groups through a common target, `frontier` lists what nobody dominates. All read `_search.Arrays`; candidates are
+numbered from 0 in each group, and a choice is one number a group.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._backends._search import Arrays, Floats, Ints, SmoothProblem, Table
+from gstar_fast._backends.numpy import descent
+from gstar_fast._backends.numpy.choices import allowed, cut_of, extremes, loss_of, within
+from gstar_fast._backends.numpy.descent import alternate, newton
+from gstar_fast._backends.numpy.targets import solve_penalties
+
+__all__ = [
+    "alternate",
+    "frontier",
+    "newton",
+    "solve_limits",
+    "solve_pair",
+    "solve_penalties",
+    "sweep",
+    "tabulate",
+]
+
+
+def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:
+    """Accepted rows at every candidate worth looking at.
+
+    `rows` is (3, K, C): for label 0, label 1 and unlabelled, the rows of each group below, in each bin, and above.
+    """
+    accepted = np.cumsum(rows[:, :, ::-1], axis=2)[:, :, ::-1]
+    totals = accepted[:, :, 0].copy()
+    cost = price_fp * accepted[0] + price_fn * (totals[1][:, None] - accepted[1])
+    unified = int(np.argmin(cost.sum(axis=0)))
+    # candidates that accept the same rows are alike: of each run keep the one nearest to the unified threshold
+    new = np.ones(cost.shape, dtype=bool)
+    new[:, 1:] = (accepted[:, :, 1:] != accepted[:, :, :-1]).any(axis=0)
+    group, first = np.nonzero(new)
+    last = np.append(first[1:], 0) - 1
+    last[last < first] = cost.shape[1] - 1
+    kept = np.clip(unified, first, last)
+    start = np.concatenate([[0], np.cumsum(new.sum(axis=1))])
+    return Table(start, kept, accepted[:, group, kept], cost[group, kept], totals, accepted[:, :, unified], unified)
+
+
+# ---------------------------------------------------------------------------------------------- limits and frontier
+
+
+class Box(NamedTuple):
+    """All choices whose smallest rates t lie in after < t <= upto, with the best choice their windows allow."""
+
+    cost: Any
+    distance: int
+    numbers: tuple[int, ...]
+    serial: int
+    after: Floats
+    upto: Floats
+
+
+def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints) -> bool:
+    """Write each group's best admissible candidate into `numbers`; False if a group has none.
+
+    Best is by cost, then distance, then number. On entry `numbers` holds the choice of a wider box, or -1s.
+    """
+    for k in range(len(numbers)):
+        at = slice(p.start[k], p.start[k + 1])
+        admitted = np.ones(at.stop - at.start, dtype=bool)
+        for r in range(len(limit)):
+            if p.has[r, k]:
+                admitted &= (p.rates[r, at] > after[r]) & within(upto[r], p.rates[r, at], limit[r], p.ratio[r])
+        if not admitted.any():
+            return False
+        if numbers[k] < 0 or not admitted[numbers[k]]:
+            left = np.flatnonzero(admitted)
+            numbers[k] = left[np.lexsort((left, p.distance[at][left], p.cost[at][left]))[0]]
+    return True
+
+
+class Windows:
+    """Boxes of windows, opened best bound first."""
+
+    settle = staticmethod(settle)
+
+    def __init__(self, p: Arrays, limit: Floats) -> None:
+        self.p = p
+        self.limit = limit
+        self.heap: list[Box] = []
+        self.opened = 0
+        shape = len(limit)
+        self.push(np.full(shape, -np.inf), np.full(shape, np.inf), np.full(len(p.start) - 1, -1, dtype=np.int64))
+
+    def push(self, after: Floats, upto: Floats, numbers: Ints) -> None:
+        if self.settle(self.p, self.limit, after, upto, numbers):
+            at = self.p.start[:-1] + numbers
+            cost = sum(self.p.cost[at].tolist())
+            distance = sum(self.p.distance[at].tolist())
+            self.opened += 1
+            heapq.heappush(self.heap, Box(cost, distance, tuple(numbers.tolist()), self.opened, after, upto))
+
+    def run(self, node_limit: int) -> tuple[Ints | None, bool, Any]:
+        """The optimum, or None; whether the search finished; a bound on the cost of all that is left."""
+        while self.heap:
+            if self.opened > node_limit:
+                return None, False, self.heap[0].cost
+            box = heapq.heappop(self.heap)
+            numbers = np.array(box.numbers, dtype=np.int64)
+            cut = cut_of(self.p, self.limit, numbers)
+            if cut is None:
+                return numbers, True, box.cost
+            rate, at = cut
+            upto, after = box.upto.copy(), box.after.copy()
+            upto[rate] = min(upto[rate], at)
+            after[rate] = max(after[rate], at)
+            self.push(box.after, upto, numbers.copy())
+            self.push(after, box.upto, numbers.copy())
+        return None, True, 0
+
+
+def solve_limits(p: Arrays, node_limit: int, windows: type[Windows] = Windows) -> tuple[Ints, int, bool, Any]:
+    """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
+    search = windows(p, p.limit)
+    numbers, finished, bound = search.run(node_limit)
+    if numbers is None:
+        numbers = np.full(len(p.start) - 1, -1, dtype=np.int64)
+    return numbers, search.opened, finished, bound
+
+
+def frontier(
+    p: Arrays, swept: NDArray[np.uint8], node_limit: int, windows: type[Windows] = Windows
+) -> tuple[Ints, Floats, float]:
+    """Every choice nobody dominates in (cost, gap), from the fairest to the cheapest.
+
+    The gap is the largest difference over the swept rates. Returns the choices (n, K), their gaps, and the gap down to
+    which the list is proven complete (0 unless the node limit was reached).
+    """
+    if len(p.start) == 3:
+        return pair_frontier(p, swept)
+    points: list[tuple[Any, float, Ints]] = []
+    limit, opened, proven_to = p.limit.copy(), 0, 0.0
+    while True:
+        search = windows(p, limit)
+        numbers, finished, _ = search.run(node_limit - opened)
+        opened += search.opened
+        if numbers is None:
+            if not finished:
+                proven_to = points[-1][1] if points else 1.0
+            break
+        cost = sum(p.cost[p.start[:-1] + numbers].tolist())
+        gap = max(high - low for r in np.flatnonzero(swept) for low, high in [extremes(p, int(r), numbers)])
+        if points and points[-1][0] == cost:  # as cheap and fairer: the last point was dominated
+            points.pop()
+        points.append((cost, gap, numbers))
+        if gap <= 0:
+            break
+        if opened >= node_limit:
+            proven_to = gap
+            break
+        limit = np.where(swept, np.minimum(p.limit, np.nextafter(gap, -1.0)), p.limit)
+    points.reverse()
+    choices = np.array([numbers for _, _, numbers in points], dtype=np.int64).reshape(-1, len(p.start) - 1)
+    return choices, np.array([gap for _, gap, _ in points]), proven_to
+
+
+def pair_frontier(p: Arrays, swept: NDArray[np.uint8]) -> tuple[Ints, Floats, float]:
+    """The frontier of two groups: each candidate of the first against all of the second."""
+    n_first, n_second = np.diff(p.start)
+    second = np.arange(n_second)
+    # columns: cost, gap, distance, numbers; costs and distances of float64 are exact up to 2^53
+    stairs = np.empty((0, 5))
+    for first in range(n_first):
+        gap = np.zeros(n_second)
+        for r in np.flatnonzero(swept):
+            if p.has[r].all():
+                gap = np.maximum(gap, np.abs(p.rates[r, first] - p.rates[r, p.start[1] :]))
+        cost = p.cost[first] + p.cost[p.start[1] :]
+        distance = p.distance[first] + p.distance[p.start[1] :]
+        row = np.stack([cost, gap, distance, np.full(n_second, first), second], axis=1)
+        row = row[np.broadcast_to(allowed(p, (first, second)), n_second)]
+        if len(stairs) > 0:  # stairs fall in cost as the gap rises
+            step = np.searchsorted(stairs[:, 1], row[:, 1], side="right") - 1
+            row = row[(step < 0) | (row[:, 0] <= stairs[step, 0])]
+        if len(row) > 0:
+            stairs = np.concatenate([stairs, row])
+            stairs = stairs[np.lexsort((stairs[:, 4], stairs[:, 3], stairs[:, 2], stairs[:, 0], stairs[:, 1]))]
+            best = np.minimum.accumulate(stairs[:, 0])
+            stairs = stairs[np.concatenate([[True], best[1:] < best[:-1]])]
+    return stairs[:, 3:].astype(np.int64), stairs[:, 1].copy(), 0.0
+
+
+# ------------------------------------------------------------------------------------------------------- two groups
+
+
+def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
+    """The least loss over all pairs of two groups' candidates; row by row, cheapest rows first."""
+    n_first, n_second = np.diff(p.start)
+    second = np.arange(n_second)
+    cheapest = p.cost[p.start[1] :].min()
+    best: tuple[Any, ...] = (np.inf, 0, -1, -1)
+    rows = 0
+    for first in np.argsort(p.cost[:n_first], kind="stable"):
+        bound = (p.cost[first] + cheapest) / p.unit
+        if bound * bound > best[0]:
+            break
+        rows += 1
+        loss = np.where(allowed(p, (first, second)), loss_of(p, (first, second)), np.inf)
+        for j in np.flatnonzero(loss == loss.min()):
+            key = (loss[j], int(p.distance[first] + p.distance[p.start[1] + j]), int(first), int(j))
+            if np.isfinite(key[0]):
+                best = min(best, key)
+    return np.array(best[2:], dtype=np.int64), float(best[0]), rows
+
+
+def sweep(
+    p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float
+) -> tuple[Floats, Floats, int, int]:
+    """Many penalties on the same smooth densities of two groups: thresholds, losses, Newton steps, restarts."""
+    return descent.sweep(p, grid, edges, penalties, tolerance, solve_pair)

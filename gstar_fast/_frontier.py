@@ -1,0 +1,442 @@
+"""The whole trade-off between error and a gap, in one computation.
+
+Reads from: _solver, _mixture, the backends.  Read by: users, plots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gstar_fast._backends import room
+from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Floats, Ints
+from gstar_fast._backends.numpy.choices import extremes, loss_of
+from gstar_fast._mixture import Mixture, Program, mixed
+from gstar_fast._objective import (
+    CRITERIA,
+    RATES,
+    TOLERANCE,
+    Objective,
+    check_criterion,
+    check_groups,
+    has_rate,
+    rates_of,
+)
+from gstar_fast._result import Result
+from gstar_fast._sketch import Sketch
+from gstar_fast._smooth import Smooth, finish_smooth, prepare_smooth, solve_prepared
+from gstar_fast._solver import Search, finish, finish_mixture, prepare
+
+FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Points from the fairest to the cheapest: gaps rise, errors fall. Made by `frontier`.
+
+    Attributes
+    ----------
+    criterion : str
+        Whose gap; `definition` says how it is measured.
+    gaps, errors : ndarray of shape (n_points,)
+        `errors` is the weighted error E that was minimised; with the default costs it is the error rate.
+    thresholds : ndarray of shape (n_points, n_groups)
+        Columns in the order of `groups`. For a randomised frontier, the most probable of each mixture.
+    penalty : ndarray of shape (n_points,) or None
+        For the frontier that penalties trace: the least lambda at which the point is the optimum.
+    proven_to : float
+        The list is complete for gaps from here up; 0 means all of it.
+    """
+
+    criterion: str
+    groups: tuple[Any, ...]
+    gaps: Floats
+    errors: Floats
+    thresholds: Floats
+    randomized: bool
+    proven_to: float
+    penalty: Floats | None
+    _result: Callable[[int], Result] = field(repr=False)
+    _between: Callable[[int, float], Result] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.gaps)
+
+    def __str__(self) -> str:
+        kind = "randomised " if self.randomized else ""
+        one, two = (f"gap {self.gaps[i]:.4g} at error {self.errors[i]:.4g}" for i in (0, -1))
+        return f"{kind}frontier of {self.criterion}: {len(self)} points, {one} to {two}"
+
+    def result(self, i: int) -> Result:
+        """The point as a `Result`, with rates, every gap and text."""
+        message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}"
+        return replace(self._result(i), message=message)
+
+    def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
+        """The cheapest point whose gap is at most `gap`, or the fairest whose error is at most `error`.
+
+        A randomised frontier also has the points between its corners: both mix the two neighbours.
+        """
+        if gap is not None and error is None:
+            fits = np.flatnonzero(self.gaps <= gap + TOLERANCE)
+            if len(fits) == 0:
+                raise ValueError(f"no thresholds have a gap of {gap:g} or less; the smallest is {self.gaps[0]:.6g}")
+            i = int(fits[-1])
+            if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
+                return self._between(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
+            return self.result(i)
+        if error is None or gap is not None:
+            raise ValueError("pass either gap= or error=, and not both")
+        fits = np.flatnonzero(self.errors <= error + TOLERANCE)
+        if len(fits) == 0:
+            raise ValueError(f"no thresholds have an error of {error:g} or less; the smallest is {self.errors[-1]:.6g}")
+        i = int(fits[0])
+        if self._between is not None and i > 0 and self.errors[i] < error:
+            return self._between(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
+        return self.result(i)
+
+    def knee(self) -> Result:
+        """The point furthest below the straight line between the two ends, both axes scaled to one."""
+        width, height = self.gaps[-1] - self.gaps[0], self.errors[0] - self.errors[-1]
+        if len(self) < 3 or width <= 0 or height <= 0:
+            return self.result(0)
+        below = (self.gaps[-1] - self.gaps) / width + (self.errors[0] - self.errors) / height
+        return self.result(int(np.argmax(below)))
+
+    def to_dataframe(self) -> Any:
+        """A pandas data frame: gap, error and one threshold column for each group. Needs the extra `pandas`."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
+        columns: dict[Any, Any] = {"gap": self.gaps, "error": self.errors}
+        if self.penalty is not None:
+            columns["penalty"] = self.penalty
+        columns |= {f"threshold_{name}": self.thresholds[:, k] for k, name in enumerate(self.groups)}
+        return pd.DataFrame(columns)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw error against gap and return the axes. Needs the extra `plot`."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
+        if ax is None:
+            _, ax = plt.subplots()
+        style = "-" if self.randomized else "steps-post"
+        ax.plot(self.gaps, self.errors, **({} if self.randomized else {"drawstyle": style}))
+        ax.set_xlabel(f"{self.criterion.replace('_', ' ')} gap")
+        ax.set_ylabel("error")
+        return ax
+
+
+def frontier(
+    sketch: Sketch,
+    criterion: str,
+    *,
+    limits: Mapping[str, float] | None = None,
+    by: str = "limits",
+    penalties: ArrayLike | None = None,
+    density: str | Mapping[Any, Any] = "empirical",
+    costs: Iterable[float] = (1, 1),
+    balanced: bool = False,
+    randomize: bool = False,
+) -> Frontier:
+    """Every non-dominated pair of gap and error, with its thresholds, in one computation.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        Counted scores.
+    criterion : str
+        Whose gap is traded against the error; `equalized_odds` is the larger of the tpr and the fpr gap.
+    limits : dict, optional
+        Limits on other criteria that every point keeps.
+    by : {"limits", "penalties"}
+        `limits` gives every point that some limit makes optimal. `penalties` gives those that the paper's lambda form
+        can reach, for all lambda at once: the corners of the lower hull of squared gap and squared error.
+    penalties : array-like, optional
+        With ``by="penalties"``: these lambdas instead of all, one point for each, heaviest first.
+    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `densities` returns
+        As in `solve`; smooth densities need `penalties`.
+    costs, balanced
+        As in `solve`.
+    randomize : bool
+        Allow mixtures of thresholds: the frontier is then convex, and its corners are listed.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> sketch = gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 1, 0, 1, 0, 0, 1, 1], list("aaaabbbb"))
+    >>> print(gf.frontier(sketch, "demographic_parity"))
+    frontier of demographic_parity: 2 points, gap 0 at error 0.25 to gap 0.25 at error 0.125
+    """
+    check_criterion(criterion, "criterion")
+    if criterion == "disparate_impact":
+        raise ValueError("disparate_impact is a ratio and has no gap to trade; use 'demographic_parity'")
+    if by not in ("limits", "penalties"):
+        raise ValueError(f"by must be 'limits' or 'penalties'; got {by!r}")
+    objective = Objective.of(limits, None, costs, balanced)
+    smooth = not (isinstance(density, str) and density == "empirical")
+    if penalties is not None and by != "penalties":
+        raise ValueError("penalties= goes with by='penalties'")
+    if smooth:
+        if penalties is None or objective.limits:
+            raise ValueError("a smooth density needs by='penalties' and penalties=[...], and takes no limits")
+        return _sweep(sketch, criterion, _checked_penalties(penalties), density, objective)
+    swept_rates = tuple(RATES.index(rate) for rate in CRITERIA[criterion])
+    search = prepare(sketch, objective, swept=swept_rates)
+    check_groups(Objective(limits={criterion: 1.0}), search.groups, has_rate(search.table.totals))
+    limit, ratio = objective.limit, objective.ratio
+    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or r in swept_rates]
+    swept = np.array([r in swept_rates for r in active])
+    if randomize:
+        if by == "penalties":
+            raise ValueError("randomize=True gives the frontier of limits; drop by='penalties'")
+        return _randomised(search, criterion, swept)
+    if by == "penalties":
+        if penalties is not None:
+            return _some_penalties(search, criterion, swept, _checked_penalties(penalties))
+        return _penalised(search, criterion, swept)
+    choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT)
+    if len(gaps) == 0:
+        raise ValueError(f"no thresholds meet the limits {dict(objective.limits)}; loosen them")
+    return _made(search, criterion, choices, gaps, proven_to, None)
+
+
+def _made(
+    search: Search,
+    criterion: str,
+    choices: Ints,
+    gaps: Floats,
+    proven_to: float,
+    penalty: Floats | None,
+) -> Frontier:
+    at = search.table.start[:-1] + choices
+    return Frontier(
+        criterion=criterion,
+        groups=search.groups,
+        gaps=gaps,
+        errors=search.table.cost[at].sum(axis=1) / search.scale.unit,
+        thresholds=search.thresholds(at),
+        randomized=False,
+        proven_to=proven_to,
+        penalty=penalty,
+        _result=lambda i: finish(search, choices[i], "optimal", 0),
+    )
+
+
+def _checked_penalties(penalties: ArrayLike) -> Floats:
+    values = np.asarray(penalties, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0 or not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError("penalties must be a list of finite numbers, none negative, such as np.logspace(-2, 7, 50)")
+    return np.sort(values)[::-1]
+
+
+def _best_choice(search: Search, swept: Any, penalty: float) -> tuple[Ints, bool]:
+    """The optimum at one penalty of all swept rates, and whether it is proven."""
+    backend = room("solver")
+    p = replace(search.arrays, penalty=np.where(swept, penalty, 0.0))
+    proven = True
+    if penalty == 0:
+        numbers, _, proven, _ = backend.solve_limits(p, BOX_LIMIT)
+    elif len(search.groups) == 2:
+        numbers, _, _ = backend.solve_pair(p)
+    else:
+        guess, _, _, _ = backend.solve_limits(p, BOX_LIMIT)
+        numbers, loss, bound, _ = backend.solve_penalties(p, guess, NODE_LIMIT)
+        proven = loss - bound <= TOLERANCE * max(1.0, loss)
+    if numbers[0] < 0:
+        raise ValueError(f"no thresholds meet the limits {dict(search.objective.limits)}; loosen them")
+    return numbers, bool(proven)
+
+
+def _some_penalties(search: Search, criterion: str, swept: Any, penalties: Floats) -> Frontier:
+    found = [_best_choice(search, swept, float(w)) for w in penalties]
+    choices = np.array([numbers for numbers, _ in found], dtype=np.int64)
+    gaps = np.array([_gap(search.arrays, swept, numbers) for numbers in choices])
+    return _made(search, criterion, choices, gaps, 0.0 if all(ok for _, ok in found) else 1.0, penalties)
+
+
+def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Any, objective: Objective) -> Frontier:
+    """The paper's lambda sweep on smooth densities; two groups in one call of the backend."""
+    asked = replace(objective, penalties={criterion: 1.0})
+    s = prepare_smooth(sketch, asked, density)
+    p = s.problem
+    weights = penalties[:, None] * (p.penalty > 0)
+
+    def at(i: int) -> Smooth:
+        weight = float(penalties[i])
+        problem = p._replace(penalty=weights[i])
+        return replace(s, objective=replace(asked, penalties={criterion: weight}), problem=problem)
+
+    if len(s.groups) == 2:
+        tolerance = 1e-13 * (p.high - p.low)
+        # the backend goes from light penalties to heavy ones, the frontier from heavy to light
+        light_first = np.ascontiguousarray(weights[::-1])
+        swept, _, _, _ = room("solver").sweep(p, s.grid(), s.candidates, light_first, tolerance)
+        thresholds = np.ascontiguousarray(swept[::-1])
+    else:
+        thresholds = np.array([list(solve_prepared(at(i)).thresholds.values()) for i in range(len(penalties))])
+    shares = s.accepted_at(thresholds)
+    totals = s.totals.astype(np.float64)
+    rates = rates_of(shares.reshape(3, -1), np.tile(totals, len(penalties)), s.active).reshape(-1, *thresholds.shape)
+    gaps = np.max([np.ptp(rate[:, has.astype(bool)], axis=1) for rate, has in zip(rates, p.has, strict=True)], axis=0)
+    cost = s.scale.fp * shares[0].sum(axis=1) + s.scale.fn * (totals[1] - shares[1]).sum(axis=1)
+    return Frontier(
+        criterion=criterion,
+        groups=s.groups,
+        gaps=gaps,
+        errors=cost / s.scale.unit,
+        thresholds=thresholds,
+        randomized=False,
+        proven_to=0.0,
+        penalty=penalties,
+        _result=lambda i: finish_smooth(at(i), thresholds[i], "optimal", 0, "", False),
+    )
+
+
+def _penalised(search: Search, criterion: str, swept: Any) -> Frontier:
+    """All lambdas at once: the lower hull of (sum of squared gaps, E^2), found chord by chord.
+
+    For a chord between two corners, the lambda at which both are equally good either finds a corner below it or proves
+    that there is none.
+    """
+    base = search.arrays
+    found: dict[tuple[int, ...], tuple[float, float]] = {}
+    proven: list[bool] = []
+
+    def best(penalty: float) -> tuple[int, ...]:
+        numbers, ok = _best_choice(search, swept, penalty)
+        proven.append(ok)
+        choice = tuple(int(i) for i in numbers)
+        found.setdefault(choice, _squares(base, swept, numbers))
+        return choice
+
+    ends = best(1e12), best(0.0)
+    corners = list(dict.fromkeys([*_chords(best, found, *ends), ends[1]]))
+    choices = np.array(corners, dtype=np.int64)
+    gaps = np.array([_gap(base, swept, numbers) for numbers in choices])
+    squares = np.array([found[c] for c in corners])
+    # a corner is best from the lambda of the chord to its cheaper neighbour upwards
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = np.append((squares[:-1, 1] - squares[1:, 1]) / (squares[1:, 0] - squares[:-1, 0]), 0.0)
+    return _made(search, criterion, choices, gaps, 0.0 if all(proven) else 1.0, least)
+
+
+def _chords(best: Any, found: Any, fair: tuple[int, ...], cheap: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Corners from `fair` up to, not including, `cheap`."""
+    pending, out = [(fair, cheap)], []
+    while pending:
+        fair, cheap = pending.pop()
+        (gap_fair, error_fair), (gap_cheap, error_cheap) = found[fair], found[cheap]
+        if fair == cheap or gap_cheap <= gap_fair or error_fair <= error_cheap:
+            out.append(fair)
+            continue
+        penalty = (error_fair - error_cheap) / (gap_cheap - gap_fair)
+        middle = best(penalty)
+        gap, error = found[middle]
+        level = error_fair + penalty * gap_fair
+        if middle in (fair, cheap) or error + penalty * gap >= level * (1 - 1e-14):
+            out.append(fair)
+        else:
+            pending += [(middle, cheap), (fair, middle)]
+    return out
+
+
+def _squares(p: Any, swept: Any, numbers: Any) -> tuple[float, float]:
+    """Sum over the swept rates of the mean squared gap, and E^2."""
+    error = float(loss_of(replace(p, penalty=np.zeros(len(swept))), numbers))
+    both = float(loss_of(replace(p, penalty=np.where(swept, 1.0, 0.0), cost=np.zeros_like(p.cost)), numbers))
+    return both, error
+
+
+def _gap(p: Any, swept: Any, numbers: Any) -> float:
+    return float(max(high - low for r in np.flatnonzero(swept) for low, high in [extremes(p, int(r), numbers)]))
+
+
+def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
+    """The corners of a convex, piecewise linear function of the gap: solve at both ends, then where tangents meet."""
+    p = search.arrays
+
+    def solve(gap: float) -> tuple[float, float, Mixture] | None:
+        program = Program(p, swept)
+        program.set_limit(gap)
+        mixture = program.solve()
+        if mixture is None:
+            return None
+        return float(mixed(p.cost / p.unit, p, mixture).sum()), mixture.slope, mixture
+
+    def spread(mixture: Mixture) -> float:
+        rates = mixed(p.rates, p, mixture)
+        return float(max(np.ptp(rates[r][p.has[r].astype(bool)]) for r in np.flatnonzero(swept)))
+
+    cheapest = solve(1.0)
+    if cheapest is None:
+        raise ValueError(f"no mixture meets the limits {dict(search.objective.limits)}; loosen them")
+    fairest = solve(0.0)
+    low = 0.0
+    if fairest is None:  # fixed limits rule out a gap of 0: find the smallest there is
+        low, high = 0.0, 1.0
+        while high - low > 1e-12:
+            half = (low + high) / 2
+            low, high = (low, half) if solve(half) is not None else (half, high)
+        low, fairest = high, solve(high)
+        assert fairest is not None
+    points: dict[float, tuple[float, Mixture]] = {low: (fairest[0], fairest[2])}
+    pending = [(low, fairest, 1.0, cheapest)]
+    while pending:
+        a, left, b, right = pending.pop()
+        if left[0] - right[0] <= 1e-13 or left[1] >= right[1] - 1e-13:
+            continue
+        meet = (right[0] - left[0] + left[1] * a - right[1] * b) / (left[1] - right[1])
+        if not a + 1e-12 < meet < b - 1e-12:
+            continue
+        middle = solve(meet)
+        assert middle is not None
+        tangent = left[0] + left[1] * (meet - a)
+        if middle[0] <= tangent + 1e-12:  # the tangents meet on the curve: a corner
+            points[meet] = (middle[0], middle[2])
+        else:
+            pending += [(a, left, meet, middle), (meet, middle, b, right)]
+    last = max(points)
+    if points[last][0] - cheapest[0] > 1e-13:
+        points[max(spread(cheapest[2]), np.nextafter(last, 2.0))] = (cheapest[0], cheapest[2])
+    gaps = np.array(sorted(points))
+    mixtures = tuple(points[g][1] for g in gaps)
+    results = [_most_probable(search, m) for m in mixtures]
+
+    def between(i: int, share: float) -> Result:
+        one, two = mixtures[i], mixtures[i + 1]
+        entries = np.concatenate([one.entries, two.entries])
+        weights = np.concatenate([(1 - share) * one.weights, share * two.weights])
+        merged = np.unique(entries)
+        total = np.array([weights[entries == e].sum() for e in merged])
+        return finish_mixture(search, Mixture(merged, total, 0.0, 0))
+
+    return Frontier(
+        criterion=criterion,
+        groups=search.groups,
+        gaps=gaps,
+        errors=np.array([points[g][0] for g in gaps]),
+        thresholds=np.array(results),
+        randomized=True,
+        proven_to=0.0,
+        penalty=None,
+        _result=lambda i: finish_mixture(search, mixtures[i]),
+        _between=between,
+    )
+
+
+def _most_probable(search: Search, mixture: Mixture) -> list[float]:
+    group = np.searchsorted(search.arrays.start, mixture.entries, side="right") - 1
+    out = []
+    for k in range(len(search.groups)):
+        mine = np.flatnonzero(group == k)
+        entry = mixture.entries[mine[np.argmax(mixture.weights[mine])]]
+        out.append(float(search.thresholds(entry)))
+    return out

@@ -1,0 +1,347 @@
+"""What `solve` answers: thresholds, rates, gaps, and a verdict a person can read.
+
+Reads from: nothing but its own fields.  Read by: users, the decider, reports.  Computes nothing new.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gstar_fast._files import write_atomically
+from gstar_fast._objective import DEFINITIONS
+
+FORMAT = "gstar_fast.result"
+VERSION = 1
+VERDICTS = ("optimal", "converged", "not_converged", "infeasible")
+
+
+@dataclass(frozen=True)
+class GroupRates:
+    """One group at its threshold. A rate whose rows are missing is None."""
+
+    rows: float
+    tpr: float | None
+    fpr: float | None
+    selection_rate: float | None
+    accuracy: float | None
+    balanced_accuracy: float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """Thresholds with a verdict. Made by `solve`; printing it shows the table a person wants.
+
+    Attributes
+    ----------
+    thresholds : dict
+        One number for each group; accept when `score >= threshold`. -inf accepts everybody. With `randomize=True` it is
+        the most probable of the group's thresholds.
+    mixtures : dict or None
+        With `randomize=True`, for each group its (threshold, probability) pairs; else None.
+    error : float
+        Expected error rate over labelled rows.
+    loss : float
+        What was minimised: squared weighted error plus penalties (with limits only, its square).
+    gaps : dict
+        Every criterion that is defined for these groups; `definitions` says how each is measured.
+    rates : dict of GroupRates
+        By group.
+    verdict : {"optimal", "converged", "not_converged", "infeasible"}
+        `message` says it in a sentence.
+    lower_bound, optimality_gap : float
+        No allowed thresholds have a loss below `lower_bound`; `optimality_gap` is what is left of `loss` above it.
+    iterations : int
+        Boxes opened by the exact search, or steps of an iterative method, whose losses are in `trace`.
+    before : dict
+        `error` and `gaps` with the best unified threshold, which is `default_threshold`.
+    """
+
+    thresholds: dict[Any, float]
+    error: float
+    loss: float
+    gaps: dict[str, float]
+    rates: dict[Any, GroupRates]
+    verdict: str
+    message: str
+    lower_bound: float
+    optimality_gap: float
+    method: str
+    density: str
+    iterations: int
+    default_threshold: float
+    before_error: float
+    before_gaps: dict[str, float]
+    n_rows: float
+    mixtures: dict[Any, tuple[tuple[float, float], ...]] | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+    penalties: Mapping[str, float] = field(default_factory=dict)
+    costs: tuple[float, float] = (1.0, 1.0)
+    balanced: bool = False
+    unified: bool = False
+    notes: tuple[str, ...] = ()
+    trace: tuple[float, ...] = ()
+    score_column: str | None = None
+    group_column: str | None = None
+    _digest: Any = field(default=None, repr=False, compare=False)  # the text, or what computes it
+
+    @property
+    def sketch_digest(self) -> str | None:
+        """SHA-256 of the sketch these thresholds came from; computed when first asked for, from a copy."""
+        if callable(self._digest):
+            object.__setattr__(self, "_digest", self._digest())
+        return self._digest  # type: ignore[no-any-return]
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.sketch_digest  # noqa: B018 - a pickle holds the text, not the sketch
+        return dict(vars(self))
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """Names of the groups, in canonical order."""
+        return tuple(self.thresholds)
+
+    @property
+    def randomized(self) -> bool:
+        """Whether decisions need a key for each row."""
+        return self.mixtures is not None
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """How each gap in `gaps` is measured."""
+        return {name: DEFINITIONS[name] for name in self.gaps}
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    def to_json(self) -> str:
+        """The result as readable JSON; schemas/result.json describes it."""
+        return json.dumps(_encode(self), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """Read what `to_json` wrote; anything else raises ValueError and says where."""
+        try:
+            return _decode(json.loads(text, parse_constant=_no_constant))
+        except json.JSONDecodeError as error:
+            raise ValueError(f"not JSON: {error}") from None
+        except RecursionError:
+            raise ValueError("not a result: nested too deeply") from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON; the file is replaced whole or not at all."""
+        write_atomically(path, self.to_json().encode("utf-8"))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read a saved result."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{os.fspath(path)} is not UTF-8 text, so not a saved result") from None
+        try:
+            return cls.from_json(text)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None
+
+
+# ------------------------------------------------------------------------------------------------------------ text
+
+
+def _number(x: float | None, digits: int = 4) -> str:
+    if x is None:
+        return "-"
+    if math.isinf(x):
+        return "inf" if x > 0 else "-inf"
+    if abs(x) < 5e-13:  # rounding of a gap that is closed
+        x = 0.0
+    return f"{x:.{digits}f}" if x == 0 or 1e-4 <= abs(x) < 1e6 else f"{x:.{digits}g}"
+
+
+def _count(x: float) -> str:
+    return f"{x:,.0f}".replace(",", " ") if float(x).is_integer() else f"{x:.1f}"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
+        for row in rows
+    ]
+
+
+def text_of(r: Result, most: int = 50) -> str:
+    """The verdict, a row for each group, and what changed."""
+    lines = [f"{r.verdict}: {r.message}"]
+    lines += [f"note: {note}" for note in r.notes]
+    asked = [f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in r.limits.items()]
+    asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
+    if asked:
+        lines.append(f"asked: {', '.join(asked)}")
+    lines.append("")
+    rows = [["group", "rows", "threshold", "tpr", "fpr", "selected"]]
+    for name, threshold in list(r.thresholds.items())[:most]:
+        at = r.rates[name]
+        mixture = r.mixtures[name] if r.mixtures is not None else ()
+        shown = " | ".join(f"{p:.0%} {_number(t)}" for t, p in mixture) if len(mixture) > 1 else _number(threshold)
+        rates = (_number(x) for x in (at.tpr, at.fpr, at.selection_rate))
+        rows.append([str(name), _count(at.rows), shown, *rates])
+    lines += _table(rows)
+    if len(r.thresholds) > most:
+        lines.append(f"... and {len(r.thresholds) - most} more groups")
+    lines.append("")
+    changes = [["", "before", "after", ""], ["error", _number(r.before_error), _number(r.error), ""]]
+    for name, gap in r.gaps.items():
+        changes.append([name, _number(r.before_gaps.get(name)), _number(gap), DEFINITIONS[name]])
+    table = _table([row[:3] for row in changes])
+    lines += [f"{line}  {row[3]}".rstrip() for line, row in zip(table, changes, strict=True)]
+    lines.append(f"before: the best unified threshold, {_number(r.default_threshold)}")
+    return "\n".join(lines)
+
+
+# ------------------------------------------------------------------------------------------------------------ JSON
+
+_NUMBERS = ("error", "loss", "lower_bound", "optimality_gap", "n_rows")
+_WORDS = ("verdict", "message", "method", "density")
+_PLAIN = (*_WORDS, "iterations", "balanced", "unified", "score_column", "group_column")
+
+
+def _encode_name(name: Any) -> Any:
+    return {"tuple": [_encode_name(part) for part in name]} if isinstance(name, tuple) else name
+
+
+def _decode_name(value: Any, where: str) -> Any:
+    if isinstance(value, dict) and set(value) == {"tuple"} and isinstance(value["tuple"], list) and value["tuple"]:
+        return tuple(_decode_name(part, where) for part in value["tuple"])
+    if isinstance(value, (bool, int, str)):
+        return value
+    raise ValueError(f"{where} must be an int, a string, a bool or {{'tuple': [...]}}; got {value!r}")
+
+
+def _encode_number(x: float | None) -> Any:
+    """JSON has no infinities: they are written as strings."""
+    if x is None or math.isfinite(x):
+        return x
+    return "inf" if x > 0 else "-inf"
+
+
+def _encode(r: Result) -> dict[str, Any]:
+    groups = []
+    for name, threshold in r.thresholds.items():
+        at = r.rates[name]
+        entry: dict[str, Any] = {"name": _encode_name(name), "threshold": _encode_number(threshold), **vars(at)}
+        if r.mixtures is not None:
+            entry["mixture"] = [{"threshold": _encode_number(t), "probability": p} for t, p in r.mixtures[name]]
+        groups.append(entry)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **{name: getattr(r, name) for name in _PLAIN},
+        **{name: _encode_number(getattr(r, name)) for name in _NUMBERS},
+        "sketch_digest": r.sketch_digest,
+        "limits": dict(r.limits),
+        "penalties": dict(r.penalties),
+        "costs": list(r.costs),
+        "groups": groups,
+        "gaps": dict(r.gaps),
+        "default_threshold": _encode_number(r.default_threshold),
+        "before": {"error": r.before_error, "gaps": dict(r.before_gaps)},
+        "notes": list(r.notes),
+        "trace": [_encode_number(x) for x in r.trace],
+    }
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON; infinite thresholds are written as the strings 'inf' and '-inf'")
+
+
+def _decode_number(value: Any, where: str) -> float:
+    if value in ("inf", "-inf") and isinstance(value, str):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{where} must be a number; got {value!r}")
+    return float(value)
+
+
+def _gaps(value: Any, where: str) -> dict[str, float]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} must be an object; got {value!r}")
+    return {str(k): _decode_number(v, f"{where}.{k}") for k, v in value.items()}
+
+
+def _decode(data: Any) -> Result:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f"not a saved result: 'format' is not {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise ValueError(f"version {data.get('version')!r} of a result; this release reads version {VERSION}")
+    try:
+        if data["verdict"] not in VERDICTS:
+            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}; got {data['verdict']!r}")
+        if not isinstance(data["groups"], list) or not data["groups"]:
+            raise ValueError("groups must be a list with at least one group")
+        thresholds: dict[Any, float] = {}
+        rates: dict[Any, GroupRates] = {}
+        mixtures: dict[Any, tuple[tuple[float, float], ...]] = {}
+        for i, entry in enumerate(data["groups"]):
+            where = f"groups[{i}]"
+            name = _decode_name(entry["name"], f"{where}.name")
+            if name in thresholds:
+                raise ValueError(f"{where}.name repeats {name!r}")
+            thresholds[name] = _decode_number(entry["threshold"], f"{where}.threshold")
+            rates[name] = GroupRates(
+                rows=_decode_number(entry["rows"], f"{where}.rows"),
+                **{
+                    rate: None if entry[rate] is None else _decode_number(entry[rate], f"{where}.{rate}")
+                    for rate in ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy")
+                },
+            )
+            if "mixture" in entry:
+                mixtures[name] = tuple(
+                    (
+                        _decode_number(part["threshold"], f"{where}.mixture"),
+                        _decode_number(part["probability"], f"{where}.mixture"),
+                    )
+                    for part in entry["mixture"]
+                )
+                total = math.fsum(p for _, p in mixtures[name])
+                if not abs(total - 1) <= 1e-9 or any(p < 0 for _, p in mixtures[name]):
+                    raise ValueError(f"{where}.mixture has probabilities that do not add up to 1")
+        if mixtures and len(mixtures) != len(thresholds):
+            raise ValueError("either all groups or none have a mixture")
+        for name in _WORDS:
+            if not isinstance(data[name], str):
+                raise ValueError(f"{name} must be a string; got {data[name]!r}")
+        for name in ("sketch_digest", "score_column", "group_column"):
+            if not isinstance(data[name], (str, type(None))):
+                raise ValueError(f"{name} must be a string or null; got {data[name]!r}")
+        for name in ("balanced", "unified"):
+            if not isinstance(data[name], bool):
+                raise ValueError(f"{name} must be true or false; got {data[name]!r}")
+        if isinstance(data["iterations"], bool) or not isinstance(data["iterations"], int):
+            raise ValueError(f"iterations must be a whole number; got {data['iterations']!r}")
+        fp, fn = (_decode_number(c, "costs") for c in data["costs"])
+        return Result(
+            thresholds=thresholds,
+            rates=rates,
+            mixtures=mixtures or None,
+            gaps=_gaps(data["gaps"], "gaps"),
+            limits=_gaps(data["limits"], "limits"),
+            penalties=_gaps(data["penalties"], "penalties"),
+            costs=(fp, fn),
+            default_threshold=_decode_number(data["default_threshold"], "default_threshold"),
+            before_error=_decode_number(data["before"]["error"], "before.error"),
+            before_gaps=_gaps(data["before"]["gaps"], "before.gaps"),
+            notes=tuple(str(note) for note in data["notes"]),
+            trace=tuple(_decode_number(x, "trace") for x in data["trace"]),
+            _digest=data["sketch_digest"],
+            **{name: data[name] for name in _PLAIN} | {name: _decode_number(data[name], name) for name in _NUMBERS},
+        )
+    except KeyError as error:
+        raise ValueError(f"the result lacks {error.args[0]!r}") from None
+    except TypeError as error:
+        raise ValueError(f"not a saved result: {error}") from None

@@ -1,0 +1,348 @@
+"""Thresholds with a proof: `solve`.
+
+Reads from: _objective, _smooth, the backends.  Read by: users, _frontier, _bounds, the estimator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gstar_fast._backends import room
+from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, Ints, Table
+from gstar_fast._backends.numpy.choices import allowed, loss_of
+from gstar_fast._mixture import Mixture, mix, mixed
+from gstar_fast._objective import (
+    RATES,
+    TOLERANCE,
+    Objective,
+    Scale,
+    Snapshot,
+    check_groups,
+    has_rate,
+    rates_at,
+    scale_of,
+)
+from gstar_fast._outcome import Outcome, extreme_groups
+from gstar_fast._result import Result
+from gstar_fast._sketch import Sketch
+from gstar_fast._smooth import solve_smooth
+
+METHODS = ("exact", "alternating", "gauss_newton", "newton")
+
+
+@dataclass(frozen=True)
+class Search:
+    """A problem ready for a backend, and the way back from its numbers to thresholds."""
+
+    snapshot: Snapshot
+    objective: Objective
+    scale: Scale
+    table: Table
+    arrays: Arrays
+    has: Any  # (5, K) which groups have the rows each rate needs
+    notes: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        return self.snapshot.groups
+
+    @property
+    def n_candidates(self) -> int:
+        return int(self.snapshot.rows.shape[2])
+
+    def thresholds(self, entries: Ints) -> Floats:
+        """Thresholds that entries of the arrays stand for."""
+        return self.snapshot.thresholds(self.table.candidate[entries])
+
+    def accepted(self, numbers: Ints) -> Ints:
+        return self.table.accepted[:, self.table.start[:-1] + numbers]
+
+
+def prepare(sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False) -> Search:
+    """Count what every candidate accepts, and lay out the rates that matter.
+
+    `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups.
+    """
+    snapshot = Snapshot.of(sketch)
+    rows = snapshot.rows
+    totals = rows.sum(axis=2)
+    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
+    has = has_rate(totals)
+    notes = check_groups(objective, snapshot.groups, has)
+    table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
+    limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
+    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
+    arrays = Arrays(
+        start=table.start,
+        cost=table.cost,
+        distance=np.abs(table.candidate - table.unified),
+        rates=rates_at(table.accepted, totals, table.start, active),
+        has=has[active].astype(np.uint8),
+        limit=limit[active],
+        ratio=ratio[active],
+        penalty=penalty[active],
+        unit=scale.unit,
+    )
+    return Search(snapshot, objective, scale, table, arrays, has, tuple(notes))
+
+
+def solve(
+    sketch: Sketch,
+    *,
+    limits: Mapping[str, float] | None = None,
+    penalties: Mapping[str, float] | None = None,
+    method: str = "exact",
+    density: str | Mapping[Any, Any] = "empirical",
+    costs: Iterable[float] = (1, 1),
+    balanced: bool = False,
+    unified: bool = False,
+    randomize: bool = False,
+) -> Result:
+    """Find one threshold for each group that keeps the error low and closes the gaps.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        Counted scores.
+    limits : dict, optional
+        Largest gap allowed, by criterion: ``{"equalized_odds": 0.02}``. ``disparate_impact`` is a least ratio.
+    penalties : dict, optional
+        Weight of the squared gap, by criterion: the paper's lambda.
+    method : {"exact", "alternating", "gauss_newton", "newton"}
+        `exact` proves its answer. The others iterate on smooth densities and need penalties, not limits:
+        `alternating` is the paper's loop with back-tracking, `gauss_newton` moves all thresholds with the full
+        Jacobian, `newton` with the exact Hessian, both damped and from three starts.
+    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `densities` returns
+        `empirical` is the counts themselves: exact at every bin edge. Pass ``gf.densities(sketch, kind="kde",
+        bandwidth=0.5)`` to choose more than the kind.
+    costs : (float, float)
+        Price of a false positive and of a false negative.
+    balanced : bool
+        Weigh both classes alike.
+    unified : bool
+        One threshold for everybody: no group is needed at decision time.
+    randomize : bool
+        Allow a mixture of thresholds in a group where that lowers the error; with limits only.
+
+    Returns
+    -------
+    Result
+        With a verdict also when the limits cannot be met.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> sketch = gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 0, 1, 1, 0, 0, 1, 1], list("aaaabbbb"))
+    >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    >>> result.thresholds
+    {'a': 2.001953125, 'b': 3.001953125}
+    >>> result.error, result.verdict
+    (0.0, 'optimal')
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    objective = Objective.of(limits, penalties, costs, balanced)
+    if randomize and (objective.penalties or unified or method != "exact" or density != "empirical"):
+        raise ValueError(
+            "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
+            "unified=True; a mixture needs no penalty: give limits={...}"
+        )
+    if not (isinstance(density, str) and density == "empirical"):
+        return solve_smooth(sketch, objective, method=method, kind=density, unified=unified)
+    if method != "exact":
+        raise ValueError(f"method={method!r} needs a smooth density, such as density='kde' or 'normal'")
+    search = prepare(sketch, objective, shared=unified)
+    if randomize:
+        mixture = mix(search.arrays)
+        return infeasible(search, 0) if mixture is None else finish_mixture(search, mixture)
+    if unified:
+        return _unified(search)
+    return _exact(search)
+
+
+def _exact(search: Search) -> Result:
+    p = search.arrays
+    backend = room("solver")
+    if not any(w > 0 for w in p.penalty):
+        numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT)
+        if numbers[0] < 0 and not finished:  # give what is always allowed, with what was proven
+            numbers = _first_allowed(p)
+            lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
+            return finish(search, numbers, "not_converged", opened, lower_bound=lower)
+        if numbers[0] < 0:
+            return infeasible(search, opened)
+        return finish(search, numbers, "optimal", opened)
+    if len(search.groups) == 2:
+        numbers, loss, opened = backend.solve_pair(p)
+        lower = loss
+    else:
+        guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT)
+        if guess[0] < 0 and finished:
+            return infeasible(search, 0)
+        numbers, loss, lower, opened = backend.solve_penalties(p, guess, NODE_LIMIT)
+    if numbers[0] < 0:
+        return infeasible(search, opened)
+    closed = loss - lower <= TOLERANCE * max(1.0, loss)
+    return finish(search, numbers, "optimal" if closed else "not_converged", opened, loss=loss, lower_bound=lower)
+
+
+def _first_allowed(p: Arrays) -> Ints:
+    """Accepting everybody: what limits on tpr, fpr and selection rate always allow."""
+    return np.zeros(len(p.start) - 1, dtype=np.int64)
+
+
+def every_candidate(rows: Ints, scale: Scale) -> Table:
+    """A table of all candidates of all groups, none left out, so that groups can share one."""
+    accepted = np.cumsum(rows[:, :, ::-1], axis=2)[:, :, ::-1]
+    n_groups, n = accepted.shape[1:]
+    totals = accepted[:, :, 0].copy()
+    cost = scale.fp * accepted[0] + scale.fn * (totals[1][:, None] - accepted[1])
+    best = int(np.argmin(cost.sum(axis=0)))
+    return Table(
+        start=np.arange(n_groups + 1) * n,
+        candidate=np.tile(np.arange(n), n_groups),
+        accepted=accepted.reshape(3, -1),
+        cost=cost.reshape(-1),
+        totals=totals,
+        at_unified=accepted[:, :, best],
+        unified=best,
+    )
+
+
+def _unified(search: Search) -> Result:
+    """All candidates, shared by all groups, one by one."""
+    p = search.arrays
+    shared = [np.arange(search.n_candidates)] * len(search.groups)
+    penalised = any(w > 0 for w in p.penalty)
+    value: Any = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
+    open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), search.n_candidates))
+    if len(open_) == 0:
+        return infeasible(search, search.n_candidates, unified=True)
+    order = np.lexsort((open_, np.abs(open_ - search.table.unified), value[open_]))
+    numbers = np.full(len(search.groups), open_[order[0]], dtype=np.int64)
+    return finish(search, numbers, "optimal", search.n_candidates, unified=True)
+
+
+def finish(
+    search: Search,
+    numbers: Ints,
+    verdict: str,
+    opened: int,
+    *,
+    loss: float | None = None,
+    lower_bound: float | None = None,
+    message: str | None = None,
+    unified: bool = False,
+) -> Result:
+    """Put a choice into words and numbers."""
+    objective, table = search.objective, search.table
+    after, before = Outcome.both(search.accepted(numbers), table.at_unified, table.totals, search.scale, search.has)
+    if loss is None:
+        loss = float(loss_of(search.arrays, numbers))
+    if lower_bound is None:
+        lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
+    notes = [*search.notes, *extreme_groups(search.groups, after)]
+    if message is None:
+        what = "lower loss" if objective.penalties else "lower error"
+        where = " within the limits" if objective.limits else ""
+        tried = f"{opened} candidates tried" if unified else f"{opened} box{'es' * (opened != 1)} opened"
+        if verdict == "optimal":
+            message = f"no other thresholds at bin edges have a {what}{where} ({tried})"
+        else:
+            left = loss - lower_bound
+            message = f"the loss is proven to within {left:.2g} of the least possible ({tried}, the most allowed)"
+    return Result(
+        thresholds=dict(zip(search.groups, search.thresholds(table.start[:-1] + numbers).tolist(), strict=True)),
+        error=after.error,
+        loss=loss,
+        gaps=after.gaps,
+        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.snapshot.weight_unit),
+        verdict=verdict,
+        message=message,
+        lower_bound=lower_bound,
+        optimality_gap=loss - lower_bound,
+        method="exact",
+        density="empirical",
+        iterations=int(opened),
+        default_threshold=float(search.snapshot.thresholds(np.array(table.unified))),
+        before_error=before.error,
+        before_gaps=before.gaps,
+        n_rows=float(table.totals.sum() * search.snapshot.weight_unit),
+        _digest=search.snapshot.digest,
+        limits=objective.limits,
+        penalties=objective.penalties,
+        costs=objective.costs,
+        balanced=objective.balanced,
+        unified=unified,
+        notes=tuple(notes),
+    )
+
+
+def finish_mixture(search: Search, mixture: Mixture) -> Result:
+    """Put a mixture into words and numbers: what `finish` does for a choice."""
+    p, table = search.arrays, search.table
+    after = Outcome.of(mixed(table.accepted, p, mixture), table.totals, search.scale)
+    thresholds = search.thresholds(mixture.entries).tolist()
+    group = np.searchsorted(p.start, mixture.entries, side="right") - 1
+    mixtures: dict[Any, tuple[tuple[float, float], ...]] = {
+        name: tuple((t, w) for t, w, g in zip(thresholds, mixture.weights.tolist(), group, strict=True) if g == k)
+        for k, name in enumerate(search.groups)
+    }
+    most = np.array([max(((w, -t) for t, w in mixtures[name])) for name in search.groups])
+    loss = after.weighted_error**2
+    plain = finish(search, np.zeros(len(search.groups), dtype=np.int64), "optimal", mixture.pivots)
+    return replace(
+        plain,
+        thresholds=dict(zip(search.groups, (-most[:, 1] + 0.0).tolist(), strict=True)),
+        mixtures=mixtures,
+        error=after.error,
+        loss=loss,
+        gaps=after.gaps,
+        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.snapshot.weight_unit),
+        message=f"no mixture of thresholds at bin edges has a lower error within the limits ({mixture.pivots} pivots)",
+        lower_bound=loss,
+        optimality_gap=0.0,
+        notes=(*search.notes, *extreme_groups(search.groups, after)),
+    )
+
+
+def infeasible(search: Search, opened: int, unified: bool = False) -> Result:
+    """The best unified threshold, and how far the limits are out of reach."""
+    nearest = (search.table.candidate == search.table.unified).nonzero()[0]
+    if len(nearest) == len(search.groups):
+        numbers = nearest - search.table.start[:-1]
+    else:  # a run that holds the unified candidate is represented by it
+        numbers = np.array(
+            [
+                int(np.argmin(np.abs(search.table.candidate[lo:hi] - search.table.unified)))
+                for lo, hi in zip(search.table.start[:-1], search.table.start[1:], strict=True)
+            ]
+        )
+    slack = least_slack(search, unified)
+    message = (
+        "no thresholds at bin edges meet these limits; they could be met if each were "
+        f"{slack:.3g} looser; shown is the best unified threshold"
+    )
+    return finish(search, numbers, "infeasible", opened, lower_bound=0.0, message=message, unified=unified)
+
+
+def least_slack(search: Search, unified: bool) -> float:
+    """How much looser, to 1e-3, all limits would have to be before some thresholds met them."""
+    p = search.arrays
+    low, high = 0.0, 1.0
+    while high - low > 1e-3:
+        slack = (low + high) / 2
+        ratio = np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio)
+        looser = replace(p, limit=p.limit + slack, ratio=ratio)
+        if unified:
+            shared = [np.arange(search.n_candidates)] * len(search.groups)
+            found = bool(np.any(allowed(looser, shared)))
+        else:
+            numbers, _, finished, _ = room("solver").solve_limits(looser, 20_000)
+            found = numbers[0] >= 0 or not finished
+        low, high = (low, slack) if found else (slack, high)
+    return high
