@@ -252,8 +252,8 @@ def finish(
         if verdict == "optimal":
             message = f"no other thresholds at bin edges have a {what}{where}"
         else:
-            left = loss - lower_bound
-            message = f"the loss is proven to within {left:.2g} of the least possible ({opened} boxes opened, the most allowed)"
+            left = f"{loss - lower_bound:.2g}"
+            message = f"proven to within {left} of the least possible loss ({opened} boxes opened, the most allowed)"
     return Result(
         thresholds=dict(zip(search.groups, search.thresholds(table.start[:-1] + numbers).tolist(), strict=True)),
         error=after.error,
