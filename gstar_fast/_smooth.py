@@ -246,8 +246,8 @@ def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool
         numbers, opened, finished, _ = backend.solve_limits(grid, BOX_LIMIT)
         return numbers, int(opened), bool(finished)
     if len(s.groups) == 2:
-        numbers, _, opened = backend.solve_pair(grid)
-        return numbers, int(opened), True
+        numbers, _, _ = backend.solve_pair(grid)
+        return numbers, 1, True
     guess, _, _, _ = backend.solve_limits(grid, BOX_LIMIT)
     numbers, value, bound, opened = backend.solve_penalties(grid, guess, NODE_LIMIT)
     return numbers, int(opened), value - bound <= 1e-9 * max(value, 1e-12)

@@ -177,8 +177,8 @@ def _exact(search: Search) -> Result:
             return infeasible(search, opened)
         return finish(search, numbers, "optimal", opened)
     if len(search.groups) == 2:
-        numbers, loss, opened = backend.solve_pair(p)
-        lower = loss
+        numbers, loss, _ = backend.solve_pair(p)
+        lower, opened = loss, 1  # one pass over all pairs; how it skips most of them is the backend's business
     else:
         guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT)
         if guess[0] < 0 and finished:
@@ -249,12 +249,11 @@ def finish(
     if message is None:
         what = "lower loss" if objective.penalties else "lower error"
         where = " within the limits" if objective.limits else ""
-        tried = f"{opened} candidates tried" if unified else f"{opened} box{'es' * (opened != 1)} opened"
         if verdict == "optimal":
-            message = f"no other thresholds at bin edges have a {what}{where} ({tried})"
+            message = f"no other thresholds at bin edges have a {what}{where}"
         else:
-            left = loss - lower_bound
-            message = f"the loss is proven to within {left:.2g} of the least possible ({tried}, the most allowed)"
+            left = f"{loss - lower_bound:.2g}"
+            message = f"proven to within {left} of the least possible loss ({opened} boxes opened, the most allowed)"
     return Result(
         thresholds=dict(zip(search.groups, search.thresholds(table.start[:-1] + numbers).tolist(), strict=True)),
         error=after.error,

@@ -39,8 +39,8 @@ def results(sketch):
     yield "names", gf.solve(names, limits={"disparate_impact": 0.8})
 
 
-def test_texts_are_the_golden_ones(sketch):
-    """Run with GOLDEN=1 to write them anew; then read the difference."""
+def test_texts_are_the_golden_ones(backend, sketch):
+    """The same words on every backend. Run with GOLDEN=1 to write them anew; then read the difference."""
     for name, result in results(sketch):
         path = GOLDEN / f"result_{name}.txt"
         if os.environ.get("GOLDEN") == "1":
