@@ -32,6 +32,11 @@
 
 namespace gstar {
 
+/// Thrown for a row whose group is not there at all, which no policy decides.
+struct missing_group_error : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
 /// The least float that is not below `t`: for every float s, s >= it as s >= t.
 inline float float_not_below(double t) noexcept {
     constexpr double most = std::numeric_limits<float>::max();
@@ -398,7 +403,7 @@ private:
         std::int32_t slot = -1;
         if (from.named) {
             if (number < 0 || number >= static_cast<std::int64_t>(from.slots.size()))
-                throw std::invalid_argument(
+                throw missing_group_error(
                     "groups has a missing value" + at_row(at) +
                     "; drop such rows or give them a group of their own");
             slot = from.slots[static_cast<std::size_t>(number)];
