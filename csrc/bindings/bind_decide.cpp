@@ -330,6 +330,7 @@ void core_end(PyObject* self) {
 // ---- live -------------------------------------------------------------------
 
 PyTypeObject* core_type = nullptr;
+PyTypeObject* live_type = nullptr;
 
 /// The set of the moment, owned, so that it outlives a swap.
 py::object current(PyObject* self) {
@@ -445,6 +446,20 @@ py::object make_type(const char* full_name, newfunc make, destructor end,
     return type;
 }
 
+/// Give a subclass the quick methods as its own. Python calls a method, and the
+/// object itself, the shortest way only where they belong to exactly its class.
+void own_methods(const py::type& kind) {
+    auto* const type = reinterpret_cast<PyTypeObject*>(kind.ptr());
+    const bool is_core = PyType_IsSubtype(type, core_type) != 0;
+    if (!is_core && PyType_IsSubtype(type, live_type) == 0)
+        throw py::type_error("a subclass of DecideCore or LiveCore is needed");
+    const auto one = py::reinterpret_steal<py::object>(
+        PyDescr_NewMethod(type, is_core ? core_methods : live_methods));
+    if (!one) throw py::error_already_set();
+    py::setattr(kind, "one", one);
+    type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;  // as Python 3.12 does by itself
+}
+
 }  // namespace
 
 void bind_decide(py::module_& m) {
@@ -453,9 +468,12 @@ void bind_decide(py::module_& m) {
         "A set of thresholds, ready to decide by.");
     core_type = reinterpret_cast<PyTypeObject*>(one.ptr());
     m.attr("DecideCore") = one;
-    m.attr("LiveCore") = make_type<live_object>(
+    const py::object live = make_type<live_object>(
         "gstar_fast._core.LiveCore", live_new, live_end, live_methods, live_members,
         "A place where sets of thresholds are swapped.");
+    live_type = reinterpret_cast<PyTypeObject*>(live.ptr());
+    m.attr("LiveCore") = live;
+    m.def("own_methods", &own_methods, "Make the raw methods a subclass's own.");
     m.def(
         "hash_keys",
         [](const py::list& keys) {

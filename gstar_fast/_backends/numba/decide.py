@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.numpy import decide as reference
-from gstar_fast._backends.numpy.decide import LiveCore
+from gstar_fast._backends.numpy.decide import LiveCore, finished
 from gstar_fast._groups import Name
 
 if TYPE_CHECKING:
     from gstar_fast._thresholds_io import Thresholds
 
-__all__ = ["Core", "LiveCore", "hash_keys"]
+__all__ = ["Core", "LiveCore", "finished", "hash_keys"]
 
 LARGEST_TABLE = 65_536
 
@@ -60,6 +60,8 @@ def hash_keys(keys: list[Any]) -> NDArray[np.uint64]:
 
 class Core(reference.Core):
     """One set of thresholds, ready."""
+
+    __slots__ = ("_large", "_table")
 
     def __init__(self, thresholds: Thresholds) -> None:
         super().__init__(thresholds)

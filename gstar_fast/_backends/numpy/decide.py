@@ -12,7 +12,7 @@ from gstar_fast._groups import Name, clean_name, listed, missing_group
 if TYPE_CHECKING:
     from gstar_fast._thresholds_io import Thresholds
 
-__all__ = ["Core", "LiveCore", "hash_keys"]
+__all__ = ["Core", "LiveCore", "finished", "hash_keys"]
 
 MASK = 2**64 - 1
 
@@ -54,6 +54,8 @@ def draws_of(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 class Core:
     """One set of thresholds, ready."""
+
+    __slots__ = ("_names", "_places", "_set", "_values")
 
     def __init__(self, thresholds: Thresholds) -> None:
         self._set = thresholds
@@ -207,6 +209,8 @@ class Core:
 class LiveCore:
     """A place where sets of thresholds are swapped. One tuple holds set and version, so that they change together."""
 
+    __slots__ = ("_now",)
+
     def __init__(self, first: Core) -> None:
         self._now: tuple[Core, int] = (first, 1)
 
@@ -226,3 +230,8 @@ class LiveCore:
         version = self._now[1] + 1
         self._now = (following, version)
         return version
+
+
+def finished(kind: type[Any]) -> type[Any]:
+    """A class made of a core and a face; here it needs nothing more."""
+    return kind
