@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numba
 import numpy as np
@@ -63,13 +63,17 @@ class Core(reference.Core):
 
     __slots__ = ("_large", "_table")
 
-    def __init__(self, thresholds: Thresholds) -> None:
-        super().__init__(thresholds)
-        numbers = [name for name in self._names if isinstance(name, int)]
+    _large: bool
+    _table: NDArray[np.float64]
+
+    def __new__(cls, thresholds: Thresholds) -> Self:
+        self = reference.Core.__new__(cls, thresholds)
+        numbers = [int(name) for name in self._names if isinstance(name, int)]  # True is 1
         self._large = any(not 0 <= name < LARGEST_TABLE for name in numbers)
         self._table = np.full(1 + max(numbers, default=-1) if not self._large else 0, self._values[-1])
         if not self._large:
             self._table[numbers] = [self._values[self._places[name]] for name in numbers]
+        return self
 
     def decide(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,13 +57,20 @@ class Core:
 
     __slots__ = ("_names", "_places", "_set", "_values")
 
-    def __init__(self, thresholds: Thresholds) -> None:
+    _names: tuple[Name, ...]
+    _places: dict[Name, int]
+    _set: Thresholds
+    _values: NDArray[np.float64]
+
+    def __new__(cls, thresholds: Thresholds) -> Self:
+        self = object.__new__(cls)  # not __init__, which Python would call again with the user's arguments
         self._set = thresholds
         self._names = tuple(thresholds.values)
         self._places = {name: place for place, name in enumerate(self._names)}
         unknown = thresholds.unknown_threshold
         # one more entry, for unknown groups; NaN where they are refused
         self._values = np.array([*thresholds.values.values(), np.nan if unknown is None else unknown])
+        return self
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._decide(*args, **options)  # type: ignore[attr-defined]  # the face, which checks
@@ -211,8 +218,12 @@ class LiveCore:
 
     __slots__ = ("_now",)
 
-    def __init__(self, first: Core) -> None:
-        self._now: tuple[Core, int] = (first, 1)
+    _now: tuple[Core, int]
+
+    def __new__(cls, first: Core) -> Self:
+        self = object.__new__(cls)
+        self._now = (first, 1)
+        return self
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._decide(*args, **options)  # type: ignore[attr-defined]
