@@ -30,20 +30,22 @@ namespace {
 // ---- group names ------------------------------------------------------------
 
 [[noreturn]] void refuse_name(py::handle h) {
-    throw py::type_error("group names must be int, str, bool or tuples of these, got " +
-                         std::string(Py_TYPE(h.ptr())->tp_name));
+    throw py::type_error(
+        "group names must be int, str, bool or tuples of these, got " +
+        std::string(Py_TYPE(h.ptr())->tp_name));
 }
 
 name name_of(py::handle h, bool inside = false) {
     PyObject* o = h.ptr();
+    if (o == Py_None) gstar::refuse_missing_group("");
     if (PyBool_Check(o)) return name::of_bool(o == Py_True);
     if (PyUnicode_Check(o)) {
         Py_ssize_t n = 0;
         const char* text = PyUnicode_AsUTF8AndSize(o, &n);
         if (text == nullptr) {
             PyErr_Clear();
-            throw py::value_error("group name " +
-                                  std::string(py::repr(h)) + " is not valid Unicode");
+            throw py::value_error("group name " + std::string(py::repr(h)) +
+                                  " is not valid Unicode");
         }
         return name::of_text(std::string(text, static_cast<std::size_t>(n)));
     }
@@ -62,9 +64,10 @@ name name_of(py::handle h, bool inside = false) {
         int overflow = 0;
         const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
         if (overflow != 0)
-            throw py::value_error("group " + std::string(py::repr(h)) +
-                                  " does not fit into 64 bits with a sign; pass such "
-                                  "names as strings");
+            throw py::value_error(
+                "group " + std::string(py::repr(h)) +
+                " does not fit into 64 bits with a sign; pass such "
+                "names as strings");
         return name::of(v);
     }
     if (py::hasattr(h, "item") && py::hasattr(h, "dtype") &&
@@ -116,7 +119,8 @@ public:
             o.given = true;
             o.groups = names_of(*groups);
         }
-        return std::make_unique<core>(std::make_unique<sketch>(o), std::move(watch));
+        return std::make_unique<core>(std::make_unique<sketch>(o),
+                                      std::move(watch));
     }
 
     sketch& inner() { return *sketch_; }
@@ -156,7 +160,8 @@ public:
             (!labels.is_none() && !is_whole(r.labels.type)) ||
             (!weights.is_none() && r.weights.type != gstar::dtype::f64))
             throw py::type_error("update takes clean arrays only");
-        if (n[0] != r.n || n[1] != r.n || n[2] != r.n) refuse_lengths(r, n, weights);
+        if (n[0] != r.n || n[1] != r.n || n[2] != r.n)
+            refuse_lengths(r, n, weights);
         std::vector<name> list;
         if (names)
             list = names_of(*names);
@@ -169,13 +174,12 @@ public:
     /// Count one row; anything but a known group goes by name.
     void update_one(double score, unsigned label, PyObject* group) {
         PyObject* slot = nullptr;
-        if (!PyFloat_Check(group)) {
+        if (PyLong_CheckExact(group) || PyUnicode_CheckExact(group))
             slot = PyDict_GetItemWithError(slots().ptr(), group);
-            if (slot == nullptr && PyErr_Occurred() != nullptr) PyErr_Clear();
-        }
         if (slot != nullptr)
-            sketch_->update_one(score, label,
-                                static_cast<std::uint32_t>(PyLong_AsUnsignedLong(slot)));
+            sketch_->update_one(
+                score, label,
+                static_cast<std::uint32_t>(PyLong_AsUnsignedLong(slot)));
         else
             sketch_->update_one(score, label, name_of(group));
         tell();
@@ -202,14 +206,16 @@ public:
         return {reinterpret_cast<const char*>(out.data()), out.size()};
     }
 
-    static std::unique_ptr<sketch> read(const py::bytes& data, std::uint64_t limit) {
+    static std::unique_ptr<sketch> read(const py::bytes& data,
+                                        std::uint64_t limit) {
         const auto view = static_cast<std::string_view>(data);
         return gstar::from_bytes(
-            {reinterpret_cast<const std::uint8_t*>(view.data()), view.size()}, limit);
+            {reinterpret_cast<const std::uint8_t*>(view.data()), view.size()},
+            limit);
     }
 
-    static std::unique_ptr<core> from_bytes(const py::bytes& data, std::uint64_t limit,
-                                            py::object watch) {
+    static std::unique_ptr<core> from_bytes(const py::bytes& data,
+                                            std::uint64_t limit, py::object watch) {
         return std::make_unique<core>(read(data, limit), std::move(watch));
     }
 
@@ -221,51 +227,81 @@ public:
     }
 
     py::array_t<std::int64_t> counts(unsigned label) {
-        return sketch_->look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
-            const std::uint32_t bins = t.at().bins;
-            auto out = new_array<std::int64_t>(slots.size(), bins);
-            std::int64_t* to = out.mutable_data();
-            for (const std::uint32_t slot : slots) {
-                const plane& p = label < 2 ? t.labelled : t.unlabelled;
-                const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
-                const std::int64_t* from =
-                    cell < p.cells() ? p.counts(cell) : nullptr;
-                if (from != nullptr)
-                    std::memcpy(to, from, bins * sizeof(std::int64_t));
-                else
-                    std::memset(to, 0, bins * sizeof(std::int64_t));
-                to += bins;
-            }
-            return out;
-        });
+        return sketch_->look(
+            [&](const tally& t, const std::vector<std::uint32_t>& slots) {
+                const std::uint32_t bins = t.at().bins;
+                auto out = new_array<std::int64_t>(slots.size(), bins);
+                std::int64_t* to = out.mutable_data();
+                for (const std::uint32_t slot : slots) {
+                    const plane& p = label < 2 ? t.labelled : t.unlabelled;
+                    const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
+                    const std::int64_t* from =
+                        cell < p.cells() ? p.counts(cell) : nullptr;
+                    if (from != nullptr)
+                        std::memcpy(to, from, bins * sizeof(std::int64_t));
+                    else
+                        std::memset(to, 0, bins * sizeof(std::int64_t));
+                    to += bins;
+                }
+                return out;
+            });
     }
 
     py::array_t<double> means(unsigned label) {
-        return sketch_->look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
-            const std::uint32_t bins = t.at().bins;
-            auto out = new_array<double>(slots.size(), bins);
-            double* to = out.mutable_data();
-            for (const std::uint32_t slot : slots) {
+        return sketch_->look(
+            [&](const tally& t, const std::vector<std::uint32_t>& slots) {
+                const std::uint32_t bins = t.at().bins;
+                auto out = new_array<double>(slots.size(), bins);
+                double* to = out.mutable_data();
+                for (const std::uint32_t slot : slots) {
+                    const plane& p = label < 2 ? t.labelled : t.unlabelled;
+                    const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
+                    for (std::uint32_t b = 0; b < bins; ++b)
+                        *to++ = cell < p.cells() && p.count(cell, b) != 0
+                                    ? gstar::bin_mean(p, t.at(), cell, b)
+                                    : std::numeric_limits<double>::quiet_NaN();
+                }
+                return out;
+            });
+    }
+
+    /// One cell, for those who need no other: counts, means, below, above, min, max.
+    py::tuple cell(unsigned label, std::size_t place) {
+        return sketch_->look(
+            [&](const tally& t, const std::vector<std::uint32_t>& slots) {
+                const std::uint32_t bins = t.at().bins;
                 const plane& p = label < 2 ? t.labelled : t.unlabelled;
-                const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
-                for (std::uint32_t b = 0; b < bins; ++b)
-                    *to++ = cell < p.cells() && p.count(cell, b) != 0
-                                ? gstar::bin_mean(p, t.at(), cell, b)
-                                : std::numeric_limits<double>::quiet_NaN();
-            }
-            return out;
-        });
+                const std::uint32_t slot = slots.at(place);
+                const std::uint32_t c = label < 2 ? 2 * slot + label : slot;
+                const double nan = std::numeric_limits<double>::quiet_NaN();
+                const bool any = c < p.cells();
+                py::array_t<std::int64_t> counts(bins);
+                py::array_t<double> means(bins);
+                for (std::uint32_t b = 0; b < bins; ++b) {
+                    counts.mutable_data()[b] = any ? p.count(c, b) : 0;
+                    means.mutable_data()[b] = any && p.count(c, b) != 0
+                                                  ? gstar::bin_mean(p, t.at(), c, b)
+                                                  : nan;
+                }
+                const bool rows = any && p.has_rows(c);
+                return py::make_tuple(counts, means, any ? p.below(c) : 0,
+                                      any ? p.above(c) : 0, rows ? p.lo(c) : nan,
+                                      rows ? p.hi(c) : nan);
+            });
     }
 
     py::array_t<std::int64_t> beyond(bool above) {
-        return sketch_->look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
+        return sketch_->look([&](const tally& t,
+                                 const std::vector<std::uint32_t>& slots) {
             auto out = new_array<std::int64_t>(3, slots.size());
             std::int64_t* to = out.mutable_data();
             for (unsigned label = 0; label < 3; ++label) {
                 const plane& p = label < 2 ? t.labelled : t.unlabelled;
                 for (const std::uint32_t slot : slots) {
                     const std::uint32_t cell = label < 2 ? 2 * slot + label : slot;
-                    *to++ = cell >= p.cells() ? 0 : above ? p.above(cell) : p.below(cell);
+                    *to++ = cell >= p.cells() ? 0
+                            : above           ? p.above(cell)
+                                              : p.below(cell);
                 }
             }
             return out;
@@ -275,7 +311,8 @@ public:
     /// One number a group, from `of(plane, window, cell)` of a cell with rows.
     template <class Of>
     py::array_t<double> of_cells(unsigned label, double otherwise, Of of) {
-        return sketch_->look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
+        return sketch_->look([&](const tally& t,
+                                 const std::vector<std::uint32_t>& slots) {
             py::array_t<double> out(static_cast<py::ssize_t>(slots.size()));
             double* to = out.mutable_data();
             const plane& p = label < 2 ? t.labelled : t.unlabelled;
@@ -290,15 +327,12 @@ public:
 
     py::tuple extremes(unsigned label) {
         const double nan = std::numeric_limits<double>::quiet_NaN();
-        return py::make_tuple(
-            of_cells(label, nan,
-                     [](const plane& p, const gstar::window&, std::uint32_t c) {
-                         return p.lo(c);
-                     }),
-            of_cells(label, nan,
-                     [](const plane& p, const gstar::window&, std::uint32_t c) {
-                         return p.hi(c);
-                     }));
+        return py::make_tuple(of_cells(label, nan,
+                                       [](const plane& p, const gstar::window&,
+                                          std::uint32_t c) { return p.lo(c); }),
+                              of_cells(label, nan,
+                                       [](const plane& p, const gstar::window&,
+                                          std::uint32_t c) { return p.hi(c); }));
     }
 
     py::array_t<double> within(unsigned label) {
@@ -320,7 +354,8 @@ private:
         tell();
     }
 
-    [[noreturn]] static void refuse_lengths(const gstar::rows& r, const std::size_t* n,
+    [[noreturn]] static void refuse_lengths(const gstar::rows& r,
+                                            const std::size_t* n,
                                             const py::object& weights) {
         std::string text =
             "arrays differ in length: scores has " + std::to_string(r.n);
@@ -330,20 +365,23 @@ private:
         throw py::value_error(text);
     }
 
-    /// Slots by name, for `update_one`.
+    /// Slots by name, for `update_one`. Ints and strings only: True must not be
+    /// found under 1, as it would be in a dict.
     py::dict& slots() {
         const auto& names = sketch_->groups().names();
         for (; n_slots_ < names.size(); ++n_slots_)
-            slots_[object_of(names[n_slots_])] = n_slots_;
+            if (names[n_slots_].type == name::kind::integer ||
+                names[n_slots_].type == name::kind::text)
+                slots_[object_of(names[n_slots_])] = n_slots_;
         return slots_;
     }
 
     /// Call `watch` when the level changed or the rows doubled.
     void tell() {
         const std::int64_t total = sketch_->total();
-        if (sketch_->at().level == told_level_ && total < next_told_) return;
+        if (sketch_->level() == told_level_ && total < next_told_) return;
         if (total == 0 || watch_.is_none()) return;
-        told_level_ = sketch_->at().level;
+        told_level_ = sketch_->level();
         const std::int64_t most = std::numeric_limits<std::int64_t>::max();
         next_told_ = total > most / 2 ? most : 2 * total;
         watch_();
@@ -367,17 +405,22 @@ unsigned label_of(PyObject* label) {
         PyErr_Clear();  // too large for a long
     }
     if (label == Py_None) return 2;
-    PyObject* whole = PyNumber_Index(label);
-    if (whole == nullptr) {
-        PyErr_Clear();
-        throw py::type_error("labels must be 0 or 1, got " +
-                             std::string(py::repr(label)));
+    if (py::hasattr(label, "item") && py::hasattr(label, "dtype")) {
+        const py::object plain = py::handle(label).attr("item")();
+        if (plain.ptr() != label) return label_of(plain.ptr());
     }
-    const auto owned = py::reinterpret_steal<py::object>(whole);
+    if (PyFloat_Check(label)) {
+        const double v = PyFloat_AS_DOUBLE(label);
+        if (v != 0 && v != 1) gstar::refuse_label(std::string(py::str(label)), -1);
+        return v == 1 ? 1 : 0;
+    }
+    if (!PyLong_Check(label))
+        throw py::type_error("label must be 0, 1 or None, got " +
+                             std::string(Py_TYPE(label)->tp_name));
     int overflow = 0;
-    const long v = PyLong_AsLongAndOverflow(whole, &overflow);
+    const long v = PyLong_AsLongAndOverflow(label, &overflow);
     if (overflow != 0 || v < 0 || v > 1)
-        gstar::refuse_label(std::string(py::str(owned)), -1);
+        gstar::refuse_label(std::string(py::str(label)), -1);
     return static_cast<unsigned>(v);
 }
 
@@ -390,8 +433,8 @@ bool take_arguments(PyObject* const* args, Py_ssize_t n, PyObject* names,
     const Py_ssize_t n_names = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
     for (Py_ssize_t i = 0; i < n_names; ++i) {
         int place = 0;
-        while (place < 3 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i),
-                                                             words[place]) != 0)
+        while (place < 3 && PyUnicode_CompareWithASCIIString(
+                                PyTuple_GET_ITEM(names, i), words[place]) != 0)
             ++place;
         if (place == 3 || out[place] != nullptr) return false;
         out[place] = args[n + i];
@@ -414,8 +457,13 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
         if (PyFloat_CheckExact(given[0])) {
             score = PyFloat_AS_DOUBLE(given[0]);
         } else {
-            score = PyFloat_AsDouble(given[0]);
-            if (score == -1.0 && PyErr_Occurred() != nullptr) return nullptr;
+            const bool is_bool = PyBool_Check(given[0]);
+            score = is_bool ? -1.0 : PyFloat_AsDouble(given[0]);
+            if (is_bool || (score == -1.0 && PyErr_Occurred() != nullptr)) {
+                PyErr_Clear();
+                throw py::type_error("score must be a number, got " +
+                                     std::string(Py_TYPE(given[0])->tp_name));
+            }
         }
         c->update_one(score, label_of(given[1]), given[2]);
         Py_RETURN_NONE;
@@ -427,6 +475,8 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
         PyErr_SetString(PyExc_ValueError, e.what());
     } catch (const gstar::memory_limit_error& e) {
         PyErr_SetString(PyExc_MemoryError, e.what());
+    } catch (const gstar::type_error& e) {
+        PyErr_SetString(PyExc_TypeError, e.what());
     } catch (const std::overflow_error& e) {
         PyErr_SetString(PyExc_OverflowError, e.what());
     } catch (const std::exception& e) {
@@ -436,8 +486,10 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
 }
 
 PyMethodDef update_one_method = {
-    "update_one", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(update_one)),
-    METH_FASTCALL | METH_KEYWORDS, "Count one row: score, label (None: not known), group."};
+    "update_one",
+    reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(update_one)),
+    METH_FASTCALL | METH_KEYWORDS,
+    "Count one row: score, label (None: not known), group."};
 
 }  // namespace
 
@@ -445,9 +497,11 @@ void bind_sketch(py::module_& m) {
     using namespace py::literals;
     py::register_exception_translator([](std::exception_ptr p) {
         try {
-            if (p) std::rethrow_exception(p);
+            if (p) std::rethrow_exception(std::move(p));
         } catch (const gstar::memory_limit_error& e) {
             PyErr_SetString(PyExc_MemoryError, e.what());
+        } catch (const gstar::type_error& e) {
+            PyErr_SetString(PyExc_TypeError, e.what());
         }
     });
     m.def(
@@ -460,8 +514,9 @@ void bind_sketch(py::module_& m) {
             std::vector<std::int64_t> firsts;
             {
                 const py::gil_scoped_release unlocked;
-                firsts = gstar::factorize(from, static_cast<std::size_t>(raw.shape(0)),
-                                          static_cast<std::size_t>(raw.shape(1)), to);
+                firsts =
+                    gstar::factorize(from, static_cast<std::size_t>(raw.shape(0)),
+                                     static_cast<std::size_t>(raw.shape(1)), to);
             }
             return py::make_tuple(
                 codes, py::array_t<std::int64_t>(
@@ -482,20 +537,24 @@ void bind_sketch(py::module_& m) {
                     "watch"_a = py::none())
         .def("counts", &core::counts)
         .def("means", &core::means)
+        .def("cell", &core::cell)
         .def("below", [](core& s) { return s.beyond(false); })
         .def("above", [](core& s) { return s.beyond(true); })
         .def("extremes", &core::extremes)
         .def("within", &core::within)
         .def_property_readonly("groups", &core::groups)
         .def_property_readonly("bins", [](core& s) { return s.inner().bins(); })
-        .def_property_readonly("level", [](core& s) { return s.inner().at().level; })
-        .def_property_readonly("first", [](core& s) { return s.inner().at().first; })
+        .def_property_readonly("level", [](core& s) { return s.inner().level(); })
+        .def_property_readonly("first",
+                               [](core& s) { return s.inner().at().first; })
         .def_property_readonly("given",
                                [](core& s) { return s.inner().groups().given(); })
         .def_property_readonly("fixed", [](core& s) { return s.inner().fixed(); })
-        .def_property_readonly("weighted", [](core& s) { return s.inner().weighted(); })
+        .def_property_readonly("weighted",
+                               [](core& s) { return s.inner().weighted(); })
         .def_property_readonly("total", [](core& s) { return s.inner().total(); })
-        .def_property_readonly("skipped", [](core& s) { return s.inner().skipped(); })
+        .def_property_readonly("skipped",
+                               [](core& s) { return s.inner().skipped(); })
         .def_property_readonly("memory_limit",
                                [](core& s) { return s.inner().memory_limit(); });
     const auto method = py::reinterpret_steal<py::object>(PyDescr_NewMethod(

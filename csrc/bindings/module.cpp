@@ -12,7 +12,8 @@ void bind_sketch(py::module_& m);
 
 PYBIND11_MODULE(_core, m) {
     namespace py = pybind11;
-    m.doc() = "The compiled core of gstar_fast; see gstar_fast for the public names.";
+    m.doc() =
+        "The compiled core of gstar_fast; see gstar_fast for the public names.";
     m.attr("compiler") =
 #if defined(__clang__)
         "clang " __clang_version__;
@@ -23,13 +24,15 @@ PYBIND11_MODULE(_core, m) {
 #endif
     m.def("kernel", [] { return gstar::name_of(gstar::active_kernel()); });
     m.def("use_kernel", [](const std::string& wanted) {
-        for (const gstar::kernel k : {gstar::kernel::generic, gstar::kernel::avx2, gstar::kernel::avx512}) {
+        for (const gstar::kernel k :
+             {gstar::kernel::generic, gstar::kernel::avx2, gstar::kernel::avx512}) {
             if (wanted != gstar::name_of(k)) continue;
             if (!gstar::use_kernel(k))
                 throw py::value_error("this CPU has no " + wanted);
             return;
         }
-        throw py::value_error("kernel must be one of generic, avx2, avx512; got '" + wanted + "'");
+        throw py::value_error("kernel must be one of generic, avx2, avx512; got '" +
+                              wanted + "'");
     });
     gstar_py::bind_sketch(m);
 }

@@ -13,6 +13,10 @@
 #define GSTAR_AVX2 __attribute__((target("avx2")))
 #define GSTAR_AVX512 \
     __attribute__((target("avx2,avx512f,avx512dq,avx512bw,avx512vl")))
+/// The compiler may not read x from memory a second time: the caller's array may
+/// have changed since, and what was checked must be what is used. A macro, since
+/// a function would lose the caller's target registers.
+#define GSTAR_KEEP_READ(x) __asm__ volatile("" : "+x"(x))
 #else
 #define GSTAR_HAS_AVX2 0
 #endif

@@ -19,6 +19,16 @@ struct memory_limit_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// Thrown where a value is of the wrong kind, or missing.
+struct type_error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] inline void refuse_missing_group(const std::string& where) {
+    throw type_error("groups has a missing value" + where +
+                     "; drop such rows or give them a group of their own");
+}
+
 /// Shortest text that reads back as the same double, as Python prints it.
 inline std::string text_of(double value) {
     if (value != value) return "nan";
@@ -44,8 +54,7 @@ inline std::string at_row(std::int64_t row) {
                                 "; finite scores must lie within 2**1000");
 }
 
-[[noreturn]] inline void refuse_label(const std::string& label,
-                                      std::int64_t row) {
+[[noreturn]] inline void refuse_label(const std::string& label, std::int64_t row) {
     throw std::invalid_argument(
         "labels must be 0 or 1, got " + label + at_row(row) +
         (label == "-1" ? "; for -1/+1 labels pass labels > 0" : ""));

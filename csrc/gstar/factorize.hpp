@@ -35,8 +35,8 @@ inline std::vector<std::int64_t> factorize(const char* records, std::size_t n,
             codes[i] = recent_code[j];
             continue;
         }
-        const auto found = numbers.emplace(std::string(record, width),
-                                           static_cast<std::int32_t>(firsts.size()));
+        const auto found = numbers.emplace(
+            std::string(record, width), static_cast<std::int32_t>(firsts.size()));
         if (found.second) firsts.push_back(static_cast<std::int64_t>(i));
         codes[i] = found.first->second;
         recent[next] = record;

@@ -9,8 +9,8 @@
 
 #include <algorithm>  // max
 #include <cmath>      // floor, ceil, ilogb, ldexp
-#include <cstdlib>    // abs
 #include <cstdint>
+#include <cstdlib>  // abs
 #include <cstring>  // memcpy
 
 namespace gstar {
@@ -94,8 +94,7 @@ inline window window_of(double lo, double hi, std::uint32_t bins) noexcept {
 }
 
 /// The finest window that covers [lo, hi), widened outward to edges.
-inline window window_of_range(double lo, double hi,
-                              std::uint32_t bins) noexcept {
+inline window window_of_range(double lo, double hi, std::uint32_t bins) noexcept {
     for (int s = detail::level_floor(lo, hi, bins);; ++s) {
         const double a = bin_floor(lo, s);
         const double t = std::ldexp(hi, -s);

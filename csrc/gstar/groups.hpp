@@ -125,9 +125,10 @@ public:
 
 private:
     [[noreturn]] static void refuse_twins(const name& a, const name& b) {
-        throw std::invalid_argument("groups has both " + text_of(a) + " and " +
-                                    text_of(b) +
-                                    ", which Python cannot tell apart; use one kind");
+        throw std::invalid_argument(
+            "groups has both " + text_of(a < b ? a : b) + " and " +
+            text_of(a < b ? b : a) +
+            ", which Python cannot tell apart; use one kind");
     }
 
     std::vector<name> names_;

@@ -8,14 +8,14 @@
 // words hold into full-width counts and sums before they can overflow.
 #pragma once
 
-#include <algorithm>  // max
-#include <cmath>      // ldexp, nextafter
-#include <cstddef>  // size_t
+#include <algorithm>  // copy, copy_backward, fill, max
+#include <cmath>      // floor, ldexp, nextafter
+#include <cstddef>    // size_t
 #include <cstdint>
 #include <cstdlib>  // calloc, free
 #include <limits>
-#include <memory>  // unique_ptr
-#include <new>     // bad_alloc
+#include <memory>   // unique_ptr
+#include <new>      // bad_alloc
 #include <utility>  // swap
 #include <vector>
 
@@ -28,8 +28,8 @@ using bin_sum = wide<2>;      ///< offsets of a bin, in units of 2^(level - 23)
 using zero_sum = wide<34>;    ///< scores next to zero, in units of 2^-1074
 using square_sum = wide<66>;  ///< squared scores of a cell, in units of 2^-2148
 
-constexpr int offset_bits = 23;       ///< a bin's width is 2^23 offset units
-constexpr int zero_unit = 1074;       ///< zero_sum counts units of 2^-zero_unit
+constexpr int offset_bits = 23;  ///< a bin's width is 2^23 offset units
+constexpr int zero_unit = 1074;  ///< zero_sum counts units of 2^-zero_unit
 constexpr int square_unit = 2 * 1074;
 
 /// Memory that starts as zeros without being touched, so that a cell nobody
@@ -55,8 +55,18 @@ private:
     std::size_t size_ = 0;
 };
 
+/// Scores next to zero on their way into a cell's sums: mantissas added up by
+/// exponent, which is exact and waits for no carry.
+struct near_zero {
+    static constexpr int depth = 32;  ///< exponents below a bin's width held here
+    std::int64_t sum[2][depth] = {};
+    std::uint64_t square[depth] = {};
+    bool any = false;
+};
+
 /// What a cell keeps beside its bins.
 struct cell_extra {
+    near_zero pending;
     zero_sum zero[2];    ///< sums of bin -1 and of bin 0
     square_sum squares;  ///< sum of squares of all its rows in the window
 };
@@ -134,10 +144,14 @@ public:
         level_ = at.level;
         pending_ += n;
         square_rows_ += n;
-        return {words_.data(),   squares_.data(),
-                lo_.data(),      hi_.data(),
-                lo_near_.data(), hi_near_.data(),
-                cells(),         static_cast<std::uint32_t>(room(0)),
+        return {words_.data(),
+                squares_.data(),
+                lo_.data(),
+                hi_.data(),
+                lo_near_.data(),
+                hi_near_.data(),
+                cells(),
+                static_cast<std::uint32_t>(room(0)),
                 at};
     }
 
@@ -172,6 +186,41 @@ public:
         if (x > hi_[cell]) set_hi(cell, x);
     }
 
+    /// Count a finite score once, at a window that is near: the same as `add`,
+    /// quicker, since scores next to zero are many where scores are
+    /// probabilities. `to` is what `target` gave for this row.
+    void add_once(const count_target& to, double scale, std::uint32_t cell,
+                  double x) {
+        const double t = x * scale;
+        const rounded parts = take_apart(round24(x));
+        std::uint64_t* const words = to.words + std::size_t{cell} * bins_ -
+                                     static_cast<std::ptrdiff_t>(to.at.first);
+        if (t < 1 && t >= -1) {
+            const int k = x < 0 ? -1 : 0;  // t may have lost a tiny score's sign
+            words[k] += word_one;
+            cell_extra& more = extra(cell);
+            const std::int64_t m = parts.mantissa;
+            const int below = to.at.level - 24 - parts.exponent;
+            if (below >= 0 && below < near_zero::depth) {
+                more.pending.sum[k + 1][below] += m;
+                more.pending.square[below] += static_cast<std::uint64_t>(m * m);
+                more.pending.any = true;
+            } else if (m != 0) {
+                more.zero[k + 1].add(
+                    m, static_cast<unsigned>(parts.exponent + zero_unit));
+                more.squares.add(
+                    m * m, static_cast<unsigned>(2 * parts.exponent + square_unit));
+            }
+        } else {
+            const double whole = std::floor(t);
+            const auto offset = static_cast<std::uint64_t>((round24(t) - whole) *
+                                                           (1 << offset_bits));
+            words[static_cast<std::int64_t>(whole)] += word_one + offset;
+            to.squares[std::size_t{cell} * square_lanes] += offset * offset;
+        }
+        cover(cell, x, x);
+    }
+
     void add_below(std::uint32_t cell, std::int64_t times) noexcept {
         below_[cell] += times;
     }
@@ -204,6 +253,10 @@ public:
 
     /// Move everything from window `from` to a coarser or shifted one.
     void rewindow(const window& from, const window& to) {
+        if (from.level == to.level && counts_.size() == 0) {
+            shift_words(to.first - from.first);
+            return;
+        }
         flush(from);
         if (counts_.size() == 0) return;
         zeroed<std::int64_t> counts(room(0));
@@ -330,8 +383,24 @@ private:
         hi_near_[cell] = near;
     }
 
+    void fold_near_zero(cell_extra& more) noexcept {
+        near_zero& p = more.pending;
+        for (int below = 0; below < near_zero::depth; ++below) {
+            const int exponent = level_ - 24 - below;
+            const auto bit = static_cast<unsigned>(exponent + zero_unit);
+            more.zero[0].add(p.sum[0][below], bit);
+            more.zero[1].add(p.sum[1][below], bit);
+            more.squares.add_product(
+                p.square[below], 1,
+                static_cast<unsigned>(2 * exponent + square_unit));
+        }
+        p = near_zero();
+    }
+
     void fold_squares() {
         if (square_rows_ == 0) return;
+        for (const auto& more : extra_)
+            if (more && more->pending.any) fold_near_zero(*more);
         const auto bit =
             static_cast<unsigned>(2 * (level_ - offset_bits) + square_unit);
         for (std::size_t i = 0; i < squares_.size(); ++i) {
@@ -341,6 +410,24 @@ private:
             squares_[i] = 0;
         }
         square_rows_ = 0;
+    }
+
+    /// Move every cell's words down by `by` bins; those that fall out are empty.
+    void shift_words(std::int64_t by) {
+        if (pending_ == 0) return;
+        const auto size = static_cast<std::size_t>(by < 0 ? -by : by);
+        for (std::uint32_t c = 0; c < cells(); ++c) {
+            std::uint64_t* const first = words_.data() + std::size_t{c} * bins_;
+            std::uint64_t* const last = first + bins_;
+            if (size >= bins_) {
+                std::fill(first, last, 0);
+            } else if (by > 0) {
+                std::fill(std::copy(first + size, last, first), last, 0);
+            } else {
+                std::copy_backward(first, last - size, last);
+                std::fill(first, first + size, 0);
+            }
+        }
     }
 
     void flush_cell(const window& at, std::uint32_t c) {
@@ -372,8 +459,8 @@ private:
 
     /// Follow one bin from level to level. Once it touches zero its value moves
     /// into the cell's wide sum, and `sum` is left empty.
-    void coarsen_bin(std::uint32_t c, std::int64_t n, bin_sum& sum,
-                     std::int64_t& k, int from, int to) {
+    void coarsen_bin(std::uint32_t c, std::int64_t n, bin_sum& sum, std::int64_t& k,
+                     int from, int to) {
         if (k == 0 || k == -1) return;
         for (int level = from; level < to; ++level) {
             const std::int64_t next = k >> 1;

@@ -54,10 +54,14 @@ public:
         if (i >= small_.size()) small_.resize(i + 1, unknown);
         small_[i] = slot;
         if (i < 16 && slot < 127) bytes_[i] = static_cast<std::uint8_t>(2 * slot);
+        if (i < 8) few_[i] = 2 * slot;
     }
 
     /// Slots of the values 0 to 15, doubled; 255 where there is none.
     const std::uint8_t* bytes() const noexcept { return bytes_.data(); }
+
+    /// Slots of the values 0 to 7, doubled; -1 where there is none.
+    const std::int32_t* few() const noexcept { return few_.data(); }
 
     const std::vector<std::int32_t>& small() const noexcept { return small_; }
 
@@ -70,6 +74,7 @@ private:
     std::vector<std::int32_t> small_;
     std::unordered_map<std::int64_t, std::int32_t> others_;
     std::array<std::uint8_t, 16> bytes_ = no_bytes();
+    alignas(32) std::array<std::int32_t, 8> few_ = {-1, -1, -1, -1, -1, -1, -1, -1};
 };
 
 /// Cells of one block. Labelled rows first in `cells` of the labelled plane,
@@ -90,10 +95,7 @@ public:
     /// `n_known`. With `given` (a text for the message), no others are taken.
     resolver(const rows& r, std::shared_ptr<const group_lookup> known,
              std::uint32_t n_known, const std::string* given)
-        : rows_(r),
-          known_(std::move(known)),
-          next_(n_known),
-          given_(given) {}
+        : rows_(r), known_(std::move(known)), next_(n_known), given_(given) {}
 
     /// Values of groups not known before, in the order of their slots.
     const std::vector<std::int64_t>& learned() const noexcept { return learned_; }
@@ -121,7 +123,8 @@ private:
                 out.cells[i] = slot;
                 continue;
             }
-            if (labels[i] < 0 || labels[i] > most_label) bad_label(labels[i], begin + i);
+            if (labels[i] < 0 || labels[i] > most_label)
+                bad_label(labels[i], begin + i);
             out.unlabelled[i] = labels[i] == 2;
             out.mixed = out.mixed || labels[i] == 2;
             out.cells[i] = labels[i] == 2
@@ -131,8 +134,8 @@ private:
     }
 
     /// All groups known and small, all labels 0 or 1: no branch in the loop.
-    bool usual(std::size_t n, const std::int64_t* groups, const std::int64_t* labels,
-               resolved_block& out) const noexcept {
+    bool usual(std::size_t n, const std::int64_t* groups,
+               const std::int64_t* labels, resolved_block& out) const noexcept {
         const std::int32_t* const table = known_->small().data();
         const std::uint64_t size = known_->small().size();
         if (size == 0) return false;
@@ -160,13 +163,11 @@ private:
             throw std::invalid_argument(
                 "group " + std::to_string(static_cast<std::uint64_t>(value)) +
                 at_row(static_cast<std::int64_t>(row)) +
-                " does not fit into 64 bits with a sign; pass such names as strings");
+                " does not fit into 64 bits with a sign; pass such names as "
+                "strings");
         if (rows_.names != nullptr &&
             (value < 0 || static_cast<std::size_t>(value) >= rows_.names->size()))
-            throw std::invalid_argument(
-                "groups has a missing value" +
-                at_row(static_cast<std::int64_t>(row)) +
-                "; drop such rows or give them a group of their own");
+            refuse_missing_group(at_row(static_cast<std::int64_t>(row)));
         if (given_ != nullptr) {
             refuse_group(rows_.names != nullptr
                              ? (*rows_.names)[static_cast<std::size_t>(value)]
@@ -197,8 +198,15 @@ private:
                             rows_.labels.type == dtype::boolean) &&
                            rows_.groups.type == dtype::u8 &&
                            rows_.labels.stride == 1 && rows_.groups.stride == 1;
-        if (bytes && active_kernel() >= kernel::avx2)
-            return quick_bytes(begin, n, out);
+        if (active_kernel() < kernel::avx2 || !rows_.labels) return false;
+        if (bytes) return quick_bytes(begin, n, out);
+        if (known_->small().size() > 8) return false;
+        return with_type(
+                   rows_.groups, begin,
+                   [&](const auto* v) { return few_groups(v, n, out.cells); }) &&
+               with_type(rows_.labels, begin, [&](const auto* v) {
+                   return few_labels(v, n, out.cells);
+               });
 #endif
         (void)begin;
         (void)n;
@@ -207,6 +215,111 @@ private:
     }
 
 #if GSTAR_HAS_AVX2
+    /// `use` with the column's values from `begin` on, if they lie side by side.
+    template <class Use>
+    static bool with_type(const column& c, std::size_t begin, Use use) {
+        const auto apply = [&](auto zero) {
+            using T = decltype(zero);
+            return c.is_array_of<T>() &&
+                   use(reinterpret_cast<const T*>(c.data) + begin);
+        };
+        switch (c.type) {
+            case dtype::boolean:
+            case dtype::u8: return apply(std::uint8_t{});
+            case dtype::i8: return apply(std::int8_t{});
+            case dtype::u16: return apply(std::uint16_t{});
+            case dtype::i16: return apply(std::int16_t{});
+            case dtype::u32:
+            case dtype::i32: return apply(std::int32_t{});
+            default: return apply(std::int64_t{});
+        }
+    }
+
+    /// Eight values as 32-bit numbers; bits that do not fit go to `rest`.
+    GSTAR_AVX2 static __m256i load8(const std::uint8_t* v, __m256i&) noexcept {
+        return _mm256_cvtepu8_epi32(
+            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(v)));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::int8_t* v, __m256i&) noexcept {
+        return _mm256_cvtepi8_epi32(
+            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(v)));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::uint16_t* v, __m256i&) noexcept {
+        return _mm256_cvtepu16_epi32(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(v)));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::int16_t* v, __m256i&) noexcept {
+        return _mm256_cvtepi16_epi32(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(v)));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::int32_t* v, __m256i&) noexcept {
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::int64_t* v, __m256i& rest) noexcept {
+        __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v));
+        __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v + 4));
+        GSTAR_KEEP_READ(a);
+        GSTAR_KEEP_READ(b);
+        rest = _mm256_or_si256(rest, _mm256_srli_epi64(_mm256_or_si256(a, b), 32));
+        const __m256i low_halves = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+        return _mm256_blend_epi32(_mm256_permutevar8x32_epi32(a, low_halves),
+                                  _mm256_permutevar8x32_epi32(b, low_halves), 0xF0);
+    }
+
+    /// Doubled slots of groups 0 to 7, all known, or false.
+    template <class T>
+    GSTAR_AVX2 bool few_groups(const T* groups, std::size_t n,
+                               std::uint32_t* cells) const noexcept {
+        const __m256i table =
+            _mm256_load_si256(reinterpret_cast<const __m256i*>(known_->few()));
+        __m256i rest = _mm256_setzero_si256();
+        std::size_t i = 0;
+        for (; i + 8 <= n; i += 8) {
+            prefetch(groups + i + block_rows);
+            __m256i group = load8(groups + i, rest);
+            GSTAR_KEEP_READ(group);
+            const __m256i slot = _mm256_permutevar8x32_epi32(table, group);
+            rest = _mm256_or_si256(
+                rest, _mm256_andnot_si256(_mm256_set1_epi32(7), group));
+            rest = _mm256_or_si256(rest, _mm256_srli_epi32(slot, 31));
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(cells + i), slot);
+        }
+        bool fine = _mm256_testz_si256(rest, rest) != 0;
+        for (; i < n; ++i) {
+            const auto group = static_cast<std::uint64_t>(
+                *static_cast<const volatile T*>(groups + i));
+            const std::int32_t slot = known_->few()[group & 7];
+            fine = fine && group < 8 && slot >= 0;
+            cells[i] = static_cast<std::uint32_t>(slot);
+        }
+        return fine;
+    }
+
+    /// Labels 0 and 1 added to doubled slots, or false.
+    template <class T>
+    GSTAR_AVX2 bool few_labels(const T* labels, std::size_t n,
+                               std::uint32_t* cells) const noexcept {
+        __m256i rest = _mm256_setzero_si256();
+        std::size_t i = 0;
+        for (; i + 8 <= n; i += 8) {
+            prefetch(labels + i + block_rows);
+            __m256i label = load8(labels + i, rest);
+            GSTAR_KEEP_READ(label);
+            rest = _mm256_or_si256(
+                rest, _mm256_andnot_si256(_mm256_set1_epi32(1), label));
+            auto* const to = reinterpret_cast<__m256i*>(cells + i);
+            _mm256_storeu_si256(to, _mm256_or_si256(_mm256_loadu_si256(to), label));
+        }
+        bool fine = _mm256_testz_si256(rest, rest) != 0;
+        for (; i < n; ++i) {
+            const auto label = static_cast<std::uint64_t>(
+                *static_cast<const volatile T*>(labels + i));
+            fine = fine && label < 2;
+            cells[i] |= static_cast<std::uint32_t>(label & 1);
+        }
+        return fine;
+    }
+
     /// Byte columns with groups 0 to 15, all known: one shuffle for 16 rows.
     /// False if any row needs the long way; its values are then read again, and
     /// nothing was used of the first reading.
@@ -226,10 +339,12 @@ private:
         for (; i + 16 <= n; i += 16) {
             prefetch(labels + i + block_rows);
             prefetch(groups + i + block_rows);
-            const __m128i label =
+            __m128i label =
                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(labels + i));
-            const __m128i group =
+            __m128i group =
                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(groups + i));
+            GSTAR_KEEP_READ(label);
+            GSTAR_KEEP_READ(group);
             const __m128i slot = _mm_shuffle_epi8(table, group);
             bad = _mm_or_si128(bad, _mm_and_si128(label, label_rest));
             bad = _mm_or_si128(bad, _mm_and_si128(group, group_rest));
@@ -242,8 +357,10 @@ private:
         }
         if (_mm_testz_si128(bad, bad) == 0) return false;
         for (; i < n; ++i) {
-            const std::uint8_t label = labels[i];
-            const std::uint8_t group = groups[i];
+            const std::uint8_t label =
+                *static_cast<const volatile std::uint8_t*>(labels + i);
+            const std::uint8_t group =
+                *static_cast<const volatile std::uint8_t*>(groups + i);
             if (label > 1 || group > 15 || known_->bytes()[group] == 255)
                 return false;
             out.cells[i] = std::uint32_t{known_->bytes()[group]} + label;

@@ -13,7 +13,18 @@
 namespace gstar {
 
 enum class dtype : std::uint8_t {
-    none, boolean, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64
+    none,
+    boolean,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+    f32,
+    f64
 };
 
 /// One column: any stride, any alignment, owned by the caller.

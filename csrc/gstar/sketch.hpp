@@ -181,7 +181,8 @@ public:
     std::uint32_t n_groups() const noexcept { return groups_.size(); }
     const group_table& groups() const noexcept { return groups_; }
     std::uint32_t bins() const noexcept { return counts_.at().bins; }
-    const window& at() const noexcept { return counts_.at(); }
+    window at() const noexcept { return counts_.canonical(); }
+    int level() const noexcept { return counts_.at().level; }
     bool fixed() const noexcept { return counts_.fixed(); }
     bool weighted() const noexcept { return counts_.weighted; }
     std::int64_t total() const noexcept { return counts_.total(); }
@@ -257,7 +258,8 @@ private:
 
     std::string range_text() const {
         if (!fixed()) return "none";
-        return "(" + text_of(at().edge(0)) + ", " + text_of(at().edge(bins())) + ")";
+        return "(" + text_of(at().edge(0)) + ", " + text_of(at().edge(bins())) +
+               ")";
     }
 
     void check_total(std::uint64_t more) const {
@@ -332,14 +334,15 @@ private:
 
     /// Slots by the numbers in the group column: names themselves, or places in
     /// a list of names, of which we look up those we know.
-    static std::shared_ptr<const group_lookup> lookup_for(const rows& r,
-                                                          const group_table& known) {
+    static std::shared_ptr<const group_lookup> lookup_for(
+        const rows& r, const group_table& known) {
         if (r.names == nullptr) return known.lookup();
         auto out = std::make_shared<group_lookup>();
         for (std::size_t i = 0; i < r.names->size(); ++i) {
             const std::uint32_t slot = known.slot_of((*r.names)[i]);
             if (slot != group_table::none)
-                out->put(static_cast<std::int64_t>(i), static_cast<std::int32_t>(slot));
+                out->put(static_cast<std::int64_t>(i),
+                         static_cast<std::int32_t>(slot));
         }
         return out;
     }
@@ -434,8 +437,8 @@ private:
         if (apart) {
             // NaN rows bring no group, and parts of a weight need scaling.
             check_room(cells.n_slots());
-            part.push_back({counts_.sibling(), n_groups(),
-                            names_of(r, cells.learned())});
+            part.push_back(
+                {counts_.sibling(), n_groups(), names_of(r, cells.learned())});
         }
         tally& to = apart ? part[0].counts : counts_;
         to.resize(cells.n_slots(), any_unlabelled);

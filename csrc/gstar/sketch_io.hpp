@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <cstring>  // memcpy, memcmp
 #include <limits>
-#include <memory>   // unique_ptr
+#include <memory>  // unique_ptr
 #include <stdexcept>
 #include <string>
 #include <utility>  // move
@@ -27,6 +27,7 @@ constexpr std::array<std::uint8_t, 8> sketch_magic = {0x89, 'G', 'S',  'T',
                                                       'A',  'R', '\r', '\n'};
 constexpr std::size_t header_bytes = 24;
 constexpr std::size_t checksum_bytes = 4;
+constexpr std::uint64_t most_rows = (std::uint64_t{1} << 63) - 1;
 
 enum sketch_flags : unsigned { flag_weighted = 1, flag_fixed = 2, flag_given = 4 };
 
@@ -108,7 +109,8 @@ public:
             return;
         }
         int shift = 0;
-        while ((v.limb(static_cast<std::size_t>(shift) / 64) >> (shift % 64) & 1) == 0)
+        while ((v.limb(static_cast<std::size_t>(shift) / 64) >> (shift % 64) & 1) ==
+               0)
             ++shift;
         zigzag(v, shift);
         zigzag(static_cast<std::int64_t>(shift - unit));
@@ -142,7 +144,9 @@ public:
     byte_reader(const std::uint8_t* at, const std::uint8_t* end)
         : at_(at), end_(end) {}
 
-    std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+    std::size_t left() const noexcept {
+        return static_cast<std::size_t>(end_ - at_);
+    }
 
     std::uint8_t byte() {
         if (at_ == end_) bad_bytes("it ends too early");
@@ -166,7 +170,8 @@ public:
             if (shift == 63 && b > 1) bad_bytes("a number is too large");
             v |= std::uint64_t{b & 0x7Fu} << shift;
             if (b < 0x80) {
-                if (b == 0 && shift != 0) bad_bytes("a number is not in shortest form");
+                if (b == 0 && shift != 0)
+                    bad_bytes("a number is not in shortest form");
                 return v;
             }
         }
@@ -187,11 +192,13 @@ public:
                 minus = (part & 1) != 0;
                 v.add(static_cast<std::int64_t>(part >> 1), 0);
             } else if (part != 0) {
-                if (at + bit_length(part) > most) bad_bytes("a number is too large");
+                if (at + bit_length(part) > most)
+                    bad_bytes("a number is too large");
                 v.add(static_cast<std::int64_t>(part), static_cast<unsigned>(at));
             }
             if (b < 0x80) {
-                if (b == 0 && at >= 0) bad_bytes("a number is not in shortest form");
+                if (b == 0 && at >= 0)
+                    bad_bytes("a number is not in shortest form");
                 break;
             }
             if (at > most) bad_bytes("a number is too large");
@@ -238,7 +245,8 @@ public:
             case 3: {
                 if (inside) bad_bytes("a group name has a tuple in a tuple");
                 const std::uint64_t n = varint();
-                if (n < 1 || n > 16) bad_bytes("a group name has a tuple of wrong size");
+                if (n < 1 || n > 16)
+                    bad_bytes("a group name has a tuple of wrong size");
                 std::vector<name> parts;
                 for (std::uint64_t i = 0; i < n; ++i) parts.push_back(group(true));
                 return name::of_tuple(std::move(parts));
@@ -319,14 +327,15 @@ public:
     }
 
     bool any() const noexcept { return any_; }
-    std::int64_t total() const noexcept { return static_cast<std::int64_t>(total_); }
+    std::int64_t total() const noexcept {
+        return static_cast<std::int64_t>(total_);
+    }
     double lo() const noexcept { return lo_; }
     double hi() const noexcept { return hi_; }
 
 private:
     std::uint64_t add_rows(std::uint64_t n) {
-        const std::uint64_t most = (std::uint64_t{1} << 63) - 1;
-        if (n > most - total_) bad_bytes("it has 2**63 rows or more");
+        if (n > most_rows - total_) bad_bytes("it has 2**63 rows or more");
         total_ += n;
         return n;
     }
@@ -355,7 +364,8 @@ private:
             const std::int64_t k = at_.first + static_cast<std::int64_t>(b);
             if (i == 0 && bin_floor(lo, at_.level) != static_cast<double>(k))
                 bad_bytes("the smallest score is not in the first bin");
-            if (i + 1 == n_full && bin_floor(hi, at_.level) != static_cast<double>(k))
+            if (i + 1 == n_full &&
+                bin_floor(hi, at_.level) != static_cast<double>(k))
                 bad_bytes("the largest score is not in the last bin");
             const std::uint64_t n = add_rows(from_.varint());
             if (n == 0) bad_bytes("a bin that is listed has no rows");
@@ -365,7 +375,8 @@ private:
                 more.zero[k + 1] = read_zero(n, k);
             else
                 sum = read_sum(n, k);
-            p.put(cell, static_cast<std::uint32_t>(b), static_cast<std::int64_t>(n), sum);
+            p.put(cell, static_cast<std::uint32_t>(b), static_cast<std::int64_t>(n),
+                  sum);
         }
         check_squares(more.squares, rows, lo, hi);
         p.cover(cell, lo, hi);
@@ -400,7 +411,9 @@ private:
     zero_sum read_zero(std::uint64_t n, std::int64_t k) {
         const zero_sum sum = from_.number<34>(zero_unit, 64 * 34 - 2);
         zero_sum bound;
-        bound.add_product(n, 1, static_cast<unsigned>(std::max(at_.level, -1045) + zero_unit), k != 0);
+        bound.add_product(
+            n, 1, static_cast<unsigned>(std::max(at_.level, -1045) + zero_unit),
+            k != 0);
         const zero_sum nothing;
         const bool fine = k == 0 ? !sum.negative() && !(bound < sum)
                                  : !(sum < bound) && !(nothing < sum);
@@ -408,8 +421,8 @@ private:
         return sum;
     }
 
-    static void check_squares(const square_sum& squares, std::uint64_t rows, double lo,
-                              double hi) {
+    static void check_squares(const square_sum& squares, std::uint64_t rows,
+                              double lo, double hi) {
         const double far = std::max(std::fabs(round24(lo)), std::fabs(round24(hi)));
         const rounded parts = take_apart(far);
         const auto size = static_cast<std::uint64_t>(parts.mantissa);
@@ -440,7 +453,8 @@ inline group_table read_groups(byte_reader& from, bool given) {
     }
     if (given) return group_table(names);
     group_table out;
-    if (out.missing(names).size() != names.size()) bad_bytes("it has a group twice");
+    if (out.missing(names).size() != names.size())
+        bad_bytes("it has a group twice");
     out.add(names);
     return out;
 }
@@ -449,34 +463,36 @@ inline group_table read_groups(byte_reader& from, bool given) {
 
 /// The sketch as bytes, the same for the same rows.
 inline std::vector<std::uint8_t> to_bytes(sketch& s) {
-    return s.look([&](const tally& counts, const std::vector<std::uint32_t>& slots) {
-        detail::byte_writer to;
-        to.out.insert(to.out.end(), sketch_magic.begin(), sketch_magic.end());
-        to.fixed(1, 2);
-        to.fixed((counts.weighted ? flag_weighted : 0u) |
-                     (counts.fixed() ? flag_fixed : 0u) |
-                     (s.groups().given() ? flag_given : 0u),
-                 2);
-        to.fixed(0, 4);
-        to.fixed(0, 8);  // the length, known at the end
-        const window& at = counts.at();
-        to.varint(static_cast<std::uint64_t>(bit_length(at.bins) - 1));
-        to.zigzag(static_cast<std::int64_t>(at.level));
-        to.zigzag(at.first);
-        to.varint(static_cast<std::uint64_t>(counts.skipped));
-        to.varint(slots.size());
-        for (const std::uint32_t slot : slots) to.group(s.groups().names()[slot]);
-        for (const std::uint32_t slot : slots) {
-            detail::write_cell(to, counts.labelled, 2 * slot, at);
-            detail::write_cell(to, counts.labelled, 2 * slot + 1, at);
-            detail::write_cell(to, counts.unlabelled, slot, at);
-        }
-        const std::uint64_t length = to.out.size() + checksum_bytes;
-        for (std::size_t i = 0; i < 8; ++i)
-            to.out[16 + i] = static_cast<std::uint8_t>(length >> (8 * i));
-        to.fixed(crc32(to.out.data(), to.out.size()), 4);
-        return std::move(to.out);
-    });
+    return s.look(
+        [&](const tally& counts, const std::vector<std::uint32_t>& slots) {
+            detail::byte_writer to;
+            to.out.insert(to.out.end(), sketch_magic.begin(), sketch_magic.end());
+            to.fixed(1, 2);
+            to.fixed((counts.weighted ? flag_weighted : 0u) |
+                         (counts.fixed() ? flag_fixed : 0u) |
+                         (s.groups().given() ? flag_given : 0u),
+                     2);
+            to.fixed(0, 4);
+            to.fixed(0, 8);  // the length, known at the end
+            const window& at = counts.at();
+            to.varint(static_cast<std::uint64_t>(bit_length(at.bins) - 1));
+            to.zigzag(static_cast<std::int64_t>(at.level));
+            to.zigzag(at.first);
+            to.varint(static_cast<std::uint64_t>(counts.skipped));
+            to.varint(slots.size());
+            for (const std::uint32_t slot : slots)
+                to.group(s.groups().names()[slot]);
+            for (const std::uint32_t slot : slots) {
+                detail::write_cell(to, counts.labelled, 2 * slot, at);
+                detail::write_cell(to, counts.labelled, 2 * slot + 1, at);
+                detail::write_cell(to, counts.unlabelled, slot, at);
+            }
+            const std::uint64_t length = to.out.size() + checksum_bytes;
+            for (std::size_t i = 0; i < 8; ++i)
+                to.out[16 + i] = static_cast<std::uint8_t>(length >> (8 * i));
+            to.fixed(crc32(to.out.data(), to.out.size()), 4);
+            return std::move(to.out);
+        });
 }
 
 /// The sketch that these bytes describe, or std::invalid_argument.
@@ -503,7 +519,8 @@ inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
 
     detail::byte_reader from(bytes.data() + header_bytes, end);
     const std::uint64_t log_bins = from.varint();
-    if (log_bins < 4 || log_bins > 16) bad_bytes("its number of bins is not supported");
+    if (log_bins < 4 || log_bins > 16)
+        bad_bytes("its number of bins is not supported");
     const std::int64_t level = from.zigzag();
     const std::int64_t first = from.zigzag();
     sketch_options options;
@@ -515,7 +532,7 @@ inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
         first > most_edge - options.at.bins)
         bad_bytes("its window is out of range");
     const std::uint64_t skipped = from.varint();
-    if (skipped >> 63 != 0) bad_bytes("it has skipped 2**63 rows or more");
+    if (skipped > most_rows) bad_bytes("it has skipped 2**63 rows or more");
     group_table groups = detail::read_groups(from, (flags & flag_given) != 0);
     auto out = std::make_unique<sketch>(options);
     try {
@@ -540,10 +557,12 @@ inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
     }
     if (from.left() != 0) bad_bytes("it goes on after its end");
     if (!options.fixed) {
-        const window wanted = cells.lo() <= cells.hi()
-                                  ? window_of(cells.lo(), cells.hi(), options.at.bins)
-                                  : window{0, 0, options.at.bins};
-        if (wanted != options.at) bad_bytes("its window is not the one of its scores");
+        const window wanted =
+            cells.lo() <= cells.hi()
+                ? window_of(cells.lo(), cells.hi(), options.at.bins)
+                : window{0, 0, options.at.bins};
+        if (wanted != options.at)
+            bad_bytes("its window is not the one of its scores");
     }
     counts.skipped = static_cast<std::int64_t>(skipped);
     counts.weighted = (flags & flag_weighted) != 0;

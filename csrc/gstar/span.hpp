@@ -12,8 +12,7 @@ template <class T>
 class span {
 public:
     constexpr span() noexcept = default;
-    constexpr span(T* data, std::size_t size) noexcept
-        : data_(data), size_(size) {}
+    constexpr span(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
     constexpr T* data() const noexcept { return data_; }
     constexpr std::size_t size() const noexcept { return size_; }

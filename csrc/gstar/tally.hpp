@@ -19,7 +19,6 @@
 
 namespace gstar {
 
-
 /// What one pass over some rows leaves behind.
 ///
 /// In `labelled`, cell 2 * slot + label; in `unlabelled`, cell = slot.
@@ -106,36 +105,45 @@ public:
     }
 
     /// Widen the window so that scores from `lo` to `hi` are in it.
+    ///
+    /// While counting, the window may start below its canonical place: a new
+    /// smallest score then mostly needs no move. `flush` puts it right.
     void grow(double lo, double hi) {
-        if (fixed_ || !(lo < lo_ || hi > hi_)) return;
-        const double new_lo = std::min(lo, lo_);
-        const double new_hi = std::max(hi, hi_);
-        const window to = window_of(new_lo, new_hi, at_.bins);
-        if (to != at_) {
-            labelled.rewindow(at_, to);
-            unlabelled.rewindow(at_, to);
-            at_ = to;
-        }
-        lo_ = new_lo;
-        hi_ = new_hi;
+        if (!(lo < lo_ || hi > hi_)) return;
+        lo_ = std::min(lo, lo_);
+        hi_ = std::max(hi, hi_);
+        if (fixed_) return;
+        window to = window_of(lo_, hi_, at_.bins);
+        const std::int64_t last = bin_number(hi_, to.level);
+        if (to.level == at_.level && to.first >= at_.first &&
+            last < at_.first + std::int64_t{at_.bins})
+            return;
+        const std::int64_t spare = std::int64_t{at_.bins} - 1 - (last - to.first);
+        to.first -= spare / 2;
+        move_to(to);
     }
 
     /// Add a tally whose cells are ours by these maps; it is used up.
     void merge(tally& other, const std::uint32_t* labelled_map,
                const std::uint32_t* unlabelled_map) {
         grow(other.lo_, other.hi_);
-        other.grow(lo_, hi_);
-        lo_ = std::min(lo_, other.lo_);  // where the window is fixed
-        hi_ = std::max(hi_, other.hi_);
+        other.move_to(at_);
         labelled.merge(other.labelled, labelled_map, at_);
         unlabelled.merge(other.unlabelled, unlabelled_map, at_);
         total_ += other.total_;
         skipped += other.skipped;
     }
 
+    /// Bring all counts to full width, in the canonical window.
     void flush() {
         labelled.flush(at_);
         unlabelled.flush(at_);
+        move_to(canonical());
+    }
+
+    /// The window as the rows define it.
+    window canonical() const noexcept {
+        return fixed_ || lo_ > hi_ ? at_ : window_of(lo_, hi_, at_.bins);
     }
 
     /// Set the window and total of a tally being read from bytes.
@@ -151,6 +159,13 @@ public:
     bool weighted = false;
 
 private:
+    void move_to(const window& to) {
+        if (to == at_) return;
+        labelled.rewindow(at_, to);
+        unlabelled.rewindow(at_, to);
+        at_ = to;
+    }
+
     template <class Float>
     std::size_t run_kernel(plane& to, const Float* scores,
                            const std::uint32_t* cells, std::size_t n,
@@ -167,25 +182,25 @@ private:
 
     /// Count the rows a kernel handed back: new extremes, scores next to zero,
     /// infinities, and NaN.
-    void think(plane& to, special* found, std::size_t n,
-               const std::uint64_t* times, bool skip_nan,
-               std::int64_t first_row) {
+    void think(plane& to, special* found, std::size_t n, const std::uint64_t* times,
+               bool skip_nan, std::int64_t first_row) {
         double lo = std::numeric_limits<double>::infinity();
         double hi = -lo;
         std::size_t kept = 0;
-        const double bottom = at_.edge(0);
-        const double top = at_.edge(at_.bins);
-        const double greatest = greatest_score();
+        const double bottom = fixed_ ? at_.edge(0) : -greatest_score();
+        const double top = fixed_ ? at_.edge(at_.bins) : greatest_score();
         for (std::size_t i = 0; i < n; ++i) {
             const double x = found[i].score + 0.0;  // -0.0 counts as 0.0
             const std::uint64_t t = times != nullptr ? times[found[i].row] : 1;
-            if (std::isnan(x)) {
-                if (!skip_nan) refuse_nan(row_of(first_row, found[i]));
-                ++skipped;
-                continue;
+            if (!(x > bottom && x < top)) {
+                if (std::isnan(x)) {
+                    if (!skip_nan) refuse_nan(row_of(first_row, found[i]));
+                    if (t != 0) ++skipped;
+                    continue;
+                }
+                if (std::fabs(x) > greatest_score() && !std::isinf(x))
+                    refuse_huge(x, row_of(first_row, found[i]));
             }
-            if (std::fabs(x) > greatest && !std::isinf(x))
-                refuse_huge(x, row_of(first_row, found[i]));
             if (t == 0) continue;
             add_total(t);
             if (std::isinf(x) || (fixed_ && (x < bottom || x >= top))) {
@@ -202,9 +217,12 @@ private:
         }
         if (kept == 0) return;
         grow(lo, hi);
-        if (fixed_) {
-            lo_ = std::min(lo, lo_);
-            hi_ = std::max(hi, hi_);
+        if (times == nullptr && at_.is_near()) {
+            const count_target target = to.target(at_, kept);
+            const double scale = std::ldexp(1.0, -at_.level);
+            for (std::size_t i = 0; i < kept; ++i)
+                to.add_once(target, scale, found[i].cell, found[i].score);
+            return;
         }
         for (std::size_t i = 0; i < kept; ++i)
             to.add(at_, found[i].cell, found[i].score,

@@ -29,15 +29,16 @@ inline multiplicities read_weights(const rows& r) {
     detail::read_as<double>(r.weights, 0, r.n, weights.data());
     for (std::size_t i = 0; i < r.n; ++i) {
         const double w = weights[i];
-        if (!(w >= 0) || std::isinf(w)) refuse_weight(w, static_cast<std::int64_t>(i));
+        if (!(w >= 0) || std::isinf(w))
+            refuse_weight(w, static_cast<std::int64_t>(i));
         out.in_parts = out.in_parts || w != std::floor(w);
     }
     const double most = std::ldexp(1.0, 63);
     out.times.resize(r.n);
     for (std::size_t i = 0; i < r.n; ++i) {
-        const double t =
-            out.in_parts ? std::nearbyint(std::ldexp(weights[i], weight_bits))
-                         : weights[i];
+        const double t = out.in_parts
+                             ? std::nearbyint(std::ldexp(weights[i], weight_bits))
+                             : weights[i];
         if (t >= most) refuse_overflow();
         out.times[i] = static_cast<std::uint64_t>(t);
     }

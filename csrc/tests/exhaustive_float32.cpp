@@ -42,7 +42,8 @@ seen run(const window& at) {
     std::size_t bin = 0;
     std::uint64_t below = 0;
     std::uint64_t above = 0;
-    for (std::uint64_t start = 0; start < (std::uint64_t{1} << 32); start += block_rows) {
+    for (std::uint64_t start = 0; start < (std::uint64_t{1} << 32);
+         start += block_rows) {
         float scores[block_rows];
         std::size_t n = 0;
         for (std::uint32_t i = 0; i < block_rows; ++i) {
@@ -72,7 +73,8 @@ seen run(const window& at) {
             CHECK(t.labelled.count(0, b) == counts[b]);
     }
     t.flush();
-    for (std::uint32_t b = 0; b < at.bins; ++b) CHECK(t.labelled.count(0, b) == counts[b]);
+    for (std::uint32_t b = 0; b < at.bins; ++b)
+        CHECK(t.labelled.count(0, b) == counts[b]);
     CHECK(static_cast<std::uint64_t>(t.labelled.below(0)) == below);
     CHECK(static_cast<std::uint64_t>(t.labelled.above(0)) == above);
     CHECK(static_cast<std::uint64_t>(t.skipped) == out.nan);
@@ -83,16 +85,20 @@ seen run(const window& at) {
 }  // namespace
 
 int main() {
-    const window windows[] = {{-7, -2048, 4096}, {-12, 0, 4096}, {90, -8, 16}, {-60, -500, 1024}};
+    const window windows[] = {
+        {-7, -2048, 4096}, {-12, 0, 4096}, {90, -8, 16}, {-60, -500, 1024}};
     for (const kernel k : {kernel::generic, kernel::avx2, kernel::avx512}) {
         if (!use_kernel(k)) continue;
         for (const window& w : windows) {
             const seen s = run(w);
             CHECK(s.rows + s.beyond + s.nan == std::uint64_t{1} << 32);
-            std::printf("%-8s level %4d, %5u bins: %10llu in bins, %10llu beyond, %llu NaN: no disagreement\n",
-                        name_of(k), w.level, w.bins, static_cast<unsigned long long>(s.rows),
-                        static_cast<unsigned long long>(s.beyond),
-                        static_cast<unsigned long long>(s.nan));
+            std::printf(
+                "%-8s level %4d, %5u bins: %10llu in bins, %10llu beyond, %llu "
+                "NaN: no disagreement\n",
+                name_of(k), w.level, w.bins,
+                static_cast<unsigned long long>(s.rows),
+                static_cast<unsigned long long>(s.beyond),
+                static_cast<unsigned long long>(s.nan));
             std::fflush(stdout);
         }
     }

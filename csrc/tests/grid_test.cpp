@@ -14,7 +14,8 @@ namespace {
 double any_score(std::mt19937_64& random) {
     const double size = std::ldexp(static_cast<double>(random() >> 11) + 1, -53);
     const int exponent = static_cast<int>(random() % 2070) - 1073;
-    return (random() & 1) != 0 ? std::ldexp(size, exponent) : -std::ldexp(size, exponent);
+    return (random() & 1) != 0 ? std::ldexp(size, exponent)
+                               : -std::ldexp(size, exponent);
 }
 
 }  // namespace
@@ -24,7 +25,8 @@ int main() {
     {  // the window holds both ends, and no finer one does
         for (int i = 0; i < 20000; ++i) {
             double lo = any_score(random);
-            double hi = (random() % 3) != 0 ? lo + std::fabs(lo) * 1e-3 : any_score(random);
+            double hi =
+                (random() % 3) != 0 ? lo + std::fabs(lo) * 1e-3 : any_score(random);
             if (lo > hi) std::swap(lo, hi);
             const window w = window_of(lo, hi, 256);
             CHECK(w.level >= least_level);
@@ -33,7 +35,8 @@ int main() {
             if (w.level == least_level) continue;
             const double a = bin_floor(lo, w.level - 1);
             const double b = bin_floor(hi, w.level - 1);
-            CHECK(b - a >= 256 || std::fmax(std::fabs(a), std::fabs(b)) + 256 > greatest_edge);
+            CHECK(b - a >= 256 ||
+                  std::fmax(std::fabs(a), std::fabs(b)) + 256 > greatest_edge);
         }
     }
     {  // a wider range never has a finer level
@@ -43,7 +46,8 @@ int main() {
             const double c = any_score(random);
             const int level = window_of(std::fmin(a, b), std::fmax(a, b), 16).level;
             const int wider = window_of(std::fmin(std::fmin(a, b), c),
-                                        std::fmax(std::fmax(a, b), c), 16).level;
+                                        std::fmax(std::fmax(a, b), c), 16)
+                                  .level;
             CHECK(wider >= level);
         }
     }
@@ -66,7 +70,8 @@ int main() {
     }
     {  // round24 is the nearest 24-bit number, and float32 is left alone
         for (int i = 0; i < 20000; ++i) {
-            const auto f = static_cast<float>(std::ldexp(static_cast<double>(random() >> 11), -40));
+            const auto f = static_cast<float>(
+                std::ldexp(static_cast<double>(random() >> 11), -40));
             CHECK(round24(static_cast<double>(f)) == static_cast<double>(f));
             const double x = std::ldexp(static_cast<double>(random() >> 11), -40);
             CHECK(round24(x) == static_cast<double>(static_cast<float>(x)));

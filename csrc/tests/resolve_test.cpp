@@ -13,9 +13,14 @@ using namespace gstar;
 int main() {
     {  // canonical order: bools, ints, strings by code point, tuples
         const std::vector<name> sorted = {
-            name::of_bool(false), name::of(-3), name::of(10), name::of_text("Z"),
-            name::of_text("a"), name::of_text("\xC3\xA9"),
-            name::of_tuple({name::of(1)}), name::of_tuple({name::of(1), name::of(0)})};
+            name::of_bool(false),
+            name::of(-3),
+            name::of(10),
+            name::of_text("Z"),
+            name::of_text("a"),
+            name::of_text("\xC3\xA9"),
+            name::of_tuple({name::of(1)}),
+            name::of_tuple({name::of(1), name::of(0)})};
         for (std::size_t i = 0; i + 1 < sorted.size(); ++i)
             CHECK(sorted[i] < sorted[i + 1] && !(sorted[i + 1] < sorted[i]));
         CHECK(text_of(sorted[7]) == "(1, 0)" && text_of(sorted[6]) == "(1,)");
@@ -39,7 +44,8 @@ int main() {
         a.resolve(0, 1000, slow);  // learns on the long way
         CHECK(a.learned().size() == 12 && a.n_slots() == 12);
         a.resolve(0, 1000, quick);  // knows all of them now
-        for (std::size_t i = 0; i < 1000; ++i) CHECK(quick.cells[i] == slow.cells[i]);
+        for (std::size_t i = 0; i < 1000; ++i)
+            CHECK(quick.cells[i] == slow.cells[i]);
         CHECK(a.learned().size() == 12);
     }
     {  // strides and wide integers are read as they are
@@ -49,7 +55,8 @@ int main() {
         r.n = 3;
         r.scores = {reinterpret_cast<const char*>(scores.data()), 8, dtype::f64};
         r.labels = {reinterpret_cast<const char*>(pairs.data()), 16, dtype::i64};
-        r.groups = {reinterpret_cast<const char*>(pairs.data() + 1), 16, dtype::i64};
+        r.groups = {reinterpret_cast<const char*>(pairs.data() + 1), 16,
+                    dtype::i64};
         resolver a(r, std::make_shared<group_lookup>(), 0, nullptr);
         resolved_block b;
         a.resolve(0, 3, b);
@@ -68,7 +75,8 @@ int main() {
         given.check(other);
         given.join_given(other);
         CHECK(given.order()[0] == name::of_text("F"));
-        CHECK(throws<std::invalid_argument>(
-            [] { group_table twice({name::of(1), name::of(1)}); }));
+        CHECK(throws<std::invalid_argument>([] {
+            group_table twice({name::of(1), name::of(1)});
+        }));
     }
 }

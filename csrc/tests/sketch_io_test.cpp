@@ -67,15 +67,17 @@ int main() {
             CHECK(throws<std::invalid_argument>([&] { read(bad); }));
         }
         for (std::size_t n = 0; n < b.size(); ++n)
-            CHECK(throws<std::invalid_argument>(
-                [&] { read(bytes(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(n))); }));
+            CHECK(throws<std::invalid_argument>([&] {
+                read(bytes(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(n)));
+            }));
     }
     {  // a flipped bit with a right checksum is refused, or means another sketch
         const bytes b = of_everything();
         std::size_t taken = 0;
         for (std::size_t i = 8 * 24; i < 8 * (b.size() - 4); ++i) {
             bytes other = b;
-            other[i / 8] = static_cast<std::uint8_t>(other[i / 8] ^ (1u << (i % 8)));
+            other[i / 8] =
+                static_cast<std::uint8_t>(other[i / 8] ^ (1u << (i % 8)));
             sign(other);
             try {
                 CHECK(to_bytes(*read(other)) == other);

@@ -41,7 +41,8 @@ void check_one_answer(unsigned n_groups) {
     const bytes expected = counted(t, t.scores.size());
     for (const kernel k : kernels()) {
         CHECK(use_kernel(k));
-        for (const std::size_t batch : {std::size_t{77}, std::size_t{1025}, std::size_t{5000}})
+        for (const std::size_t batch :
+             {std::size_t{77}, std::size_t{1025}, std::size_t{5000}})
             CHECK(counted(t, batch) == expected);
         for (const unsigned threads : {2u, 3u})
             CHECK(counted(t, t.scores.size(), threads) == expected);
@@ -114,7 +115,8 @@ int main() {
             } catch (const std::invalid_argument& e) {
                 said = e.what();
             }
-            CHECK(said.find("at row " + std::to_string(n - 3)) != std::string::npos);
+            CHECK(said.find("at row " + std::to_string(n - 3)) !=
+                  std::string::npos);
             CHECK(to_bytes(s) == before);
             s.update(t.view(), true);
             CHECK(s.skipped() == 1);
@@ -136,7 +138,8 @@ int main() {
         s.look([](const tally& c, const std::vector<std::uint32_t>&) {
             for (std::uint32_t b = 0; b < 4096; ++b)
                 if (c.labelled.count(1, b) != 0)
-                    CHECK(std::fabs(bin_mean(c.labelled, c.at(), 1, b) - 0.3) < 1e-7);
+                    CHECK(std::fabs(bin_mean(c.labelled, c.at(), 1, b) - 0.3) <
+                          1e-7);
             return 0;
         });
     }
@@ -149,7 +152,8 @@ int main() {
         for (int i = 0; i < 3; ++i) s.update(t.view());
         s.look([](const tally& c, const std::vector<std::uint32_t>&) {
             CHECK(c.labelled.count(1, 0) == 3 << 21);
-            CHECK(static_cast<float>(bin_mean(c.labelled, c.at(), 1, 0)) == 3.14159f);
+            CHECK(static_cast<float>(bin_mean(c.labelled, c.at(), 1, 0)) ==
+                  3.14159f);
             return 0;
         });
     }

@@ -19,8 +19,8 @@ struct table {
         gstar::rows r;
         const bool wide = sizeof(Float) == 8;
         r.n = end - begin;
-        r.scores = {reinterpret_cast<const char*>(scores.data() + begin), sizeof(Float),
-                    wide ? gstar::dtype::f64 : gstar::dtype::f32};
+        r.scores = {reinterpret_cast<const char*>(scores.data() + begin),
+                    sizeof(Float), wide ? gstar::dtype::f64 : gstar::dtype::f32};
         r.labels = {reinterpret_cast<const char*>(labels.data() + begin), 1,
                     gstar::dtype::u8};
         r.groups = {reinterpret_cast<const char*>(groups.data() + begin), 1,

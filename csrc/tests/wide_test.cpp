@@ -40,7 +40,8 @@ int main() {
     {  // products carry across words
         wide<3> w;
         w.add_product(~std::uint64_t{0}, ~std::uint64_t{0}, 0);
-        CHECK(w.limb(0) == 1 && w.limb(1) == ~std::uint64_t{0} - 1 && w.limb(2) == 0);
+        CHECK(w.limb(0) == 1 && w.limb(1) == ~std::uint64_t{0} - 1 &&
+              w.limb(2) == 0);
         w.add_product(~std::uint64_t{0}, ~std::uint64_t{0}, 0, true);
         CHECK(w.is_zero());
         w.add_product(3, 5, 70, true);

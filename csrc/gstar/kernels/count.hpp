@@ -33,8 +33,12 @@ inline std::size_t count_rows(const count_target& to, const double* scores,
                               const std::uint32_t* cells, std::size_t n,
                               special* specials) noexcept {
 #if GSTAR_HAS_AVX2
-    if (n >= few_rows && active_kernel() != kernel::generic)
+    const kernel k = active_kernel();
+    if (n >= few_rows && k != kernel::generic) {
+        if (k == kernel::avx512 && to.cells <= few_squares::most_cells)
+            return count_avx512(to, scores, cells, n, specials);
         return count_avx2(to, scores, cells, n, specials);
+    }
 #endif
     return count_generic(to, scores, cells, n, specials);
 }

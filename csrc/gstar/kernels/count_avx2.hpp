@@ -121,7 +121,8 @@ GSTAR_AVX2 std::size_t count_floats(const count_target& to, const float* scores,
     std::size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         prefetch(scores + i + block_rows);
-        const __m256 x = _mm256_loadu_ps(scores + i);
+        __m256 x = _mm256_loadu_ps(scores + i);
+        GSTAR_KEEP_READ(x);
         const __m256i cell =
             _mm256_loadu_si256(reinterpret_cast<const __m256i*>(cells + i));
         const __m256 lo = Few ? _mm256_permutevar8x32_ps(few_los, cell)
@@ -130,9 +131,8 @@ GSTAR_AVX2 std::size_t count_floats(const count_target& to, const float* scores,
                               : _mm256_i32gather_ps(to.hi_near, cell, 4);
         const __m256 t = _mm256_mul_ps(x, scale);
         const __m256 whole = _mm256_floor_ps(t);
-        const __m256 inside =
-            _mm256_and_ps(_mm256_cmp_ps(x, lo, _CMP_GE_OQ),
-                          _mm256_cmp_ps(x, hi, _CMP_LE_OQ));
+        const __m256 inside = _mm256_and_ps(_mm256_cmp_ps(x, lo, _CMP_GE_OQ),
+                                            _mm256_cmp_ps(x, hi, _CMP_LE_OQ));
         const __m256 away =
             _mm256_cmp_ps(_mm256_and_ps(_mm256_add_ps(whole, half), no_sign), one,
                           _CMP_GE_OQ);  // the bin is not -1 or 0
@@ -140,8 +140,8 @@ GSTAR_AVX2 std::size_t count_floats(const count_target& to, const float* scores,
         const __m256i k = _mm256_cvttps_epi32(whole);
         __m256i place = _mm256_add_epi32(_mm256_sll_epi32(cell, shift),
                                          _mm256_sub_epi32(k, first));
-        __m256i offset = _mm256_cvttps_epi32(
-            _mm256_mul_ps(_mm256_sub_ps(t, whole), units));
+        __m256i offset =
+            _mm256_cvttps_epi32(_mm256_mul_ps(_mm256_sub_ps(t, whole), units));
         const int mask = _mm256_movemask_ps(fine);
         if (mask != 0xff) {
             const __m256i keep = _mm256_castps_si256(fine);
@@ -151,8 +151,8 @@ GSTAR_AVX2 std::size_t count_floats(const count_target& to, const float* scores,
             _mm256_store_ps(read, x);
             for (int left = ~mask & 0xff; left != 0; left &= left - 1) {
                 const int j = __builtin_ctz(static_cast<unsigned>(left));
-                const auto row = static_cast<std::uint32_t>(i) +
-                                 static_cast<std::uint32_t>(j);
+                const auto row =
+                    static_cast<std::uint32_t>(i) + static_cast<std::uint32_t>(j);
                 specials[n_special++] = {read[j], cells[row], row};
             }
         }
@@ -174,8 +174,7 @@ GSTAR_AVX2 std::size_t count_floats(const count_target& to, const float* scores,
 
 GSTAR_AVX2 inline std::size_t count_avx2(const count_target& to,
                                          const float* scores,
-                                         const std::uint32_t* cells,
-                                         std::size_t n,
+                                         const std::uint32_t* cells, std::size_t n,
                                          special* specials) noexcept {
     return to.cells <= few_squares::most_cells
                ? count_floats<true>(to, scores, cells, n, specials)
@@ -185,8 +184,7 @@ GSTAR_AVX2 inline std::size_t count_avx2(const count_target& to,
 /// `count_generic` for float64 scores at a window that `is_near`.
 GSTAR_AVX2 inline std::size_t count_avx2(const count_target& to,
                                          const double* scores,
-                                         const std::uint32_t* cells,
-                                         std::size_t n,
+                                         const std::uint32_t* cells, std::size_t n,
                                          special* specials) noexcept {
     block_places at;
     const __m256d scale = _mm256_set1_pd(std::ldexp(1.0, -to.at.level));
@@ -207,7 +205,8 @@ GSTAR_AVX2 inline std::size_t count_avx2(const count_target& to,
     std::size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         prefetch(scores + i + block_rows);
-        const __m256d x = _mm256_loadu_pd(scores + i);
+        __m256d x = _mm256_loadu_pd(scores + i);
+        GSTAR_KEEP_READ(x);
         const __m128i cell =
             _mm_loadu_si128(reinterpret_cast<const __m128i*>(cells + i));
         const __m256d lo = _mm256_i32gather_pd(to.lo, cell, 8);
@@ -215,22 +214,20 @@ GSTAR_AVX2 inline std::size_t count_avx2(const count_target& to,
         const __m256d t = _mm256_mul_pd(x, scale);
         const __m256d whole = _mm256_floor_pd(t);
         const __m256i bits = _mm256_castpd_si256(t);
-        const __m256i even =
-            _mm256_and_si256(_mm256_srli_epi64(bits, 29), odd);
+        const __m256i even = _mm256_and_si256(_mm256_srli_epi64(bits, 29), odd);
         const __m256d near = _mm256_castsi256_pd(_mm256_and_si256(
             _mm256_add_epi64(_mm256_add_epi64(bits, round), even), cut));
-        const __m256d inside =
-            _mm256_and_pd(_mm256_cmp_pd(x, lo, _CMP_GE_OQ),
-                          _mm256_cmp_pd(x, hi, _CMP_LE_OQ));
+        const __m256d inside = _mm256_and_pd(_mm256_cmp_pd(x, lo, _CMP_GE_OQ),
+                                             _mm256_cmp_pd(x, hi, _CMP_LE_OQ));
         const __m256d away =
             _mm256_cmp_pd(_mm256_and_pd(_mm256_add_pd(whole, half), no_sign), one,
                           _CMP_GE_OQ);  // the bin is not -1 or 0
         const __m256d fine = _mm256_and_pd(inside, away);
         const __m128i k = _mm256_cvttpd_epi32(whole);
-        __m128i place = _mm_add_epi32(_mm_sll_epi32(cell, shift),
-                                      _mm_sub_epi32(k, first));
-        __m128i offset = _mm256_cvttpd_epi32(
-            _mm256_mul_pd(_mm256_sub_pd(near, whole), units));
+        __m128i place =
+            _mm_add_epi32(_mm_sll_epi32(cell, shift), _mm_sub_epi32(k, first));
+        __m128i offset =
+            _mm256_cvttpd_epi32(_mm256_mul_pd(_mm256_sub_pd(near, whole), units));
         const int mask = _mm256_movemask_pd(fine);
         if (mask != 0xf) {
             const __m128i keep = _mm256_castsi256_si128(
@@ -241,8 +238,8 @@ GSTAR_AVX2 inline std::size_t count_avx2(const count_target& to,
             _mm256_store_pd(read, x);
             for (int left = ~mask & 0xf; left != 0; left &= left - 1) {
                 const int j = __builtin_ctz(static_cast<unsigned>(left));
-                const auto row = static_cast<std::uint32_t>(i) +
-                                 static_cast<std::uint32_t>(j);
+                const auto row =
+                    static_cast<std::uint32_t>(i) + static_cast<std::uint32_t>(j);
                 specials[n_special++] = {read[j], cells[row], row};
             }
         }

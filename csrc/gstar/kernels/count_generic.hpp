@@ -42,7 +42,9 @@ std::size_t count_generic(const count_target& to, const Float* scores,
     std::uint64_t* const squares = to.squares;
     std::size_t n_special = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        const auto x = static_cast<double>(scores[i]);
+        // One reading, whatever the optimiser would like.
+        const auto x =
+            static_cast<double>(*static_cast<const volatile Float*>(scores + i));
         const std::uint32_t cell = cells[i];
         const double t = x * scale;
         if (!(x >= lo[cell] && x <= hi[cell] && (t >= 1 || t < -1))) {

@@ -23,8 +23,9 @@ void sign(std::vector<std::uint8_t>& b) {
 
 std::vector<std::uint8_t> seed() {
     sketch s{sketch_options{}};
-    const name groups[] = {name::of(3), name::of_text("F"),
-                           name::of_tuple({name::of_bool(true), name::of_text("x")})};
+    const name groups[] = {
+        name::of(3), name::of_text("F"),
+        name::of_tuple({name::of_bool(true), name::of_text("x")})};
     for (const name& g : groups) {
         s.update_one(0.5, 1, g);
         s.update_one(-0.25, 0, g);

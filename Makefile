@@ -1,0 +1,192 @@
+# demo, test, bench, lint: each one does its own set-up in .venv.
+#
+#   make demo            ten million scores counted by two workers
+#   make test            Python tests on every backend, C++ tests, Python tests with the sanitized core
+#   make bench           our speed against the rivals', in one run; writes benchmarks/results
+#   make bench-check     every rival still runs and counts right, without the clock
+#   make lint            ruff, mypy, clang-format, clang-tidy, sp-repo-review
+#   make cpp-test        C++ tests under ASan and UBSan, stress programs under TSan
+#   make test-sanitized  Python tests with the core built under ASan and UBSan
+#   make fuzz            hostile bytes, FUZZ_SECONDS for each target
+#   make exhaustive      all float32 values through every kernel; half an hour
+#   make clean           remove all of it again
+
+PYTHON ?= python3
+CXX ?= g++
+FUZZ_CXX ?= clang++
+FUZZ_SECONDS ?= 60
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+CLANG_FORMAT ?= clang-format
+CLANG_TIDY ?= clang-tidy
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+HEADERS := $(shell find csrc -name '*.hpp' 2>/dev/null)
+SOURCES := $(shell find csrc/bindings -name '*.cpp' 2>/dev/null)
+CPP_TESTS := $(patsubst csrc/tests/%.cpp,build/cpp/%,$(wildcard csrc/tests/*_test.cpp))
+CPP_STRESS := $(patsubst csrc/tests/%.cpp,build/cpp/%,$(wildcard csrc/tests/*_stress.cpp))
+FUZZERS := $(patsubst csrc/tests/fuzz/%.cpp,build/fuzz/%,$(wildcard csrc/tests/fuzz/*_fuzz.cpp))
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+CPP_FLAGS := -std=c++17 -Icsrc -O1 -g -fno-omit-frame-pointer -ffp-contract=off -pthread $(WARNINGS)
+SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
+
+# "yes" if the compiler can build and link an empty program with these flags.
+can = $(shell echo 'int main() {}' | $(1) $(2) -x c++ -o /dev/null - >/dev/null 2>&1 && echo yes)
+# GCC's own intrinsics headers set this one off under the sanitizers; clang does not know it.
+QUIET := $(if $(call can,$(CXX),-Werror -Wno-maybe-uninitialized),-Wno-maybe-uninitialized)
+# GCC's TSan wants a memory layout without full randomisation; setarch -R gives it where it may.
+FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+# With a compiler at hand a core that fails to build is an error, not a reason to fall back on Numba.
+REQUIRE_CORE := $(if $(shell command -v $(CXX) 2>/dev/null),GSTAR_FAST_REQUIRE_CORE=1)
+
+.PHONY: demo test python-test cpp-test test-sanitized bench bench-check lint format fuzz clean
+.DELETE_ON_ERROR:
+
+demo: $(STAMPS)/core
+	@$(BIN)/python examples/demo.py
+
+test: python-test cpp-test test-sanitized
+
+python-test: $(STAMPS)/test
+	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest --doctest-modules gstar_fast
+
+# ---- set-up -----------------------------------------------------------------
+
+$(STAMPS)/venv:
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check "setuptools>=77" "pybind11>=2.13"
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/core: $(STAMPS)/venv pyproject.toml setup.py $(SOURCES) $(HEADERS)
+	@echo "building gstar_fast"
+	@$(REQUIRE_CORE) $(BIN)/python -m pip install -qq --disable-pip-version-check --no-build-isolation --editable .
+	@touch $@
+
+# What an extra lists, without building the package once more.
+$(STAMPS)/test $(STAMPS)/bench $(STAMPS)/lint: $(STAMPS)/%: $(STAMPS)/core pyproject.toml
+	@echo "installing what $* needs"
+	@$(BIN)/python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+	    print(*project['optional-dependencies']['$*'], sep='\n')" > $(STAMPS)/$*.txt
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --requirement $(STAMPS)/$*.txt
+	@touch $@
+
+# ---- C++ --------------------------------------------------------------------
+
+build/cpp/%_test: csrc/tests/%_test.cpp $(HEADERS)
+	@mkdir -p $(@D)
+	$(CXX) $(CPP_FLAGS) $(QUIET) $(SANITIZE) $< -o $@
+
+build/cpp/%_stress: csrc/tests/%_stress.cpp $(HEADERS)
+	@mkdir -p $(@D)
+	$(CXX) $(CPP_FLAGS) $(QUIET) -fsanitize=thread $< -o $@
+
+build/fuzz/%_fuzz: csrc/tests/fuzz/%_fuzz.cpp $(HEADERS)
+	@mkdir -p $(@D)
+	$(FUZZ_CXX) $(CPP_FLAGS) -fsanitize=fuzzer $(SANITIZE) $< -o $@
+
+build/cpp/exhaustive_float32: csrc/tests/exhaustive_float32.cpp $(HEADERS)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Icsrc -O3 -ffp-contract=off -pthread $< -o $@
+
+.PHONY: exhaustive
+exhaustive: build/cpp/exhaustive_float32
+	./$<
+
+cpp-test: cpp-test-address cpp-test-thread
+
+.PHONY: cpp-test-address cpp-test-thread
+ifeq ($(call can,$(CXX),$(SANITIZE)),yes)
+cpp-test-address:
+	@$(if $(CPP_TESTS),$(MAKE) --no-print-directory -j $(JOBS) $(CPP_TESTS))
+	@for program in $(CPP_TESTS); do echo "$$program"; ./$$program || exit 1; done
+	@echo "cpp-test: $(words $(CPP_TESTS)) programs passed under ASan and UBSan"
+else
+cpp-test-address:
+	@echo "cpp-test: skipped, $(CXX) cannot build with $(SANITIZE)"
+endif
+
+ifeq ($(call can,$(CXX),-fsanitize=thread),yes)
+cpp-test-thread:
+	@$(if $(CPP_STRESS),$(MAKE) --no-print-directory -j $(JOBS) $(CPP_STRESS))
+	@for program in $(CPP_STRESS); do echo "$$program"; $(FIXED_LAYOUT) ./$$program || exit 1; done
+	@echo "cpp-test: $(words $(CPP_STRESS)) stress programs passed under TSan"
+else
+cpp-test-thread:
+	@echo "cpp-test: stress programs skipped, $(CXX) cannot build with -fsanitize=thread"
+endif
+
+ifeq ($(call can,$(FUZZ_CXX),-fsanitize=fuzzer-no-link),yes)
+fuzz: $(FUZZERS)
+	@for program in $^; do \
+	    echo "$$program for $(FUZZ_SECONDS) s"; \
+	    mkdir -p build/fuzz/corpus/$$(basename $$program); \
+	    ./$$program -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -print_final_stats=1 \
+	        -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$(basename $$program) \
+	        2> $$program.log || { tail -n 40 $$program.log; exit 1; }; \
+	    grep -E 'Done|number_of_executed_units' $$program.log; \
+	done
+	@echo "fuzz: $(words $^) targets survived"
+else
+fuzz:
+	@echo "fuzz: skipped, it needs $(FUZZ_CXX) with libFuzzer"
+endif
+
+# ---- Python with the sanitized core -----------------------------------------
+
+# ASan must come first in the process, and libstdc++ with it: without it the first C++ exception aborts.
+SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)" \
+    ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized/lib
+
+# The other backends run no C++, so only tests on the native one (and those without a backend) are run again.
+ifeq ($(call can,$(CXX),$(SANITIZE)),yes)
+test-sanitized: $(STAMPS)/test
+	@echo "building gstar_fast under ASan and UBSan in build/sanitized"
+	@GSTAR_FAST_SANITIZE=1 GSTAR_FAST_REQUIRE_CORE=1 $(BIN)/python setup.py --quiet build \
+	    --build-base build/sanitized --build-lib build/sanitized/lib
+	@$(SANITIZED) $(BIN)/python -P -c "import gstar_fast._core as core; assert 'sanitized' in core.__file__, core.__file__"
+	$(SANITIZED) $(BIN)/pytest -q -k "not [numba and not [numpy" $(PYTEST_ARGS)
+else
+test-sanitized:
+	@echo "test-sanitized: skipped, $(CXX) cannot build with $(SANITIZE)"
+endif
+
+# ---- benchmarks, lint -------------------------------------------------------
+
+bench: $(STAMPS)/bench
+	$(BIN)/python benchmarks/bench_sketch.py $(BENCH_ARGS)
+	$(BIN)/pytest benchmarks --benchmark-only --benchmark-columns=min,median,rounds --benchmark-sort=min
+
+bench-check: $(STAMPS)/bench
+	$(BIN)/pytest -q benchmarks --benchmark-disable
+
+# Other people's headers, so that their warnings are not ours.
+PYBIND_INCLUDES = $(patsubst -I%,-isystem %,$(shell $(BIN)/python -m pybind11 --includes))
+
+lint: $(STAMPS)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/repo-review --show err .
+	@if command -v $(CLANG_FORMAT) >/dev/null; then \
+	    echo "$(CLANG_FORMAT)"; find csrc -name '*.[ch]pp' | xargs -r $(CLANG_FORMAT) --dry-run -Werror; \
+	else echo "lint: clang-format skipped, it is not installed"; fi
+	@if command -v $(CLANG_TIDY) >/dev/null; then \
+	    echo "$(CLANG_TIDY)"; find csrc -name '*.cpp' | xargs -r -n 1 -P 2 sh -c \
+	        '$(CLANG_TIDY) --quiet "$$0" -- -std=c++17 -Icsrc $(PYBIND_INCLUDES) 2>/dev/null'; \
+	else echo "lint: clang-tidy skipped, it is not installed"; fi
+
+format: $(STAMPS)/lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	find csrc -name '*.[ch]pp' | xargs -r $(CLANG_FORMAT) -i
+
+clean:
+	rm -rf $(VENV) build *.egg-info gstar_fast/_core*.so
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

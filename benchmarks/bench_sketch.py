@@ -1,0 +1,360 @@
+"""Seconds for each row through Sketch.update, against everything else people count scores with.
+
+    python benchmarks/bench_sketch.py            the standard case against all rivals, then each factor varied alone
+    python benchmarks/bench_sketch.py --full     every combination of rows, groups, bins, dtype and distribution
+    python benchmarks/bench_sketch.py --huge     with 1e8 rows at the end of the cost curve
+    pytest benchmarks/bench_sketch.py            the standard case at 1e6 rows under pytest-benchmark
+
+Every contender counts the same rows in the same run, in turn; its answer is compared with the exact counts before the
+clock counts. Tables and JSON go to benchmarks/results (`--results none` keeps them on the screen).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import harness
+import numpy as np
+import pytest
+import rivals
+
+import gstar_fast as gf
+
+OURS, READ = "gstar_fast", "only reading the arrays"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of the factors."""
+
+    rows: int = 10_000_000
+    groups: int = 2
+    bins: int = 4096
+    dtype: str = "float32"
+    scores: str = "normal"
+
+    def __str__(self) -> str:
+        return f"{self.rows:.0e} rows, {self.groups} groups, {self.bins} bins, {self.dtype}, {self.scores}"
+
+
+FACTORS = {
+    "rows": [100_000, 1_000_000, 10_000_000],
+    "groups": [2, 16],
+    "bins": [1024, 4096],
+    "dtype": ["float32", "float64"],
+    "scores": ["normal", "skewed", "uniform"],
+}
+
+
+def make_rows(case: Case, seed: int = 0) -> rivals.Rows:
+    random = np.random.default_rng(seed)
+    if case.scores == "uniform":
+        scores = random.random(case.rows, dtype=np.float32)
+    else:
+        scores = random.standard_normal(case.rows, dtype=np.float32)
+    if case.scores == "skewed":  # 90 % in one bin: a saturated model
+        scores[random.random(case.rows, dtype=np.float32) < 0.9] = 1.0
+    labels = random.integers(0, 2, case.rows, dtype=np.uint8)
+    groups = random.integers(0, case.groups, case.rows, dtype=np.uint8)
+    return rivals.Rows(scores.astype(case.dtype), labels, groups, case.groups)
+
+
+def count(rows: rivals.Rows, bins: int, **options: Any) -> gf.Sketch:
+    """Our side of the race: a new sketch, told nothing about window or groups."""
+    return gf.Sketch(bins=bins).update(rows.scores, rows.labels, rows.groups, **options)
+
+
+def window_of(sketch: gf.Sketch) -> rivals.Window:
+    first = int(np.ldexp(float(sketch.edges[0]), -sketch.level))
+    return rivals.Window(level=sketch.level, first=first, bins=sketch.bins)
+
+
+def contenders(rows: rivals.Rows, bins: int, *, kll: bool) -> dict[str, Any]:
+    """All calls to time, each with its answer compared first: fast and wrong is out."""
+    sketch = count(rows, bins)
+    window = window_of(sketch)
+    expected = rivals.reference(rows, window)
+    if not np.array_equal(sketch.counts, expected):
+        raise AssertionError("Sketch.counts are wrong")
+
+    calls: dict[str, Any] = {OURS: lambda: count(rows, bins), READ: rivals.read_only(rows)}
+    for name, prepare in rivals.RIVALS.items():
+        calls[name] = prepare(rows, window)
+        if not np.array_equal(calls[name](), expected):
+            raise AssertionError(f"{name} counts wrongly")
+    if kll:
+        calls["DataSketches KLL"] = rivals.kll(rows)
+        error = rivals.kll_worst_rank_error(calls["DataSketches KLL"](), expected, window)
+        if error > 0.03:  # its own bound for the default k is 0.0133 at 99 %, for each of many edges and cells
+            raise AssertionError(f"KLL ranks are off by {error}")
+    return calls
+
+
+def race(case: Case, *, kll: bool = True) -> dict[str, harness.Timing]:
+    return harness.race(contenders(make_rows(case), case.bins, kll=kll))
+
+
+def race_table(case: Case, times: dict[str, harness.Timing]) -> str:
+    ours = times[OURS].least
+    body = [
+        [
+            name,
+            f"{timing.least / case.rows * 1e9:.2f}",
+            f"{timing.median / case.rows * 1e9:.2f}",
+            f"{case.rows / timing.least / 1e6:,.0f}",
+            f"{timing.least / ours:.2f}",
+        ]
+        for name, timing in sorted(times.items(), key=lambda item: item[1].least)
+    ]
+    return harness.table(["contender", "ns a row, least", "median", "million rows/s", "times ours"], body)
+
+
+def readme_table(case: Case, times: dict[str, harness.Timing]) -> str:
+    """The short table that README shows; tests/test_readme.py compares it with the results."""
+    shown = [OURS, "careful Numba loop", "boost-histogram, best", "boost-histogram, usual", "np.histogram per cell"]
+    body = [
+        [name, f"{case.rows / times[name].least / 1e6:,.0f}", f"{times[name].least / times[OURS].least:.1f}"]
+        for name in shown
+    ]
+    return harness.table(["one thread", "million rows a second", "its time / ours"], body)
+
+
+def refresh_readme(table: str) -> None:
+    """Put the table between the two marks in README."""
+    readme = Path(__file__).parent.parent / "README.md"
+    before, rest = readme.read_text().split("<!-- speed -->\n", 1)
+    _, after = rest.split("<!-- end of speed -->\n", 1)
+    readme.write_text(f"{before}<!-- speed -->\n{table}\n<!-- end of speed -->\n{after}")
+
+
+def sweep_cases(standard: Case, *, full: bool) -> list[Case]:
+    """Each factor varied alone around the standard case, or all combinations."""
+    if full:
+        return [Case(*values) for values in itertools.product(*FACTORS.values())]
+    varied = [replace(standard, **{name: value}) for name, values in FACTORS.items() for value in values]
+    return [case for case in dict.fromkeys(varied) if case != standard]
+
+
+def sweep_table(results: list[tuple[Case, dict[str, harness.Timing]]]) -> str:
+    names = [name for name in results[0][1] if name not in (OURS, "DataSketches KLL")]
+    body = [
+        [str(case), f"{times[OURS].least / case.rows * 1e9:.2f}"]
+        + [f"{times[name].least / times[OURS].least:.2f}" for name in names]
+        for case, times in results
+    ]
+    return harness.table(["case", "ours, ns a row", *(f"{name}, times ours" for name in names)], body)
+
+
+def threads(case: Case) -> dict[str, Any]:
+    """Two threads against one."""
+    rows = make_rows(case)
+    if count(rows, case.bins, threads=2) != count(rows, case.bins, threads=1):
+        raise AssertionError("two threads count differently")
+    times = harness.race({f"threads={n}": lambda n=n: count(rows, case.bins, threads=n) for n in (1, 2)})
+    return {"times": times, "ratio": times["threads=1"].least / times["threads=2"].least}
+
+
+def small_batches(calls: int = 2_000) -> dict[str, harness.Timing]:
+    """Seconds a call: an update of 100 rows, and update_one beyond an empty Python loop."""
+    rows = make_rows(Case(rows=100))
+    sketch = count(rows, 4096)  # a stream: window and groups are known after the first batch
+    scores, labels, groups = rows.scores, rows.labels, rows.groups
+    many = range(calls)
+
+    def update_100() -> None:
+        update = sketch.update
+        for _ in many:
+            update(scores, labels, groups)
+
+    def update_one() -> None:
+        update = sketch.update_one
+        for _ in many:
+            update(0.25, 1, 0)
+
+    def empty() -> None:
+        for _ in many:
+            pass
+
+    runs = {"update of 100 rows": update_100, "update_one": update_one, "empty loop": empty}
+    times = harness.race(runs, repeats=20)
+    return {name: harness.Timing(t.least / calls, t.median / calls, t.repeats) for name, t in times.items()}
+
+
+def backends(case: Case) -> dict[str, harness.Timing]:
+    """The Numba backend against the native one and the careful Numba loop."""
+    rows = make_rows(case)
+    window = window_of(count(rows, case.bins))
+
+    def on(backend: str) -> gf.Sketch:
+        with gf.use_backend(backend):
+            return count(rows, case.bins)
+
+    if on("numba") != on("native"):
+        raise AssertionError("the Numba backend counts differently")
+    runs = {backend: lambda backend=backend: on(backend) for backend in ("native", "numba")}
+    return harness.race({**runs, "careful Numba loop": rivals.numba_loop(rows, window)})
+
+
+def cost_curve(most: int) -> list[tuple[int, float]]:
+    """(rows, seconds a row) from 1e5 rows to `most`."""
+    points = [n for exponent in range(10, 17) if (n := round(10 ** (exponent / 2))) <= most]
+    rows = make_rows(Case(rows=points[-1]))
+    curve = []
+    for n in points:
+        part = replace(rows, scores=rows.scores[:n], labels=rows.labels[:n], groups=rows.groups[:n])
+        times = harness.race({OURS: lambda part=part: count(part, 4096)}, repeats=5, budget=10.0)
+        curve.append((n, times[OURS].least / n))
+    return curve
+
+
+def plot_cost(curve: list[tuple[int, float]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+    axes.semilogx([n for n, _ in curve], [1e9 * seconds for _, seconds in curve], "o-", color="black")
+    axes.set(xlabel="rows", ylabel="ns a row", title="Sketch.update: cost of a row", ylim=(0, None))
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def import_times(repeats: int = 9) -> dict[str, float]:
+    """Least seconds to import, each in a process of its own, in turn."""
+    code = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
+    cached = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as installed
+    found: dict[str, list[float]] = {"numpy": [], "gstar_fast": []}
+    for _ in range(repeats):
+        for name, times in found.items():
+            command = [sys.executable, "-c", code.format(name)]
+            run = subprocess.run(command, env=cached, capture_output=True, text=True, check=True)
+            times.append(float(run.stdout))
+    return {name: min(times) for name, times in found.items()}
+
+
+def goals(standard: dict[str, harness.Timing], report: dict[str, Any]) -> list[tuple[str, float, float, bool]]:
+    """(goal, measured, wanted, larger is better); the native backend is meant."""
+    ours, read = standard[OURS].least, standard[READ].least
+    small, imports = report["small_batches"], report["import"]
+    found = [
+        ("boost-histogram as usually called, times ours", standard["boost-histogram, usual"].least / ours, 10.0, True),
+        ("boost-histogram at its best, times ours", standard["boost-histogram, best"].least / ours, 6.0, True),
+        ("np.histogram per cell, times ours", standard["np.histogram per cell"].least / ours, 40.0, True),
+        ("careful Numba loop, times ours", standard["careful Numba loop"].least / ours, 2.5, True),
+        ("share of the read roofline", read / ours, 0.25, True),
+        ("two threads against one", report["threads"]["ratio"], 1.5, True),
+        ("update of 100 rows, microseconds", small["update of 100 rows"].least * 1e6, 3.0, False),
+        (
+            "update_one beyond an empty loop, nanoseconds",
+            (small["update_one"].least - small["empty loop"].least) * 1e9,
+            40.0,
+            False,
+        ),
+        ("import, times numpy's own", imports["gstar_fast"] / imports["numpy"], 1.25, False),
+        ("dearest row of the cost curve, times the cheapest", report["cost_spread"], 1.5, False),
+    ]
+    if "backends" in report:
+        times = report["backends"]
+        found.append(
+            (
+                "Numba backend, times the careful Numba loop",
+                times["numba"].least / times["careful Numba loop"].least,
+                1.5,
+                False,
+            )
+        )
+    return found
+
+
+def goal_table(found: list[tuple[str, float, float, bool]]) -> str:
+    body = [
+        [name, f"{value:.2f}", f"{'>=' if larger else '<='} {wanted:g}", "yes" if (value >= wanted) == larger else "NO"]
+        for name, value, wanted, larger in found
+    ]
+    return harness.table(["goal", "measured", "wanted", "met"], body)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=Case.rows, help="rows of the standard case (default 10,000,000)")
+    parser.add_argument("--full", action="store_true", help="every combination of the factors")
+    parser.add_argument("--quick", action="store_true", help="the standard case only, without the sweep")
+    parser.add_argument("--huge", action="store_true", help="1e8 rows too")
+    parser.add_argument("--results", default=str(harness.RESULTS), help="folder for the results, or none")
+    options = parser.parse_args()
+    begun = time.perf_counter()
+
+    pages = ["# Sketch: counting, measured", "", "Reproduce with `make bench`; see `benchmarks/README.md`.", ""]
+    report: dict[str, Any] = {"machine": harness.machine()}
+    about = report["machine"]
+
+    def show(title: str, text: str) -> None:
+        print(f"\n{title}\n\n{text}", flush=True)
+        pages.extend([f"## {title}", "", text, ""])
+
+    versions = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
+    place = f"{about['cpu']}, {about['cores']} cores, {about['system']}, Python {about['python']}"
+    show("Machine", f"{place}, commit {about['commit']}; {versions}.\n\n```text\n{about['config']}\n```")
+
+    case = Case(rows=options.rows)
+    standard = race(case)
+    report["standard"] = {"case": str(case), "times": standard}
+    show(f"{case}", race_table(case, standard))
+    if options.huge:
+        large = replace(case, rows=100_000_000)
+        times = race(large, kll=False)
+        report["huge"] = {"case": str(large), "times": times}
+        show(f"{large}", race_table(large, times))
+
+    report["threads"] = threads(case)
+    report["small_batches"] = small_batches()
+    report["import"] = import_times()
+    if about["native"]:
+        report["backends"] = backends(case)
+    curve = cost_curve(100_000_000 if options.huge else options.rows)
+    report["cost_curve"] = curve
+    report["cost_spread"] = max(s for _, s in curve) / min(s for _, s in curve)
+    show("Cost of a row", harness.table(["rows", "ns a row"], [[f"{n:,}", f"{1e9 * s:.3f}"] for n, s in curve]))
+    show("Goals", goal_table(goals(standard, report)))
+
+    if not options.quick:
+        sweep = [(other, race(other, kll=False)) for other in sweep_cases(case, full=options.full)]
+        report["sweep"] = [{"case": str(other), "times": times} for other, times in sweep]
+        show("Other cases", sweep_table(sweep))
+
+    print(f"\nmeasured in {time.perf_counter() - begun:.0f} s")
+    if options.results != "none":
+        folder = Path(options.results)
+        harness.write(folder, "sketch", report, "\n".join(pages))
+        plot_cost(curve, folder / "sketch_cost.svg")
+        print(f"written to {folder}")
+        if folder == harness.RESULTS:
+            refresh_readme(readme_table(case, standard))
+
+
+@pytest.fixture(scope="module")
+def million() -> rivals.Rows:
+    return make_rows(Case(rows=1_000_000))
+
+
+@pytest.mark.parametrize("name", [OURS, *rivals.RIVALS])
+def test_count(benchmark: Any, million: rivals.Rows, name: str) -> None:
+    sketch = count(million, 4096)
+    window = window_of(sketch)
+    run = (lambda: count(million, 4096).counts) if name == OURS else rivals.RIVALS[name](million, window)
+    run()  # warm up: compile, touch memory
+    counts = benchmark(run)
+    assert np.array_equal(counts, rivals.reference(million, window))  # fast and wrong is out
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Fair clocks and honest records: interleaved repeats, and where, with what and on what each figure was measured."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one contender."""
+
+    least: float
+    median: float
+    repeats: int
+
+
+def race(contenders: dict[str, Callable[[], Any]], *, repeats: int = 7, budget: float = 20.0) -> dict[str, Timing]:
+    """Time all contenders in turn, round after round, so that a busy moment of the machine hits them alike.
+
+    A contender that has used up its `budget` of seconds sits out the later rounds, but not the first two.
+    """
+    spent: dict[str, list[float]] = {name: [] for name in contenders}
+    for run in contenders.values():
+        run()  # warm up: compile, touch memory
+    for turn in range(repeats):
+        for name, run in contenders.items():
+            if turn >= 2 and sum(spent[name]) > budget:
+                continue
+            start = time.perf_counter()
+            run()
+            spent[name].append(time.perf_counter() - start)
+    return {name: Timing(min(times), statistics.median(times), len(times)) for name, times in spent.items()}
+
+
+def machine() -> dict[str, Any]:
+    """Where and with what this was measured."""
+    import gstar_fast
+
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "native": importlib.util.find_spec("gstar_fast._core") is not None,
+        "config": _shown(gstar_fast.show_config),
+        "commit": _commit(),
+    }
+
+
+PACKAGES = ("numpy", "numba", "boost-histogram", "polars", "duckdb", "datasketches")
+
+
+def write(folder: Path, name: str, report: dict[str, Any], markdown: str) -> None:
+    """Keep the report as JSON and as a page to read."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(report, indent=1, default=_plain) + "\n")
+    (folder / f"{name}.md").write_text(markdown)
+
+
+def table(head: list[str], body: list[list[str]]) -> str:
+    """Markdown table, its columns aligned so that it can be read in a terminal too."""
+    widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
+
+    def line(cells: list[str]) -> str:
+        first, *others = (
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return "| " + " | ".join([first, *others]) + " |"
+
+    rule = "|" + "|".join("-" * (width + 1) + ("-" if i == 0 else ":") for i, width in enumerate(widths)) + "|"
+    return "\n".join([line(head), rule, *(line(row) for row in body)])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Timing):
+        return asdict(value)
+    raise TypeError(type(value).__name__)
+
+
+def _shown(show: Callable[[], Any]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        answer = show()
+    return (printed.getvalue() or str(answer)).strip()
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+def _commit() -> str:
+    """Commit of the measured code, with a + where the tree had changes on top of it."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+        changes = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return commit.stdout.strip() + ("+" if changes.stdout.strip() else "")

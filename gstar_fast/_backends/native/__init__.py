@@ -1,0 +1,1 @@
+"""The C++ backend, compiled into `gstar_fast._core`."""

@@ -1,0 +1,1 @@
+"""The backend for machines without the compiled extension: the same answers, compiled by Numba."""

@@ -1,0 +1,1 @@
+"""The reference backend: short, readable next to the documentation, no speed tricks."""

@@ -1,0 +1,333 @@
+"""The paper's families in NumPy: pdf and cdf, and maximum likelihood from weighted points.
+
+The reference for `csrc/gstar/families.hpp` and `special.hpp`: the same formulas and the same algorithms, so that all
+backends find the same parameters.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Array = NDArray[np.float64]
+
+# Beyond these a density cannot be told from a normal one (4e-6 in the log-likelihood a row).
+LARGEST_DF = LARGEST_SHAPE = 1e5
+SMALLEST_DF = 0.1  # below, one row could outweigh all others
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+# ---------------------------------------------------------------- evaluation
+
+
+def normal(x: Array, location: float, scale: float) -> tuple[Array, Array]:
+    """Cdf and pdf of the normal density."""
+    z = (x - location) / scale
+    with np.errstate(over="ignore", under="ignore"):
+        return special.ndtr(z), np.exp(-0.5 * z * z - LOG_SQRT_2PI) / scale
+
+
+def normal_quantile(p: Array, location: float, scale: float) -> Array:
+    """Inverse of the normal cdf."""
+    return np.asarray(location + scale * special.ndtri(p))
+
+
+def student_t(x: Array, df: float, location: float, scale: float) -> tuple[Array, Array]:
+    """Cdf and pdf of Student's t; the smaller tail is computed, never 1 minus the larger one."""
+    t = (x - location) / scale
+    u = np.abs(t) / math.sqrt(df)
+    far = u > 1e8  # here squares would overflow, and the tail is a pure power
+    square = np.where(far, 1.0, u) ** 2
+    ratio = log_gamma_half_ratio(0.5 * df)[0]
+    with np.errstate(divide="ignore", under="ignore"):
+        log1p_square = np.where(far, 2.0 * np.log(u), np.log1p(square))
+        pdf = np.exp(ratio - 0.5 * math.log(math.pi * df) - 0.5 * (df + 1.0) * log1p_square)
+        # Three ways to write the same tail, each where it loses nothing: in the middle, beyond it, and far out.
+        tail = 0.5 * np.select(
+            [square * df < 1.0, u <= 1.0],
+            [
+                1.0 - special.betainc(0.5, 0.5 * df, square / (1.0 + square)),
+                special.betaincc(0.5, 0.5 * df, square / (1.0 + square)),
+            ],
+            special.betainc(0.5 * df, 0.5, 1.0 / (1.0 + square)),
+        )
+        tail = np.where(far, np.exp(ratio - 0.5 * df * log1p_square) / (math.sqrt(math.pi) * df), tail)
+    return np.where(t < 0.0, tail, 1.0 - tail), pdf / scale
+
+
+def gamma(x: Array, shape: float, location: float, scale: float, mirrored: bool) -> tuple[Array, Array]:
+    """Cdf and pdf of the gamma density with a shift; mirrored, its long tail is on the left."""
+    y = (location - x if mirrored else x - location) / scale
+    inside = np.maximum(y, 0.0)
+    cdf = special.gammaincc(shape, inside) if mirrored else special.gammainc(shape, inside)
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        u = (inside - shape) / shape
+        deviance = np.where(u < -0.75, u - np.log(inside / shape), minus_log1p(np.maximum(u, -0.75)))
+        pdf = np.exp(-shape * deviance - stirling_error(shape) - LOG_SQRT_2PI) * (math.sqrt(shape) / inside)
+    pdf = np.where(np.isfinite(inside), pdf, 0.0)
+    at_pole = math.inf if shape < 1.0 else float(shape == 1.0)
+    return cdf, np.where(y > 0.0, pdf, np.where(y == 0.0, at_pole, 0.0)) / scale
+
+
+def gamma_quantile(p: Array, shape: float, location: float, scale: float, mirrored: bool) -> Array:
+    """Inverse of the gamma cdf."""
+    if mirrored:
+        return np.asarray(location - scale * special.gammainccinv(shape, p))
+    return np.asarray(location + scale * special.gammaincinv(shape, p))
+
+
+def student_t_quantile(p: Array, df: float, location: float, scale: float) -> Array:
+    """Newton's method on the logarithms of tail and |t|, bisecting where a step leaves its bracket."""
+    tail = np.minimum(p, 1.0 - p)
+    low, high = np.full_like(p, -740.0), np.full_like(p, 700.0)
+    with np.errstate(all="ignore"):
+        w = np.log(np.maximum(np.abs(special.ndtri(tail)), 1e-300))
+        for _ in range(200):
+            t = np.exp(w)
+            there, density = student_t(-t, df, 0.0, 1.0)
+            miss = np.log(there) - np.log(tail)
+            low, high = np.where(miss > 0.0, w, low), np.where(miss < 0.0, w, high)
+            following = w + miss * there / (t * density)
+            following = np.where((following > low) & (following < high), following, 0.5 * (low + high))
+            following = np.where(miss == 0.0, w, following)
+            step, w = np.abs(following - w), following
+            if not np.any(step > 1e-15 * (1.0 + np.abs(w))):
+                break
+    # Few degrees of freedom reach beyond the largest number.
+    t = np.where((tail <= 0.0) | (w > 699.9), np.inf, np.exp(np.minimum(w, 700.0)))
+    t = np.where(tail == 0.5, 0.0, t)
+    return location + scale * np.where(p < 0.5, -t, t)
+
+
+# ---------------------------------------------------------------- pieces of the gamma function
+
+
+def stirling_error(a: float) -> float:
+    """Log Gamma(a + 1) minus Stirling's formula."""
+    shift, b = 0.0, a
+    if b < 15.0:
+        product = 1.0
+        while b < 15.0:
+            b += 1.0
+            product *= b
+        shift = (b + 0.5) * math.log(b) - b - (a + 0.5) * math.log(a) + a - math.log(product)
+    r = 1.0 / (b * b)
+    series = 1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r * (1 / 1188 - r * (691 / 360360)))))
+    return shift + series / b
+
+
+def minus_log1p(u: Array) -> Array:
+    """U - log(1 + u) without cancellation near 0."""
+    v = u / (2.0 + u)
+    w = np.minimum(v * v, 1.0 / 49.0)
+    series = np.zeros_like(u)
+    for k in range(29, 1, -2):  # 2 atanh(v), from the smallest term up
+        series = w * (1.0 / k + series)
+    return np.where(np.abs(u) > 0.25, u - np.log1p(u), v * (u - 2.0 * series))
+
+
+def log_minus_digamma(a: float) -> tuple[float, float]:
+    """Log a - digamma(a), and its derivative."""
+    value = slope = 0.0
+    while a < 15.0:
+        value += 1.0 / a - math.log1p(1.0 / a)
+        slope += 1.0 / (a * (a + 1.0)) - 1.0 / (a * a)
+        a += 1.0
+    r = 1.0 / (a * a)
+    value += 0.5 / a + r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760))))))
+    slope -= r * (0.5 + (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (5 / 66 - r * (691 / 2730)))))) / a)
+    return value, slope
+
+
+def log_gamma_half_ratio(x: float) -> tuple[float, float, float]:
+    """Log Gamma(x + 1/2) - log Gamma(x), with two derivatives."""
+    product, slope, curvature = 1.0, 0.0, 0.0
+    while x < 15.0:
+        y = x + 0.5
+        product *= x / y
+        slope += 0.5 / (x * y)
+        curvature -= 0.5 * (x + y) / (x * x * y * y)
+        x += 1.0
+    r = 1.0 / (x * x)
+    value = 0.5 * math.log(x) + math.log(product)
+    value -= (1 / 8 - r * (1 / 192 - r * (1 / 640 - r * (17 / 14336 - r * (31 / 18432 - r * (691 / 180224)))))) / x
+    slope += 0.5 / x + r * (
+        1 / 8 - r * (3 / 192 - r * (5 / 640 - r * (119 / 14336 - r * (279 / 18432 - r * (7601 / 180224)))))
+    )
+    curvature -= r * (
+        0.5
+        + (2 / 8 - r * (12 / 192 - r * (30 / 640 - r * (952 / 14336 - r * (2790 / 18432 - r * (91212 / 180224)))))) / x
+    )
+    return value, slope, curvature
+
+
+# ---------------------------------------------------------------- maximum likelihood
+
+
+def fit_normal(points: Array, weights: Array) -> tuple[float, float, float]:
+    """Location, scale and mean log-likelihood."""
+    location = float(weights @ points)
+    scale = math.sqrt(float(weights @ (points - location) ** 2))
+    return location, scale, -LOG_SQRT_2PI - math.log(scale) - 0.5
+
+
+def fit_student_t(points: Array, weights: Array, smallest_scale: float) -> tuple[float, float, float, float, bool]:
+    """df, location, scale, mean log-likelihood, and whether the likelihood still rose at a bound.
+
+    Newton's method with Levenberg damping in (location, log scale, log df), from two starts.
+    """
+    mean, sd, _ = fit_normal(points, weights)
+    before = np.cumsum(weights)
+    places = np.minimum(np.searchsorted(before, [0.25, 0.5, 0.75]), len(points) - 1)
+    lower, middle, upper = points[places].tolist()
+    spread = max(0.6 * (upper - lower), 0.01 * sd, smallest_scale)
+    best = (LARGEST_DF, mean, max(sd, smallest_scale))
+    found = (*best, _student_t_slopes(points, weights, *best)[0], False)
+    for df in (1.5, 8.0):
+        climbed = _climb(points, weights, df, middle, spread, smallest_scale)
+        if climbed[3] > found[3] + 1e-13:
+            found = climbed
+    return found
+
+
+def _student_t_slopes(
+    points: Array, weights: Array, df: float, location: float, scale: float
+) -> tuple[float, Array, Array]:
+    """Mean log-likelihood, gradient and minus the Hessian in (location / scale, log scale, log df)."""
+    z = (points - location) / scale
+    q = z * z
+    r = 1.0 / (df + q)
+    wr = weights * r
+    wrr = wr * r
+    sum_log = float(weights @ np.log1p(q / df))
+    sum_q = float(wr @ q)
+    value, slope, curvature = log_gamma_half_ratio(0.5 * df)
+    d_n = 0.5 * slope - 0.5 / df - 0.5 * sum_log + 0.5 * (df + 1.0) / df * sum_q
+    nn = float(wrr @ (q * (df * (df + q) - (df + 1.0) * (2.0 * df + q))))
+    d_nn = 0.25 * curvature + 0.5 / df**2 + 0.5 * sum_q / df + 0.5 * nn / df**2
+    h_mm = (df + 1.0) * float(wrr @ (df - q))
+    h_ms = 2.0 * df * (df + 1.0) * float(wrr @ z)
+    h_ss = 2.0 * df * (df + 1.0) * float(wrr @ q)
+    h_mn = -df * float(wrr @ (z * (q - 1.0)))
+    h_sn = -df * float(wrr @ (q * (q - 1.0)))
+    h_nn = -(df * df * d_nn + df * d_n)
+    log_likelihood = value - 0.5 * math.log(math.pi * df) - math.log(scale) - 0.5 * (df + 1.0) * sum_log
+    gradient = np.array([(df + 1.0) * float(wr @ z), (df + 1.0) * sum_q - 1.0, df * d_n])
+    return log_likelihood, gradient, np.array([[h_mm, h_ms, h_mn], [h_ms, h_ss, h_sn], [h_mn, h_sn, h_nn]])
+
+
+def _climb(
+    points: Array, weights: Array, df: float, location: float, scale: float, smallest_scale: float
+) -> tuple[float, float, float, float, bool]:
+    value, gradient, curvature = _student_t_slopes(points, weights, df, location, scale)
+    damping = 0.0
+    for _ in range(200):
+        push, matrix = gradient.copy(), curvature.copy()
+        # A bound that the likelihood pushes against holds its parameter still.
+        stuck_df = (df >= LARGEST_DF and push[2] > 0.0) or (df <= SMALLEST_DF and push[2] < 0.0)
+        for k, stuck in ((1, scale <= smallest_scale and push[1] < 0.0), (2, stuck_df)):
+            if stuck:
+                matrix[k, :] = matrix[:, k] = push[k] = 0.0
+                matrix[k, k] = 1.0
+        if np.max(np.abs(push)) < 1e-13:
+            break
+        # Along log df the likelihood is convex far out; its size is still the right length of a step.
+        matrix[np.diag_indices(3)] = np.abs(np.diag(matrix)) + damping
+        try:
+            np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            damping = max(4.0 * damping, 1e-3)
+            continue
+        step = np.clip(np.linalg.solve(matrix, push), -2.0, 2.0)
+        length = float(np.max(np.abs(step)))
+        next_df = min(max(df * math.exp(step[2]), SMALLEST_DF), LARGEST_DF)
+        next_location = location + scale * float(step[0])
+        next_scale = max(scale * math.exp(step[1]), smallest_scale)
+        there = _student_t_slopes(points, weights, next_df, next_location, next_scale)
+        flat = there[0] < value and length < 1e-8  # the last Newton step is then the better guess
+        if there[0] >= value or flat:
+            df, location, scale = next_df, next_location, next_scale
+            value, gradient, curvature = there
+            damping = damping * 0.1 if damping >= 1e-8 else 0.0
+        else:
+            damping = max(8.0 * damping, 1e-3)
+        if flat or length < 1e-14:
+            break
+    return df, location, scale, value, scale <= 1.001 * smallest_scale or df <= 1.001 * SMALLEST_DF
+
+
+def fit_gamma(points: Array, weights: Array, mirrored: bool) -> tuple[float, float, float, float, bool]:
+    """Shape, location, scale, mean log-likelihood, and whether the maximum lies on a bound (an exponential, a normal).
+
+    The likelihood is profiled down to the location, at a distance q (in standard deviations) from the mean.
+    """
+    mean, sd, _ = fit_normal(points, weights)
+    z = (mean - points if mirrored else points - mean) / sd
+    nearest = -float(z.min())  # q may not be smaller: rows would lie outside
+    best_q, best_shape, best_value = nearest, 1.0, -math.log(nearest) - 1.0  # the exponential from the smallest row
+    farthest = max(math.sqrt(LARGEST_SHAPE), 10.0 * nearest)
+    steps = 24
+    ratio = ((farthest - nearest) / (1e-4 * nearest)) ** (1.0 / steps)
+    left = nearest + 1e-4 * nearest
+    at_left = _gamma_profile(z, weights, left)
+    for i in range(1, steps + 1):
+        right = nearest + 1e-4 * nearest * ratio**i
+        at_right = _gamma_profile(z, weights, right)
+        if at_left[2] < 0.0 < at_right[2]:  # rising on the left, falling on the right: a maximum between
+            q, at = _bracketed(z, weights, left, right, at_left, at_right)
+            if at[1] > best_value:
+                best_q, (best_shape, best_value, _) = q, at
+        left, at_left = right, at_right
+    if at_left[1] > best_value:
+        best_q, (best_shape, best_value, _) = left, at_left
+    shift = sd * best_q
+    location = mean + shift if mirrored else mean - shift
+    return best_shape, location, shift / best_shape, best_value - math.log(sd), best_q in (nearest, left)
+
+
+def _bracketed(
+    z: Array,
+    weights: Array,
+    low: float,
+    high: float,
+    at_low: tuple[float, float, float],
+    at_high: tuple[float, float, float],
+) -> tuple[float, tuple[float, float, float]]:
+    """The q between two others at which the likelihood is flat, by the Illinois rule."""
+    q, at, f_low, f_high = low, at_low, at_low[2], at_high[2]
+    for _ in range(100):
+        if high - low <= 1e-14 * high:
+            break
+        following = (low * f_high - high * f_low) / (f_high - f_low)
+        if not low < following < high:
+            following = 0.5 * (low + high)
+        moved, q = abs(following - q), following
+        at = _gamma_profile(z, weights, q)
+        if at[2] == 0.0 or moved < 1e-14 * q:
+            break
+        if at[2] < 0.0:
+            low, f_low, f_high = q, at[2], 0.5 * f_high
+        else:
+            high, f_high, f_low = q, at[2], 0.5 * f_low
+    return q, at
+
+
+def _gamma_profile(z: Array, weights: Array, q: float) -> tuple[float, float, float]:
+    """Best shape for this q, its log-likelihood, and minus the sign of the likelihood's slope in q."""
+    s = -float(weights @ np.log1p(z / q))
+    inverse = float(weights @ (1.0 / (q + z)))
+    a = 1.0  # Below 1 the density has a pole, and the likelihood no maximum: the pole would sit on a row.
+    if s < log_minus_digamma(1.0)[0]:
+        a = 0.5 / s
+        for _ in range(50):
+            value, slope = log_minus_digamma(a)
+            following = a / (1.0 + (value - s) / (slope * a))  # Newton in 1 / a: nearly linear
+            step, a = abs(following - a), following
+            if step <= 1e-15 * a:
+                break
+        a = min(max(a, 1.0), LARGEST_SHAPE)
+    log_likelihood = 0.5 * math.log(a) - LOG_SQRT_2PI - stirling_error(a) - math.log(q) - (a - 1.0) * s
+    return a, log_likelihood, a - (a - 1.0) * q * inverse

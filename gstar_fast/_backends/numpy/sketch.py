@@ -1,0 +1,420 @@
+"""The sketch as `docs/sketch_format.md` states it, in exact Python integers.
+
+State: for each label (0, 1, and 2 for unlabelled), group and bin a count and the sum of the rounded scores; for each
+cell the sum of their squares, the smallest and the largest score, and the rows below and above the window. Sums are
+whole numbers of one fixed unit (2**-1097, squares 2**-2148), the same at every level, so that coarsening only adds;
+the format's offsets `S` are computed when bytes are written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast import _sketch_io as io
+from gstar_fast._backends._rows import (
+    LOCK,
+    MOST_ROWS,
+    WEIGHT_UNIT,
+    Rows,
+    check_size,
+    group_error,
+    overflow_error,
+    read_one,
+    read_rows,
+)
+from gstar_fast._grid import (
+    SQUARE_UNIT,
+    SUM_UNIT,
+    bin_numbers,
+    edges,
+    round24,
+    to_float,
+    whole_sums,
+    window_of_scores,
+)
+from gstar_fast._groups import Name, canonical, check_distinct, listed
+
+DEFAULT_BINS = 4096
+
+
+class Cells:
+    """The arrays of a sketch: first axis the label, second the group, third the bin."""
+
+    def __init__(self, n_groups: int, bins: int) -> None:
+        self.counts = np.zeros((3, n_groups, bins), np.int64)
+        self.sums = np.zeros((3, n_groups, bins), object)
+        self.squares = np.zeros((3, n_groups), object)
+        self.mins = np.full((3, n_groups), math.inf)
+        self.maxs = np.full((3, n_groups), -math.inf)
+        self.below = np.zeros((3, n_groups), np.int64)
+        self.above = np.zeros((3, n_groups), np.int64)
+
+    def copy(self) -> Cells:
+        """An independent copy."""
+        twin = Cells.__new__(Cells)
+        vars(twin).update({key: array.copy() for key, array in vars(self).items()})
+        return twin
+
+    def moved(self, places: NDArray[Any], n_groups: int, shift: int, old_first: int, new_first: int) -> Cells:
+        """The same rows with group g at `places[g]`, `shift` levels coarser, in a window that starts at `new_first`."""
+        bins = self.counts.shape[2]
+        new = Cells(n_groups, bins)
+        for key in ("squares", "mins", "maxs", "below", "above"):
+            getattr(new, key)[:, places] = getattr(self, key)
+        used = np.flatnonzero(self.counts.any(axis=(0, 1)))
+        if len(used):
+            index = ((old_first + used) >> min(shift, 63)) - new_first
+            starts = np.flatnonzero(np.diff(index, prepend=index[0] - 1))  # neighbours that fall into one bin
+            where = np.ix_(np.arange(3), places, index[starts])
+            new.counts[where] = np.add.reduceat(self.counts[:, :, used], starts, axis=2)
+            new.sums[where] = np.add.reduceat(self.sums[:, :, used], starts, axis=2)
+        return new
+
+    def scale(self, factor: int) -> None:
+        """Count every row `factor` times."""
+        for key in ("counts", "sums", "squares", "below", "above"):
+            setattr(self, key, getattr(self, key) * factor)
+
+    def add(self, other: Cells) -> None:
+        """Add the rows of cells with the same groups and window."""
+        for key in ("counts", "sums", "squares", "below", "above"):
+            setattr(self, key, getattr(self, key) + getattr(other, key))
+        self.mins = np.minimum(self.mins, other.mins)
+        self.maxs = np.maximum(self.maxs, other.maxs)
+
+    def count(self, rows: Rows, places: NDArray[Any], level: int, first: int) -> None:
+        """Add rows; `places` says which group each of the batch's names is."""
+        bins = self.counts.shape[2]
+        lo, hi = edges(level, first, bins)[[0, -1]]
+        x, label, group = rows.scores, rows.labels, places[rows.codes]
+        n = np.ones(len(x), object) if rows.weights is None else rows.weights
+        inside = (x >= lo) & (x < hi)
+        for counts, beyond in ((self.below, x < lo), (self.above, x >= hi)):
+            np.add.at(counts, (label[beyond], group[beyond]), n[beyond].astype(np.int64))
+        x, label, group, n = x[inside], label[inside], group[inside], n[inside]
+        scores, squares = whole_sums(round24(x))
+        where = label, group, bin_numbers(x, level) - first
+        np.add.at(self.counts, where, n.astype(np.int64))
+        np.add.at(self.sums, where, n * scores)
+        np.add.at(self.squares, (label, group), n * squares)
+        np.minimum.at(self.mins, (label, group), x)
+        np.maximum.at(self.maxs, (label, group), x)
+
+
+class Core:
+    """One sketch. Every public method takes the lock; what starts with an underscore expects it to be held."""
+
+    def __init__(
+        self,
+        bins: int,
+        window: tuple[int, int] | None,
+        groups: tuple[Name, ...] | None,
+        memory_limit: int,
+        watch: Callable[[], object] | None = None,
+    ) -> None:
+        names = () if groups is None else tuple(groups)
+        check_size(len(names), bins, memory_limit)
+        self.bins = bins
+        self.level, self.first = (0, 0) if window is None else window
+        self.fixed = window is not None
+        self.given = groups is not None
+        self.groups: tuple[Name, ...] = names
+        self.memory_limit = memory_limit
+        self.weighted = False
+        self.total = 0
+        self.skipped = 0
+        self._cells = Cells(len(names), bins)
+        self._watch = watch
+        self._told: tuple[int | None, int] = (None, 0)
+
+    # ------------------------------------------------------------------------------------------------------- counting
+
+    def try_update(self, *rows: object) -> bool:  # noqa: ARG002
+        """No fast door here: always the long way."""
+        return False
+
+    def update(
+        self,
+        scores: NDArray[Any],
+        labels: NDArray[Any] | None,
+        codes: NDArray[Any],
+        names: tuple[Name, ...] | None,
+        weights: NDArray[np.float64] | None,
+        skip_nan: bool,
+        threads: int,  # noqa: ARG002
+        unlabelled_code: bool = False,
+    ) -> None:
+        """Count a batch, all or nothing."""
+        with LOCK:
+            given = self.groups if self.given else None
+            self._count(
+                read_rows(scores, labels, codes, names, weights, skip_nan, unlabelled_code, given, self.weighted)
+            )
+        self._tell()
+
+    def update_one(self, score: float, label: int | None, group: Name) -> None:
+        """Count one row."""
+        with LOCK:
+            self._count(read_one(score, label, group, self.groups if self.given else None, self.weighted))
+        self._tell()
+
+    def _count(self, rows: Rows) -> None:
+        """Commit checked rows: first all that may be refused, then new cells, then the exchange."""
+        self._settle()
+        total = self._total_in(rows.weighted)
+        total += len(rows.scores) if rows.weights is None else sum(rows.weights.tolist())
+        if total > MOST_ROWS:
+            raise overflow_error()
+        names = self._union(rows.names)
+        finite = rows.scores[np.isfinite(rows.scores)]
+        level, first = self._window_with(float(finite.min(initial=math.inf)), float(finite.max(initial=-math.inf)))
+        cells = self._cells_in(rows.weighted, names, level, first)
+        cells.count(rows, _places(rows.names, names), level, first)
+        self._commit(cells, names, level, first, rows.weighted, total, self.skipped + rows.skipped)
+
+    def _total_in(self, weighted: bool) -> int:
+        return self.total * WEIGHT_UNIT if weighted and not self.weighted else self.total
+
+    def _union(self, new: Sequence[Name]) -> tuple[Name, ...]:
+        """Our groups with some more, in public order; given groups already hold them."""
+        check_distinct((*self.groups, *new))
+        if set(new) <= set(self.groups):
+            return self.groups
+        names = tuple(canonical({*self.groups, *new}))
+        check_size(len(names), self.bins, self.memory_limit)
+        return names
+
+    def _extent(self) -> tuple[float, float]:
+        """Smallest and largest score inside the window; inf and -inf where there is none."""
+        return float(self._cells.mins.min(initial=math.inf)), float(self._cells.maxs.max(initial=-math.inf))
+
+    def _window_with(self, smallest: float, largest: float) -> tuple[int, int]:
+        """The window when scores in this range (inf, -inf: none) join ours."""
+        lo, hi = self._extent()
+        lo, hi = min(lo, smallest), max(hi, largest)
+        return (self.level, self.first) if self.fixed or lo > hi else window_of_scores(lo, hi, self.bins)
+
+    def _cells_in(self, weighted: bool, names: tuple[Name, ...], level: int, first: int) -> Cells:
+        """A copy of our cells with other groups, in another window, in other units."""
+        shift = max(level - self.level, 0)
+        cells = self._cells.moved(_places(self.groups, names), len(names), shift, self.first, first)
+        if weighted and not self.weighted:
+            cells.scale(WEIGHT_UNIT)
+        return cells
+
+    def _commit(
+        self, cells: Cells, names: tuple[Name, ...], level: int, first: int, weighted: bool, total: int, skipped: int
+    ) -> None:
+        self._cells, self.groups, self.level, self.first = cells, names, level, first
+        self.weighted, self.total, self.skipped = weighted, total, skipped
+
+    def _tell(self) -> None:
+        """Call `watch` when the level changed or the rows doubled."""
+        level, total = self._told
+        if self._watch is not None and self.total and (self.level != level or self.total >= 2 * total):
+            self._told = (self.level, self.total)
+            self._watch()
+
+    # -------------------------------------------------------------------------------------------------------- merging
+
+    def merge(self, other: Any) -> None:
+        """Add the rows of another sketch, of any backend."""
+        if type(other) is type(self):
+            other = other.copy()
+        else:
+            other = type(self).from_bytes(other.to_bytes(), max(other.memory_limit, self.memory_limit))
+        with LOCK:
+            self._settle()
+            other._settle()
+            if other._is_neutral():
+                return
+            if self._is_neutral():
+                check_size(len(other.groups), other.bins, self.memory_limit)
+                self._become(other)
+            else:
+                self._merge(other)
+        self._tell()
+
+    def _is_neutral(self) -> bool:
+        """Whether this is an empty sketch without options, which merges with any other."""
+        used = self.total or self.skipped or self.weighted or self.fixed or self.given
+        return not used and self.bins == DEFAULT_BINS
+
+    def _become(self, other: Self) -> None:
+        self.bins, self.fixed, self.given = other.bins, other.fixed, other.given
+        self._commit(other._cells, other.groups, other.level, other.first, other.weighted, other.total, other.skipped)
+
+    def _merge(self, other: Self) -> None:
+        if self.bins != other.bins:
+            raise ValueError(f"cannot merge sketches with different bins: {self.bins} and {other.bins}")
+        if self._range() != other._range():
+            raise ValueError(f"cannot merge sketches with different ranges: {self._range()} and {other._range()}")
+        names = self._merged_groups(other)
+        weighted = self.weighted or other.weighted
+        total = self._total_in(weighted) + other._total_in(weighted)
+        if total > MOST_ROWS:
+            raise overflow_error()
+        level, first = self._window_with(*other._extent())
+        cells = self._cells_in(weighted, names, level, first)
+        cells.add(other._cells_in(weighted, names, level, first))
+        self.given = self.given or other.given
+        self._commit(cells, names, level, first, weighted, total, self.skipped + other.skipped)
+
+    def _range(self) -> str:
+        lo, hi = edges(self.level, self.first, self.bins)[[0, -1]].tolist()
+        return f"({lo!r}, {hi!r})" if self.fixed else "none"
+
+    def _merged_groups(self, other: Self) -> tuple[Name, ...]:
+        check_distinct((*self.groups, *other.groups))
+        if self.given and other.given:
+            if self.groups == other.groups:
+                return self.groups
+            if set(self.groups) != set(other.groups):
+                ours, theirs = listed(self.groups), listed(other.groups)
+                raise ValueError(f"cannot merge sketches with different groups: {ours} and {theirs}")
+            return tuple(canonical(self.groups))
+        if self.given or other.given:
+            given, learned = (self.groups, other.groups) if self.given else (other.groups, self.groups)
+            known = set(given)
+            for name in learned:
+                if name not in known:
+                    raise group_error(name, given, "")
+            check_size(len(given), self.bins, self.memory_limit)
+            return given
+        return self._union(other.groups)
+
+    def copy(self) -> Self:
+        """An independent copy, which nobody watches."""
+        with LOCK:
+            self._settle()
+            twin = type(self)(self.bins, None, None, self.memory_limit)
+            twin._become(self)
+            twin._cells = self._cells.copy()
+            return twin
+
+    def _settle(self) -> None:
+        """Bring the cells up to date; a backend that collects rows elsewhere first does it here."""
+
+    # ---------------------------------------------------------------------------------------------------------- bytes
+
+    def to_bytes(self) -> bytes:
+        """The canonical bytes."""
+        with LOCK:
+            self._settle()
+            cells = [self._cell(label, group) for group in range(len(self.groups)) for label in range(3)]
+            content = io.Content(
+                self.bins,
+                self.level,
+                self.first,
+                self.weighted,
+                self.fixed,
+                self.given,
+                self.skipped,
+                self.groups,
+                cells,
+            )
+        return io.write(content)
+
+    def _cell(self, label: int, group: int) -> io.Cell:
+        c, at = self._cells, (label, group)
+        used = np.flatnonzero(c.counts[at])
+        bins = list(zip(used.tolist(), c.counts[at][used].tolist(), c.sums[at][used].tolist(), strict=True))
+        return io.Cell(int(c.below[at]), int(c.above[at]), c.mins[at], c.maxs[at], c.squares[at], bins)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, memory_limit: int, watch: Callable[[], object] | None = None) -> Self:
+        """The sketch these bytes describe; ValueError if there is none."""
+        content = io.read(data, lambda n_groups, bins: _check_bytes(n_groups, bins, memory_limit))
+        window = (content.level, content.first) if content.fixed else None
+        core = cls(content.bins, window, content.names if content.given else None, memory_limit, watch)
+        cells = Cells(len(content.names), content.bins)
+        for i, cell in enumerate(content.cells):
+            at = i % 3, i // 3
+            cells.below[at], cells.above[at], cells.mins[at], cells.maxs[at], cells.squares[at] = cell[:5]
+            for index, count, total in cell.bins:
+                cells.counts[at][index] = count
+                cells.sums[at][index] = total
+        total = int(cells.counts.sum() + cells.below.sum() + cells.above.sum())
+        core._commit(cells, content.names, content.level, content.first, content.weighted, total, content.skipped)
+        return core
+
+    # -------------------------------------------------------------------------------------------------------- reading
+
+    def counts(self, label: int) -> NDArray[np.int64]:
+        """Rows of each group and bin."""
+        with LOCK:
+            self._settle()
+            counts: NDArray[np.int64] = self._cells.counts[label].copy()
+            return counts
+
+    def below(self) -> NDArray[np.int64]:
+        """Rows under the first edge, of each label and group."""
+        with LOCK:
+            self._settle()
+            return self._cells.below.copy()
+
+    def above(self) -> NDArray[np.int64]:
+        """Rows at or over the last edge, of each label and group."""
+        with LOCK:
+            self._settle()
+            return self._cells.above.copy()
+
+    def extremes(self, label: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Smallest and largest score of each group, NaN where there is none."""
+        with LOCK:
+            self._settle()
+            mins, maxs = self._cells.mins[label], self._cells.maxs[label]
+            return np.where(mins <= maxs, mins, np.nan), np.where(mins <= maxs, maxs, np.nan)
+
+    def means(self, label: int) -> NDArray[np.float64]:
+        """Mean score of each group and bin, NaN where there are no rows."""
+        with LOCK:
+            self._settle()
+            out = np.full((len(self.groups), self.bins), np.nan)
+            for group, index, count, total in self._used_bins(label):
+                out[group, index] = bin_mean(self.first + index, self.level, count, total)
+            return out
+
+    def within(self, label: int) -> NDArray[np.float64]:
+        """Sum over the rows of each group of (rounded score - mean of its bin) squared."""
+        with LOCK:
+            self._settle()
+            guard = 64  # bits below the unit, so that the quotients' remainders do not show
+            left = self._cells.squares[label] << guard
+            for group, _, count, total in self._used_bins(label):
+                left[group] -= (total * total << guard) // (count << SQUARE_UNIT - 2 * SUM_UNIT)
+            return np.array([max(to_float(v, SQUARE_UNIT - guard), 0.0) for v in left.tolist()], np.float64)
+
+    def _used_bins(self, label: int) -> Iterator[tuple[int, int, int, int]]:
+        counts, sums = self._cells.counts[label], self._cells.sums[label]
+        for group, index in zip(*(axis.tolist() for axis in np.nonzero(counts)), strict=True):
+            yield group, index, int(counts[group, index]), sums[group, index]
+
+
+def bin_mean(k: int, level: int, count: int, total: int) -> float:
+    """Mean score of bin k, the same float64 on every backend."""
+    if k in (-1, 0):
+        mean = to_float(total, SUM_UNIT) / float(count)
+    else:
+        offsets = (total - ((count * k) << (level - SUM_UNIT))) >> (level - 23 - SUM_UNIT)
+        whole, rest = divmod(offsets, count)
+        mean = math.ldexp(float(k) + (float(whole) + float(rest) / float(count)) * 2.0**-23, level)
+    return min(max(mean, math.ldexp(float(k), level)), math.ldexp(float(k + 1), level))
+
+
+def _places(names: Sequence[Name], among: Sequence[Name]) -> NDArray[np.int64]:
+    """Where each of the names stands among others."""
+    index = {name: i for i, name in enumerate(among)}
+    return np.array([index[name] for name in names], np.int64)
+
+
+def _check_bytes(n_groups: int, bins: int, memory_limit: int) -> None:
+    try:
+        check_size(n_groups, bins, memory_limit)
+    except MemoryError as error:
+        raise ValueError(str(error)) from None

@@ -1,0 +1,56 @@
+"""One Pybind11Extension, nothing else: all metadata is in pyproject.toml."""
+
+import os
+import sys
+from pathlib import Path
+
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
+from setuptools import setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError, ExecError, PlatformError
+
+NO_CORE = """
+gstar_fast: the compiled core could not be built ({reason}).
+gstar_fast: the install goes on without it and will run on the Numba backend,
+gstar_fast: which gives the same answers more slowly. With a C++17 compiler,
+gstar_fast: reinstall to get the native backend.
+"""
+
+
+class optional_build_ext(build_ext):  # noqa: N801 - setuptools names its commands so
+    """Build the core if the machine can; install without it, and say so, if not."""
+
+    def build_extension(self, ext):
+        try:
+            super().build_extension(ext)
+        except (BaseError, CCompilerError, ExecError, PlatformError, OSError) as error:
+            if os.environ.get("GSTAR_FAST_REQUIRE_CORE") == "1":
+                raise
+            ext.optional = True  # also tells setuptools not to look for the file it would copy
+            print(NO_CORE.format(reason=str(error).splitlines()[0]), file=sys.stderr)
+
+
+def core():
+    # Never -march=native or -ffast-math: fast kernels are chosen at run time, and a sum must be the same everywhere.
+    compile_args = ["-O3", "-ffp-contract=off", "-fvisibility=hidden"]
+    link_args = []
+    if sys.platform == "win32":
+        compile_args = ["/O2", "/fp:precise"]
+    if os.environ.get("GSTAR_FAST_SANITIZE") == "1":
+        sanitize = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
+        compile_args += ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", "-Wno-maybe-uninitialized", *sanitize]
+        link_args = sanitize
+    return Pybind11Extension(
+        "gstar_fast._core",
+        sorted(str(path) for path in Path("csrc/bindings").glob("*.cpp")),
+        depends=sorted(str(path) for path in Path("csrc").rglob("*.hpp")),
+        include_dirs=["csrc"],
+        cxx_std=17,
+        extra_compile_args=compile_args,
+        extra_link_args=link_args,
+        optional=os.environ.get("GSTAR_FAST_REQUIRE_CORE") != "1",
+    )
+
+
+ParallelCompile("GSTAR_FAST_BUILD_JOBS", default=0).install()
+setup(ext_modules=[core()], cmdclass={"build_ext": optional_build_ext})
