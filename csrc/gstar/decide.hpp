@@ -67,6 +67,12 @@ public:
         }
     }
 
+    /// Whether a column's bytes can be read as numbers from 0 to 255: those of
+    /// negative ones are then beyond all groups, as they should be.
+    bool takes_bytes(dtype t) const noexcept {
+        return t == dtype::u8 || (t == dtype::i8 && used_ <= 128);
+    }
+
     /// Whether no entry asks for a closer look.
     bool whole() const noexcept { return whole_; }
 
@@ -288,7 +294,7 @@ private:
             if (!usual) {
             } else if (set_.unified) {
                 usual = same(scores, n, out + i) || set_.nan == nan_policy::reject;
-            } else if (r.groups.type == dtype::u8 && r.groups.stride == 1) {
+            } else if (table.takes_bytes(r.groups.type) && r.groups.stride == 1) {
                 const auto* g = reinterpret_cast<const std::uint8_t*>(r.groups.data);
                 usual = kernel_on(scores, g + i, n, table, out + i) || final;
             } else if (r.groups.type == dtype::u16 &&
@@ -356,24 +362,18 @@ private:
     template <class From>
     static bool narrow_as(const column& c, std::size_t begin, std::size_t n,
                           std::uint16_t* out) {
-        const char* at = c.data + static_cast<std::ptrdiff_t>(begin) * c.stride;
-        std::uint64_t all = 0;
-        if (c.is_array_of<From>()) {
-            const From* from = reinterpret_cast<const From*>(at);
-            for (std::size_t i = 0; i < n; ++i) {
-                const From v = from[i];
-                all |= static_cast<std::uint64_t>(v);
-                out[i] = static_cast<std::uint16_t>(v);
-            }
-        } else {
-            for (std::size_t i = 0; i < n; ++i, at += c.stride) {
-                From v;
-                std::memcpy(&v, at, sizeof v);
-                all |= static_cast<std::uint64_t>(v);
-                out[i] = static_cast<std::uint16_t>(v);
-            }
-        }
-        return all <= 0xFFFF;
+        From copied[block];
+        const From* from = copied;
+        if (c.is_array_of<From>())
+            from = reinterpret_cast<const From*>(c.data) + begin;
+        else
+            detail::read_as<From>(c, begin, n, copied);
+#if GSTAR_HAS_AVX2
+        const kernel k = active_kernel();
+        if (k == kernel::avx512) return avx512::narrow(from, n, out);
+        if (k == kernel::avx2) return avx2::narrow(from, n, out);
+#endif
+        return narrow_generic(from, n, out);
     }
 
     /// `each(row, score, threshold)`, every value read once.

@@ -109,6 +109,7 @@ int main() {
             check_all<double, std::uint8_t>(t, dtype::f64, dtype::u8, 5003);
             check_all<float, std::uint16_t>(t, dtype::f32, dtype::u16, 777);
             check_all<double, std::int64_t>(t, dtype::f64, dtype::i64, 777);
+            if (n_groups <= 128) check_all<float, std::int8_t>(t, dtype::f32, dtype::i8, 777);
         }
         const thresholds many = numbered(1000, 3);
         check_all<float, std::uint16_t>(many, dtype::f32, dtype::u16, 5003);
@@ -155,6 +156,14 @@ int main() {
         t.unknown_number = 10;
         decider(t).many(r, out.data());
         CHECK(out[70] == 1 && out[150] == 0 && out[0] == 1);
+        std::vector<std::int8_t> below(200, 1);
+        below[90] = -1;
+        r.groups = column_of(below, dtype::i8);
+        t.unknown_number = 11;
+        decider(t).many(r, out.data());
+        CHECK(out[90] == 0 && out[0] == 1);
+        t.unknown = unknown_policy::raise;
+        CHECK(message(decider(t), r).find("group -1 at row 90 has no threshold;") == 0);
         t.unknown = unknown_policy::use_default;
         CHECK(throws<std::invalid_argument>([&] { const decider d(t); }));
     }

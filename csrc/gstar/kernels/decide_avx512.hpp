@@ -175,6 +175,11 @@ GSTAR_AVX512 bool decide_same(const Float* scores, std::size_t n, Float threshol
     return decide_unified(scores, n, threshold, out);
 }
 
+template <class From>
+GSTAR_AVX512 bool narrow(const From* from, std::size_t n, std::uint16_t* out) {
+    return narrow_generic(from, n, out);
+}
+
 }  // namespace avx512
 }  // namespace gstar
 #endif

@@ -53,4 +53,16 @@ bool decide_unified(const Float* scores, std::size_t n, Float threshold,
     return odd == 0;
 }
 
+/// Whole numbers as 16 bits; false if one does not fit.
+template <class From>
+bool narrow_generic(const From* from, std::size_t n, std::uint16_t* out) {
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const From v = from[i];
+        all |= static_cast<std::uint64_t>(v);
+        out[i] = static_cast<std::uint16_t>(v);
+    }
+    return all <= 0xFFFF;
+}
+
 }  // namespace gstar
