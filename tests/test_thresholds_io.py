@@ -61,6 +61,19 @@ def test_the_native_core_reads_these_bytes(decider):
     assert decider_of(decider._thresholds, "native") == decider
 
 
+SCHEMA = json.loads(Path(gf.__file__).with_name("schemas").joinpath("thresholds.json").read_text(encoding="utf-8"))
+
+
+@given(deciders())
+def test_what_is_written_fits_the_schema(decider):
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.validate(json.loads(decider.to_json()), SCHEMA)
+
+
+def test_the_schema_has_the_fields_that_are_written():
+    assert set(SCHEMA["properties"]) == set(json.loads(gf.Decider({"F": 0.5}).to_json()))
+
+
 # -------------------------------------------------------------------------------------------------------- old releases
 
 
