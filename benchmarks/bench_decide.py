@@ -89,7 +89,17 @@ def arrays(sizes: list[int], repeats: int) -> tuple[list[dict[str, Any]], str]:
                     + [f"{times[name]:.3f}" for name in ("ours", "numpy", "plain")]
                     + [f"{record['faster']:.1f}x", "" if goal is None else f"{goal:g}x", f"{record['of_plain']:.2f}x"]
                 )
-    head = ["rows", "groups", "scores", "ours ns/row", "scores >= t[groups]", "scores >= c", "faster", "goal", "of plain"]
+    head = [
+        "rows",
+        "groups",
+        "scores",
+        "ours ns/row",
+        "scores >= t[groups]",
+        "scores >= c",
+        "faster",
+        "goal",
+        "of plain",
+    ]
     return records, harness.table(head, body)
 
 

@@ -20,7 +20,8 @@ double run(std::size_t n, Decide decide) {
     for (std::size_t i = 0; i < n; ++i) accepted += decide(i) ? 1 : 0;
     const auto end = std::chrono::steady_clock::now();
     if (accepted == n + 1) std::puts("never");  // keeps the loop
-    return std::chrono::duration<double, std::nano>(end - start).count() / static_cast<double>(n);
+    return std::chrono::duration<double, std::nano>(end - start).count() /
+           static_cast<double>(n);
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ int main(int argc, char** argv) {
     std::vector<std::string> names;
     for (int g = 0; g < 8; ++g) {
         names.push_back("group " + std::to_string(g));
-        const gstar::name name = kind == "text" ? gstar::name::of_text(names.back()) : gstar::name::of(g);
+        const gstar::name name = kind == "text" ? gstar::name::of_text(names.back())
+                                                : gstar::name::of(g);
         t.groups.push_back({name, 0.1 * g, {}});
     }
     std::vector<double> scores;

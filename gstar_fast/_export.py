@@ -64,7 +64,9 @@ def _sql_cases(decider: Decider, score: str, value: str, group: str, dialect: st
     missing = f"{score} IS NULL" if form is None else f"{score} IS NULL OR {form.format(score=value)}"
     policy = {"raise": "NULL", False: "FALSE", True: "TRUE"}[decider.nan]
     if not decider.unified:  # a row without a group is refused before anything else is asked
-        unseen = f" OR {group} NOT IN ({', '.join(map(_sql_name, decider.groups))})" if decider.unknown == "raise" else ""
+        unseen = (
+            f" OR {group} NOT IN ({', '.join(map(_sql_name, decider.groups))})" if decider.unknown == "raise" else ""
+        )
         yield f"  WHEN {group} IS NULL{unseen} THEN NULL"
     yield f"  WHEN {missing} THEN {policy}"
     if decider.unified:
@@ -98,14 +100,16 @@ def _sql_name(name: Name) -> str:
 
 
 def _quoted(column: str) -> str:
-    if not isinstance(column, str) or not column or "\0" in column:
+    if not column or "\0" in column:
         raise ValueError(f"a column must have a name, got {column!r}")
     return '"' + column.replace('"', '""') + '"'
 
 
 def _refuse_randomized(decider: Decider, what: str) -> None:
     if decider.randomized:
-        raise ValueError(f"randomised thresholds need the hash of a key, which {what} does not have; decide with gstar_fast")
+        raise ValueError(
+            f"randomised thresholds need the hash of a key, which {what} does not have; decide with gstar_fast"
+        )
 
 
 # ----------------------------------------------------------------------------------------------------------------- ONNX
@@ -142,7 +146,8 @@ def to_onnx(decider: Decider, *, score: str = "score", group: str = "group") -> 
         nodes.append(helper.make_node(kind, ins, [out], **options))
         return out
 
-    names, unknown = list(decider.groups), decider._thresholds.unknown_threshold
+    names: list[Any] = list(decider.groups)
+    unknown = decider._thresholds.unknown_threshold
     inputs = [helper.make_tensor_value_info(score, TensorProto.DOUBLE, ["rows"])]
     constants = {"nan_accepted": np.array(decider.nan is True), "nan_refused": np.array(decider.nan == "raise")}
     known = None

@@ -40,4 +40,6 @@ def _found(folders: list[Path], file: str) -> str:
     for folder in folders:
         if (folder / file).is_file():
             return str(folder)
-    raise FileNotFoundError(f"this installation of gstar_fast came without {file}; reinstall it from a wheel or an sdist")
+    raise FileNotFoundError(
+        f"this installation of gstar_fast came without {file}; reinstall it from a wheel or an sdist"
+    )

@@ -148,7 +148,9 @@ def _checked_nan(nan: Any) -> Nan:
     return "raise"
 
 
-def _checked_mixtures(mixtures: Mapping[Any, Iterable[tuple[float, float]]], names: Iterable[Name]) -> dict[Name, Mixture]:
+def _checked_mixtures(
+    mixtures: Mapping[Any, Iterable[tuple[float, float]]], names: Iterable[Name]
+) -> dict[Name, Mixture]:
     clean: dict[Name, Mixture] = {}
     for name in names:
         if name not in mixtures:
@@ -163,7 +165,7 @@ def _checked_mixtures(mixtures: Mapping[Any, Iterable[tuple[float, float]]], nam
     return clean
 
 
-def _checked_digest(digest: str | None) -> str | None:
+def _checked_digest(digest: Any) -> str | None:
     if digest is None:
         return None
     if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
@@ -290,7 +292,9 @@ def of_document(document: Any) -> Thresholds:
     if not isinstance(document, dict) or document.get("format") not in (FORMAT, RESULT_FORMAT):
         _refuse(f"'format' is neither {FORMAT!r} nor {RESULT_FORMAT!r}")
     if document.get("version") != VERSION:
-        _refuse(f"they are of version {document.get('version')!r}, and this release reads {VERSION}; install a newer one")
+        _refuse(
+            f"they are of version {document.get('version')!r}, and this release reads {VERSION}; install a newer one"
+        )
     groups = document.get("groups")
     if not isinstance(groups, list) or not all(isinstance(entry, dict) for entry in groups):
         _refuse("'groups' must be a list of objects")

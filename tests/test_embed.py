@@ -21,7 +21,17 @@ pytestmark = [
 
 
 def compiled(source, target, *flags):
-    command = [CXX, "-std=c++17", "-O1", "-ffp-contract=off", "-pthread", f"-I{get_include()}", str(source), "-o", str(target)]
+    command = [
+        CXX,
+        "-std=c++17",
+        "-O1",
+        "-ffp-contract=off",
+        "-pthread",
+        f"-I{get_include()}",
+        str(source),
+        "-o",
+        str(target),
+    ]
     subprocess.run([*command, *flags], check=True, capture_output=True, text=True)
     return target
 
@@ -165,7 +175,15 @@ def test_the_c_interface_writes_sketches_python_reads(library):
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
 def test_cmake_finds_the_package(tmp_path):
     """find_package, the headers, and both C libraries."""
-    build = ["cmake", "-S", str(EXAMPLES), "-B", str(tmp_path), f"-Dgstar_DIR={get_cmake_dir()}", "-DCMAKE_BUILD_TYPE=Debug"]
+    build = [
+        "cmake",
+        "-S",
+        str(EXAMPLES),
+        "-B",
+        str(tmp_path),
+        f"-Dgstar_DIR={get_cmake_dir()}",
+        "-DCMAKE_BUILD_TYPE=Debug",
+    ]
     subprocess.run(build, check=True, capture_output=True)
     targets = ["--target", "decide_c", "--target", "decide_c_static"]
     subprocess.run(["cmake", "--build", str(tmp_path), *targets], check=True, capture_output=True)

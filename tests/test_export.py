@@ -22,7 +22,15 @@ POLICIES = [
 
 
 def hard_rows(dtype):
-    scores = [INF, -INF, 0.0, 1e-310, 3e38, NAN, *(f(dtype(t), dtype(d)) for t in (0.1, 0.75) for d in (INF, -INF) for f in (np.nextafter, max, min))]
+    scores = [
+        INF,
+        -INF,
+        0.0,
+        1e-310,
+        3e38,
+        NAN,
+        *(f(dtype(t), dtype(d)) for t in (0.1, 0.75) for d in (INF, -INF) for f in (np.nextafter, max, min)),
+    ]
     names = [*THRESHOLDS, "unseen"]
     return np.repeat(np.array(scores, dtype), len(names)), np.tile(np.array(names, object), len(scores))
 
@@ -46,7 +54,10 @@ def test_duckdb_decides_alike(options, kind):
     scores, groups = hard_rows(np.float32 if kind == "FLOAT" else np.float64)
     base = duckdb.connect()
     base.execute(f'CREATE TABLE people(i INT, "the score" {kind}, "who ""?""" VARCHAR)')
-    base.executemany("INSERT INTO people VALUES (?, ?, ?)", [(i, s.item(), g) for i, (s, g) in enumerate(zip(scores, groups, strict=True))])
+    base.executemany(
+        "INSERT INTO people VALUES (?, ?, ?)",
+        [(i, s.item(), g) for i, (s, g) in enumerate(zip(scores, groups, strict=True))],
+    )
     case = to_sql(decider, score="the score", group='who "?"', dialect="duckdb")
     found = [row[0] for row in base.execute(f"SELECT {case} FROM people ORDER BY i").fetchall()]
     assert found == answers(decider, scores, groups)
@@ -59,7 +70,10 @@ def test_sqlite_decides_alike(options):
     scores, groups = hard_rows(np.float64)
     base = sqlite3.connect(":memory:")
     base.execute('CREATE TABLE people(i INT, score REAL, "group" TEXT)')
-    base.executemany("INSERT INTO people VALUES (?, ?, ?)", [(i, float(s), g) for i, (s, g) in enumerate(zip(scores, groups, strict=True))])
+    base.executemany(
+        "INSERT INTO people VALUES (?, ?, ?)",
+        [(i, float(s), g) for i, (s, g) in enumerate(zip(scores, groups, strict=True))],
+    )
     found = [row[0] for row in base.execute(f"SELECT {to_sql(decider, dialect='sqlite')} FROM people ORDER BY i")]
     assert [None if x is None else bool(x) for x in found] == answers(decider, scores, groups)
 
@@ -68,7 +82,9 @@ def test_a_row_without_group_is_null_in_sql():
     base = duckdb.connect()
     for options in POLICIES:
         case = to_sql(gf.Decider(THRESHOLDS, **options), dialect="duckdb")
-        assert base.execute(f"SELECT {case} FROM (SELECT 0.5 AS score, CAST(NULL AS VARCHAR) AS \"group\")").fetchall() == [(None,)]
+        assert base.execute(
+            f'SELECT {case} FROM (SELECT 0.5 AS score, CAST(NULL AS VARCHAR) AS "group")'
+        ).fetchall() == [(None,)]
 
 
 def test_sql_of_unified_and_numbered_thresholds():
@@ -77,14 +93,18 @@ def test_sql_of_unified_and_numbered_thresholds():
     assert '"group"' not in unified
     assert base.execute(f"SELECT {unified} FROM (VALUES (0.4), (0.5)) AS t(score)").fetchall() == [(False,), (True,)]
     numbered = to_sql(gf.Decider({1: 0.5, -2: 0.25}), dialect="duckdb")
-    rows = "(VALUES (0.3, 1), (0.3, -2), (0.3, 7)) AS t(score, \"group\")"
+    rows = '(VALUES (0.3, 1), (0.3, -2), (0.3, 7)) AS t(score, "group")'
     assert base.execute(f"SELECT {numbered} FROM {rows}").fetchall() == [(False,), (True,), (None,)]
 
 
 @pytest.mark.parametrize(
     ("decider", "options", "text"),
     [
-        (gf.Decider({"F": 0.5}, mixtures={"F": [(0.5, 1.0)]}), {}, "randomised thresholds need the hash of a key, which SQL"),
+        (
+            gf.Decider({"F": 0.5}, mixtures={"F": [(0.5, 1.0)]}),
+            {},
+            "randomised thresholds need the hash of a key, which SQL",
+        ),
         (gf.Decider({("F", 1): 0.5}), {}, "SQL cannot compare a column with the tuple"),
         (gf.Decider({"F": 0.5}), {"dialect": "oracle"}, "dialect must be one of standard, duckdb"),
         (gf.Decider({"F": 0.5}), {"score": ""}, "a column must have a name"),

@@ -103,7 +103,7 @@ def test_the_layout_of_the_text_does_not_matter():
     assert gf.Decider.from_json(json.dumps(json.loads(text), sort_keys=True)) == gf.Decider.from_json(text)
 
 
-# --------------------------------------------------------------------------------------------------------------- refusal
+# -------------------------------------------------------------------------------------------------------------- refusal
 
 
 def changed(**fields):
@@ -118,7 +118,10 @@ def changed(**fields):
         ("", "not JSON"),
         ("[]", "'format' is neither"),
         ("[" * 100_000, "not JSON|nested too deeply"),
-        ('{"format": "gstar_fast.thresholds", "version": 2}', "of version 2, and this release reads 1; install a newer"),
+        (
+            '{"format": "gstar_fast.thresholds", "version": 2}',
+            "of version 2, and this release reads 1; install a newer",
+        ),
         (changed(groups=[]), "thresholds is empty"),
         (changed(groups=[1]), "'groups' must be a list of objects"),
         (changed(groups=[{"name": None, "threshold": 1}]), r"groups\[0\].name must be an int, a string, a bool"),
@@ -149,7 +152,9 @@ def test_stale_and_foreign_thresholds_are_refused(tmp_path):
     gf.Decider({"F": 0.5}, expires=end, sketch_digest=DIGEST).save(path)
     before, after = end - timedelta(seconds=1), end
     assert gf.Decider.load(path, now=before, digest=DIGEST, require_checksum=True).expires == end
-    with pytest.raises(ValueError, match="these thresholds expired on 2030-01-31T00:00:00Z; solve again, or pass allow"):
+    with pytest.raises(
+        ValueError, match="these thresholds expired on 2030-01-31T00:00:00Z; solve again, or pass allow"
+    ):
         gf.Decider.load(path, now=after)
     assert gf.Decider.load(path, now=after, allow_expired=True).thresholds == {"F": 0.5}
     with pytest.raises(ValueError, match=f"did not come from the sketch with digest f.*: theirs is {DIGEST}"):

@@ -14,7 +14,8 @@
 
 #include "gstar/decide.hpp"
 #include "numpy_view.hpp"
-#include "structmember.h"
+
+#include <structmember.h>  // PyMemberDef; needs Python.h before it
 
 namespace gstar_py {
 
@@ -34,19 +35,19 @@ struct core {
 };
 
 struct core_object {
-    PyObject_HEAD
-    vectorcallfunc call;
+    PyObject_HEAD vectorcallfunc call;
     core* inside;
 };
 
 struct live_object {
-    PyObject_HEAD
-    vectorcallfunc call;
+    PyObject_HEAD vectorcallfunc call;
     PyObject* now;  ///< a core_object
     std::uint64_t version;
 };
 
-core& inside(PyObject* self) { return *reinterpret_cast<core_object*>(self)->inside; }
+core& inside(PyObject* self) {
+    return *reinterpret_cast<core_object*>(self)->inside;
+}
 
 /// Run, and turn what is thrown into a Python exception.
 template <class Run>
@@ -91,8 +92,9 @@ std::uint64_t hash_of(PyObject* key) {
         return gstar::hash_key(std::string_view(text, static_cast<std::size_t>(n)));
     }
     if (PyBytes_Check(key))
-        return gstar::hash_key(std::string_view(
-            PyBytes_AS_STRING(key), static_cast<std::size_t>(PyBytes_GET_SIZE(key))));
+        return gstar::hash_key(
+            std::string_view(PyBytes_AS_STRING(key),
+                             static_cast<std::size_t>(PyBytes_GET_SIZE(key))));
     const auto whole = py::reinterpret_steal<py::object>(PyNumber_Index(key));
     if (!whole) {
         PyErr_Clear();
@@ -119,7 +121,8 @@ struct one_arguments {
     PyObject* key = nullptr;
 };
 
-bool take(PyObject* const* args, Py_ssize_t n, PyObject* names, one_arguments& out) {
+bool take(PyObject* const* args, Py_ssize_t n, PyObject* names,
+          one_arguments& out) {
     PyObject** const places[3] = {&out.score, &out.group, &out.key};
     static const char* const words[3] = {"score", "group", "key"};
     if (n > 3) return false;
@@ -127,8 +130,8 @@ bool take(PyObject* const* args, Py_ssize_t n, PyObject* names, one_arguments& o
     const Py_ssize_t n_names = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
     for (Py_ssize_t i = 0; i < n_names; ++i) {
         int place = 0;
-        while (place < 3 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i),
-                                                             words[place]) != 0)
+        while (place < 3 && PyUnicode_CompareWithASCIIString(
+                                PyTuple_GET_ITEM(names, i), words[place]) != 0)
             ++place;
         if (place == 3 || *places[place] != nullptr) return false;
         *places[place] = args[n + i];
@@ -138,13 +141,16 @@ bool take(PyObject* const* args, Py_ssize_t n, PyObject* names, one_arguments& o
     return out.score != nullptr;
 }
 
-PyObject* one_closely(core& c, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+PyObject* one_closely(core& c, PyObject* const* args, Py_ssize_t n,
+                      PyObject* names) {
     return guarded([&]() -> PyObject* {
         one_arguments a;
         if (!take(args, n, names, a))
-            throw py::type_error("one takes score, group and, where drawn by it, key");
+            throw py::type_error(
+                "one takes score, group and, where drawn by it, key");
         const double score = PyFloat_AsDouble(a.score);
-        if (score == -1.0 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+        if (score == -1.0 && PyErr_Occurred() != nullptr)
+            throw py::error_already_set();
         if (c.what.set().unified) return PyBool_FromLong(c.what.one(score));
         if (a.group == nullptr)
             throw py::value_error(
@@ -173,7 +179,8 @@ PyObject* one_of(core& c, PyObject* const* args, Py_ssize_t n, PyObject* names) 
     return one_closely(c, args, n, names);
 }
 
-PyObject* core_one(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+PyObject* core_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
+                   PyObject* names) {
     return one_of(inside(self), args, n, names);
 }
 
@@ -234,8 +241,8 @@ PyObject* quick(core& c, PyObject* const* args, std::size_t n) {
 PyObject* core_call(PyObject* self, PyObject* const* args, std::size_t n,
                     PyObject* names) {
     if (names == nullptr) {
-        PyObject* out =
-            quick(inside(self), args, static_cast<std::size_t>(PyVectorcall_NARGS(n)));
+        PyObject* out = quick(inside(self), args,
+                              static_cast<std::size_t>(PyVectorcall_NARGS(n)));
         if (out != nullptr || PyErr_Occurred() != nullptr) return out;
     }
     static PyObject* const method = PyUnicode_InternFromString("_decide");
@@ -312,8 +319,9 @@ PyObject* core_new(PyTypeObject* type, PyObject* args, PyObject*) {
         const auto bytes = py::cast<std::string_view>(given[0]);
         gstar::thresholds set = gstar::thresholds_from_bytes(
             {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-        object->inside = new core{decider(std::move(set)),
-                                  py::cast<py::dict>(given[1]), py::object(given[2])};
+        object->inside =
+            new core{decider(std::move(set)), py::cast<py::dict>(given[1]),
+                     py::object(given[2])};
         return self;
     });
     if (made == nullptr) Py_DECREF(self);
@@ -334,10 +342,12 @@ PyTypeObject* live_type = nullptr;
 
 /// The set of the moment, owned, so that it outlives a swap.
 py::object current(PyObject* self) {
-    return py::reinterpret_borrow<py::object>(reinterpret_cast<live_object*>(self)->now);
+    return py::reinterpret_borrow<py::object>(
+        reinterpret_cast<live_object*>(self)->now);
 }
 
-PyObject* live_one(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+PyObject* live_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
+                   PyObject* names) {
     const py::object held = current(self);
     return one_of(inside(held.ptr()), args, n, names);
 }
@@ -359,12 +369,14 @@ PyObject* live_call(PyObject* self, PyObject* const* args, std::size_t n,
 /// The set and its version, which belong together.
 PyObject* live_read(PyObject* self, PyObject*) {
     auto* const live = reinterpret_cast<live_object*>(self);
-    return Py_BuildValue("OK", live->now, static_cast<unsigned long long>(live->version));
+    return Py_BuildValue("OK", live->now,
+                         static_cast<unsigned long long>(live->version));
 }
 
 PyObject* live_put(PyObject* self, PyObject* next) {
     if (PyObject_TypeCheck(next, core_type) == 0) {
-        PyErr_SetString(PyExc_TypeError, "a decider of the native backend is needed");
+        PyErr_SetString(PyExc_TypeError,
+                        "a decider of the native backend is needed");
         return nullptr;
     }
     auto* const live = reinterpret_cast<live_object*>(self);
@@ -464,8 +476,8 @@ void own_methods(const py::type& kind) {
 
 void bind_decide(py::module_& m) {
     const py::object one = make_type<core_object>(
-        "gstar_fast._core.DecideCore", core_new, core_end, core_methods, core_members,
-        "A set of thresholds, ready to decide by.");
+        "gstar_fast._core.DecideCore", core_new, core_end, core_methods,
+        core_members, "A set of thresholds, ready to decide by.");
     core_type = reinterpret_cast<PyTypeObject*>(one.ptr());
     m.attr("DecideCore") = one;
     const py::object live = make_type<live_object>(

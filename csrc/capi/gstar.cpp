@@ -77,7 +77,8 @@ gstar::rows rows_of(std::size_t n, const Float* scores, const std::uint8_t* labe
     r.n = n;
     r.scores = {reinterpret_cast<const char*>(scores), sizeof(Float),
                 sizeof(Float) == 4 ? gstar::dtype::f32 : gstar::dtype::f64};
-    r.groups = {reinterpret_cast<const char*>(groups), sizeof *groups, gstar::dtype::i32};
+    r.groups = {reinterpret_cast<const char*>(groups), sizeof *groups,
+                gstar::dtype::i32};
     if (labels != nullptr) {
         r.labels = {reinterpret_cast<const char*>(labels), 1, gstar::dtype::u8};
         r.two_is_unlabelled = true;
@@ -104,7 +105,9 @@ const char* gstar_error(void) { return last_error().c_str(); }
 
 gstar_decider* gstar_decider_read(const void* bytes, size_t size) {
     gstar_decider* out = nullptr;
-    guarded([&] { out = new gstar_decider(gstar::read_thresholds(span_of(bytes, size))); });
+    guarded([&] {
+        out = new gstar_decider(gstar::read_thresholds(span_of(bytes, size)));
+    });
     return out;
 }
 
@@ -115,7 +118,8 @@ gstar_decider* gstar_decider_open(const char* path) {
         std::ifstream file(path, std::ios::binary);
         if (!file) throw std::invalid_argument(std::string("cannot read ") + path);
         const std::string text{std::istreambuf_iterator<char>(file), {}};
-        out = new gstar_decider(gstar::read_thresholds(span_of(text.data(), text.size())));
+        out = new gstar_decider(
+            gstar::read_thresholds(span_of(text.data(), text.size())));
     });
     return out;
 }
@@ -123,10 +127,13 @@ gstar_decider* gstar_decider_open(const char* path) {
 void gstar_decider_release(gstar_decider* decider) { delete decider; }
 
 int gstar_decider_swap(gstar_decider* decider, const void* bytes, size_t size) {
-    return guarded([&] { decider->live.swap(gstar::read_thresholds(span_of(bytes, size))); });
+    return guarded(
+        [&] { decider->live.swap(gstar::read_thresholds(span_of(bytes, size))); });
 }
 
-uint64_t gstar_decider_version(gstar_decider* decider) { return decider->live.version(); }
+uint64_t gstar_decider_version(gstar_decider* decider) {
+    return decider->live.version();
+}
 
 int64_t gstar_decider_expires(gstar_decider* decider) {
     const reading now(decider->live);
@@ -142,7 +149,8 @@ int gstar_decide_text(gstar_decider* decider, double score, const char* group,
     });
 }
 
-int gstar_decide_number(gstar_decider* decider, double score, int64_t group, int* accepted) {
+int gstar_decide_number(gstar_decider* decider, double score, int64_t group,
+                        int* accepted) {
     return guarded([&] {
         const reading now(decider->live);
         *accepted = now->one(score, group) ? 1 : 0;
@@ -187,8 +195,9 @@ gstar_sketch* gstar_sketch_new(uint32_t bins) {
     gstar_sketch* out = nullptr;
     guarded([&] {
         if (bins < 16 || bins > 65536 || (bins & (bins - 1)) != 0)
-            throw std::invalid_argument("bins must be a power of two from 16 to 65536, got " +
-                                        std::to_string(bins));
+            throw std::invalid_argument(
+                "bins must be a power of two from 16 to 65536, got " +
+                std::to_string(bins));
         gstar::sketch_options o;
         o.at.bins = bins;
         out = new gstar_sketch{std::make_unique<gstar::sketch>(o)};
@@ -199,7 +208,8 @@ gstar_sketch* gstar_sketch_new(uint32_t bins) {
 gstar_sketch* gstar_sketch_read(const void* bytes, size_t size) {
     gstar_sketch* out = nullptr;
     guarded([&] {
-        out = new gstar_sketch{gstar::from_bytes(span_of(bytes, size), memory_limit)};
+        out =
+            new gstar_sketch{gstar::from_bytes(span_of(bytes, size), memory_limit)};
     });
     return out;
 }
@@ -224,12 +234,14 @@ int gstar_sketch_count_number(gstar_sketch* sketch, double score, unsigned label
 
 int gstar_sketch_count_f32(gstar_sketch* sketch, size_t n, const float* scores,
                            const uint8_t* labels, const int32_t* groups) {
-    return guarded([&] { sketch->counts->update(rows_of(n, scores, labels, groups)); });
+    return guarded(
+        [&] { sketch->counts->update(rows_of(n, scores, labels, groups)); });
 }
 
 int gstar_sketch_count_f64(gstar_sketch* sketch, size_t n, const double* scores,
                            const uint8_t* labels, const int32_t* groups) {
-    return guarded([&] { sketch->counts->update(rows_of(n, scores, labels, groups)); });
+    return guarded(
+        [&] { sketch->counts->update(rows_of(n, scores, labels, groups)); });
 }
 
 int gstar_sketch_merge(gstar_sketch* into, gstar_sketch* from) {
@@ -238,7 +250,9 @@ int gstar_sketch_merge(gstar_sketch* into, gstar_sketch* from) {
 
 int64_t gstar_sketch_rows(gstar_sketch* sketch) {
     return sketch->counts->look(
-        [](const gstar::tally& t, const std::vector<std::uint32_t>&) { return t.total(); });
+        [](const gstar::tally& t, const std::vector<std::uint32_t>&) {
+            return t.total();
+        });
 }
 
 int gstar_sketch_write(gstar_sketch* sketch, uint8_t** bytes, size_t* size) {

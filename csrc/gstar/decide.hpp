@@ -1,15 +1,17 @@
 // decide.hpp - scores + thresholds -> decisions, one row or many.
 //
-// Reads from: thresholds.hpp, key_hash.hpp, kernels/decide_*.hpp.  Read by: live.hpp.
+// Reads from: thresholds.hpp, threshold_table.hpp, key_hash.hpp, kernels/decide_*.hpp.
+// Read by: live.hpp, bindings, embedders.
 //
 // Everybody compares as in `double(score) >= threshold`. A float32 score meets
 // the least float32 that is not below the threshold, which is the same question.
 #pragma once
 
 #include <algorithm>  // lower_bound, min, sort
-#include <cmath>      // isnan, nextafter
+#include <cmath>      // isnan
 #include <cstddef>    // size_t
 #include <cstdint>
+#include <cstring>    // memcpy
 #include <exception>  // exception_ptr
 #include <limits>
 #include <map>
@@ -28,6 +30,7 @@
 #include "key_hash.hpp"
 #include "resolve.hpp"
 #include "rows.hpp"
+#include "threshold_table.hpp"
 #include "thresholds.hpp"
 
 namespace gstar {
@@ -35,61 +38,6 @@ namespace gstar {
 /// Thrown for a row whose group is not there at all, which no policy decides.
 struct missing_group_error : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
-};
-
-/// The least float that is not below `t`: for every float s, s >= it as s >= t.
-inline float float_not_below(double t) noexcept {
-    constexpr double most = std::numeric_limits<float>::max();
-    if (std::isnan(t)) return std::numeric_limits<float>::quiet_NaN();
-    if (t > most) return std::numeric_limits<float>::infinity();
-    if (t < -most)
-        return t < -std::numeric_limits<double>::max()
-                   ? -std::numeric_limits<float>::infinity()
-                   : -std::numeric_limits<float>::max();
-    const auto f = static_cast<float>(t);
-    if (static_cast<double>(f) >= t) return f;
-    return std::nextafter(f, std::numeric_limits<float>::infinity());
-}
-
-/// Thresholds by the number that stands in a group column; see threshold_view.
-class threshold_table {
-public:
-    threshold_table() = default;
-
-    /// `values[v]` for the number v, `beyond` for all others.
-    threshold_table(std::vector<double> values, double beyond)
-        : used_(static_cast<std::uint32_t>(values.size())), doubles_(std::move(values)) {
-        doubles_.resize(std::max<std::size_t>(256, doubles_.size()) + 1, beyond);
-        floats_.reserve(doubles_.size());
-        for (const double t : doubles_) {
-            floats_.push_back(float_not_below(t));
-            whole_ = whole_ && !std::isnan(t);
-        }
-    }
-
-    /// Whether a column's bytes can be read as numbers from 0 to 255: those of
-    /// negative ones are then beyond all groups, as they should be.
-    bool takes_bytes(dtype t) const noexcept {
-        return t == dtype::u8 || (t == dtype::i8 && used_ <= 128);
-    }
-
-    /// Whether no entry asks for a closer look.
-    bool whole() const noexcept { return whole_; }
-
-    void view(threshold_view<float>& v) const noexcept { v = {floats_.data(), size(), used_}; }
-    void view(threshold_view<double>& v) const noexcept {
-        v = {doubles_.data(), size(), used_};
-    }
-
-private:
-    std::uint32_t size() const noexcept {
-        return static_cast<std::uint32_t>(doubles_.size() - 1);
-    }
-
-    std::uint32_t used_ = 0;
-    bool whole_ = true;
-    std::vector<double> doubles_;
-    std::vector<float> floats_;
 };
 
 /// How a batch is decided.
@@ -147,14 +95,16 @@ public:
     /// Drawn by the hash of the row's key, for a randomised set.
     bool one(double score, const name& group, std::uint64_t hash) const {
         const std::int32_t slot = slot_of(group);
-        const double t = threshold_of(slot, hash, [&] { return group; }, -1);
+        const double t = threshold_of(
+            slot, hash, [&] { return group; }, -1);
         return compare(score, t, -1);
     }
 
     // ---- many rows ----------------------------------------------------------
 
     /// `out[i]` = 1 where row i is accepted, else 0. On an error `out` is spoilt.
-    void many(const rows& r, std::uint8_t* out, const decide_options& o = {}) const {
+    void many(const rows& r, std::uint8_t* out,
+              const decide_options& o = {}) const {
         check(r, o);
         in_parts(r.n, o.threads, [&](std::size_t begin, std::size_t end) {
             const source from = source_of(r, o);
@@ -234,11 +184,13 @@ private:
         std::vector<double> values;
         for (const name& n : *r.names) {
             s.slots.push_back(slot_of(n));
-            values.push_back(s.slots.back() < 0
-                                 ? values_.back()
-                                 : values_[static_cast<std::size_t>(s.slots.back())]);
+            values.push_back(
+                s.slots.back() < 0
+                    ? values_.back()
+                    : values_[static_cast<std::size_t>(s.slots.back())]);
         }
-        s.own = threshold_table(std::move(values), std::numeric_limits<double>::quiet_NaN());
+        s.own = threshold_table(std::move(values),
+                                std::numeric_limits<double>::quiet_NaN());
         return s;
     }
 
@@ -252,7 +204,8 @@ private:
     template <class Run>
     static void in_parts(std::size_t n, unsigned threads, Run run) {
         const std::size_t most = std::max<std::size_t>(1, n / 65536);
-        const std::size_t n_parts = std::min<std::size_t>(std::max(1u, threads), most);
+        const std::size_t n_parts =
+            std::min<std::size_t>(std::max(1u, threads), most);
         if (n_parts == 1) {
             run(std::size_t{0}, n);
             return;
@@ -295,20 +248,24 @@ private:
             } else if (set_.unified) {
                 usual = same(scores, n, out + i) || set_.nan == nan_policy::reject;
             } else if (table.takes_bytes(r.groups.type) && r.groups.stride == 1) {
-                const auto* g = reinterpret_cast<const std::uint8_t*>(r.groups.data);
+                const auto* g =
+                    reinterpret_cast<const std::uint8_t*>(r.groups.data);
                 usual = kernel_on(scores, g + i, n, table, out + i) || final;
             } else if (r.groups.type == dtype::u16 &&
                        r.groups.is_array_of<std::uint16_t>()) {
-                const auto* g = reinterpret_cast<const std::uint16_t*>(r.groups.data);
+                const auto* g =
+                    reinterpret_cast<const std::uint16_t*>(r.groups.data);
                 usual = kernel_on(scores, g + i, n, table, out + i) || final;
             } else {
                 usual = narrow(r.groups, i, n, numbers) &&
                         (kernel_on(scores, numbers, n, table, out + i) || final);
             }
             if (usual) continue;
-            closely(r, from, i, i + n, [&](std::size_t row, double score, double t) {
-                out[row] = compare(score, t, static_cast<std::int64_t>(row)) ? 1 : 0;
-            });
+            closely(
+                r, from, i, i + n, [&](std::size_t row, double score, double t) {
+                    out[row] =
+                        compare(score, t, static_cast<std::int64_t>(row)) ? 1 : 0;
+                });
         }
     }
 
@@ -320,7 +277,8 @@ private:
 #if GSTAR_HAS_AVX2
         if (n >= 32) {
             const kernel k = active_kernel();
-            if (k == kernel::avx512) return avx512::decide(scores, groups, n, v, out);
+            if (k == kernel::avx512)
+                return avx512::decide(scores, groups, n, v, out);
             if (k == kernel::avx2) return avx2::decide(scores, groups, n, v, out);
         }
 #endif
@@ -402,14 +360,16 @@ private:
         const bool huge = r.groups.type == dtype::u64 && number < 0;
         std::int32_t slot = -1;
         if (from.named) {
-            if (number < 0 || number >= static_cast<std::int64_t>(from.slots.size()))
+            if (number < 0 ||
+                number >= static_cast<std::int64_t>(from.slots.size()))
                 throw missing_group_error(
                     "groups has a missing value" + at_row(at) +
                     "; drop such rows or give them a group of their own");
             slot = from.slots[static_cast<std::size_t>(number)];
         } else if (from.codes) {
             const auto n = static_cast<std::int64_t>(n_groups());
-            slot = number >= 0 && number < n ? static_cast<std::int32_t>(number) : -1;
+            slot =
+                number >= 0 && number < n ? static_cast<std::int32_t>(number) : -1;
         } else if (!huge) {
             slot = numbers_.find(number);
         }
@@ -417,11 +377,17 @@ private:
         if (set_.randomized) {
             std::memcpy(&hash, from.keys.data + at * from.keys.stride, sizeof hash);
         }
-        return threshold_of(slot, hash, [&] {
-            if (from.named) return (*from.names)[static_cast<std::size_t>(number)];
-            if (huge) return name::of_text(std::to_string(static_cast<std::uint64_t>(number)));
-            return name::of(number);
-        }, at, from.codes);
+        return threshold_of(
+            slot, hash,
+            [&] {
+                if (from.named)
+                    return (*from.names)[static_cast<std::size_t>(number)];
+                if (huge)
+                    return name::of_text(
+                        std::to_string(static_cast<std::uint64_t>(number)));
+                return name::of(number);
+            },
+            at, from.codes);
     }
 
     /// The threshold of a group; of a randomised set, the one its row draws.
@@ -437,7 +403,8 @@ private:
         const double draw = draw_of(hash);
         double sum = 0;
         for (std::size_t i = 0; i + 1 < g.mixture.size(); ++i)
-            if (draw < (sum += g.mixture[i].probability)) return g.mixture[i].threshold;
+            if (draw < (sum += g.mixture[i].probability))
+                return g.mixture[i].threshold;
         return g.mixture.back().threshold;
     }
 
@@ -445,7 +412,8 @@ private:
     bool decide(double score, std::int32_t slot, Name group) const {
         if (set_.randomized) refuse_no_key();
         if (set_.unified) slot = 0;
-        const double t = slot < 0 ? values_.back() : values_[static_cast<std::size_t>(slot)];
+        const double t =
+            slot < 0 ? values_.back() : values_[static_cast<std::size_t>(slot)];
         if (score >= t) return true;
         if (score < t) return false;
         return compare(score, threshold_of(slot, 0, group, -1), -1);
@@ -464,18 +432,22 @@ private:
         return n_groups() > 10 ? out + ", ..." : out;
     }
 
-    [[noreturn]] void refuse_unknown(const name& n, std::int64_t row, bool code) const {
+    [[noreturn]] void refuse_unknown(const name& n, std::int64_t row,
+                                     bool code) const {
         if (code)
-            throw std::invalid_argument(
-                "code " + text_of(n) + at_row(row) + " is not a position among the " +
-                std::to_string(n_groups()) + " groups; they are numbered from 0");
+            throw std::invalid_argument("code " + text_of(n) + at_row(row) +
+                                        " is not a position among the " +
+                                        std::to_string(n_groups()) +
+                                        " groups; they are numbered from 0");
         throw std::invalid_argument(
             "group " + text_of(n) + at_row(row) + " has no threshold; there are " +
-            names_text() + "; choose unknown=\"default\" or a number to decide for others");
+            names_text() +
+            "; choose unknown=\"default\" or a number to decide for others");
     }
     [[noreturn]] static void refuse_nan_score(std::int64_t row) {
-        throw std::invalid_argument("scores has NaN" + at_row(row) +
-                                    "; drop such rows, or choose nan=False or nan=True");
+        throw std::invalid_argument(
+            "scores has NaN" + at_row(row) +
+            "; drop such rows, or choose nan=False or nan=True");
     }
     [[noreturn]] static void refuse_no_groups() {
         throw std::invalid_argument(

@@ -16,7 +16,15 @@ namespace gstar {
 
 /// A value of JSON. Whole numbers that fit stay whole numbers.
 struct json {
-    enum class kind : std::uint8_t { null, boolean, whole, real, text, list, object };
+    enum class kind : std::uint8_t {
+        null,
+        boolean,
+        whole,
+        real,
+        text,
+        list,
+        object
+    };
 
     kind type = kind::null;
     bool truth = false;
@@ -26,7 +34,9 @@ struct json {
     std::vector<json> list;
     std::vector<std::pair<std::string, json>> members;
 
-    bool is_number() const noexcept { return type == kind::whole || type == kind::real; }
+    bool is_number() const noexcept {
+        return type == kind::whole || type == kind::real;
+    }
 
     /// A member of an object; null where there is none.
     const json* find(std::string_view key) const noexcept {
@@ -40,7 +50,8 @@ namespace detail {
 
 class json_reader {
 public:
-    explicit json_reader(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
+    explicit json_reader(std::string_view text)
+        : at_(text.data()), end_(at_ + text.size()) {}
 
     json document() {
         json v = value(0);
@@ -57,7 +68,8 @@ private:
     }
     char peek() const noexcept { return at_ == end_ ? '\0' : *at_; }
     void space() noexcept {
-        while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t'))
+        while (at_ != end_ &&
+               (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t'))
             ++at_;
     }
     void expect(std::string_view word) {
@@ -148,8 +160,8 @@ private:
         // Too small a number is read as zero, as Python does; too large is refused.
         const auto read = std::from_chars(begin, at_, v.real);
         if (read.ec == std::errc::result_out_of_range) {
-            if (std::string_view(begin, static_cast<std::size_t>(at_ - begin)).find("e-") ==
-                std::string_view::npos)
+            if (std::string_view(begin, static_cast<std::size_t>(at_ - begin))
+                    .find("e-") == std::string_view::npos)
                 refuse("a number is too large");
             v.real = 0;
         }
@@ -162,7 +174,8 @@ private:
             if (at_ == end_) refuse("a string does not end");
             const char c = *at_++;
             if (c == '"') return out;
-            if (static_cast<unsigned char>(c) < 0x20) refuse("a string has a control character");
+            if (static_cast<unsigned char>(c) < 0x20)
+                refuse("a string has a control character");
             if (c != '\\')
                 out += c;
             else
@@ -187,7 +200,8 @@ private:
                 if (code >= 0xD800 && code < 0xDC00) {
                     expect("\\u");
                     const std::uint32_t low = hexadecimal();
-                    if (low < 0xDC00 || low > 0xDFFF) refuse("half a character in a string");
+                    if (low < 0xDC00 || low > 0xDFFF)
+                        refuse("half a character in a string");
                     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
                 } else if (code >= 0xDC00 && code < 0xE000) {
                     refuse("half a character in a string");
@@ -234,6 +248,8 @@ private:
 }  // namespace detail
 
 /// The value that this text says, or std::invalid_argument.
-inline json read_json(std::string_view text) { return detail::json_reader(text).document(); }
+inline json read_json(std::string_view text) {
+    return detail::json_reader(text).document();
+}
 
 }  // namespace gstar

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>  // unique_ptr
 #include <mutex>
-#include <thread>  // yield
+#include <thread>   // yield
 #include <utility>  // move
 
 #include "decide.hpp"

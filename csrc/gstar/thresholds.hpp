@@ -81,7 +81,8 @@ inline void check_thresholds(const thresholds& t) {
         double sum = 0;
         for (const mixture_part& part : g.mixture) {
             if (std::isnan(part.threshold) || !(part.probability >= 0))
-                bad_thresholds("group " + text_of(g.group) + " has a mixture with NaN");
+                bad_thresholds("group " + text_of(g.group) +
+                               " has a mixture with NaN");
             sum += part.probability;
         }
         if (!(std::fabs(sum - 1) <= 1e-9))
@@ -118,11 +119,11 @@ inline std::vector<std::uint8_t> to_bytes(const thresholds& t) {
     detail::byte_writer to;
     to.out.insert(to.out.end(), thresholds_magic.begin(), thresholds_magic.end());
     to.fixed(1, 2);
-    to.fixed((t.unified ? flag_unified : 0u) | (t.randomized ? flag_randomized : 0u) |
-                 (t.default_threshold ? flag_default : 0u) |
-                 (t.sketch_digest ? flag_digest : 0u) |
-                 (t.expires ? flag_expires : 0u),
-             2);
+    to.fixed(
+        (t.unified ? flag_unified : 0u) | (t.randomized ? flag_randomized : 0u) |
+            (t.default_threshold ? flag_default : 0u) |
+            (t.sketch_digest ? flag_digest : 0u) | (t.expires ? flag_expires : 0u),
+        2);
     to.fixed(static_cast<std::uint64_t>(t.unknown), 1);
     to.fixed(static_cast<std::uint64_t>(t.nan), 1);
     to.fixed(0, 2);
@@ -130,7 +131,8 @@ inline std::vector<std::uint8_t> to_bytes(const thresholds& t) {
     if (t.default_threshold) to.real(*t.default_threshold);
     if (t.unknown == unknown_policy::use_number) to.real(t.unknown_number);
     if (t.sketch_digest)
-        to.out.insert(to.out.end(), t.sketch_digest->begin(), t.sketch_digest->end());
+        to.out.insert(to.out.end(), t.sketch_digest->begin(),
+                      t.sketch_digest->end());
     if (t.expires) to.fixed(static_cast<std::uint64_t>(*t.expires), 8);
     to.varint(t.groups.size());
     for (const group_threshold& g : t.groups) {
@@ -196,7 +198,8 @@ inline thresholds read_thresholds(span<const std::uint8_t> bytes) {
         t.expires = static_cast<std::int64_t>(from.fixed(8));
     const std::uint64_t n = from.varint();
     // A group takes ten bytes at the least: refuse before making room.
-    if (n > most_groups || n * 10 > from.left()) bad_bytes("it has too many groups");
+    if (n > most_groups || n * 10 > from.left())
+        bad_bytes("it has too many groups");
     for (std::uint64_t i = 0; i < n; ++i) {
         group_threshold g;
         g.group = from.group();

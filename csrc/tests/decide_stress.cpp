@@ -47,7 +47,8 @@ int main(int argc, char** argv) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
     });
-    const auto rounds = static_cast<std::size_t>(decisions / (n_readers * static_cast<double>(batch)));
+    const auto rounds = static_cast<std::size_t>(
+        decisions / (n_readers * static_cast<double>(batch)));
     std::vector<std::thread> readers;
     for (unsigned k = 0; k < n_readers; ++k)
         readers.emplace_back([&] {
@@ -58,7 +59,8 @@ int main(int argc, char** argv) {
                 CHECK(now.version() >= before);  // not stale
                 now->many(r, out.data());
                 for (std::size_t i = 0; i < batch; ++i)
-                    CHECK(out[i] == (i >= now.version() ? 1 : 0));  // not torn, not mixed
+                    CHECK(out[i] ==
+                          (i >= now.version() ? 1 : 0));  // not torn, not mixed
                 CHECK(now->one(static_cast<double>(now.version()), 3));
             }
         });

@@ -24,7 +24,10 @@ thresholds numbered(unsigned n, unsigned seed) {
     std::normal_distribution<double> normal;
     thresholds t;
     for (unsigned i = 0; i < n; ++i) {
-        const double v = i == 3 ? inf : i == 5 ? -inf : i == 6 ? 1e-310 : normal(random);
+        const double v = i == 3   ? inf
+                         : i == 5 ? -inf
+                         : i == 6 ? 1e-310
+                                  : normal(random);
         t.groups.push_back({name::of(i), v, {}});
     }
     return t;
@@ -61,7 +64,8 @@ std::vector<Float> hard_scores(const thresholds& t, std::size_t n, unsigned seed
 }
 
 template <class Float, class Index>
-void check_all(const thresholds& t, dtype scores_type, dtype groups_type, std::size_t n) {
+void check_all(const thresholds& t, dtype scores_type, dtype groups_type,
+               std::size_t n) {
     const decider d(t);
     const std::vector<Float> scores = hard_scores<Float>(t, n, 5);
     std::vector<Index> groups;
@@ -79,7 +83,8 @@ void check_all(const thresholds& t, dtype scores_type, dtype groups_type, std::s
         d.many(r, out.data());
         d.margins(r, margins.data());
         for (std::size_t i = 0; i < n; ++i) {
-            const double threshold = t.groups[static_cast<std::size_t>(groups[i])].threshold;
+            const double threshold =
+                t.groups[static_cast<std::size_t>(groups[i])].threshold;
             const bool wanted = static_cast<double>(scores[i]) >= threshold;
             CHECK(out[i] == (wanted ? 1 : 0));
             CHECK((margins[i] >= 0) == wanted);
@@ -103,13 +108,15 @@ std::string message(const decider& d, const rows& r) {
 
 int main() {
     {  // every kernel, float width, integer type and number of groups
-        for (const unsigned n_groups : {1u, 4u, 8u, 9u, 16u, 17u, 32u, 33u, 200u, 256u}) {
+        for (const unsigned n_groups :
+             {1u, 4u, 8u, 9u, 16u, 17u, 32u, 33u, 200u, 256u}) {
             const thresholds t = numbered(n_groups, n_groups);
             check_all<float, std::uint8_t>(t, dtype::f32, dtype::u8, 5003);
             check_all<double, std::uint8_t>(t, dtype::f64, dtype::u8, 5003);
             check_all<float, std::uint16_t>(t, dtype::f32, dtype::u16, 777);
             check_all<double, std::int64_t>(t, dtype::f64, dtype::i64, 777);
-            if (n_groups <= 128) check_all<float, std::int8_t>(t, dtype::f32, dtype::i8, 777);
+            if (n_groups <= 128)
+                check_all<float, std::int8_t>(t, dtype::f32, dtype::i8, 777);
         }
         const thresholds many = numbered(1000, 3);
         check_all<float, std::uint16_t>(many, dtype::f32, dtype::u16, 5003);
@@ -125,7 +132,8 @@ int main() {
             if (i % 2 == 0) t = std::ldexp(t, -static_cast<int>(random() % 1000));
             if (std::isnan(t)) continue;
             const float f = float_not_below(t);
-            const float near[] = {f, std::nextafter(f, -INFINITY), std::nextafter(f, INFINITY)};
+            const float near[] = {f, std::nextafter(f, -INFINITY),
+                                  std::nextafter(f, INFINITY)};
             for (const float s : near)
                 if (s == s) CHECK((s >= f) == (static_cast<double>(s) >= t));
         }
@@ -139,7 +147,9 @@ int main() {
         r.scores = column_of(scores, dtype::f32);
         r.groups = column_of(groups, dtype::u8);
         groups[70] = 6;
-        CHECK(message(decider(t), r).find("group 6 at row 70 has no threshold; there are 0, 1;") == 0);
+        CHECK(message(decider(t), r)
+                  .find("group 6 at row 70 has no threshold; there are 0, 1;") ==
+              0);
         groups[70] = 200;
         CHECK(message(decider(t), r).find("group 200 at row 70 ") == 0);
         groups[70] = 1;
@@ -163,7 +173,8 @@ int main() {
         decider(t).many(r, out.data());
         CHECK(out[90] == 0 && out[0] == 1);
         t.unknown = unknown_policy::raise;
-        CHECK(message(decider(t), r).find("group -1 at row 90 has no threshold;") == 0);
+        CHECK(message(decider(t), r).find("group -1 at row 90 has no threshold;") ==
+              0);
         t.unknown = unknown_policy::use_default;
         CHECK(throws<std::invalid_argument>([&] { const decider d(t); }));
     }
@@ -175,14 +186,16 @@ int main() {
                     {name::of(1000000), 0.125, {}},
                     {name::of_tuple({name::of_text("F"), name::of(1)}), 0.375, {}}};
         const decider d(t);
-        CHECK(d.one(0.25, "F") && !d.one(0.25, "M") && d.one(0.5, -7) && d.one(0.2, 1000000));
+        CHECK(d.one(0.25, "F") && !d.one(0.25, "M") && d.one(0.5, -7) &&
+              d.one(0.2, 1000000));
         CHECK(d.one(0.375, t.groups[4].group));
         CHECK(throws<std::invalid_argument>([&] { d.one(0.5, "X"); }));
         CHECK(throws<std::invalid_argument>([&] { d.one(0.5, 3); }));
         CHECK(throws<std::invalid_argument>([&] { d.one(not_a_number, "F"); }));
         const std::vector<double> scores = {0.3, 0.3, 0.4, 0.3};
         const std::vector<std::int8_t> places = {0, 1, 2, 0};
-        const std::vector<name> list = {name::of_text("F"), name::of_text("M"), t.groups[4].group,
+        const std::vector<name> list = {name::of_text("F"), name::of_text("M"),
+                                        t.groups[4].group,
                                         name::of_text("nobody has it")};
         rows r;
         r.n = 4;
@@ -220,7 +233,8 @@ int main() {
         for (std::size_t i = 0; i < r.n; ++i)
             CHECK(out[i] == (scores[i] >= t.groups[0].threshold ? 1 : 0));
         CHECK(d.one(inf) && !d.one(-inf));
-        CHECK(throws<std::invalid_argument>([&] { decider(numbered(2, 4)).one(0.5); }));
+        CHECK(throws<std::invalid_argument>(
+            [&] { decider(numbered(2, 4)).one(0.5); }));
     }
     {  // a randomised row is drawn by its key, with the probabilities asked for
         thresholds t;
@@ -281,7 +295,8 @@ int main() {
         CHECK(live.version() == 1);
         thresholds t = numbered(2, 2);
         CHECK(live.swap(t) == 2);
-        CHECK(live_decider::reading(live)->set().groups[0].threshold == t.groups[0].threshold);
+        CHECK(live_decider::reading(live)->set().groups[0].threshold ==
+              t.groups[0].threshold);
         t.groups.clear();
         CHECK(throws<std::invalid_argument>([&] { live.swap(t); }));
         CHECK(live.version() == 2);

@@ -12,8 +12,9 @@ int main(int argc, char** argv) {
     }
     int accepted = 0;
     gstar_decider* decider = gstar_decider_open(argv[1]);
-    int failed = decider == NULL ||
-                 gstar_decide_text(decider, atof(argv[2]), argv[3], strlen(argv[3]), &accepted);
+    int failed =
+        decider == NULL || gstar_decide_text(decider, atof(argv[2]), argv[3],
+                                             strlen(argv[3]), &accepted);
     if (failed)
         fprintf(stderr, "%s\n", gstar_error());
     else

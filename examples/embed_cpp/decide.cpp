@@ -54,13 +54,17 @@ int main(int argc, char** argv) {
         for (; std::getline(std::cin, line); ++row) {
             const std::size_t comma = line.find(',');
             const std::string_view group =
-                comma == std::string::npos ? "" : std::string_view(line).substr(comma + 1);
+                comma == std::string::npos
+                    ? ""
+                    : std::string_view(line).substr(comma + 1);
             double score = 0;
             if (!read(std::string_view(line).substr(0, comma), score))
-                throw std::runtime_error("a line is score,group; got '" + line + "'");
+                throw std::runtime_error("a line is score,group; got '" + line +
+                                         "'");
             std::int64_t number = 0;
-            const bool accepted = numbered && read(group, number) ? decider.one(score, number)
-                                                                  : decider.one(score, group);
+            const bool accepted = numbered && read(group, number)
+                                      ? decider.one(score, number)
+                                      : decider.one(score, group);
             std::puts(accepted ? "1" : "0");
         }
     } catch (const std::exception& e) {

@@ -83,7 +83,9 @@ async def app(
     await send({"type": "http.response.body", "body": body})
 
 
-async def lifespan(receive: Callable[[], Awaitable[dict[str, Any]]], send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+async def lifespan(
+    receive: Callable[[], Awaitable[dict[str, Any]]], send: Callable[[dict[str, Any]], Awaitable[None]]
+) -> None:
     global watcher
     while True:
         message = await receive()

@@ -107,7 +107,9 @@ def main() -> None:
     for name, run in best.items():
         print(f"{name:10} {run['p50'] * 1e6:9.0f} {run['p99'] * 1e6:9.0f} {run['rate']:11.0f}")
     cost = [1e6 / d["rate"] - 1e6 / e["rate"] for d, e in zip(found["decide"], found["empty"], strict=True)]
-    print(f"our work: {statistics.median(cost):.2f} us a request (median of {len(cost)}); {counted.n_rows} rows counted")
+    print(
+        f"our work: {statistics.median(cost):.2f} us a request (median of {len(cost)}); {counted.n_rows} rows counted"
+    )
 
 
 if __name__ == "__main__":

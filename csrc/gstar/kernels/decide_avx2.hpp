@@ -67,10 +67,9 @@ struct doubles8 {
     GSTAR_AVX2 __m256d of(__m128i groups) const {
         const __m256i g = _mm256_cvtepu32_epi64(groups);
         const __m256i twice = _mm256_add_epi64(g, g);
-        const __m256i halves =
-            _mm256_or_si256(twice, _mm256_slli_epi64(_mm256_or_si256(
-                                                         twice, _mm256_set1_epi64x(1)),
-                                                     32));
+        const __m256i halves = _mm256_or_si256(
+            twice,
+            _mm256_slli_epi64(_mm256_or_si256(twice, _mm256_set1_epi64x(1)), 32));
         const __m256d which = _mm256_castsi256_pd(_mm256_slli_epi64(g, 61));
         return _mm256_blendv_pd(
             _mm256_castps_pd(_mm256_permutevar8x32_ps(low, halves)),
@@ -110,7 +109,8 @@ GSTAR_AVX2 inline __m256i accept8(const float* scores, __m256i groups,
                                   const Table& table, __m256i& odd) {
     const __m256 s = _mm256_loadu_ps(scores);
     const __m256 t = table.of(groups);
-    odd = _mm256_or_si256(odd, _mm256_castps_si256(_mm256_cmp_ps(s, t, _CMP_UNORD_Q)));
+    odd = _mm256_or_si256(odd,
+                          _mm256_castps_si256(_mm256_cmp_ps(s, t, _CMP_UNORD_Q)));
     return _mm256_castps_si256(_mm256_cmp_ps(s, t, _CMP_GE_OQ));
 }
 
@@ -171,9 +171,11 @@ GSTAR_AVX2 bool decide(const float* scores, const Index* groups, std::size_t n,
         usual = run(scores, groups, n, floats8(table.values), out, done);
     else if (table.used <= 16)
         usual = run(scores, groups, n, floats16(table.values), out, done);
-    if (!usual && !run(scores, groups, n, floats_any(table.values, table.size), out, done))
+    if (!usual &&
+        !run(scores, groups, n, floats_any(table.values, table.size), out, done))
         return false;
-    return decide_generic(scores + done, groups + done, n - done, table, out + done);
+    return decide_generic(scores + done, groups + done, n - done, table,
+                          out + done);
 }
 
 template <class Index>
@@ -183,9 +185,11 @@ GSTAR_AVX2 bool decide(const double* scores, const Index* groups, std::size_t n,
     bool usual = false;
     if (table.used <= 8)
         usual = run(scores, groups, n, doubles8(table.values), out, done);
-    if (!usual && !run(scores, groups, n, doubles_any(table.values, table.size), out, done))
+    if (!usual &&
+        !run(scores, groups, n, doubles_any(table.values, table.size), out, done))
         return false;
-    return decide_generic(scores + done, groups + done, n - done, table, out + done);
+    return decide_generic(scores + done, groups + done, n - done, table,
+                          out + done);
 }
 
 /// One threshold for everybody: the compiler's own vectors are wide enough.

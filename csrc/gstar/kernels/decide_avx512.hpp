@@ -112,7 +112,8 @@ GSTAR_AVX512 inline std::uint64_t accept16(const double* scores, __m512i groups,
     odd |= static_cast<unsigned>(_mm512_cmp_pd_mask(s0, t0, _CMP_UNORD_Q)) |
            static_cast<unsigned>(_mm512_cmp_pd_mask(s1, t1, _CMP_UNORD_Q));
     return static_cast<std::uint64_t>(_mm512_cmp_pd_mask(s0, t0, _CMP_GE_OQ)) |
-           (static_cast<std::uint64_t>(_mm512_cmp_pd_mask(s1, t1, _CMP_GE_OQ)) << 8);
+           (static_cast<std::uint64_t>(_mm512_cmp_pd_mask(s1, t1, _CMP_GE_OQ))
+            << 8);
 }
 
 template <class Table, class Index>
@@ -149,9 +150,11 @@ GSTAR_AVX512 bool decide(const float* scores, const Index* groups, std::size_t n
         usual = run(scores, groups, n, floats16(table.values), out, done);
     else if (table.used <= 32)
         usual = run(scores, groups, n, floats32(table.values), out, done);
-    if (!usual && !run(scores, groups, n, floats_any(table.values, table.size), out, done))
+    if (!usual &&
+        !run(scores, groups, n, floats_any(table.values, table.size), out, done))
         return false;
-    return decide_generic(scores + done, groups + done, n - done, table, out + done);
+    return decide_generic(scores + done, groups + done, n - done, table,
+                          out + done);
 }
 
 template <class Index>
@@ -163,9 +166,11 @@ GSTAR_AVX512 bool decide(const double* scores, const Index* groups, std::size_t 
         usual = run(scores, groups, n, doubles8(table.values), out, done);
     else if (table.used <= 16)
         usual = run(scores, groups, n, doubles16(table.values), out, done);
-    if (!usual && !run(scores, groups, n, doubles_any(table.values, table.size), out, done))
+    if (!usual &&
+        !run(scores, groups, n, doubles_any(table.values, table.size), out, done))
         return false;
-    return decide_generic(scores + done, groups + done, n - done, table, out + done);
+    return decide_generic(scores + done, groups + done, n - done, table,
+                          out + done);
 }
 
 /// One threshold for everybody: the compiler's own vectors are wide enough.

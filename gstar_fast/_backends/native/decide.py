@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from gstar_fast._core import DecideCore, LiveCore, hash_keys, own_methods
 from gstar_fast._groups import clean_name
@@ -16,9 +16,7 @@ __all__ = ["Core", "LiveCore", "finished", "hash_keys"]
 class Core(DecideCore):
     """One set of thresholds, ready."""
 
-    __slots__ = ()
-
-    def __new__(cls, thresholds: Thresholds) -> Core:
+    def __new__(cls, thresholds: Thresholds) -> Self:
         plain: dict[Any, float] = {}
         if not thresholds.unified and thresholds.mixtures is None:
             plain = dict(thresholds.values)

@@ -20,7 +20,7 @@ __all__ = ["Core", "LiveCore", "finished", "hash_keys"]
 LARGEST_TABLE = 65_536
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[misc]
+@numba.njit(cache=True, nogil=True)
 def _compare(scores: Any, codes: Any, table: Any, beyond: float, out: Any) -> bool:
     """`out = scores >= table[codes]`; False if something was NaN."""
     usual = True
@@ -29,11 +29,12 @@ def _compare(scores: Any, codes: Any, table: Any, beyond: float, out: Any) -> bo
         code = np.int64(codes[i])
         threshold = table[code] if 0 <= code < len(table) else beyond
         out[i] = score >= threshold
-        usual = usual and (score >= threshold or score < threshold)
+        if not (score >= threshold or score < threshold):
+            usual = False
     return usual
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[misc]
+@numba.njit(cache=True, nogil=True)
 def _hash_bytes(data: Any, ends: Any, out: Any) -> None:
     start = 0
     for i in range(len(ends)):
@@ -60,8 +61,6 @@ def hash_keys(keys: list[Any]) -> NDArray[np.uint64]:
 
 class Core(reference.Core):
     """One set of thresholds, ready."""
-
-    __slots__ = ("_large", "_table")
 
     _large: bool
     _table: NDArray[np.float64]

@@ -46,7 +46,7 @@ def hash_key(key: Any) -> int:
 
 def draws_of(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
     """The upper 53 bits as numbers in [0, 1)."""
-    return (hashes >> np.uint64(11)) * 2.0**-53
+    return np.ldexp((hashes >> np.uint64(11)).astype(np.float64), -53)
 
 
 # ------------------------------------------------------------------------------------------------------------ decisions
@@ -54,8 +54,6 @@ def draws_of(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
 
 class Core:
     """One set of thresholds, ready."""
-
-    __slots__ = ("_names", "_places", "_set", "_values")
 
     _names: tuple[Name, ...]
     _places: dict[Name, int]
@@ -178,9 +176,7 @@ class Core:
         thresholds: NDArray[np.float64] = self._values[places]
         return thresholds
 
-    def _places_of(
-        self, codes: NDArray[Any], names: tuple[Name, ...] | None, as_codes: bool
-    ) -> NDArray[np.int64]:
+    def _places_of(self, codes: NDArray[Any], names: tuple[Name, ...] | None, as_codes: bool) -> NDArray[np.int64]:
         """Position of each row's group, -1 where it has no threshold."""
         if as_codes:
             return np.where((codes >= 0) & (codes < len(self._names)), codes, -1).astype(np.int64)
@@ -215,8 +211,6 @@ class Core:
 
 class LiveCore:
     """A place where sets of thresholds are swapped. One tuple holds set and version, so that they change together."""
-
-    __slots__ = ("_now",)
 
     _now: tuple[Core, int]
 
