@@ -411,7 +411,7 @@ void live_end(PyObject* self) {
 // ---- tables of the two types ------------------------------------------------
 
 template <class Function>
-PyCFunction as_method(Function f) {
+PyCFunction as_method(Function f) noexcept {
     return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
 }
 

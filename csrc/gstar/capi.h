@@ -7,8 +7,8 @@
 #ifndef GSTAR_CAPI_H
 #define GSTAR_CAPI_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <stddef.h> /* NOLINT(modernize-deprecated-headers): this is C */
+#include <stdint.h> /* NOLINT(modernize-deprecated-headers) */
 
 #if defined(_WIN32) && defined(GSTAR_SHARED)
 #ifdef GSTAR_BUILDING

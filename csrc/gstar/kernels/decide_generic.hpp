@@ -3,6 +3,7 @@
 // Reads from: nothing.  Read by: decide_avx2.hpp, decide_avx512.hpp, decide.hpp.
 #pragma once
 
+#include <cmath>    // isnan
 #include <cstddef>  // size_t
 #include <cstdint>
 
@@ -48,7 +49,7 @@ bool decide_unified(const Float* scores, std::size_t n, Float threshold,
     for (std::size_t i = 0; i < n; ++i) {
         const Float score = scores[i];
         out[i] = score >= threshold ? 1 : 0;
-        odd |= score != score ? 1u : 0u;
+        odd |= std::isnan(score) ? 1u : 0u;
     }
     return odd == 0;
 }
