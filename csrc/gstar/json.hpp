@@ -62,6 +62,8 @@ public:
 
 private:
     static constexpr int deepest = 32;
+    static constexpr std::size_t most_members =
+        1000;  ///< they are searched in turn
 
     [[noreturn]] static void refuse(const std::string& why) {
         throw std::invalid_argument("not JSON: " + why);
@@ -111,6 +113,8 @@ private:
             space();
             std::string key = string();
             if (v.find(key) != nullptr) refuse("an object has a key twice");
+            if (v.members.size() == most_members)
+                refuse("an object has too many keys");
             space();
             expect(":");
             v.members.emplace_back(std::move(key), value(depth + 1));

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
+#include <vector>
 
 #include "json.hpp"
 #include "thresholds.hpp"
@@ -161,7 +162,9 @@ inline thresholds thresholds_from_json(std::string_view text) {
             t.groups.push_back(detail::read_group(
                 entry, "groups[" + std::to_string(t.groups.size()) + "]"));
     t.randomized = !t.groups.empty() && !t.groups[0].mixture.empty();
-    check_thresholds(t);
+    // The rules for names (valid UTF-8, for one) are those of the bytes.
+    const std::vector<std::uint8_t> bytes = to_bytes(t);
+    t = thresholds_from_bytes({bytes.data(), bytes.size()});
     if (const json* v = given(document, "checksum")) {
         char wanted[16];
         std::snprintf(wanted, sizeof wanted, "crc32:%08x", checksum_of(t));

@@ -106,6 +106,7 @@ int main() {
              R"("groups": [{"name": 1, "threshold": 1}], "unknown": "first"})",
              R"("groups": [{"name": 1, "threshold": 1}], "unknown": "default"})",
              R"("groups": [{"name": 1, "threshold": 1}], "nan": 0})",
+             "\"groups\": [{\"name\": \"\xC3\", \"threshold\": 1}]}",
              R"("groups": [{"name": 1, "threshold": 1}], "expires": "soon"})",
              R"("groups": [{"name": 1, "threshold": 1, "mixture": [{"threshold": 1, "probability": 0.5}]}]})"})
             CHECK(throws<std::invalid_argument>(
