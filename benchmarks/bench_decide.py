@@ -131,7 +131,8 @@ STATEMENTS = {
     "inline: s >= t[g], a code": "s >= t[g]",
     "inline: s >= t[g], a string": "s >= ts[gs]",
     "a function of s >= t[g]": "bare(s, g)",
-    "a function with the policies": "same(s, g)",
+    "a function with the policies, a code": "same(s, g)",
+    "a function with the policies, a string": "same_text(s, gs)",
     "decider.one, a code": "decider.one(s, g)",
     "decider.one, a string": "named.one(s, gs)",
     "live.one, a code": "live.one(s, g)",
@@ -150,14 +151,17 @@ def small(rounds: int) -> tuple[dict[str, float], str]:
     def bare(s: float, g: int) -> bool:
         return s >= t[g]
 
-    def same(s: float, g: int) -> bool:
-        """What `one` does: unknown groups and NaN are refused."""
-        threshold = t.get(g)
-        if threshold is None:
-            raise ValueError(f"group {g!r} has no threshold")
-        if s != s:
-            raise ValueError("scores has NaN")
-        return s >= threshold
+    def careful(table: dict[Any, float]) -> Callable[[float, Any], bool]:
+        def same(s: float, g: Any) -> bool:
+            """What `one` does: unknown groups and NaN are refused."""
+            threshold = table.get(g)
+            if threshold is None:
+                raise ValueError(f"group {g!r} has no threshold")
+            if s != s:
+                raise ValueError("scores has NaN")
+            return s >= threshold
+
+        return same
 
     space = {
         "s": 0.3,
@@ -166,7 +170,8 @@ def small(rounds: int) -> tuple[dict[str, float], str]:
         "t": t,
         "ts": ts,
         "bare": bare,
-        "same": same,
+        "same": careful(t),
+        "same_text": careful(ts),
         "decider": gf.Decider(t),
         "named": gf.Decider(ts),
         "live": gf.LiveDecider(gf.Decider(t)),
@@ -180,8 +185,12 @@ def small(rounds: int) -> tuple[dict[str, float], str]:
         for name, timer in timers.items():
             least[name] = min(least[name], timer.timeit(20_000) / 20_000 * 1e9)
     times = {name: time - least["nothing"] for name, time in least.items() if name != "nothing"}
-    inline, function = times["inline: s >= t[g], a code"], times["a function with the policies"]
-    body = [[name, f"{time:.1f}", f"{time / inline:.2f}x", f"{function / time:.2f}x"] for name, time in times.items()]
+    inline = {kind: times[f"inline: s >= t[g], a {kind}"] for kind in ("code", "string")}
+    function = {kind: times[f"a function with the policies, a {kind}"] for kind in ("code", "string")}
+    body = []
+    for name, time in times.items():
+        kind = "string" if name.endswith("string") else "code"
+        body.append([name, f"{time:.1f}", f"{time / inline[kind]:.2f}x", f"{function[kind] / time:.2f}x"])
     return times, harness.table(["one call", "ns", "of inline", "faster than the function"], body)
 
 

@@ -7,7 +7,7 @@
 // the least float32 that is not below the threshold, which is the same question.
 #pragma once
 
-#include <algorithm>  // lower_bound, min, sort
+#include <algorithm>  // max, min
 #include <cmath>      // isnan
 #include <cstddef>    // size_t
 #include <cstdint>
@@ -19,7 +19,8 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>  // pair
+#include <unordered_map>
+#include <utility>  // move
 #include <vector>
 
 #include "dispatch.hpp"
@@ -61,16 +62,22 @@ public:
             const auto slot = static_cast<std::int32_t>(i);
             values_.push_back(set_.groups[i].threshold);
             slots_.emplace(as_dict_key(g), slot);
-            if (g.type == name::kind::text) texts_.emplace_back(g.text, slot);
+            if (g.type == name::kind::text) texts_.emplace(g.text, slot);
             if (g.type == name::kind::integer || g.type == name::kind::boolean)
                 numbers_.put(g.number, slot);
         }
-        std::sort(texts_.begin(), texts_.end());
         values_.push_back(set_.unknown_threshold().value_or(nan));
         if (set_.unified) values_.back() = values_[0];
         by_code_ = threshold_table(values_of_codes(), values_.back());
         by_number_ = threshold_table(values_of_numbers(), numbers_beyond());
     }
+
+    // Moving keeps the names where they are; a copy would look into the original.
+    decider(decider&&) = default;
+    decider& operator=(decider&&) = default;
+    decider(const decider&) = delete;
+    decider& operator=(const decider&) = delete;
+    ~decider() = default;
 
     const thresholds& set() const noexcept { return set_; }
     std::size_t n_groups() const noexcept { return set_.groups.size(); }
@@ -145,11 +152,9 @@ private:
         const auto it = slots_.find(as_dict_key(group));
         return it == slots_.end() ? -1 : it->second;
     }
-    std::int32_t slot_of(std::string_view group) const noexcept {
-        const auto it = std::lower_bound(
-            texts_.begin(), texts_.end(), group,
-            [](const auto& entry, std::string_view g) { return entry.first < g; });
-        return it == texts_.end() || it->first != group ? -1 : it->second;
+    std::int32_t slot_of(std::string_view group) const {
+        const auto it = texts_.find(group);
+        return it == texts_.end() ? -1 : it->second;
     }
 
     std::vector<double> values_of_codes() const {
@@ -461,7 +466,7 @@ private:
     thresholds set_;
     std::vector<double> values_;  ///< by slot; the last is for unknown groups
     group_lookup numbers_;
-    std::vector<std::pair<std::string, std::int32_t>> texts_;
+    std::unordered_map<std::string_view, std::int32_t> texts_;  ///< names in set_
     std::map<name, std::int32_t> slots_;
     threshold_table by_number_;
     threshold_table by_code_;
