@@ -391,14 +391,17 @@ def _group_codes(groups: Any, codes: bool) -> tuple[NDArray[Any], tuple[Name, ..
 
 def hashes_of(keys: Any, backend: str) -> NDArray[np.uint64]:
     """Hash of each row's key; docs/decide.md says how."""
-    if isinstance(keys, np.ndarray) and keys.dtype.kind in "iu" and keys.ndim == 1:
+    if type(keys) is np.ndarray and keys.dtype.kind in "iu" and keys.ndim == 1:
         return _hash_numbers(keys.astype(np.int64 if keys.dtype.kind == "i" else np.uint64).view(np.uint64))
     if isinstance(keys, (list, tuple)):
         values = list(keys)
     else:
         column = column_of(keys, "keys")
-        if column.valid is not None and not column.valid.all():
-            raise TypeError(f"keys has a missing value at row {int((~column.valid).argmax())}")
+        there = np.ones(len(column.values), bool) if column.valid is None else column.valid
+        if column.names is not None:
+            there = there & (column.values >= 0) & (column.values < len(column.names))
+        if not there.all():
+            raise TypeError(f"keys has a missing value at row {int((~there).argmax())}")
         values = column.values.tolist()
         if column.names is not None:
             values = [column.names[code] for code in values]

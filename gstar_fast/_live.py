@@ -6,7 +6,6 @@ Reads from: the decider, the backends. Read by: users.
 from __future__ import annotations
 
 import functools
-import threading
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
@@ -55,7 +54,6 @@ class LiveDecider:
     _backend: str
     _unknown: Unknown
     _nan: Nan
-    _swapping: threading.Lock
 
     def __new__(cls, first: SolvedLike | Decider, *, unknown: Unknown = "raise", nan: Nan = "raise") -> LiveDecider:
         """Make a live decider of the current backend."""
@@ -63,7 +61,6 @@ class LiveDecider:
         self: LiveDecider = _live_class(decider._backend)(decider)
         self._backend = decider._backend
         self._unknown, self._nan = unknown, nan
-        self._swapping = threading.Lock()
         return self
 
     def swap(self, following: SolvedLike | Decider) -> int:
@@ -74,9 +71,7 @@ class LiveDecider:
         decider = _as_decider(following, self._unknown, self._nan)
         if decider._backend != self._backend:
             decider = decider_of(decider._thresholds, self._backend)
-        with self._swapping:
-            version: int = self._put(decider)
-        return version
+        return self._put(decider)
 
     @property
     def version(self) -> int:

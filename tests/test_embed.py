@@ -172,6 +172,10 @@ def test_the_c_interface_writes_sketches_python_reads(library):
     assert b"bins must be a power of two" in library.gstar_error()
 
 
+def test_the_cmake_package_has_our_version():
+    assert f'set(PACKAGE_VERSION "{gf.__version__}")' in Path(get_cmake_dir(), "gstarConfigVersion.cmake").read_text()
+
+
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
 def test_cmake_finds_the_package(tmp_path):
     """find_package, the headers, and both C libraries."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -213,10 +214,12 @@ class LiveCore:
     """A place where sets of thresholds are swapped. One tuple holds set and version, so that they change together."""
 
     _now: tuple[Core, int]
+    _swapping: threading.Lock
 
     def __new__(cls, first: Core) -> Self:
         self = object.__new__(cls)
         self._now = (first, 1)
+        self._swapping = threading.Lock()
         return self
 
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -231,9 +234,10 @@ class LiveCore:
         return self._now
 
     def put(self, following: Core) -> int:
-        """Put another decider in place; the caller lets one in at a time."""
-        version = self._now[1] + 1
-        self._now = (following, version)
+        """Put another decider in place; the new version. Only those who swap wait for each other."""
+        with self._swapping:
+            version = self._now[1] + 1
+            self._now = (following, version)
         return version
 
 
