@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from gstar_fast._groups import Name
-from gstar_fast._sketch import Sketch
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends
 from gstar_fast._density_bandwidth import bandwidth_of
 from gstar_fast._density_cell import Cell, NoDensityError, cell_of, cells_of
+from gstar_fast._groups import Name
+from gstar_fast._sketch import Sketch
 
 __all__ = ["Compared", "Density", "densities", "density"]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
 from gstar_fast._density_cell import Cell, NoDensityError
 
@@ -59,6 +58,8 @@ def _improved_sheather_jones(counts: NDArray[Any], n: float) -> float | None:
     The plug-in estimate of each derivative's norm needs a bandwidth that depends on the norm of the next derivative;
     the fixed point of that chain is the answer. Norms come from the cosine transform of the counts.
     """
+    from scipy import fft  # not at import: the package starts without scipy
+
     shares = np.asarray(counts, dtype=np.float64) / n
     frequencies = (math.pi * np.arange(1.0, len(shares))) ** 2
     powers = 2.0 * (0.5 * fft.dct(shares)[1:]) ** 2

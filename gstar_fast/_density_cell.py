@@ -1,20 +1,20 @@
 """Cell: what a sketch knows about the scores of one label and group, as plain arrays for the density room.
 
-Reads from: the public face of Sketch. Read by: _density.py, _density_bandwidth.py, _fit_quality.py.
+Reads from: the sketch. Read by: _density.py, _density_bandwidth.py, _fit_quality.py.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from functools import cached_property, partial
-from typing import Any
+from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._groups import Name, clean_name, listed
-from gstar_fast._sketch import Moments, Sketch
+from gstar_fast._groups import Name, clean_name
+from gstar_fast._moments import Moments, SketchCell
+from gstar_fast._sketch import Sketch
 
 Array = NDArray[np.float64]
 
@@ -34,35 +34,19 @@ class Cell:
     ----------
     label, group
         The cell.
-    first, width : float
-        Lower edge of the first bin, and the width of every bin.
-    counts, means : arrays of shape (bins,)
-        Rows and mean score of each bin.
-    below, above : int or float
-        Rows beyond the window, those at -inf and +inf included.
-    moments : function
-        Gives the moments of the rows inside the window; called once, and only where they are needed.
+    own : SketchCell
+        Its bins, copied from the sketch. Moments are asked for once, and only where they are needed.
     """
 
-    def __init__(
-        self,
-        label: int,
-        group: Name,
-        first: float,
-        width: float,
-        counts: NDArray[Any],
-        means: Array,
-        below: float,
-        above: float,
-        moments: Callable[[], Moments],
-    ) -> None:
+    def __init__(self, label: int, group: Name, own: SketchCell) -> None:
         self.label, self.group = label, group
-        self.first, self.width = first, width
-        self.counts, self.below, self.above = counts, below, above
-        self._read_moments = moments
-        self.used = np.flatnonzero(counts)
-        self.n = counts[self.used].astype(np.float64)
-        self.points = means[self.used]
+        self.first, self.width = own.first, own.width
+        self.counts, self.below, self.above = own.counts, own.below, own.above
+        self.smallest, self.largest = own.smallest, own.largest
+        self._own = own
+        self.used = np.flatnonzero(own.counts)
+        self.n = own.counts[self.used].astype(np.float64)
+        self.points = own.means[self.used]
         self.inside = float(self.n.sum())
 
     def __str__(self) -> str:
@@ -91,22 +75,12 @@ class Cell:
     @cached_property
     def _moments(self) -> Moments:
         with np.errstate(over="ignore", invalid="ignore"):  # powers of huge scores; what matters here is not hurt
-            return self._read_moments()
+            return self._own.moments()
 
     @property
     def variance(self) -> float:
         """Variance of the rows inside the window."""
         return self._moments.variance
-
-    @property
-    def smallest(self) -> float:
-        """Smallest score inside the window."""
-        return self._moments.min
-
-    @property
-    def largest(self) -> float:
-        """Largest score inside the window."""
-        return self._moments.max
 
     @cached_property
     def deviation(self) -> float:
@@ -203,32 +177,16 @@ def cell_of(sketch: Sketch, label: int, group: Name) -> Cell:
     """Return one cell of the sketch, or raise."""
     if label not in (0, 1):
         raise ValueError(f"label must be 0 or 1, got {label!r}")
-    name = clean_name(group)
-    frozen = sketch.copy()
-    if name not in frozen.groups:
-        raise ValueError(f"group {name!r} is not in the sketch; its groups are {listed(frozen.groups)}")
-    return next(_cells(frozen, [(int(label), frozen.groups.index(name))]))
+    return _cell(sketch, int(label), clean_name(group))
 
 
 def cells_of(sketch: Sketch) -> Iterator[Cell]:
     """Yield every cell that has rows: label 0 of all groups, then label 1."""
     frozen = sketch.copy()
-    places = [(label, place) for label in (0, 1) for place in range(len(frozen.groups))]
-    return (cell for cell in _cells(frozen, places) if cell.rows)
+    cells = (_cell(frozen, label, group) for label in (0, 1) for group in frozen.groups)
+    return (cell for cell in cells if cell.rows)
 
 
-def _cells(frozen: Sketch, places: list[tuple[int, int]]) -> Iterator[Cell]:
-    edges, counts, means, below, above = frozen.edges, frozen.counts, frozen.means, frozen.below, frozen.above
-    groups = frozen.groups
-    for label, place in places:
-        yield Cell(
-            label,
-            groups[place],
-            float(edges[0]),
-            float(edges[1] - edges[0]),
-            counts[label, place],
-            means[label, place],
-            below[label, place],
-            above[label, place],
-            partial(frozen.moments, label, groups[place]),
-        )
+def _cell(sketch: Sketch, label: int, group: Name) -> Cell:
+    own = sketch._cell(label, group)
+    return Cell(label, group, own)

@@ -9,11 +9,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gstar_fast._groups import Name
-from gstar_fast._sketch import Sketch
-
 from gstar_fast._density import KINDS, _make
 from gstar_fast._density_cell import Cell, NoDensityError, cells_of
+from gstar_fast._groups import Name
+from gstar_fast._sketch import Sketch
 
 __all__ = ["CellQuality", "FitQuality", "fit_quality"]
 

@@ -1,12 +1,13 @@
-"""Moments of one cell, from its bins.
+"""One cell of a sketch, copied, and its moments.
 
-Reads from: numpy. Read by: the sketch.
+Reads from: what a backend's `Core.cell` gives. Read by: the sketch, the densities.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,38 @@ class Moments:
     kurtosis: float
     min: float
     max: float
+
+
+class SketchCell:
+    """Counts and mean scores of one cell's bins, at one moment.
+
+    Attributes
+    ----------
+    counts, means : arrays of shape (bins,)
+        Rows (in units of weight where the sketch is weighted) and mean score of each bin.
+    below, above : int or float
+        Rows beyond the window.
+    first, width : float
+        Lower edge of the first bin, and the width of all of them.
+    smallest, largest : float
+        Extreme scores inside the window; NaN where there is none.
+    """
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        raw: NDArray[np.int64] = core.counts
+        self._raw = raw
+        self.counts: NDArray[Any] = raw / WEIGHT_UNIT if core.weighted else raw
+        self.below: int | float = core.below / WEIGHT_UNIT if core.weighted else core.below
+        self.above: int | float = core.above / WEIGHT_UNIT if core.weighted else core.above
+        self.means: NDArray[np.float64] = core.means
+        self.first, self.width = float(core.first_edge), float(core.width)
+        self.smallest, self.largest = float(core.min), float(core.max)
+
+    def moments(self) -> Moments:
+        """Moments of the rows inside the window; not free, since it sums squares in whole numbers."""
+        core = self._core
+        return moments_of(self._raw, self.means, core.within, self.smallest, self.largest, core.weighted)
 
 
 def moments_of(

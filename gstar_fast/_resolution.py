@@ -13,16 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._grid import edges
 from gstar_fast.errors import ResolutionWarning
 
 _PACKAGE = str(Path(__file__).parent)
-
-
-def _pooled(core: Any) -> NDArray[np.int64]:
-    """Running count over the bins, of all labels and groups."""
-    counts: NDArray[np.int64] = sum(core.counts(label).sum(axis=0) for label in range(3))
-    return np.cumsum(counts)
 
 
 def _bulk(running: NDArray[np.int64]) -> tuple[int, int]:
@@ -33,7 +26,7 @@ def _bulk(running: NDArray[np.int64]) -> tuple[int, int]:
 
 def resolution_of(core: Any) -> int:
     """Number of bins from the 0.5 % to the 99.5 % quantile; 0 without rows."""
-    running = _pooled(core)
+    running = np.cumsum(core.pooled()[0])
     if not running[-1]:
         return 0
     lo, hi = _bulk(running)
@@ -42,19 +35,13 @@ def resolution_of(core: Any) -> int:
 
 def warn_if_poor(core: Any) -> bool:
     """Warn, and return True, when the bulk of the rows lies in few bins though there are scores further out."""
-    running = _pooled(core)
+    counts, smallest, largest, leftmost, rightmost = core.pooled()
+    running = np.cumsum(counts)
     if not running[-1]:
         return False
     lo, hi = _bulk(running)
     enough = min(64, core.bins // 4)
-    if hi - lo + 1 >= enough:
-        return False
-    ends = [core.extremes(label) for label in range(3)]
-    smallest = float(np.nanmin(np.concatenate([mins for mins, _ in ends])))
-    largest = float(np.nanmax(np.concatenate([maxs for _, maxs in ends])))
-    grid = edges(core.level, core.first, core.bins)
-    leftmost, rightmost = (int(np.searchsorted(grid, x, side="right")) - 1 for x in (smallest, largest))
-    if rightmost - leftmost + 1 <= enough:
+    if hi - lo + 1 >= enough or rightmost - leftmost + 1 <= enough:
         return False
     culprit = smallest if lo - leftmost > rightmost - hi else largest
     cure = "a narrower range=(lo, hi)" if core.fixed else "range=(lo, hi)"

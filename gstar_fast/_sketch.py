@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from gstar_fast import _backends, _files, _sketch_repr
 from gstar_fast._arrow import read_batches
 from gstar_fast._grid import edges
 from gstar_fast._groups import Name, clean_name, given_names, listed
-from gstar_fast._moments import WEIGHT_UNIT, Moments, moments_of
+from gstar_fast._moments import WEIGHT_UNIT, Moments, SketchCell
 from gstar_fast._resolution import resolution_of, warn_if_poor
 from gstar_fast._validation import (
     UNLABELLED,
@@ -60,6 +60,8 @@ class Sketch:
     >>> sketch + sketch == gf.Sketch.from_bytes((sketch + sketch).to_bytes())
     True
     """
+
+    plot: ClassVar[Callable[..., Any]]  # set where the package is put together: pictures are downstream
 
     def __init__(
         self,
@@ -442,6 +444,14 @@ class Sketch:
         frozen = self._core.copy()
         return _in_rows(getattr(frozen, side)(), frozen)
 
+    def _cell(self, row: int, group: Name) -> SketchCell:
+        """A copy of one cell; `row` is its label, 2 for unlabelled rows."""
+        name = clean_name(group)
+        names = self.groups
+        if name not in names:
+            raise ValueError(f"group {name!r} is not in the sketch; its groups are {listed(names)}")
+        return SketchCell(self._core.cell(row, name))
+
     def moments(self, label: int | None, group: Name) -> Moments:
         """Moments of one cell's finite scores inside the window.
 
@@ -465,19 +475,12 @@ class Sketch:
         if label not in (0, 1, None):
             raise ValueError(f"label must be 0, 1 or None (unlabelled), got {label!r}")
         row = UNLABELLED if label is None else int(label)
-        frozen = self._core.copy()
-        name = clean_name(group)
-        if name not in frozen.groups:
-            raise ValueError(f"group {name!r} is not in the sketch; its groups are {listed(frozen.groups)}")
-        place = frozen.groups.index(name)
-        smallest, largest = (float(ends[place]) for ends in frozen.extremes(row))
-        counts, means = frozen.counts(row)[place], frozen.means(row)[place]
-        return moments_of(counts, means, float(frozen.within(row)[place]), smallest, largest, frozen.weighted)
+        return self._cell(row, group).moments()
 
     @property
     def resolution(self) -> int:
         """Number of bins from the 0.5 % to the 99.5 % quantile of all finite scores inside the window."""
-        return resolution_of(self._core.copy())
+        return resolution_of(self._core)
 
     @property
     def nbytes(self) -> int:

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from gstar_fast._groups import Name
-from gstar_fast._sketch import Sketch
 from numpy.typing import NDArray
 
 from gstar_fast import _density
 from gstar_fast._density_cell import Cell, NoDensityError, cells_of
+from gstar_fast._groups import Name
+from gstar_fast._sketch import Sketch
 
 __all__ = ["densities"]
 

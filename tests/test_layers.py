@@ -37,7 +37,7 @@ PYTHON_ROOMS = [
     ("input", ["_arrow.py", "_validation.py"]),
     ("sketch", ["_moments.py", "_resolution.py", "_sketch_repr.py", "_sketch.py", "_window.py"]),
     ("datasets", ["datasets.py"]),
-    ("density", ["_density.py"]),
+    ("density", ["_density*.py", "_fit_quality.py"]),
     ("objective", ["_objective.py"]),
     ("solver", ["_solver.py", "_frontier.py"]),
     ("readers", ["_decide.py", "_audit.py", "_estimator.py", "_report.py", "plot.py"]),

@@ -1,4 +1,4 @@
-"""The code in README runs and prints what README says it prints."""
+"""The code in README and docs runs and prints what the page says it prints."""
 
 import contextlib
 import io
@@ -25,7 +25,11 @@ def test_blocks_are_found_with_their_output():
     assert list(examples(text)) == [("print(1)\n", "1\n"), ("x = 2\n", None)]
 
 
-@pytest.mark.parametrize("page", ["README.md"])
+DOCS = sorted(path for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text())
+PAGES = ["README.md", *(f"docs/{path.name}" for path in DOCS)]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_code_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # what an example saves, it saves there
     found = list(examples((ROOT / page).read_text()))

@@ -98,6 +98,32 @@ std::vector<name> names_of(const py::tuple& names) {
 
 // ---- the class --------------------------------------------------------------
 
+/// One cell, as it was when it was copied.
+struct cell_copy {
+    plane p;
+    gstar::window at;
+    bool weighted;
+
+    py::array_t<std::int64_t> counts() const {
+        py::array_t<std::int64_t> out(at.bins);
+        for (std::uint32_t b = 0; b < at.bins; ++b)
+            out.mutable_data()[b] = p.count(0, b);
+        return out;
+    }
+    py::array_t<double> means() const {
+        py::array_t<double> out(at.bins);
+        for (std::uint32_t b = 0; b < at.bins; ++b)
+            out.mutable_data()[b] = p.count(0, b) != 0
+                                        ? gstar::bin_mean(p, at, 0, b)
+                                        : std::numeric_limits<double>::quiet_NaN();
+        return out;
+    }
+    double extreme(bool largest) const {
+        if (!p.has_rows(0)) return std::numeric_limits<double>::quiet_NaN();
+        return largest ? p.hi(0) : p.lo(0);
+    }
+};
+
 class core {
 public:
     core(std::unique_ptr<sketch> s, py::object watch)
@@ -173,13 +199,17 @@ public:
 
     /// Count one row; anything but a known group goes by name.
     void update_one(double score, unsigned label, PyObject* group) {
-        PyObject* slot = nullptr;
-        if (PyLong_CheckExact(group) || PyUnicode_CheckExact(group))
-            slot = PyDict_GetItemWithError(slots().ptr(), group);
-        if (slot != nullptr)
-            sketch_->update_one(
-                score, label,
-                static_cast<std::uint32_t>(PyLong_AsUnsignedLong(slot)));
+        std::int64_t slot = gstar::group_lookup::unknown;
+        if (PyLong_CheckExact(group)) {
+            int overflow = 0;
+            const long long v = PyLong_AsLongLongAndOverflow(group, &overflow);
+            if (overflow == 0) slot = sketch_->groups().find(v);
+        } else if (PyUnicode_CheckExact(group)) {
+            PyObject* found = PyDict_GetItemWithError(slots().ptr(), group);
+            if (found != nullptr) slot = PyLong_AsLong(found);
+        }
+        if (slot >= 0)
+            sketch_->count_one(score, label, static_cast<std::uint32_t>(slot));
         else
             sketch_->update_one(score, label, name_of(group));
         tell();
@@ -226,6 +256,17 @@ public:
         return out;
     }
 
+    /// Rows by bin, smallest and largest score, and their bins.
+    py::tuple pooled() {
+        const sketch::pooled p = sketch_->pool();
+        const bool any = p.lo <= p.hi;
+        return py::make_tuple(
+            py::array_t<std::int64_t>(static_cast<py::ssize_t>(p.counts.size()),
+                                      p.counts.data()),
+            p.lo, p.hi, any ? gstar::bin_number(p.lo, p.at.level) - p.at.first : 0,
+            any ? gstar::bin_number(p.hi, p.at.level) - p.at.first : 0);
+    }
+
     py::array_t<std::int64_t> counts(unsigned label) {
         return sketch_->look(
             [&](const tally& t, const std::vector<std::uint32_t>& slots) {
@@ -265,28 +306,18 @@ public:
             });
     }
 
-    /// One cell, for those who need no other: counts, means, below, above, min, max.
-    py::tuple cell(unsigned label, std::size_t place) {
+    /// A copy of one cell, for those who need no other.
+    cell_copy cell(unsigned label, py::handle group) {
+        const name wanted = name_of(group);
         return sketch_->look(
-            [&](const tally& t, const std::vector<std::uint32_t>& slots) {
-                const std::uint32_t bins = t.at().bins;
-                const plane& p = label < 2 ? t.labelled : t.unlabelled;
-                const std::uint32_t slot = slots.at(place);
-                const std::uint32_t c = label < 2 ? 2 * slot + label : slot;
-                const double nan = std::numeric_limits<double>::quiet_NaN();
-                const bool any = c < p.cells();
-                py::array_t<std::int64_t> counts(bins);
-                py::array_t<double> means(bins);
-                for (std::uint32_t b = 0; b < bins; ++b) {
-                    counts.mutable_data()[b] = any ? p.count(c, b) : 0;
-                    means.mutable_data()[b] = any && p.count(c, b) != 0
-                                                  ? gstar::bin_mean(p, t.at(), c, b)
-                                                  : nan;
-                }
-                const bool rows = any && p.has_rows(c);
-                return py::make_tuple(counts, means, any ? p.below(c) : 0,
-                                      any ? p.above(c) : 0, rows ? p.lo(c) : nan,
-                                      rows ? p.hi(c) : nan);
+            [&](const tally& t, const std::vector<std::uint32_t>&) {
+                const std::uint32_t slot = sketch_->groups().slot_of(wanted);
+                if (slot == gstar::group_table::none)
+                    throw py::key_error(text_of(wanted));
+                const bool plain = label < 2;
+                return cell_copy{plain ? t.labelled.only(2 * slot + label)
+                                       : t.unlabelled.only(slot),
+                                 t.at(), t.weighted};
             });
     }
 
@@ -344,12 +375,12 @@ private:
         if (sketch_->is_small(r)) {
             sketch_->update_small(r, skip_nan);
         } else {
-            std::vector<sketch::batch> parts;
+            sketch::job j = sketch_->prepare(r, skip_nan, threads);
             {
                 const py::gil_scoped_release unlocked;
-                parts = sketch_->count(r, skip_nan, threads);
+                sketch_->run(j);
             }
-            sketch_->commit(parts);
+            sketch_->commit(j);
         }
         tell();
     }
@@ -365,13 +396,11 @@ private:
         throw py::value_error(text);
     }
 
-    /// Slots by name, for `update_one`. Ints and strings only: True must not be
-    /// found under 1, as it would be in a dict.
+    /// Slots of groups named by strings, for `update_one`.
     py::dict& slots() {
         const auto& names = sketch_->groups().names();
         for (; n_slots_ < names.size(); ++n_slots_)
-            if (names[n_slots_].type == name::kind::integer ||
-                names[n_slots_].type == name::kind::text)
+            if (names[n_slots_].type == name::kind::text)
                 slots_[object_of(names[n_slots_])] = n_slots_;
         return slots_;
     }
@@ -523,6 +552,25 @@ void bind_sketch(py::module_& m) {
                            static_cast<py::ssize_t>(firsts.size()), firsts.data()));
         },
         "Number the distinct rows of a byte matrix; also the first row of each.");
+    py::class_<cell_copy>(m, "CellCopy")
+        .def_property_readonly("counts", &cell_copy::counts)
+        .def_property_readonly("means", &cell_copy::means)
+        .def_property_readonly("below",
+                               [](const cell_copy& c) { return c.p.below(0); })
+        .def_property_readonly("above",
+                               [](const cell_copy& c) { return c.p.above(0); })
+        .def_property_readonly("min",
+                               [](const cell_copy& c) { return c.extreme(false); })
+        .def_property_readonly("max",
+                               [](const cell_copy& c) { return c.extreme(true); })
+        .def_readonly("weighted", &cell_copy::weighted)
+        .def_property_readonly("first_edge",
+                               [](const cell_copy& c) { return c.at.edge(0); })
+        .def_property_readonly(
+            "width", [](const cell_copy& c) { return c.at.edge(1) - c.at.edge(0); })
+        .def_property_readonly("within", [](const cell_copy& c) {
+            return gstar::spread_within(c.p, c.at, 0);
+        });
     py::class_<core> c(m, "SketchCore");
     c.def(py::init(&core::make), "bins"_a, "window"_a = py::none(),
           "groups"_a = py::none(), "memory_limit"_a = std::uint64_t{1} << 30,
@@ -535,6 +583,7 @@ void bind_sketch(py::module_& m) {
         .def("to_bytes", &core::to_bytes)
         .def_static("from_bytes", &core::from_bytes, "data"_a, "memory_limit"_a,
                     "watch"_a = py::none())
+        .def("pooled", &core::pooled)
         .def("counts", &core::counts)
         .def("means", &core::means)
         .def("cell", &core::cell)

@@ -6,6 +6,7 @@
 
 namespace gstar_py {
 
+void bind_density(py::module_& m);
 void bind_sketch(py::module_& m);
 
 }  // namespace gstar_py
@@ -35,4 +36,5 @@ PYBIND11_MODULE(_core, m) {
                               wanted + "'");
     });
     gstar_py::bind_sketch(m);
+    gstar_py::bind_density(m);
 }

@@ -43,6 +43,11 @@ public:
     const std::vector<name>& names() const noexcept { return names_; }
     std::shared_ptr<const group_lookup> lookup() const noexcept { return lookup_; }
 
+    /// Slot of a group named by a whole number, or -1.
+    std::int32_t find(std::int64_t number) const noexcept {
+        return lookup_->find(number);
+    }
+
     std::uint32_t slot_of(const name& n) const {
         const auto it = slots_.find(as_dict_key(n));
         if (it == slots_.end()) return none;

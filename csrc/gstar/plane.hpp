@@ -8,7 +8,7 @@
 // words hold into full-width counts and sums before they can overflow.
 #pragma once
 
-#include <algorithm>  // copy, copy_backward, fill, max
+#include <algorithm>  // copy, copy_backward, fill, max, min
 #include <cmath>      // floor, ldexp, nextafter
 #include <cstddef>    // size_t
 #include <cstdint>
@@ -105,6 +105,16 @@ public:
         twin.resize(cells());
         twin.merge(*this, nullptr, at);
         return twin;
+    }
+
+    /// One cell of a flushed plane, alone in a plane of its own.
+    plane only(std::uint32_t cell) const {
+        plane out(bins_);
+        out.resize(1);
+        if (cell >= cells()) return out;
+        if (counts_.size() != 0) out.need_counts();
+        out.merge_cell(*this, cell, 0);
+        return out;
     }
 
     std::uint32_t cells() const noexcept {
@@ -234,6 +244,20 @@ public:
         if (hi > hi_[cell]) set_hi(cell, hi);
     }
 
+    /// Add the rows of all cells to `out`, by bin.
+    void pool(std::int64_t* out) const noexcept {
+        for (std::uint32_t c = 0; c < cells(); ++c) {
+            const std::size_t base = std::size_t{c} * bins_;
+            if (pending_ != 0)
+                for (std::uint32_t b = 0; b < bins_; ++b)
+                    out[b] +=
+                        static_cast<std::int64_t>(words_[base + b] >> word_shift);
+            if (counts_.size() != 0)
+                for (std::uint32_t b = 0; b < bins_; ++b)
+                    out[b] += counts_[base + b];
+        }
+    }
+
     void adopt_extremes(const plane& other) {
         resize(other.cells());
         lo_ = other.lo_;
@@ -253,8 +277,13 @@ public:
 
     /// Move everything from window `from` to a coarser or shifted one.
     void rewindow(const window& from, const window& to) {
-        if (from.level == to.level && counts_.size() == 0) {
-            shift_words(to.first - from.first);
+        if (from.level == to.level) {
+            const std::int64_t by = to.first - from.first;
+            if (pending_ != 0) shift(words_, by);
+            if (counts_.size() != 0) {
+                shift(counts_, by);
+                shift(sums_, by);
+            }
             return;
         }
         flush(from);
@@ -412,20 +441,19 @@ private:
         square_rows_ = 0;
     }
 
-    /// Move every cell's words down by `by` bins; those that fall out are empty.
-    void shift_words(std::int64_t by) {
-        if (pending_ == 0) return;
-        const auto size = static_cast<std::size_t>(by < 0 ? -by : by);
+    /// Move every cell's values down by `by` bins; those that fall out are empty.
+    template <class T>
+    void shift(zeroed<T>& values, std::int64_t by) {
+        const std::size_t size = std::min<std::size_t>(
+            static_cast<std::size_t>(by < 0 ? -by : by), bins_);
         for (std::uint32_t c = 0; c < cells(); ++c) {
-            std::uint64_t* const first = words_.data() + std::size_t{c} * bins_;
-            std::uint64_t* const last = first + bins_;
-            if (size >= bins_) {
-                std::fill(first, last, 0);
-            } else if (by > 0) {
-                std::fill(std::copy(first + size, last, first), last, 0);
+            T* const first = values.data() + std::size_t{c} * bins_;
+            T* const last = first + bins_;
+            if (by > 0) {
+                std::fill(std::copy(first + size, last, first), last, T());
             } else {
                 std::copy_backward(first, last - size, last);
-                std::fill(first, first + size, 0);
+                std::fill(first, first + size, T());
             }
         }
     }

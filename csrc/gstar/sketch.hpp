@@ -74,8 +74,9 @@ public:
             update_small(r, skip_nan);
             return;
         }
-        std::vector<batch> parts = count(r, skip_nan, threads);
-        commit(parts);
+        job j = prepare(r, skip_nan, threads);
+        run(j);
+        commit(j);
     }
 
     /// Whether rows are better counted in place: quick enough to hold the lock
@@ -95,49 +96,57 @@ public:
             count_in_place<double>(r, skip_nan);
     }
 
-    /// Count rows apart, changing nothing; the lock is not held meanwhile.
-    std::vector<batch> count(const rows& r, bool skip_nan, unsigned threads) {
-        const multiplicities weights = read_weights(r);
+    /// Rows to be counted apart, and all that it takes to know of the sketch.
+    struct job {
+        rows r;
+        bool skip_nan = false;
+        std::shared_ptr<const group_lookup> known;
+        std::uint32_t n_known = 0;
+        bool given = false;
+        std::string given_text;
+        std::vector<batch> parts;
+    };
+
+    job prepare(const rows& r, bool skip_nan, unsigned threads) {
         const std::size_t most = std::max<std::size_t>(1, r.n / 65536);
         const std::size_t n_parts =
             std::min<std::size_t>(std::max(1u, threads), most);
-        std::vector<batch> parts;
-        group_table known;
-        {
-            const std::lock_guard<std::mutex> lock(guard_);
-            known = groups_;
-            for (std::size_t i = 0; i < n_parts; ++i)
-                parts.push_back({counts_.sibling(), n_groups(), {}});
-        }
+        const std::lock_guard<std::mutex> lock(guard_);
+        job out{r,          skip_nan,        lookup_for(r, groups_),
+                n_groups(), groups_.given(), given_text_,
+                {}};
+        for (std::size_t i = 0; i < n_parts; ++i)
+            out.parts.push_back({counts_.sibling(), n_groups(), {}});
+        return out;
+    }
+
+    /// Count the rows of a job. Reads nothing that an update may change, so that
+    /// it needs no lock, however long it takes.
+    void run(job& j) const {
+        const multiplicities weights = read_weights(j.r);
+        const std::size_t n_parts = j.parts.size();
         std::vector<std::exception_ptr> failed(n_parts);
-        const auto run = [&](std::size_t i) {
-            const std::size_t each = r.n / n_parts;
-            const std::size_t end = i + 1 == n_parts ? r.n : each * (i + 1);
+        const auto work = [&](std::size_t i) {
+            const std::size_t each = j.r.n / n_parts;
+            const std::size_t end = i + 1 == n_parts ? j.r.n : each * (i + 1);
             try {
-                count_part(r, each * i, end, known, weights, skip_nan, parts[i]);
+                count_part(j, each * i, end, weights, j.parts[i]);
             } catch (...) {
                 failed[i] = std::current_exception();
             }
         };
         std::vector<std::thread> others;
-        for (std::size_t i = 1; i < n_parts; ++i) others.emplace_back(run, i);
-        run(0);
+        for (std::size_t i = 1; i < n_parts; ++i) others.emplace_back(work, i);
+        work(0);
         for (std::thread& t : others) t.join();
         for (const std::exception_ptr& e : failed)
             if (e) std::rethrow_exception(e);
-        return parts;
     }
 
-    /// Add batches counted by this sketch: all or, where there is no room, none.
-    void commit(std::vector<batch>& parts) {
+    /// Add a job that was run: all of it or, where there is no room, none.
+    void commit(job& j) {
         const std::lock_guard<std::mutex> lock(guard_);
-        add_batches(parts);
-    }
-
-    /// Count one row of the group in `slot`; label 2 is "not known".
-    void update_one(double score, unsigned label, std::uint32_t slot) {
-        const std::lock_guard<std::mutex> lock(guard_);
-        count_one(score, label, slot);
+        add_batches(j.parts);
     }
 
     /// Count one row of a group by its name, learned if need be.
@@ -150,6 +159,22 @@ public:
             refuse_group(group, given_text_, -1);
         add_groups({group});
         count_one(score, label, groups_.slot_of(group));
+    }
+
+    /// Count one row of the group in `slot`; label 2 is "not known". Not guarded:
+    /// a lock would cost as much as the counting (see "reading" below).
+    void count_one(double score, unsigned label, std::uint32_t slot) {
+        check_total(counts_.weighted ? std::uint64_t{1} << weight_bits : 1);
+        const bool plain = label < 2;
+        if (!plain) counts_.resize(n_groups(), true);
+        plane& to = plain ? counts_.labelled : counts_.unlabelled;
+        const std::uint32_t cell = plain ? 2 * slot + label : slot;
+        if (counts_.weighted) {
+            const std::uint64_t once = std::uint64_t{1} << weight_bits;
+            counts_.count(to, &score, &cell, 1, &once, false, -1);
+        } else {
+            counts_.count_one(to, score, cell);
+        }
     }
 
     /// Add what another sketch has counted.
@@ -197,6 +222,21 @@ public:
         std::vector<std::uint32_t> slots;
         for (const name& n : groups_.order()) slots.push_back(groups_.slot_of(n));
         return read(counts_, slots);
+    }
+
+    /// Rows of all cells by bin, and the extremes of their scores; cheap, since
+    /// nothing is brought to full width. Bins are those of the window in use.
+    struct pooled {
+        std::vector<std::int64_t> counts;
+        window at;
+        double lo, hi;
+    };
+    pooled pool() {
+        const std::lock_guard<std::mutex> lock(guard_);
+        pooled out{std::vector<std::int64_t>(bins(), 0), counts_.at(), counts_.lo(),
+                   counts_.hi()};
+        counts_.pool(out.counts.data());
+        return out;
     }
 
     /// Bytes that the counts of so many groups take.
@@ -282,20 +322,6 @@ private:
     static void make_alike(tally& a, tally& b) {
         if (a.weighted) b.make_weighted();
         if (b.weighted) a.make_weighted();
-    }
-
-    void count_one(double score, unsigned label, std::uint32_t slot) {
-        check_total(counts_.weighted ? std::uint64_t{1} << weight_bits : 1);
-        const bool plain = label < 2;
-        if (!plain) counts_.resize(n_groups(), true);
-        plane& to = plain ? counts_.labelled : counts_.unlabelled;
-        const std::uint32_t cell = plain ? 2 * slot + label : slot;
-        if (counts_.weighted) {
-            const std::uint64_t once = std::uint64_t{1} << weight_bits;
-            counts_.count(to, &score, &cell, 1, &once, false, -1);
-        } else {
-            counts_.count(to, &score, &cell, 1, false, -1);
-        }
     }
 
     /// Add a tally whose slot i is our `slots[i]`; it is used up.
@@ -400,20 +426,19 @@ private:
         }
     }
 
-    void count_part(const rows& r, std::size_t begin, std::size_t end,
-                    const group_table& known, const multiplicities& weights,
-                    bool skip_nan, batch& out) const {
-        const std::string text = known.given() ? known.text() : std::string();
-        resolver cells(r, lookup_for(r, known), known.size(),
-                       known.given() ? &text : nullptr);
+    void count_part(const job& j, std::size_t begin, std::size_t end,
+                    const multiplicities& weights, batch& out) const {
+        resolver cells(j.r, j.known, j.n_known, j.given ? &j.given_text : nullptr);
         out.counts.weighted = weights.in_parts;
         const std::uint64_t* times =
             weights.times.empty() ? nullptr : weights.times.data();
-        if (r.scores.type == dtype::f32)
-            count_blocks<float>(r, begin, end, cells, times, skip_nan, out.counts);
+        if (j.r.scores.type == dtype::f32)
+            count_blocks<float>(j.r, begin, end, cells, times, j.skip_nan,
+                                out.counts);
         else
-            count_blocks<double>(r, begin, end, cells, times, skip_nan, out.counts);
-        out.learned = names_of(r, cells.learned());
+            count_blocks<double>(j.r, begin, end, cells, times, j.skip_nan,
+                                 out.counts);
+        out.learned = names_of(j.r, cells.learned());
     }
 
     /// A small batch is read and checked whole before anything is counted.

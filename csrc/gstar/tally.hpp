@@ -25,7 +25,11 @@ namespace gstar {
 class tally {
 public:
     tally(const window& at, bool is_fixed)
-        : labelled(at.bins), unlabelled(at.bins), at_(at), fixed_(is_fixed) {}
+        : labelled(at.bins),
+          unlabelled(at.bins),
+          at_(at),
+          scale_(std::ldexp(1.0, -at.level)),
+          fixed_(is_fixed) {}
 
     /// An empty tally that has the window and the extremes of this one, so that
     /// kernels pass what has been seen before without thought.
@@ -71,6 +75,17 @@ public:
         const std::size_t n_found = run_kernel(to, scores, cells, n, found);
         total_ += static_cast<std::int64_t>(n - n_found);
         if (n_found != 0) think(to, found, n_found, nullptr, skip_nan, first_row);
+    }
+
+    /// Count one row once.
+    void count_one(plane& to, double score, std::uint32_t cell) {
+        if (score >= to.lo(cell) && score <= to.hi(cell) && at_.is_near()) {
+            to.add_once(to.target(at_, 1), scale_, cell, score + 0.0);
+            ++total_;
+            return;
+        }
+        special found{score, cell, 0};
+        think(to, &found, 1, nullptr, false, -1);
     }
 
     /// Count a block with multiplicities, one for each row.
@@ -126,6 +141,12 @@ public:
     /// Add a tally whose cells are ours by these maps; it is used up.
     void merge(tally& other, const std::uint32_t* labelled_map,
                const std::uint32_t* unlabelled_map) {
+        // A tally without rows takes the other's window: nothing has to move.
+        if (lo_ > hi_ && !fixed_ && other.lo_ <= other.hi_) {
+            move_to(other.at_);
+            lo_ = other.lo_;
+            hi_ = other.hi_;
+        }
         grow(other.lo_, other.hi_);
         other.move_to(at_);
         labelled.merge(other.labelled, labelled_map, at_);
@@ -139,6 +160,12 @@ public:
         labelled.flush(at_);
         unlabelled.flush(at_);
         move_to(canonical());
+    }
+
+    /// Rows of all cells by bin of the window as it is, into `out` (bins long).
+    void pool(std::int64_t* out) const noexcept {
+        labelled.pool(out);
+        unlabelled.pool(out);
     }
 
     /// The window as the rows define it.
@@ -164,6 +191,7 @@ private:
         labelled.rewindow(at_, to);
         unlabelled.rewindow(at_, to);
         at_ = to;
+        scale_ = std::ldexp(1.0, -to.level);
     }
 
     template <class Float>
@@ -219,9 +247,8 @@ private:
         grow(lo, hi);
         if (times == nullptr && at_.is_near()) {
             const count_target target = to.target(at_, kept);
-            const double scale = std::ldexp(1.0, -at_.level);
             for (std::size_t i = 0; i < kept; ++i)
-                to.add_once(target, scale, found[i].cell, found[i].score);
+                to.add_once(target, scale_, found[i].cell, found[i].score);
             return;
         }
         for (std::size_t i = 0; i < kept; ++i)
@@ -241,6 +268,7 @@ private:
     }
 
     window at_;
+    double scale_;  ///< 2^-level, where the window is near
     bool fixed_;
     double lo_ = std::numeric_limits<double>::infinity();  ///< of all cells
     double hi_ = -std::numeric_limits<double>::infinity();

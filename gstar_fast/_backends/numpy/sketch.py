@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ from gstar_fast._grid import (
     SUM_UNIT,
     bin_numbers,
     edges,
+    floor_bin,
     round24,
     to_float,
     whole_sums,
@@ -345,6 +347,14 @@ class Core:
 
     # -------------------------------------------------------------------------------------------------------- reading
 
+    def pooled(self) -> tuple[NDArray[np.int64], float, float, int, int]:
+        """Rows by bin, of all cells; smallest and largest score, and the bins these are in (0 without rows)."""
+        with LOCK:
+            self._settle()
+            lo, hi = self._extent()
+            ends = [floor_bin(x, self.level) - self.first if lo <= hi else 0 for x in (lo, hi)]
+            return self._cells.counts.sum(axis=(0, 1)), lo, hi, ends[0], ends[1]
+
     def counts(self, label: int) -> NDArray[np.int64]:
         """Rows of each group and bin."""
         with LOCK:
@@ -371,29 +381,74 @@ class Core:
             mins, maxs = self._cells.mins[label], self._cells.maxs[label]
             return np.where(mins <= maxs, mins, np.nan), np.where(mins <= maxs, maxs, np.nan)
 
-    def means(self, label: int) -> NDArray[np.float64]:
-        """Mean score of each group and bin, NaN where there are no rows."""
+    def cell(self, label: int, group: Name) -> CellCopy:
+        """A copy of one cell."""
         with LOCK:
             self._settle()
-            out = np.full((len(self.groups), self.bins), np.nan)
-            for group, index, count, total in self._used_bins(label):
-                out[group, index] = bin_mean(self.first + index, self.level, count, total)
-            return out
+            at = label, self.groups.index(group)
+            c = self._cells
+            counts, sums = c.counts[at].copy(), c.sums[at].copy()
+            lo, hi = (float(c.mins[at]), float(c.maxs[at])) if c.mins[at] <= c.maxs[at] else (math.nan, math.nan)
+            below, above = int(c.below[at]), int(c.above[at])
+            return CellCopy(self.level, self.first, self.weighted, counts, sums, c.squares[at], below, above, lo, hi)
+
+    def _cell_copies(self, label: int) -> list[CellCopy]:
+        return [self.cell(label, group) for group in self.groups]
+
+    def means(self, label: int) -> NDArray[np.float64]:
+        """Mean score of each group and bin, NaN where there are no rows."""
+        return np.array([cell.means for cell in self._cell_copies(label)]).reshape(-1, self.bins)
 
     def within(self, label: int) -> NDArray[np.float64]:
         """Sum over the rows of each group of (rounded score - mean of its bin) squared."""
-        with LOCK:
-            self._settle()
-            guard = 64  # bits below the unit, so that the quotients' remainders do not show
-            left = self._cells.squares[label] << guard
-            for group, _, count, total in self._used_bins(label):
-                left[group] -= (total * total << guard) // (count << SQUARE_UNIT - 2 * SUM_UNIT)
-            return np.array([max(to_float(v, SQUARE_UNIT - guard), 0.0) for v in left.tolist()], np.float64)
+        return np.array([cell.within for cell in self._cell_copies(label)], np.float64)
 
-    def _used_bins(self, label: int) -> Iterator[tuple[int, int, int, int]]:
-        counts, sums = self._cells.counts[label], self._cells.sums[label]
-        for group, index in zip(*(axis.tolist() for axis in np.nonzero(counts)), strict=True):
-            yield group, index, int(counts[group, index]), sums[group, index]
+
+@dataclass(frozen=True, slots=True)
+class CellCopy:
+    """One cell, as it was when it was copied."""
+
+    level: int
+    first: int
+    weighted: bool
+    counts: NDArray[np.int64]
+    sums: NDArray[np.object_]
+    squares: int
+    below: int
+    above: int
+    min: float
+    max: float
+
+    @property
+    def first_edge(self) -> float:
+        """The lower edge of the first bin."""
+        return math.ldexp(float(self.first), self.level)
+
+    @property
+    def width(self) -> float:
+        """The width of a bin."""
+        return math.ldexp(1.0, self.level)
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean score of each bin, NaN where there are no rows."""
+        out = np.full(len(self.counts), np.nan)
+        for index, count, total in self._used_bins():
+            out[index] = bin_mean(self.first + index, self.level, count, total)
+        return out
+
+    @property
+    def within(self) -> float:
+        """Sum over the rows of (rounded score - mean of its bin) squared."""
+        guard = 64  # bits below the unit, so that the quotients' remainders do not show
+        left = self.squares << guard
+        for _, count, total in self._used_bins():
+            left -= (total * total << guard) // (count << SQUARE_UNIT - 2 * SUM_UNIT)
+        return max(to_float(left, SQUARE_UNIT - guard), 0.0)
+
+    def _used_bins(self) -> Iterator[tuple[int, int, int]]:
+        for index in np.flatnonzero(self.counts).tolist():
+            yield index, int(self.counts[index]), self.sums[index]
 
 
 def bin_mean(k: int, level: int, count: int, total: int) -> float:
