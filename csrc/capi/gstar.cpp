@@ -1,0 +1,267 @@
+// gstar.cpp - the C interface: handles around the core's classes, exceptions turned into messages.
+#define GSTAR_BUILDING 1
+#include "gstar/capi.h"
+
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gstar/live.hpp"
+#include "gstar/sketch_io.hpp"
+#include "gstar/thresholds_json.hpp"
+
+struct gstar_decider {
+    gstar::live_decider live;
+    explicit gstar_decider(gstar::thresholds t) : live(std::move(t)) {}
+};
+
+struct gstar_sketch {
+    std::unique_ptr<gstar::sketch> counts;
+};
+
+namespace {
+
+using gstar::name;
+using reading = gstar::live_decider::reading;
+
+constexpr std::uint64_t memory_limit = std::uint64_t{1} << 30;
+
+std::string& last_error() {
+    thread_local std::string text;
+    return text;
+}
+
+/// Run; 0, or 1 with the reason kept.
+template <class Run>
+int guarded(Run run) noexcept {
+    try {
+        run();
+        return 0;
+    } catch (const std::exception& e) {
+        try {
+            last_error() = e.what();
+        } catch (...) {  // no memory left for the words
+            last_error().clear();
+        }
+    } catch (...) {
+        last_error() = "unknown error";
+    }
+    return 1;
+}
+
+gstar::span<const std::uint8_t> span_of(const void* bytes, std::size_t size) {
+    if (bytes == nullptr && size != 0) throw std::invalid_argument("bytes is NULL");
+    return {static_cast<const std::uint8_t*>(bytes), size};
+}
+
+name text_name(const char* text, std::size_t size) {
+    if (text == nullptr) throw std::invalid_argument("group is NULL");
+    return name::of_text(std::string(text, size));
+}
+
+template <class Float>
+gstar::rows rows_of(std::size_t n, const Float* scores, const std::uint8_t* labels,
+                    const std::int32_t* groups) {
+    if (n != 0 && (scores == nullptr || groups == nullptr))
+        throw std::invalid_argument("scores and groups must not be NULL");
+    gstar::rows r;
+    r.n = n;
+    r.scores = {reinterpret_cast<const char*>(scores), sizeof(Float),
+                sizeof(Float) == 4 ? gstar::dtype::f32 : gstar::dtype::f64};
+    r.groups = {reinterpret_cast<const char*>(groups), sizeof *groups,
+                gstar::dtype::i32};
+    if (labels != nullptr) {
+        r.labels = {reinterpret_cast<const char*>(labels), 1, gstar::dtype::u8};
+        r.two_is_unlabelled = true;
+    }
+    return r;
+}
+
+template <class Float>
+int decide_many(gstar_decider* decider, std::size_t n, const Float* scores,
+                const std::int32_t* groups, int codes, std::uint8_t* accepted) {
+    return guarded([&] {
+        gstar::decide_options o;
+        o.codes = codes != 0;
+        std::vector<std::uint8_t> out(n);  // all rows or none
+        const reading now(decider->live);
+        now->many(rows_of(n, scores, nullptr, groups), out.data(), o);
+        if (n != 0) std::memcpy(accepted, out.data(), n);
+    });
+}
+
+}  // namespace
+
+const char* gstar_error(void) { return last_error().c_str(); }
+
+gstar_decider* gstar_decider_read(const void* bytes, size_t size) {
+    gstar_decider* out = nullptr;
+    guarded([&] {
+        out = new gstar_decider(gstar::read_thresholds(span_of(bytes, size)));
+    });
+    return out;
+}
+
+gstar_decider* gstar_decider_open(const char* path) {
+    gstar_decider* out = nullptr;
+    guarded([&] {
+        if (path == nullptr) throw std::invalid_argument("path is NULL");
+        std::ifstream file(path, std::ios::binary);
+        if (!file) throw std::invalid_argument(std::string("cannot read ") + path);
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        out = new gstar_decider(
+            gstar::read_thresholds(span_of(text.data(), text.size())));
+    });
+    return out;
+}
+
+void gstar_decider_release(gstar_decider* decider) { delete decider; }
+
+int gstar_decider_swap(gstar_decider* decider, const void* bytes, size_t size) {
+    return guarded(
+        [&] { decider->live.swap(gstar::read_thresholds(span_of(bytes, size))); });
+}
+
+uint64_t gstar_decider_version(gstar_decider* decider) {
+    return decider->live.version();
+}
+
+int64_t gstar_decider_expires(gstar_decider* decider) {
+    const reading now(decider->live);
+    return now->set().expires.value_or(std::numeric_limits<std::int64_t>::max());
+}
+
+int gstar_decide_text(gstar_decider* decider, double score, const char* group,
+                      size_t group_size, int* accepted) {
+    return guarded([&] {
+        if (group == nullptr) throw std::invalid_argument("group is NULL");
+        const reading now(decider->live);
+        *accepted = now->one(score, std::string_view(group, group_size)) ? 1 : 0;
+    });
+}
+
+int gstar_decide_number(gstar_decider* decider, double score, int64_t group,
+                        int* accepted) {
+    return guarded([&] {
+        const reading now(decider->live);
+        *accepted = now->one(score, group) ? 1 : 0;
+    });
+}
+
+int gstar_decide_text_keyed(gstar_decider* decider, double score, const char* group,
+                            size_t group_size, uint64_t hash, int* accepted) {
+    return guarded([&] {
+        const reading now(decider->live);
+        *accepted = now->one(score, text_name(group, group_size), hash) ? 1 : 0;
+    });
+}
+
+int gstar_decide_number_keyed(gstar_decider* decider, double score, int64_t group,
+                              uint64_t hash, int* accepted) {
+    return guarded([&] {
+        const reading now(decider->live);
+        *accepted = now->one(score, name::of(group), hash) ? 1 : 0;
+    });
+}
+
+uint64_t gstar_hash_text(const char* key, size_t size) {
+    return gstar::hash_key(std::string_view(key, size));
+}
+
+uint64_t gstar_hash_number(int64_t key) {
+    return gstar::hash_key(static_cast<std::uint64_t>(key));
+}
+
+int gstar_decide_f32(gstar_decider* decider, size_t n, const float* scores,
+                     const int32_t* groups, int codes, uint8_t* accepted) {
+    return decide_many(decider, n, scores, groups, codes, accepted);
+}
+
+int gstar_decide_f64(gstar_decider* decider, size_t n, const double* scores,
+                     const int32_t* groups, int codes, uint8_t* accepted) {
+    return decide_many(decider, n, scores, groups, codes, accepted);
+}
+
+gstar_sketch* gstar_sketch_new(uint32_t bins) {
+    gstar_sketch* out = nullptr;
+    guarded([&] {
+        if (bins < 16 || bins > 65536 || (bins & (bins - 1)) != 0)
+            throw std::invalid_argument(
+                "bins must be a power of two from 16 to 65536, got " +
+                std::to_string(bins));
+        gstar::sketch_options o;
+        o.at.bins = bins;
+        out = new gstar_sketch{std::make_unique<gstar::sketch>(o)};
+    });
+    return out;
+}
+
+gstar_sketch* gstar_sketch_read(const void* bytes, size_t size) {
+    gstar_sketch* out = nullptr;
+    guarded([&] {
+        out =
+            new gstar_sketch{gstar::from_bytes(span_of(bytes, size), memory_limit)};
+    });
+    return out;
+}
+
+void gstar_sketch_release(gstar_sketch* sketch) { delete sketch; }
+
+int gstar_sketch_count_text(gstar_sketch* sketch, double score, unsigned label,
+                            const char* group, size_t group_size) {
+    return guarded([&] {
+        if (label > 2) gstar::refuse_label(std::to_string(label), -1);
+        sketch->counts->update_one(score, label, text_name(group, group_size));
+    });
+}
+
+int gstar_sketch_count_number(gstar_sketch* sketch, double score, unsigned label,
+                              int64_t group) {
+    return guarded([&] {
+        if (label > 2) gstar::refuse_label(std::to_string(label), -1);
+        sketch->counts->update_one(score, label, name::of(group));
+    });
+}
+
+int gstar_sketch_count_f32(gstar_sketch* sketch, size_t n, const float* scores,
+                           const uint8_t* labels, const int32_t* groups) {
+    return guarded(
+        [&] { sketch->counts->update(rows_of(n, scores, labels, groups)); });
+}
+
+int gstar_sketch_count_f64(gstar_sketch* sketch, size_t n, const double* scores,
+                           const uint8_t* labels, const int32_t* groups) {
+    return guarded(
+        [&] { sketch->counts->update(rows_of(n, scores, labels, groups)); });
+}
+
+int gstar_sketch_merge(gstar_sketch* into, gstar_sketch* from) {
+    return guarded([&] { into->counts->merge(*from->counts); });
+}
+
+int64_t gstar_sketch_rows(gstar_sketch* sketch) {
+    return sketch->counts->look(
+        [](const gstar::tally& t, const std::vector<std::uint32_t>&) {
+            return t.total();
+        });
+}
+
+int gstar_sketch_write(gstar_sketch* sketch, uint8_t** bytes, size_t* size) {
+    return guarded([&] {
+        const std::vector<std::uint8_t> out = gstar::to_bytes(*sketch->counts);
+        *bytes = new std::uint8_t[out.size()];
+        std::memcpy(*bytes, out.data(), out.size());
+        *size = out.size();
+    });
+}
+
+void gstar_bytes_release(uint8_t* bytes) { delete[] bytes; }

@@ -1,0 +1,111 @@
+/* capi.h - gstar from C and every language that calls C: decide, and count for Python to merge.
+ *
+ * Every function that may fail returns 0, or 1 with the reason in gstar_error(),
+ * which belongs to the calling thread. Handles may be shared by threads; each is
+ * released once, by its own release function. Nothing here throws or exits.
+ */
+#ifndef GSTAR_CAPI_H
+#define GSTAR_CAPI_H
+
+#include <stddef.h> /* NOLINT(modernize-deprecated-headers): this is C */
+#include <stdint.h> /* NOLINT(modernize-deprecated-headers) */
+
+#if defined(_WIN32) && defined(GSTAR_SHARED)
+#ifdef GSTAR_BUILDING
+#define GSTAR_API __declspec(dllexport)
+#else
+#define GSTAR_API __declspec(dllimport)
+#endif
+#elif defined(__GNUC__)
+#define GSTAR_API __attribute__((visibility("default")))
+#else
+#define GSTAR_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GSTAR_C_VERSION 1
+
+/* Why the last failed call of this thread failed; "" if none did. */
+GSTAR_API const char* gstar_error(void);
+
+/* ---- thresholds: a place whose set may be swapped while others decide ---- */
+
+typedef struct gstar_decider gstar_decider;
+
+/* From JSON or the binary form, by its bytes or from a file. NULL on failure. */
+GSTAR_API gstar_decider* gstar_decider_read(const void* bytes, size_t size);
+GSTAR_API gstar_decider* gstar_decider_open(const char* path);
+GSTAR_API void gstar_decider_release(gstar_decider* decider);
+
+/* Replace the set; readers never wait, and a batch is decided by one set. */
+GSTAR_API int gstar_decider_swap(gstar_decider* decider, const void* bytes,
+                                 size_t size);
+GSTAR_API uint64_t gstar_decider_version(gstar_decider* decider);
+
+/* Seconds since 1970 (UTC) after which the set should not be used; INT64_MAX: never. */
+GSTAR_API int64_t gstar_decider_expires(gstar_decider* decider);
+
+/* One row: *accepted becomes 0 or 1. The group is a string (UTF-8) or a number. */
+GSTAR_API int gstar_decide_text(gstar_decider* decider, double score,
+                                const char* group, size_t group_size,
+                                int* accepted);
+GSTAR_API int gstar_decide_number(gstar_decider* decider, double score,
+                                  int64_t group, int* accepted);
+/* Of a randomised set: drawn by the hash of the row's key. */
+GSTAR_API int gstar_decide_text_keyed(gstar_decider* decider, double score,
+                                      const char* group, size_t group_size,
+                                      uint64_t hash, int* accepted);
+GSTAR_API int gstar_decide_number_keyed(gstar_decider* decider, double score,
+                                        int64_t group, uint64_t hash,
+                                        int* accepted);
+GSTAR_API uint64_t gstar_hash_text(const char* key, size_t size);
+GSTAR_API uint64_t gstar_hash_number(int64_t key);
+
+/* Many rows: accepted[i] becomes 0 or 1; on failure it keeps what it had.
+ * Groups are numbers; with `codes` not 0, positions among the groups. */
+GSTAR_API int gstar_decide_f32(gstar_decider* decider, size_t n,
+                               const float* scores, const int32_t* groups,
+                               int codes, uint8_t* accepted);
+GSTAR_API int gstar_decide_f64(gstar_decider* decider, size_t n,
+                               const double* scores, const int32_t* groups,
+                               int codes, uint8_t* accepted);
+
+/* ---- sketches: count here, merge anywhere ---- */
+
+typedef struct gstar_sketch gstar_sketch;
+
+#define GSTAR_UNLABELLED 2
+
+/* A new sketch with this many bins (4096 is Python's default). NULL on failure. */
+GSTAR_API gstar_sketch* gstar_sketch_new(uint32_t bins);
+GSTAR_API gstar_sketch* gstar_sketch_read(const void* bytes, size_t size);
+GSTAR_API void gstar_sketch_release(gstar_sketch* sketch);
+
+/* Count one row; label 0, 1 or GSTAR_UNLABELLED. */
+GSTAR_API int gstar_sketch_count_text(gstar_sketch* sketch, double score,
+                                      unsigned label, const char* group,
+                                      size_t group_size);
+GSTAR_API int gstar_sketch_count_number(gstar_sketch* sketch, double score,
+                                        unsigned label, int64_t group);
+/* Count many rows, all or none; labels may be NULL. */
+GSTAR_API int gstar_sketch_count_f32(gstar_sketch* sketch, size_t n,
+                                     const float* scores, const uint8_t* labels,
+                                     const int32_t* groups);
+GSTAR_API int gstar_sketch_count_f64(gstar_sketch* sketch, size_t n,
+                                     const double* scores, const uint8_t* labels,
+                                     const int32_t* groups);
+GSTAR_API int gstar_sketch_merge(gstar_sketch* into, gstar_sketch* from);
+GSTAR_API int64_t gstar_sketch_rows(gstar_sketch* sketch);
+
+/* The sketch as bytes; give them back with gstar_bytes_release. */
+GSTAR_API int gstar_sketch_write(gstar_sketch* sketch, uint8_t** bytes,
+                                 size_t* size);
+GSTAR_API void gstar_bytes_release(uint8_t* bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

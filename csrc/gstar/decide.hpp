@@ -1,0 +1,475 @@
+// decide.hpp - scores + thresholds -> decisions, one row or many.
+//
+// Reads from: thresholds.hpp, threshold_table.hpp, key_hash.hpp, kernels/decide_*.hpp.
+// Read by: live.hpp, bindings, embedders.
+//
+// Everybody compares as in `double(score) >= threshold`. A float32 score meets
+// the least float32 that is not below the threshold, which is the same question.
+#pragma once
+
+#include <algorithm>  // max, min
+#include <cmath>      // isnan
+#include <cstddef>    // size_t
+#include <cstdint>
+#include <cstring>    // memcpy
+#include <exception>  // exception_ptr
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>  // move
+#include <vector>
+
+#include "dispatch.hpp"
+#include "error.hpp"
+#include "kernels/decide_avx2.hpp"
+#include "kernels/decide_avx512.hpp"
+#include "kernels/decide_generic.hpp"
+#include "key_hash.hpp"
+#include "resolve.hpp"
+#include "rows.hpp"
+#include "threshold_table.hpp"
+#include "thresholds.hpp"
+
+namespace gstar {
+
+/// Thrown for a row whose group is not there at all, which no policy decides.
+struct missing_group_error : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
+/// How a batch is decided.
+struct decide_options {
+    bool codes = false;  ///< groups are positions, not names
+    unsigned threads = 1;
+    column keys;  ///< hashes of the rows' keys (u64), for a randomised set
+};
+
+/// A set of thresholds, made ready. Never changes, so any thread may use it.
+class decider {
+public:
+    static constexpr std::size_t block = 4096;
+
+    explicit decider(thresholds t) : set_(std::move(t)) {
+        check_thresholds(set_);
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        const std::size_t n = set_.groups.size();
+        for (std::size_t i = 0; i < n; ++i) {
+            const name& g = set_.groups[i].group;
+            const auto slot = static_cast<std::int32_t>(i);
+            values_.push_back(set_.groups[i].threshold);
+            slots_.emplace(as_dict_key(g), slot);
+            if (g.type == name::kind::text) texts_.emplace(g.text, slot);
+            if (g.type == name::kind::integer || g.type == name::kind::boolean)
+                numbers_.put(g.number, slot);
+        }
+        values_.push_back(set_.unknown_threshold().value_or(nan));
+        if (set_.unified) values_.back() = values_[0];
+        by_code_ = threshold_table(values_of_codes(), values_.back());
+        by_number_ = threshold_table(values_of_numbers(), numbers_beyond());
+    }
+
+    // Moving keeps the names where they are; a copy would look into the original.
+    decider(decider&&) = default;
+    decider& operator=(decider&&) = default;
+    decider(const decider&) = delete;
+    decider& operator=(const decider&) = delete;
+    ~decider() = default;
+
+    const thresholds& set() const noexcept { return set_; }
+    std::size_t n_groups() const noexcept { return set_.groups.size(); }
+
+    // ---- one row ------------------------------------------------------------
+
+    bool one(double score, std::int64_t group) const {
+        return decide(score, numbers_.find(group), [&] { return name::of(group); });
+    }
+    bool one(double score, std::string_view group) const {
+        return decide(score, slot_of(group),
+                      [&] { return name::of_text(std::string(group)); });
+    }
+    bool one(double score, const name& group) const {
+        return decide(score, slot_of(group), [&] { return group; });
+    }
+    /// Without a group, for a unified set.
+    bool one(double score) const {
+        if (!set_.unified) refuse_no_groups();
+        return decide(score, 0, [] { return name(); });
+    }
+    /// Drawn by the hash of the row's key, for a randomised set.
+    bool one(double score, const name& group, std::uint64_t hash) const {
+        const std::int32_t slot = slot_of(group);
+        const double t = threshold_of(
+            slot, hash, [&] { return group; }, -1);
+        return compare(score, t, -1);
+    }
+
+    // ---- many rows ----------------------------------------------------------
+
+    /// `out[i]` = 1 where row i is accepted, else 0. On an error `out` is spoilt.
+    void many(const rows& r, std::uint8_t* out,
+              const decide_options& o = {}) const {
+        check(r, o);
+        in_parts(r.n, o.threads, [&](std::size_t begin, std::size_t end) {
+            const source from = source_of(r, o);
+            if (r.scores.type == dtype::f32)
+                run<float>(r, from, begin, end, out);
+            else
+                run<double>(r, from, begin, end, out);
+        });
+    }
+
+    /// Score minus threshold: not negative for exactly the rows accepted; NaN
+    /// where a NaN score is let pass.
+    void margins(const rows& r, double* out, const decide_options& o = {}) const {
+        check(r, o);
+        in_parts(r.n, o.threads, [&](std::size_t begin, std::size_t end) {
+            closely(r, source_of(r, o), begin, end,
+                    [&](std::size_t i, double score, double t) {
+                        if (std::isnan(score) && set_.nan == nan_policy::raise)
+                            refuse_nan_score(static_cast<std::int64_t>(i));
+                        out[i] = score == t ? 0.0 : score - t;  // infinities too
+                    });
+        });
+    }
+
+private:
+    /// Where the numbers of a group column lead.
+    struct source {
+        const threshold_table* table = nullptr;
+        bool codes = false;
+        bool named = false;
+        std::vector<std::int32_t> slots;  ///< of a list of names
+        threshold_table own;              ///< for that list
+        const std::vector<name>* names = nullptr;
+        column keys;
+    };
+
+    std::int32_t slot_of(const name& group) const {
+        const auto it = slots_.find(as_dict_key(group));
+        return it == slots_.end() ? -1 : it->second;
+    }
+    std::int32_t slot_of(std::string_view group) const {
+        const auto it = texts_.find(group);
+        return it == texts_.end() ? -1 : it->second;
+    }
+
+    std::vector<double> values_of_codes() const {
+        return {values_.begin(), values_.end() - 1};
+    }
+    std::vector<double> values_of_numbers() const {
+        std::vector<double> out;
+        for (const std::int32_t slot : numbers_.small())
+            out.push_back(slot < 0 ? values_.back()
+                                   : values_[static_cast<std::size_t>(slot)]);
+        return out;
+    }
+    /// Some names may be numbers too large for the table: then look closer.
+    double numbers_beyond() const {
+        for (const group_threshold& g : set_.groups)
+            if (g.group.type == name::kind::integer &&
+                (g.group.number < 0 || g.group.number >= 65536))
+                return std::numeric_limits<double>::quiet_NaN();
+        return values_.back();
+    }
+
+    source source_of(const rows& r, const decide_options& o) const {
+        source s;
+        s.keys = o.keys;
+        if (r.names == nullptr) {
+            s.codes = o.codes;
+            s.table = o.codes ? &by_code_ : &by_number_;
+            return s;
+        }
+        s.named = true;
+        s.names = r.names;
+        std::vector<double> values;
+        for (const name& n : *r.names) {
+            s.slots.push_back(slot_of(n));
+            values.push_back(
+                s.slots.back() < 0
+                    ? values_.back()
+                    : values_[static_cast<std::size_t>(s.slots.back())]);
+        }
+        s.own = threshold_table(std::move(values),
+                                std::numeric_limits<double>::quiet_NaN());
+        return s;
+    }
+
+    void check(const rows& r, const decide_options& o) const {
+        if (!r.groups && !set_.unified) refuse_no_groups();
+        if (set_.randomized && o.keys.type != dtype::u64)
+            throw std::invalid_argument(
+                "these thresholds are randomised; pass keys=, one for each row");
+    }
+
+    template <class Run>
+    static void in_parts(std::size_t n, unsigned threads, Run run) {
+        const std::size_t most = std::max<std::size_t>(1, n / 65536);
+        const std::size_t n_parts =
+            std::min<std::size_t>(std::max(1u, threads), most);
+        if (n_parts == 1) {
+            run(std::size_t{0}, n);
+            return;
+        }
+        std::vector<std::exception_ptr> failed(n_parts);
+        const auto part = [&](std::size_t i) {
+            const std::size_t each = n / n_parts;
+            try {
+                run(each * i, i + 1 == n_parts ? n : each * (i + 1));
+            } catch (...) {
+                failed[i] = std::current_exception();
+            }
+        };
+        std::vector<std::thread> others;
+        for (std::size_t i = 1; i < n_parts; ++i) others.emplace_back(part, i);
+        part(0);
+        for (std::thread& t : others) t.join();
+        for (const std::exception_ptr& e : failed)
+            if (e) std::rethrow_exception(e);
+    }
+
+    template <class Float>
+    void run(const rows& r, const source& from, std::size_t begin, std::size_t end,
+             std::uint8_t* out) const {
+        Float copied[block];
+        std::uint16_t numbers[block];
+        const threshold_table& table = from.named ? from.own : *from.table;
+        const bool plain = r.scores.is_array_of<Float>();
+        // Where nothing is refused and NaN is not accepted, the kernel is right.
+        const bool final = table.whole() && set_.nan == nan_policy::reject;
+        for (std::size_t i = begin; i < end; i += block) {
+            const std::size_t n = std::min(block, end - i);
+            const Float* scores = copied;
+            if (plain)
+                scores = reinterpret_cast<const Float*>(r.scores.data) + i;
+            else
+                detail::read_as<Float>(r.scores, i, n, copied);
+            bool usual = !set_.randomized;
+            if (!usual) {
+            } else if (set_.unified) {
+                usual = same(scores, n, out + i) || set_.nan == nan_policy::reject;
+            } else if (table.takes_bytes(r.groups.type) && r.groups.stride == 1) {
+                const auto* g =
+                    reinterpret_cast<const std::uint8_t*>(r.groups.data);
+                usual = kernel_on(scores, g + i, n, table, out + i) || final;
+            } else if (r.groups.type == dtype::u16 &&
+                       r.groups.is_array_of<std::uint16_t>()) {
+                const auto* g =
+                    reinterpret_cast<const std::uint16_t*>(r.groups.data);
+                usual = kernel_on(scores, g + i, n, table, out + i) || final;
+            } else {
+                usual = narrow(r.groups, i, n, numbers) &&
+                        (kernel_on(scores, numbers, n, table, out + i) || final);
+            }
+            if (usual) continue;
+            closely(
+                r, from, i, i + n, [&](std::size_t row, double score, double t) {
+                    out[row] =
+                        compare(score, t, static_cast<std::int64_t>(row)) ? 1 : 0;
+                });
+        }
+    }
+
+    template <class Float, class Index>
+    static bool kernel_on(const Float* scores, const Index* groups, std::size_t n,
+                          const threshold_table& table, std::uint8_t* out) {
+        threshold_view<Float> v{};
+        table.view(v);
+#if GSTAR_HAS_AVX2
+        if (n >= 32) {
+            const kernel k = active_kernel();
+            if (k == kernel::avx512)
+                return avx512::decide(scores, groups, n, v, out);
+            if (k == kernel::avx2) return avx2::decide(scores, groups, n, v, out);
+        }
+#endif
+        return decide_generic(scores, groups, n, v, out);
+    }
+
+    template <class Float>
+    bool same(const Float* scores, std::size_t n, std::uint8_t* out) const {
+        const Float t = as<Float>(values_[0]);
+#if GSTAR_HAS_AVX2
+        const kernel k = active_kernel();
+        if (k == kernel::avx512) return avx512::decide_same(scores, n, t, out);
+        if (k == kernel::avx2) return avx2::decide_same(scores, n, t, out);
+#endif
+        return decide_unified(scores, n, t, out);
+    }
+    template <class Float>
+    static Float as(double t) noexcept {
+        if constexpr (sizeof(Float) == 4)
+            return float_not_below(t);
+        else
+            return t;
+    }
+
+    /// Whole numbers of any type as 16 bits; false if one does not fit.
+    static bool narrow(const column& c, std::size_t begin, std::size_t n,
+                       std::uint16_t* out) {
+        switch (c.type) {
+            case dtype::i8: return narrow_as<std::int8_t>(c, begin, n, out);
+            case dtype::i16: return narrow_as<std::int16_t>(c, begin, n, out);
+            case dtype::i32: return narrow_as<std::int32_t>(c, begin, n, out);
+            case dtype::i64: return narrow_as<std::int64_t>(c, begin, n, out);
+            case dtype::u16: return narrow_as<std::uint16_t>(c, begin, n, out);
+            case dtype::u32: return narrow_as<std::uint32_t>(c, begin, n, out);
+            case dtype::u64: return narrow_as<std::uint64_t>(c, begin, n, out);
+            default: return narrow_as<std::uint8_t>(c, begin, n, out);
+        }
+    }
+    template <class From>
+    static bool narrow_as(const column& c, std::size_t begin, std::size_t n,
+                          std::uint16_t* out) {
+        From copied[block];
+        const From* from = copied;
+        if (c.is_array_of<From>())
+            from = reinterpret_cast<const From*>(c.data) + begin;
+        else
+            detail::read_as<From>(c, begin, n, copied);
+#if GSTAR_HAS_AVX2
+        const kernel k = active_kernel();
+        if (k == kernel::avx512) return avx512::narrow(from, n, out);
+        if (k == kernel::avx2) return avx2::narrow(from, n, out);
+#endif
+        return narrow_generic(from, n, out);
+    }
+
+    /// `each(row, score, threshold)`, every value read once.
+    template <class Each>
+    void closely(const rows& r, const source& from, std::size_t begin,
+                 std::size_t end, Each each) const {
+        double scores[256];
+        std::int64_t numbers[256];
+        for (std::size_t i = begin; i < end; i += 256) {
+            const std::size_t n = std::min<std::size_t>(256, end - i);
+            if (r.scores.type == dtype::f32)
+                detail::read_as<float>(r.scores, i, n, scores);
+            else
+                detail::read_as<double>(r.scores, i, n, scores);
+            if (r.groups && !set_.unified) read_whole(r.groups, i, n, numbers);
+            for (std::size_t j = 0; j < n; ++j)
+                each(i + j, scores[j],
+                     set_.unified ? values_[0]
+                                  : threshold_at(r, from, numbers[j], i + j));
+        }
+    }
+
+    double threshold_at(const rows& r, const source& from, std::int64_t number,
+                        std::size_t row) const {
+        const auto at = static_cast<std::int64_t>(row);
+        const bool huge = r.groups.type == dtype::u64 && number < 0;
+        std::int32_t slot = -1;
+        if (from.named) {
+            if (number < 0 ||
+                number >= static_cast<std::int64_t>(from.slots.size()))
+                throw missing_group_error(
+                    "groups has a missing value" + at_row(at) +
+                    "; drop such rows or give them a group of their own");
+            slot = from.slots[static_cast<std::size_t>(number)];
+        } else if (from.codes) {
+            const auto n = static_cast<std::int64_t>(n_groups());
+            slot =
+                number >= 0 && number < n ? static_cast<std::int32_t>(number) : -1;
+        } else if (!huge) {
+            slot = numbers_.find(number);
+        }
+        std::uint64_t hash = 0;
+        if (set_.randomized) {
+            std::memcpy(&hash, from.keys.data + at * from.keys.stride, sizeof hash);
+        }
+        return threshold_of(
+            slot, hash,
+            [&] {
+                if (from.named)
+                    return (*from.names)[static_cast<std::size_t>(number)];
+                if (huge)
+                    return name::of_text(
+                        std::to_string(static_cast<std::uint64_t>(number)));
+                return name::of(number);
+            },
+            at, from.codes);
+    }
+
+    /// The threshold of a group; of a randomised set, the one its row draws.
+    template <class Name>
+    double threshold_of(std::int32_t slot, std::uint64_t hash, Name group,
+                        std::int64_t row, bool code = false) const {
+        if (slot < 0) {
+            if (std::isnan(values_.back())) refuse_unknown(group(), row, code);
+            return values_.back();
+        }
+        const group_threshold& g = set_.groups[static_cast<std::size_t>(slot)];
+        if (!set_.randomized) return g.threshold;
+        const double draw = draw_of(hash);
+        double sum = 0;
+        for (std::size_t i = 0; i + 1 < g.mixture.size(); ++i)
+            if (draw < (sum += g.mixture[i].probability))
+                return g.mixture[i].threshold;
+        return g.mixture.back().threshold;
+    }
+
+    template <class Name>
+    bool decide(double score, std::int32_t slot, Name group) const {
+        if (set_.randomized) refuse_no_key();
+        if (set_.unified) slot = 0;
+        const double t =
+            slot < 0 ? values_.back() : values_[static_cast<std::size_t>(slot)];
+        if (score >= t) return true;
+        if (score < t) return false;
+        return compare(score, threshold_of(slot, 0, group, -1), -1);
+    }
+
+    bool compare(double score, double threshold, std::int64_t row) const {
+        if (!std::isnan(score)) return score >= threshold;
+        if (set_.nan == nan_policy::raise) refuse_nan_score(row);
+        return set_.nan == nan_policy::accept;
+    }
+
+    std::string names_text() const {
+        std::string out;
+        for (std::size_t i = 0; i < n_groups() && i < 10; ++i)
+            out += (i != 0 ? ", " : "") + text_of(set_.groups[i].group);
+        return n_groups() > 10 ? out + ", ..." : out;
+    }
+
+    [[noreturn]] void refuse_unknown(const name& n, std::int64_t row,
+                                     bool code) const {
+        if (code)
+            throw std::invalid_argument("code " + text_of(n) + at_row(row) +
+                                        " is not a position among the " +
+                                        std::to_string(n_groups()) +
+                                        " groups; they are numbered from 0");
+        throw std::invalid_argument(
+            "group " + text_of(n) + at_row(row) + " has no threshold; there are " +
+            names_text() +
+            "; choose unknown=\"default\" or a number to decide for others");
+    }
+    [[noreturn]] static void refuse_nan_score(std::int64_t row) {
+        throw std::invalid_argument(
+            "scores has NaN" + at_row(row) +
+            "; drop such rows, or choose nan=False or nan=True");
+    }
+    [[noreturn]] static void refuse_no_groups() {
+        throw std::invalid_argument(
+            "groups must be given: each group has a threshold of its own");
+    }
+    [[noreturn]] static void refuse_no_key() {
+        throw std::invalid_argument(
+            "these thresholds are randomised; pass the row's key as well");
+    }
+
+    thresholds set_;
+    std::vector<double> values_;  ///< by slot; the last is for unknown groups
+    group_lookup numbers_;
+    std::unordered_map<std::string_view, std::int32_t> texts_;  ///< names in set_
+    std::map<name, std::int32_t> slots_;
+    threshold_table by_number_;
+    threshold_table by_code_;
+};
+
+}  // namespace gstar

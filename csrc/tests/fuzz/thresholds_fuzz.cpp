@@ -1,0 +1,55 @@
+// thresholds_fuzz.cpp - hostile JSON and bytes are refused, or read and decided by.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "gstar/decide.hpp"
+#include "gstar/thresholds_json.hpp"
+
+namespace {
+
+void check(bool condition) {
+    if (!condition) __builtin_trap();
+}
+
+/// Whatever is accepted can be written, read again, and used.
+void use(const gstar::thresholds& t) {
+    const std::vector<std::uint8_t> bytes = gstar::to_bytes(t);
+    const gstar::decider decider(
+        gstar::thresholds_from_bytes({bytes.data(), bytes.size()}));
+    check(gstar::to_bytes(decider.set()) == bytes);
+    const gstar::name& group = t.groups[0].group;
+    check(t.randomized ? decider.one(INFINITY, group, 7)
+                       : decider.one(INFINITY, group));
+}
+
+template <class Read>
+void try_to(Read read) {
+    gstar::thresholds t;
+    try {
+        t = read();
+    } catch (const std::invalid_argument&) {
+        return;
+    }
+    use(t);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    try_to([&] { return gstar::read_thresholds({data, size}); });
+    // The checksum keeps the fuzzer out of the binary reader: put a right one in.
+    std::vector<std::uint8_t> bytes(data, data + size);
+    if (size < 28) return 0;
+    for (std::size_t i = 0; i < 8; ++i) {
+        bytes[i] = gstar::thresholds_magic[i];
+        bytes[16 + i] = static_cast<std::uint8_t>(std::uint64_t{size} >> (8 * i));
+    }
+    const std::uint32_t sum = gstar::crc32(bytes.data(), size - 4);
+    for (std::size_t i = 0; i < 4; ++i)
+        bytes[size - 4 + i] = static_cast<std::uint8_t>(sum >> (8 * i));
+    try_to([&] { return gstar::thresholds_from_bytes({bytes.data(), size}); });
+    return 0;
+}

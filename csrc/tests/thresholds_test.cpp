@@ -1,0 +1,129 @@
+// thresholds_test.cpp - bytes and JSON say the same, and nothing damaged is believed.
+#include "gstar/thresholds.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "gstar/thresholds_json.hpp"
+
+using namespace gstar;
+
+namespace {
+
+thresholds sample() {
+    thresholds t;
+    t.groups = {
+        {name::of_text("F"), -0.627, {}},
+        {name::of(-7), std::numeric_limits<double>::infinity(), {}},
+        {name::of_bool(true), 1e-310, {}},
+        {name::of_tuple({name::of_text("\xC3\x84\"\\"), name::of(1)}), 0.1, {}}};
+    t.default_threshold = 0.5;
+    t.unknown = unknown_policy::use_default;
+    t.nan = nan_policy::accept;
+    t.expires = 1896134399;
+    t.sketch_digest.emplace();
+    for (std::size_t i = 0; i < 32; ++i)
+        (*t.sketch_digest)[i] = static_cast<std::uint8_t>(7 * i);
+    return t;
+}
+
+thresholds read(const std::vector<std::uint8_t>& b) {
+    return thresholds_from_bytes({b.data(), b.size()});
+}
+
+const char* const text = R"({
+  "format": "gstar_fast.thresholds", "version": 1, "unified": false,
+  "groups": [
+    {"name": "F", "threshold": -0.627},
+    {"name": -7, "threshold": "inf"},
+    {"name": true, "threshold": 1e-310},
+    {"name": {"tuple": ["\u00c4\"\\", 1]}, "threshold": 0.1}
+  ],
+  "default_threshold": 0.5, "unknown": "default", "nan": true,
+  "sketch_digest": "00070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9",
+  "expires": "2030-01-31T23:59:59Z", "score_column": null)";
+
+}  // namespace
+
+int main() {
+    const std::vector<std::uint8_t> bytes = to_bytes(sample());
+    {  // bytes are read back as they were
+        CHECK(to_bytes(read(bytes)) == bytes);
+        thresholds mixed;
+        mixed.randomized = true;
+        mixed.groups = {{name::of(1), 0.5, {{0.5, 0.75}, {0.25, 0.25}}}};
+        mixed.unknown = unknown_policy::use_number;
+        mixed.unknown_number = -std::numeric_limits<double>::infinity();
+        CHECK(to_bytes(read(to_bytes(mixed))) == to_bytes(mixed));
+    }
+    {  // a cut or a changed byte anywhere is refused
+        for (std::size_t n = 0; n < bytes.size(); ++n)
+            CHECK(throws<std::invalid_argument>([&] {
+                thresholds_from_bytes({bytes.data(), n});
+            }));
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            std::vector<std::uint8_t> bad = bytes;
+            bad[i] ^= 0x10;
+            CHECK(throws<std::invalid_argument>([&] { read(bad); }));
+        }
+    }
+    {  // JSON says the same, with or without its checksum
+        char sum[16];
+        std::snprintf(sum, sizeof sum, "%08x", checksum_of(sample()));
+        CHECK(to_bytes(thresholds_from_json(std::string(text) + "}")) == bytes);
+        const std::string whole =
+            std::string(text) + ", \"checksum\": \"crc32:" + sum + "\"}";
+        CHECK(to_bytes(read_thresholds(
+                  {reinterpret_cast<const std::uint8_t*>(whole.data()),
+                   whole.size()})) == bytes);
+        std::string edited = whole;
+        edited.replace(edited.find("0.627"), 5, "0.628");
+        CHECK(throws<std::invalid_argument>([&] { thresholds_from_json(edited); }));
+        for (std::size_t n = 0; n < whole.size(); ++n)
+            CHECK(throws<std::invalid_argument>(
+                [&] { thresholds_from_json(whole.substr(0, n)); }));
+    }
+    {  // JSON that is none, or says nothing we can use
+        for (const char* bad :
+             {"", "{", "[1,]", "nul", "\"a", "\"\\ud800\"", "\"\\x\"", "01a",
+              "1e999", "-", "{\"a\":1,\"a\":2}", "1 2"})
+            CHECK(throws<std::invalid_argument>([&] { read_json(bad); }));
+        CHECK(throws<std::invalid_argument>(
+            [&] { read_json(std::string(1000, '[')); }));
+        CHECK(read_json("\"\\ud834\\udd1e\"").text == "\xF0\x9D\x84\x9E");
+        CHECK(read_json(" -12 ").whole == -12 && read_json("1e-999").real == 0);
+        CHECK(read_json("12345678901234567890").type == json::kind::real);
+        const std::string head =
+            R"({"format": "gstar_fast.thresholds", "version": 1, )";
+        for (
+            const char* bad :
+            {R"("groups": []})", R"("groups": [{"name": 1}]})",
+             R"("groups": [{"name": 1.5, "threshold": 1}]})",
+             R"("groups": [{"name": 1, "threshold": 1}, {"name": true, "threshold": 1}]})",
+             R"("groups": [{"name": 1, "threshold": 1}], "unknown": "first"})",
+             R"("groups": [{"name": 1, "threshold": 1}], "unknown": "default"})",
+             R"("groups": [{"name": 1, "threshold": 1}], "nan": 0})",
+             "\"groups\": [{\"name\": \"\xC3\", \"threshold\": 1}]}",
+             R"("groups": [{"name": 1, "threshold": 1}], "expires": "soon"})",
+             R"("groups": [{"name": 1, "threshold": 1, "mixture": [{"threshold": 1, "probability": 0.5}]}]})"})
+            CHECK(throws<std::invalid_argument>(
+                [&] { thresholds_from_json(head + bad); }));
+        CHECK(thresholds_from_json(head +
+                                   R"("groups": [{"name": 1, "threshold": -0.0}]})")
+                      .groups[0]
+                      .threshold == 0 &&
+              !std::signbit(
+                  thresholds_from_json(
+                      head + R"("groups": [{"name": 1, "threshold": -0.0}]})")
+                      .groups[0]
+                      .threshold));
+    }
+    {  // dates
+        CHECK(detail::seconds_of("1970-01-01T00:00:00Z") == 0);
+        CHECK(detail::seconds_of("2000-02-29T12:00:01Z") == 951825601);
+        CHECK(detail::seconds_of("1969-12-31T23:59:59Z") == -1);
+    }
+}

@@ -1,0 +1,101 @@
+"""Deciding for machines without the compiled extension: the reference, with its two hot loops compiled by Numba."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._backends.numpy import decide as reference
+from gstar_fast._backends.numpy.decide import LiveCore, finished
+from gstar_fast._groups import Name
+
+if TYPE_CHECKING:
+    from gstar_fast._thresholds_io import Thresholds
+
+__all__ = ["Core", "LiveCore", "finished", "hash_keys"]
+
+LARGEST_TABLE = 65_536
+
+
+@numba.njit(cache=True, nogil=True)
+def _compare(scores: Any, codes: Any, table: Any, beyond: float, out: Any) -> bool:
+    """`out = scores >= table[codes]`; False if something was NaN."""
+    usual = True
+    for i in range(len(scores)):
+        score = np.float64(scores[i])
+        code = np.int64(codes[i])
+        threshold = table[code] if 0 <= code < len(table) else beyond
+        out[i] = score >= threshold
+        if not (score >= threshold or score < threshold):
+            usual = False
+    return usual
+
+
+@numba.njit(cache=True, nogil=True)
+def _hash_bytes(data: Any, ends: Any, out: Any) -> None:
+    start = 0
+    for i in range(len(ends)):
+        number = np.uint64(0xCBF29CE484222325)
+        for at in range(start, ends[i]):
+            number = (number ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
+        start = ends[i]
+        number += np.uint64(0x9E3779B97F4A7C15)
+        number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        out[i] = number ^ (number >> np.uint64(31))
+
+
+def hash_keys(keys: list[Any]) -> NDArray[np.uint64]:
+    """Hash the keys of rows as the reference does."""
+    if not all(isinstance(key, (str, bytes)) for key in keys):
+        return reference.hash_keys(keys)
+    texts = [key.encode("utf-8") if isinstance(key, str) else key for key in keys]
+    out = np.empty(len(texts), np.uint64)
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    _hash_bytes(np.frombuffer(b"".join(texts), np.uint8), ends, out)
+    return out
+
+
+class Core(reference.Core):
+    """One set of thresholds, ready."""
+
+    _large: bool
+    _table: NDArray[np.float64]
+
+    def __new__(cls, thresholds: Thresholds) -> Self:
+        self = reference.Core.__new__(cls, thresholds)
+        numbers = [int(name) for name in self._names if isinstance(name, int)]  # True is 1
+        self._large = any(not 0 <= name < LARGEST_TABLE for name in numbers)
+        self._table = np.full(1 + max(numbers, default=-1) if not self._large else 0, self._values[-1])
+        if not self._large:
+            self._table[numbers] = [self._values[self._places[name]] for name in numbers]
+        return self
+
+    def decide(
+        self,
+        scores: NDArray[Any],
+        codes: NDArray[Any] | None,
+        names: tuple[Name, ...] | None,
+        as_codes: bool,
+        keys: NDArray[np.uint64] | None,
+        threads: int,
+        out: NDArray[np.bool_] | None,
+    ) -> NDArray[np.bool_]:
+        """Decide clean arrays of one length; whatever is unusual goes to the reference."""
+        beyond = float(self._values[-1])
+        if as_codes:
+            table = self._values[:-1]
+        elif names is not None:
+            table = self._values[[self._places.get(name, -1) for name in names]] if names else self._values[:0]
+            beyond = np.nan  # a missing group
+        else:
+            table = self._table
+        plain = not self._set.unified and self._set.mixtures is None and not (self._large and names is None)
+        if plain and codes is not None:
+            answers = np.empty(len(scores), np.bool_) if out is None else out
+            if _compare(scores, codes, table, beyond, answers):
+                return answers
+        return super().decide(scores, codes, names, as_codes, keys, threads, out)

@@ -1,0 +1,246 @@
+"""Deciding, the reference: one lookup and one compare, with every rule of docs/decide.md in plain sight."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._groups import Name, clean_name, listed, missing_group
+
+if TYPE_CHECKING:
+    from gstar_fast._thresholds_io import Thresholds
+
+__all__ = ["Core", "LiveCore", "finished", "hash_keys"]
+
+MASK = 2**64 - 1
+
+
+# ----------------------------------------------------------------------------------------------------------------- keys
+
+
+def hash_keys(keys: list[Any]) -> NDArray[np.uint64]:
+    """Hash the keys of rows: SplitMix64 of an int; of a str (UTF-8) or bytes, SplitMix64 of its FNV-1a."""
+    return np.array([hash_key(key) for key in keys], np.uint64)
+
+
+def hash_key(key: Any) -> int:
+    """Hash one key."""
+    if isinstance(key, (str, bytes)):
+        number = 0xCBF29CE484222325
+        for byte in key.encode("utf-8") if isinstance(key, str) else key:
+            number = (number ^ byte) * 0x100000001B3 & MASK
+    else:
+        try:
+            number = key.__index__()
+        except AttributeError:
+            raise TypeError(f"a key must be an int, a str or bytes, got {type(key).__name__}") from None
+        if not -(2**63) <= number < 2**64:
+            raise ValueError(f"key {number} does not fit into 64 bits; pass it as a string")
+    number = number + 0x9E3779B97F4A7C15 & MASK
+    number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    number = (number ^ number >> 27) * 0x94D049BB133111EB & MASK
+    return number ^ number >> 31
+
+
+def draws_of(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """The upper 53 bits as numbers in [0, 1)."""
+    return np.ldexp((hashes >> np.uint64(11)).astype(np.float64), -53)
+
+
+# ------------------------------------------------------------------------------------------------------------ decisions
+
+
+class Core:
+    """One set of thresholds, ready."""
+
+    _names: tuple[Name, ...]
+    _places: dict[Name, int]
+    _set: Thresholds
+    _values: NDArray[np.float64]
+
+    def __new__(cls, thresholds: Thresholds) -> Self:
+        self = object.__new__(cls)  # not __init__, which Python would call again with the user's arguments
+        self._set = thresholds
+        self._names = tuple(thresholds.values)
+        self._places = {name: place for place, name in enumerate(self._names)}
+        unknown = thresholds.unknown_threshold
+        # one more entry, for unknown groups; NaN where they are refused
+        self._values = np.array([*thresholds.values.values(), np.nan if unknown is None else unknown])
+        return self
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._decide(*args, **options)  # type: ignore[attr-defined]  # the face, which checks
+
+    def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool:
+        """Decide one row."""
+        number = float(score)
+        if self._set.unified:
+            return self._compare(number, float(self._values[0]))
+        if group is None:
+            raise ValueError("group must be given: each group has a threshold of its own")
+        place = self._places.get(clean_name(group), -1)
+        if place < 0 and self._set.unknown == "raise":
+            self._refuse_unknown(clean_name(group), "")
+        if place >= 0 and self._set.mixtures is not None:
+            if key is None:
+                raise ValueError("these thresholds are randomised; pass the row's key as well")
+            places, hashes = np.array([place]), hash_keys([key])
+            return self._compare(number, float(self._drawn(places, hashes)[0]))
+        return self._compare(number, float(self._values[place]))
+
+    def _compare(self, score: float, threshold: float) -> bool:
+        if score == score:
+            return score >= threshold
+        if self._set.nan == "raise":
+            raise ValueError("scores has NaN; drop such rows, or choose nan=False or nan=True")
+        return bool(self._set.nan)
+
+    def decide(
+        self,
+        scores: NDArray[Any],
+        codes: NDArray[Any] | None,
+        names: tuple[Name, ...] | None,
+        as_codes: bool,
+        keys: NDArray[np.uint64] | None,
+        threads: int,  # noqa: ARG002 (the reference has one)
+        out: NDArray[np.bool_] | None,
+    ) -> NDArray[np.bool_]:
+        """Decide clean arrays of one length."""
+        private = np.array(scores, np.float64)  # the one read; exact
+        thresholds = self._thresholds_of(len(private), codes, names, as_codes, keys)
+        missing = self._checked_nan(private)
+        answers = private >= thresholds
+        if missing is not None:
+            answers[missing] = bool(self._set.nan)
+        if out is None:
+            return answers
+        out[:] = answers
+        return out
+
+    def margins(
+        self,
+        scores: NDArray[Any],
+        codes: NDArray[Any] | None,
+        names: tuple[Name, ...] | None,
+        as_codes: bool,
+        keys: NDArray[np.uint64] | None,
+        threads: int,  # noqa: ARG002
+    ) -> NDArray[np.float64]:
+        """Score minus threshold; 0 where both are the same infinity."""
+        private = np.array(scores, np.float64)
+        thresholds = self._thresholds_of(len(private), codes, names, as_codes, keys)
+        self._checked_nan(private)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.where(private == thresholds, 0.0, private - thresholds)
+
+    def _checked_nan(self, scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+        missing = np.isnan(scores)
+        if not missing.any():
+            return None
+        if self._set.nan == "raise":
+            row = int(missing.argmax())
+            raise ValueError(f"scores has NaN at row {row}; drop such rows, or choose nan=False or nan=True")
+        return missing
+
+    def _thresholds_of(
+        self,
+        n: int,
+        codes: NDArray[Any] | None,
+        names: tuple[Name, ...] | None,
+        as_codes: bool,
+        keys: NDArray[np.uint64] | None,
+    ) -> NDArray[np.float64]:
+        if self._set.unified:
+            return np.full(n, self._values[0])
+        if codes is None:
+            raise ValueError("groups must be given: each group has a threshold of its own")
+        if self._set.mixtures is not None and keys is None:
+            raise ValueError("these thresholds are randomised; pass keys=, one for each row")
+        private = np.array(codes)
+        places = self._places_of(private, names, as_codes)
+        unknown = places < 0
+        if self._set.unknown == "raise" and unknown.any():
+            row = int(unknown.argmax())
+            number = int(private[row])
+            if as_codes:
+                raise ValueError(
+                    f"code {number} at row {row} is not a position among the {len(self._names)} groups; "
+                    "they are numbered from 0"
+                )
+            self._refuse_unknown(number if names is None else names[number], f" at row {row}")
+        if self._set.mixtures is not None:
+            assert keys is not None
+            return self._drawn(places, keys)
+        thresholds: NDArray[np.float64] = self._values[places]
+        return thresholds
+
+    def _places_of(self, codes: NDArray[Any], names: tuple[Name, ...] | None, as_codes: bool) -> NDArray[np.int64]:
+        """Position of each row's group, -1 where it has no threshold."""
+        if as_codes:
+            return np.where((codes >= 0) & (codes < len(self._names)), codes, -1).astype(np.int64)
+        if names is not None:
+            wrong = (codes < 0) | (codes >= len(names))
+            if wrong.any():
+                raise missing_group(f" at row {int(wrong.argmax())}")
+            return np.array([self._places.get(name, -1) for name in names], np.int64)[codes.astype(np.int64)]
+        unique, inverse = np.unique(codes, return_inverse=True)
+        table = np.array([self._places.get(name, -1) for name in unique.tolist()], np.int64)
+        return table[inverse.reshape(-1)] if len(table) else np.empty(0, np.int64)
+
+    def _drawn(self, places: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """The threshold each row draws: the first of its group's whose summed probability is above the draw."""
+        assert self._set.mixtures is not None
+        draws = draws_of(keys)
+        thresholds: NDArray[np.float64] = self._values[places]
+        for place, name in enumerate(self._names):
+            mixture = self._set.mixtures[name]
+            rows = np.flatnonzero(places == place)
+            sums = np.cumsum([p for _, p in mixture[:-1]])
+            chosen = np.searchsorted(sums, draws[rows], side="right")
+            thresholds[rows] = np.array([t for t, _ in mixture])[chosen]
+        return thresholds
+
+    def _refuse_unknown(self, name: Name, where: str) -> None:
+        raise ValueError(
+            f"group {name!r}{where} has no threshold; there are {listed(self._names)}; "
+            'choose unknown="default" or a number to decide for others'
+        )
+
+
+class LiveCore:
+    """A place where sets of thresholds are swapped. One tuple holds set and version, so that they change together."""
+
+    _now: tuple[Core, int]
+    _swapping: threading.Lock
+
+    def __new__(cls, first: Core) -> Self:
+        self = object.__new__(cls)
+        self._now = (first, 1)
+        self._swapping = threading.Lock()
+        return self
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._decide(*args, **options)  # type: ignore[attr-defined]
+
+    def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool:
+        """Decide one row by the thresholds of the moment."""
+        return self._now[0].one(score, group, key)
+
+    def read(self) -> tuple[Core, int]:
+        """The decider of the moment and its version."""
+        return self._now
+
+    def put(self, following: Core) -> int:
+        """Put another decider in place; the new version. Only those who swap wait for each other."""
+        with self._swapping:
+            version = self._now[1] + 1
+            self._now = (following, version)
+        return version
+
+
+def finished(kind: type[Any]) -> type[Any]:
+    """A class made of a core and a face; here it needs nothing more."""
+    return kind
