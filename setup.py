@@ -1,12 +1,14 @@
 """One Pybind11Extension, nothing else: all metadata is in pyproject.toml."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.errors import BaseError, CCompilerError, ExecError, PlatformError
 
 NO_CORE = """
@@ -28,6 +30,19 @@ class optional_build_ext(build_ext):  # noqa: N801 - setuptools names its comman
                 raise
             ext.optional = True  # also tells setuptools not to look for the file it would copy
             print(NO_CORE.format(reason=str(error).splitlines()[0]), file=sys.stderr)
+
+
+class build_py_with_headers(build_py):  # noqa: N801
+    """Ship the C++ headers, the source of the C interface and the CMake package inside the Python package."""
+
+    SHIPPED = (("csrc/gstar", "include/gstar"), ("csrc/capi", "include/capi"), ("cmake", "cmake"))
+
+    def run(self):
+        super().run()
+        if self.editable_mode:
+            return  # get_include() finds them in the checkout
+        for source, target in self.SHIPPED:
+            shutil.copytree(source, Path(self.build_lib, "gstar_fast", target), dirs_exist_ok=True)
 
 
 def core():
@@ -53,4 +68,4 @@ def core():
 
 
 ParallelCompile("GSTAR_FAST_BUILD_JOBS", default=0).install()
-setup(ext_modules=[core()], cmdclass={"build_ext": optional_build_ext})
+setup(ext_modules=[core()], cmdclass={"build_ext": optional_build_ext, "build_py": build_py_with_headers})

@@ -1,7 +1,7 @@
 """The compiled module as type checkers see it; each backend's `sketch.Core` has this interface."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,3 +191,39 @@ class SmoothProblem:
     def sweep(
         self, grid: ShareSearch, edges: Floats, penalties: Floats, tolerance: float
     ) -> tuple[Floats, Floats, int, int]: ...
+
+class DecideCore:
+    def __new__(cls, thresholds: bytes, table: dict[Name, float], clean: Callable[[object], Name]) -> Self: ...
+    def __call__(self, *args: Any, **options: Any) -> Any: ...
+    def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool: ...
+    def decide(
+        self,
+        scores: NDArray[Any],
+        codes: NDArray[Any] | None,
+        names: tuple[Name, ...] | None,
+        as_codes: bool,
+        keys: NDArray[np.uint64] | None,
+        threads: int,
+        out: NDArray[np.bool_] | None,
+        /,
+    ) -> NDArray[np.bool_]: ...
+    def margins(
+        self,
+        scores: NDArray[Any],
+        codes: NDArray[Any] | None,
+        names: tuple[Name, ...] | None,
+        as_codes: bool,
+        keys: NDArray[np.uint64] | None,
+        threads: int,
+        /,
+    ) -> NDArray[np.float64]: ...
+
+class LiveCore:
+    def __new__(cls, first: DecideCore) -> Self: ...
+    def __call__(self, *args: Any, **options: Any) -> Any: ...
+    def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool: ...
+    def read(self) -> tuple[DecideCore, int]: ...
+    def put(self, following: DecideCore, /) -> int: ...
+
+def hash_keys(keys: list[Any]) -> NDArray[np.uint64]: ...
+def own_methods(kind: type[Any]) -> None: ...

@@ -1,6 +1,6 @@
 """What `solve` answers: thresholds, rates, gaps, and a verdict a person can read.
 
-Reads from: nothing but its own fields.  Read by: users, the decider, reports.  Computes nothing new.
+Reads from: the decider it makes.  Read by: users, reports.  Computes nothing new.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from gstar_fast._decide import Decider
 from gstar_fast._files import write_atomically
 from gstar_fast._objective import DEFINITIONS
+from gstar_fast._thresholds_io import Nan, Unknown, seal
 
 FORMAT = "gstar_fast.result"
 VERSION = 1
@@ -121,7 +124,8 @@ class Result:
 
     def to_json(self) -> str:
         """The result as readable JSON; schemas/result.json describes it."""
-        return json.dumps(_encode(self), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        sealed = seal(_encode(self), self.decider()._thresholds)
+        return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Result:
@@ -133,8 +137,46 @@ class Result:
         except RecursionError:
             raise ValueError("not a result: nested too deeply") from None
 
+    def decider(
+        self, *, unknown: Unknown = "raise", nan: Nan = "raise", expires: datetime | str | None = None
+    ) -> Decider:
+        """What decides rows by these thresholds: a callable for arrays, and `.one(score, group)`.
+
+        Parameters
+        ----------
+        unknown : {"raise", "default"} or float
+            For a group that has no threshold: refuse it, take the best unified threshold, or take this number.
+        nan : {"raise", False, True}
+            For a score that is NaN: refuse it, reject the row, or accept it.
+        expires : datetime or str, optional
+            When the thresholds should no longer be used, with its time zone.
+
+        Examples
+        --------
+        >>> import gstar_fast as gf
+        >>> from gstar_fast.datasets import paper_synthetic
+        >>> table = paper_synthetic(rows=4000)
+        >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+        >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+        >>> decisions = result.decider()(table.scores, table.groups)
+        >>> bool((decisions != table.labels).mean() == result.error)
+        True
+        """
+        return Decider(
+            self.thresholds,
+            unknown=unknown,
+            nan=nan,
+            default=self.default_threshold,
+            unified=self.unified,
+            mixtures=self.mixtures,
+            sketch_digest=self.sketch_digest,
+            expires=expires,
+            score_column=self.score_column,
+            group_column=self.group_column,
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result as JSON; the file is replaced whole or not at all."""
+        """Write the result as JSON; the file is replaced whole or not at all. `Decider.load` reads it too."""
         write_atomically(path, self.to_json().encode("utf-8"))
 
     @classmethod

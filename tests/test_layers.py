@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 CORE_ROOMS = [
-    ("ground", ["span.hpp", "error.hpp", "wide.hpp", "dispatch.hpp", "factorize.hpp"]),
+    ("ground", ["span.hpp", "error.hpp", "wide.hpp", "dispatch.hpp", "factorize.hpp", "json.hpp", "key_hash.hpp"]),
     ("rows", ["name.hpp", "rows.hpp", "weights.hpp"]),
     ("counts", ["grid.hpp", "plane.hpp", "kernels/*.hpp", "moments.hpp", "tally.hpp"]),
     ("sketch", ["resolve.hpp", "groups.hpp", "sketch.hpp", "sketch_io.hpp"]),
@@ -25,7 +25,7 @@ CORE_ROOMS = [
         "solver",
         ["blocks.hpp", "exact_*.hpp", "smooth.hpp", "alternating.hpp", "newton.hpp", "sweep.hpp", "frontier.hpp"],
     ),
-    ("decide", ["decide.hpp"]),
+    ("decide", ["threshold_table.hpp", "thresholds.hpp", "thresholds_json.hpp", "decide.hpp", "live.hpp"]),
 ]
 
 BINDING_ROOMS = [
@@ -35,16 +35,18 @@ BINDING_ROOMS = [
 ]
 
 PYTHON_ROOMS = [
-    ("ground", ["errors.py", "_core.pyi", "_files.py", "_grid.py", "_groups.py", "_sketch_io.py"]),
+    ("ground", ["errors.py", "_core.pyi", "_files.py", "_grid.py", "_groups.py", "_include.py", "_sketch_io.py"]),
+    ("thresholds", ["_thresholds_io.py"]),
     ("backends", ["_backends/*", "_config.py"]),
     ("input", ["_arrow.py", "_validation.py"]),
     ("sketch", ["_moments.py", "_resolution.py", "_sketch_repr.py", "_sketch.py", "_window.py"]),
+    ("decide", ["_decide.py", "_live.py"]),
     ("datasets", ["datasets.py"]),
     ("density", ["_density*.py", "_fit_quality.py"]),
     ("objective", ["_objective.py"]),
     ("result", ["_result.py", "_outcome.py"]),
     ("solver", ["_mixture.py", "_smooth.py", "_solver.py", "_frontier.py", "_bounds.py"]),
-    ("readers", ["_decide.py", "_audit.py", "_estimator.py", "_report.py", "plot.py"]),
+    ("readers", ["_export.py", "_audit.py", "_estimator.py", "_report.py", "plot.py"]),
     ("face", ["__init__.py"]),
     ("command line", ["_cli.py", "__main__.py"]),
 ]

@@ -7,6 +7,7 @@
 namespace gstar_py {
 
 void bind_density(py::module_& m);
+void bind_decide(py::module_& m);
 void bind_sketch(py::module_& m);
 void bind_solver(py::module_& m);
 
@@ -37,6 +38,7 @@ PYBIND11_MODULE(_core, m) {
                               wanted + "'");
     });
     gstar_py::bind_sketch(m);
+    gstar_py::bind_decide(m);
     gstar_py::bind_density(m);
     gstar_py::bind_solver(m);
 }

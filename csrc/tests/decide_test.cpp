@@ -135,7 +135,8 @@ int main() {
             const float near[] = {f, std::nextafter(f, -INFINITY),
                                   std::nextafter(f, INFINITY)};
             for (const float s : near)
-                if (!std::isnan(s)) CHECK((s >= f) == (static_cast<double>(s) >= t));
+                if (!std::isnan(s))
+                    CHECK((s >= f) == (static_cast<double>(s) >= t));
         }
     }
     {  // unknown groups and NaN scores are refused by row, or decided as chosen
