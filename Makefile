@@ -160,6 +160,8 @@ endif
 
 bench: $(STAMPS)/bench
 	$(BIN)/python benchmarks/bench_sketch.py $(BENCH_ARGS)
+	$(BIN)/python benchmarks/bench_density.py
+	$(BIN)/python benchmarks/bench_decide.py
 	$(BIN)/pytest benchmarks --benchmark-only --benchmark-columns=min,median,rounds --benchmark-sort=min
 
 bench-check: $(STAMPS)/bench
