@@ -107,3 +107,8 @@ def to_float(number: int, unit: int) -> float:
         return number / (1 << -unit) if unit < 0 else float(number << unit)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
+
+
+def memory_of(n_groups: int, bins: int) -> int:
+    """Bytes that so many groups take: counts and sums of two cells' bins, and the wide sums beside them."""
+    return n_groups * (bins * 64 + 4096)

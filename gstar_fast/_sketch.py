@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends, _files, _sketch_repr
 from gstar_fast._arrow import read_batches
-from gstar_fast._grid import edges
+from gstar_fast._grid import edges, memory_of
 from gstar_fast._groups import Name, clean_name, given_names, listed
 from gstar_fast._moments import WEIGHT_UNIT, Moments, SketchCell
 from gstar_fast._resolution import resolution_of, warn_if_poor
@@ -485,7 +485,7 @@ class Sketch:
     @property
     def nbytes(self) -> int:
         """Memory the counts take, as it is held against `memory_limit`."""
-        return len(self.groups) * self.bins * 64
+        return memory_of(len(self.groups), self.bins)
 
     def to_uhi(self) -> Any:
         """The labelled counts as a `boost_histogram.Histogram` with axes label, group and score.

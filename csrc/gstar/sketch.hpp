@@ -241,7 +241,9 @@ public:
 
     /// Bytes that the counts of so many groups take.
     static double memory_for(std::uint64_t groups, std::uint64_t bins) noexcept {
-        return static_cast<double>(groups) * static_cast<double>(bins) * 64;
+        // Counts and sums of two cells' bins, and the wide sums beside them.
+        return static_cast<double>(groups) *
+               (static_cast<double>(bins) * 64 + 4096);
     }
 
     /// Refuse more groups than there is room for.
@@ -252,8 +254,8 @@ public:
                                         " groups; at most 65535 are supported");
         const double need = memory_for(groups, bins);
         // Kernels number the places of bins with 32 bits.
-        const double most = std::min(static_cast<double>(memory_limit_),
-                                     memory_for(1, 1) * 1073741824.0);
+        const double most =
+            std::min(static_cast<double>(memory_limit_), 64 * 1073741824.0);
         if (need > most) refuse_memory(groups, bins, need, most);
     }
 

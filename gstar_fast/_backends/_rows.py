@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._grid import LARGEST_SCORE
+from gstar_fast._grid import LARGEST_SCORE, memory_of
 from gstar_fast._groups import MOST_GROUPS, Name, clean_name, listed, missing_group
 
 MOST_ROWS = 2**63 - 1
@@ -64,7 +64,7 @@ def check_size(n_groups: int, bins: int, memory_limit: int) -> None:
     """Refuse more groups than the format or the memory limit allows."""
     if n_groups > MOST_GROUPS:
         raise ValueError(f"{n_groups} groups; at most {MOST_GROUPS} are supported")
-    need = n_groups * bins * 64
+    need = memory_of(n_groups, bins)
     if need > memory_limit:
         raise MemoryError(
             f"{n_groups} groups of {bins} bins need {need / 2**30:.1f} GiB; memory_limit is "
