@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from harness import machine, table, write
+from harness import heading, machine, table, write
 
 import gstar_fast as gf
 from gstar_fast import datasets
@@ -79,12 +79,9 @@ def main() -> None:
     text += f"; largest miss {miss.max():.0%}\n"
     print(text)
     if given.results is not None:
-        write(
-            given.results,
-            "scaling",
-            {"machine": machine(), "points": points, "fit": fit.tolist()},
-            f"# Scaling\n\n{text}",
-        )
+        where = machine()
+        report = {"machine": where, "points": points, "fit": fit.tolist()}
+        write(given.results, "scaling", report, f"# Scaling\n\n{heading(where)}\n\n{text}")
         draw(points, fit, given.results / "scaling.svg")
 
 
