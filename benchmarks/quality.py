@@ -31,7 +31,7 @@ METHODS = {
     "error-parity": error_parity,
     "fairlearn": fairlearn,
 }
-PATIENCE = 20  # seconds a method may take for one answer
+PATIENCE = 10  # seconds a method may take for one answer
 RESAMPLES = 200
 
 
@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="folder to write quality.md and quality.json to")
     given = parser.parse_args()
     where, rows, pairs, text = machine(), [], [], ""
-    jobs = [(pattern, False) for pattern in given.files] + [(pattern, True) for pattern in given.many]
+    jobs = [(pattern, True) for pattern in given.many] + [(pattern, False) for pattern in given.files]
     for path, many in dict.fromkeys(
         (path, many) for pattern, many in jobs for path in sorted((given.data / "scores").glob(f"{pattern}.npz"))
     ):
