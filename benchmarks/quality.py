@@ -125,6 +125,12 @@ def run(path: Path, many: bool) -> tuple[list[dict[str, Any]], list[dict[str, An
     return rows, pairs
 
 
+def by_column(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The same rows as columns of short numbers: a small file."""
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return {key: [float(f"{x:.5g}") if isinstance(x := row.get(key), float) else x for row in rows] for key in keys}
+
+
 def main() -> None:
     """Parse, run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -145,7 +151,8 @@ def main() -> None:
         print(path.stem, "done", flush=True)
         text = f"# Held-out quality\n\n{heading(where)}\n{summary(rows, pairs, list(METHODS))}"
         if given.results is not None:
-            write(given.results, "quality", {"machine": where, "rows": rows, "pairs": pairs}, text)
+            report = {"machine": where, "rows": by_column(rows), "pairs": by_column(pairs)}
+            write(given.results, "quality", report, text)
     print(text)
 
 

@@ -28,6 +28,13 @@ PAIRS = (
     ("ours, best", "ours"),
 )
 Row = dict[str, Any]
+READING = """
+Thresholds are found on train rows and judged on test rows. First table: means over files. Second: differences, ours
+minus the other, so that less error, less gap and more hypervolume are better; `worse` and `better` count differences
+beyond noise for the first named (paired bootstrap of the test rows, Holm over the line at 5 %). `error at equal gap`
+adds the difference in gap times the slope of error on gap on that file. fairlearn's equalized odds takes no limit, so
+its four points are one; no rival takes both criteria at once. Time is that of finding the thresholds.
+"""
 
 
 def hypervolume(gaps: np.ndarray, errors: np.ndarray) -> float:
@@ -73,7 +80,7 @@ def holm(p: list[float], level: float = 0.05) -> np.ndarray:
 
 def summary(rows: list[Row], pairs: list[Row], methods: list[str]) -> str:
     """All tables of a page."""
-    text = ""
+    text = READING
     two_groups = [r for r in rows if "(many)" not in r["file"]]
     for title, chosen in (("", two_groups), (", finer groups", [r for r in rows if "(many)" in r["file"]])):
         files = {r["file"] for r in chosen}
@@ -167,7 +174,7 @@ def significant(pairs: list[Row]) -> str:
                 met = [p for p in met if p["limit"] is not None and ("(many)" in p["file"]) == many]
                 for sure, p in zip(holm([p["p"] for p in met]), met, strict=True):
                     if sure and p["at_equal_gap"] > 0:
-                        figures = [f"{p[key]:+.4f}" for key in ("error", "gap", "at_equal_gap")]
+                        figures = [f"{p[key]:+.5f}" for key in ("error", "gap", "at_equal_gap")]
                         lost.append([p["file"], criterion, f"{p['limit']:g}", one, two, *figures, f"{p['p']:.1e}"])
     head = ["file", "criterion", "limit", "ours", "against", "error", "gap", "at equal gap", "p"]
     return f"\n## Where we are worse\n\n{table(head, lost) if lost else 'Nowhere beyond noise.'}\n"
