@@ -74,10 +74,10 @@ def heading(about: dict[str, Any]) -> str:
     return f"{place}; {versions}; commit {about['commit']}.\n\n```text\n{about['config']}\n```"
 
 
-def write(folder: Path, name: str, report: dict[str, Any], markdown: str) -> None:
-    """Keep the report as JSON and as a page to read."""
+def write(folder: Path, name: str, report: dict[str, Any], markdown: str, *, indent: int | None = 1) -> None:
+    """Keep the report as JSON and as a page to read; a long report without indent, on one line."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(report, indent=1, default=_plain) + "\n")
+    (folder / f"{name}.json").write_text(json.dumps(report, indent=indent, default=_plain) + "\n")
     (folder / f"{name}.md").write_text(markdown)
 
 

@@ -152,7 +152,7 @@ def main() -> None:
         text = f"# Held-out quality\n\n{heading(where)}\n{summary(rows, pairs, list(METHODS))}"
         if given.results is not None:
             report = {"machine": where, "rows": by_column(rows), "pairs": by_column(pairs)}
-            write(given.results, "quality", report, text)
+            write(given.results, "quality", report, text, indent=None)
     print(text)
 
 
