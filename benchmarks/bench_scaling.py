@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from harness import machine, table, write
+from harness import heading, machine, table, write
 
 import gstar_fast as gf
 from gstar_fast import datasets
@@ -49,7 +49,8 @@ def draw(points: list[tuple[int, int, float, float]], fit: np.ndarray, path: Pat
     n = np.array(sorted({p[0] for p in points}))
     t = np.array(sorted({p[1] for p in points}))
     left.loglog(n, [min(p[2] for p in points if p[0] == x) for x in n], "o", label="measured")
-    left.loglog(n, fit[0] + fit[1] * n, "-", label=f"{fit[1] * 1e9:.2f} ns a row")
+    fine = np.geomspace(n[0], n[-1], 100)
+    left.loglog(fine, fit[0] + fit[1] * fine, "-", label=f"{fit[1] * 1e9:.2f} ns a row")
     left.set_xlabel("rows counted"), left.set_ylabel("seconds"), left.legend()
     for x in n:
         right.loglog(t, [p[3] for y in t for p in points if p[:2] == (x, y)], "o", alpha=0.6, label=f"{x:,} rows")
@@ -79,12 +80,9 @@ def main() -> None:
     text += f"; largest miss {miss.max():.0%}\n"
     print(text)
     if given.results is not None:
-        write(
-            given.results,
-            "scaling",
-            {"machine": machine(), "points": points, "fit": fit.tolist()},
-            f"# Scaling\n\n{text}",
-        )
+        where = machine()
+        report = {"machine": where, "points": points, "fit": fit.tolist()}
+        write(given.results, "scaling", report, f"# Scaling\n\n{heading(where)}\n\n{text}")
         draw(points, fit, given.results / "scaling.svg")
 
 

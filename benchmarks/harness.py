@@ -63,13 +63,21 @@ def machine() -> dict[str, Any]:
     }
 
 
-PACKAGES = ("numpy", "numba", "boost-histogram", "polars", "duckdb", "datasketches")
+PACKAGES = ("numpy", "scipy", "numba", "boost-histogram", "polars", "duckdb", "datasketches")
+PACKAGES += ("fairlearn", "error-parity", "oxonfair", "scikit-learn")
 
 
-def write(folder: Path, name: str, report: dict[str, Any], markdown: str) -> None:
-    """Keep the report as JSON and as a page to read."""
+def heading(about: dict[str, Any]) -> str:
+    """One paragraph for the top of a page: machine, compiler, versions and commit of a report."""
+    versions = ", ".join(f"{name} {version}" for name, version in about["packages"].items() if version != "absent")
+    place = f"{about['cpu']}, {about['cores']} cores, {about['system']}, Python {about['python']}"
+    return f"{place}; {versions}; commit {about['commit']}.\n\n```text\n{about['config']}\n```"
+
+
+def write(folder: Path, name: str, report: dict[str, Any], markdown: str, *, indent: int | None = 1) -> None:
+    """Keep the report as JSON and as a page to read; a long report without indent, on one line."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(report, indent=1, default=_plain) + "\n")
+    (folder / f"{name}.json").write_text(json.dumps(report, indent=indent, default=_plain) + "\n")
     (folder / f"{name}.md").write_text(markdown)
 
 
