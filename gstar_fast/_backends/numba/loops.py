@@ -32,16 +32,19 @@ OFFSETS = 2.0**23  # offsets in a bin's width, where the window is near zero
 GROW = -1
 REFUSED = -2
 DRAIN = -3
-UNKNOWN = 1  # a label to refuse, or a group to refuse or learn
-OUTSIDE = 2  # a score beyond the extremes of its cell
 SKIPPED, N_TINY, SPILLED = 0, 1, 2  # places in `state`: NaN rows, rows in `tiny`, whether `full` is in use
 
 
-def _jit(function: Any) -> Any:
-    return njit(nogil=True, cache=True, boundscheck=False, error_model="numpy")(function)
+def _jit(function: Any, **options: bool) -> Any:
+    return njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", **options)(function)
 
 
-@_jit
+def _inner(function: Any) -> Any:
+    """Compile for other compiled functions only: without the door for Python, which takes longer than the rest."""
+    return _jit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+@_inner
 def read(scores, labels, codes, x, y, g):
     """Copy rows into the buffers; without labels all are unlabelled."""
     for i in range(len(scores)):
@@ -55,34 +58,75 @@ def read(scores, labels, codes, x, y, g):
         g[i] = codes[i]
 
 
-@_jit
-def assign(m, x, y, g, most_label, lookup, ends, cell):
-    """Find the cell of every row; return UNKNOWN and OUTSIDE where some row needs them."""
+@_inner
+def assign(m, y, g, most_label, lookup, cell):
+    """Find the cell of every row; return whether a label must be refused or a group is not known."""
     direct, keys, slots = lookup
     n_direct = np.uint64(len(direct))
-    mask = np.uint64(len(keys) - 1)
     most = np.uint64(most_label)
-    flags = 0
+    unknown, hashed = False, False
     for i in range(m):
-        code, label = np.uint64(g[i]), np.uint64(y[i])
-        if code < n_direct:
-            slot = np.int64(direct[code])
-        else:
-            at = (code * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) & mask
-            while slots[at] >= 0 and keys[at] != code:
-                at = (at + np.uint64(1)) & mask
-            slot = np.int64(slots[at])
-        c = np.uint64(slot * 3) + label
-        if (slot < 0) | (label > most):
-            flags |= UNKNOWN
-            c = np.uint64(0)
-        v = x[i]
-        flags |= OUTSIDE * np.int64(not ((v >= ends[np.uint64(2) * c]) & (v <= ends[np.uint64(2) * c + np.uint64(1)])))
-        cell[i] = c
-    return flags
+        unknown |= np.uint64(y[i]) > most
+    for i in range(m):
+        hashed |= np.uint64(g[i]) >= n_direct
+    if hashed:
+        mask = np.uint64(len(keys) - 1)
+        for i in range(m):
+            code = np.uint64(g[i])
+            if code < n_direct:
+                slot = np.int64(direct[code])
+            else:
+                at = (code * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) & mask
+                while slots[at] >= 0 and keys[at] != code:
+                    at = (at + np.uint64(1)) & mask
+                slot = np.int64(slots[at])
+            unknown |= slot < 0
+            cell[i] = slot * 3 + np.int64(y[i])
+    else:
+        signs = np.int64(0)
+        for i in range(m):
+            c = np.int64(direct[np.uint64(g[i])]) * 3 + np.int64(y[i])  # below zero where the slot is
+            signs |= c
+            cell[i] = c
+        unknown |= signs < 0
+    if unknown:
+        for i in range(m):  # so that later loops stay within their arrays
+            if np.int32(cell[i]) < 0 or np.uint64(y[i]) > most:
+                cell[i] = 0
+    return unknown
 
 
-@_jit
+@_inner
+def inner_range(ends, n_groups, least_label, most_label):
+    """The range that all cells a batch may have rows for have seen; empty where one has no rows yet."""
+    lo, hi = -np.inf, np.inf
+    for slot in range(n_groups):
+        for label in range(least_label, most_label + 1):
+            lo = max(lo, ends[2 * (3 * slot + label)])
+            hi = min(hi, ends[2 * (3 * slot + label) + 1])
+    return lo, hi
+
+
+@_inner
+def all_within(m, x, lo, hi):
+    """Whether all scores lie in a range."""
+    outside = False
+    for i in range(m):
+        outside |= not ((x[i] >= lo) & (x[i] <= hi))
+    return not outside
+
+
+@_inner
+def all_seen(m, x, cell, ends):
+    """Whether all scores lie within the extremes of their cells."""
+    outside = False
+    for i in range(m):
+        v, c = x[i], np.uint64(cell[i])
+        outside |= not ((v >= ends[np.uint64(2) * c]) & (v <= ends[np.uint64(2) * c + np.uint64(1)]))
+    return not outside
+
+
+@_inner
 def judge(m, x, cell, ends, grid, fixed, skip_nan, extent):
     """Look at the rows outside their cell's extremes: REFUSED, GROW with the extent that is needed, or 0."""
     smallest, largest = np.inf, -np.inf
@@ -105,7 +149,7 @@ def judge(m, x, cell, ends, grid, fixed, skip_nan, extent):
     return GROW
 
 
-@_jit
+@_inner
 def round24(bits, rounded, m):
     """Round float64, seen as bits, to 24 significant bits."""
     for i in range(m):
@@ -113,7 +157,7 @@ def round24(bits, rounded, m):
         rounded[i] = (u + np.uint64(0x0FFFFFFF) + ((u >> np.uint64(29)) & np.uint64(1))) & np.uint64(0xFFFFFFFFE0000000)
 
 
-@_jit
+@_inner
 def place(m, x, r, cell, scale, bins, at, offset):
     """Where in the table each row belongs, and its offset; -1 for the bins that touch zero."""
     mask = np.int32(bins - 1)
@@ -124,7 +168,7 @@ def place(m, x, r, cell, scale, bins, at, offset):
         at[i] = there if np.abs(k + 0.5) > 1.0 else np.int64(-1)
 
 
-@_jit
+@_inner
 def set_apart(m, x, cell, ends, at):
     """Make the rows outside their cell's extremes special."""
     for i in range(m):
@@ -133,7 +177,7 @@ def set_apart(m, x, cell, ends, at):
             at[i] = -1
 
 
-@_jit
+@_inner
 def spill(at, word, full, state):
     """Move a word of the table to where more rows fit."""
     full[np.uint64(2) * at] += np.int64(np.uint64(word) >> np.uint64(COUNT))
@@ -141,17 +185,20 @@ def spill(at, word, full, state):
     state[SPILLED] = 1
 
 
-@_jit
+@_inner
 def spill_square(c, square, squares):
     """Move a cell's sum of squares to where more fit."""
     squares[np.uint64(3) * c + np.uint64(1)] += square & 0xFFFFFFFF
     squares[np.uint64(3) * c + np.uint64(2)] += np.int64(np.uint64(square) >> np.uint64(32))
 
 
-@_jit
-def add(m, cell, at, offset, sums, special):
+@_inner
+def add(m, at, offset, bins, sums, special):
     """Count the rows that have a place; return how many others are listed in `special`."""
     table, full, squares, state = sums[0], sums[1], sums[2], sums[6]
+    shift = np.uint64(0)
+    while (1 << shift) < bins:
+        shift += np.uint64(1)
     n_special = 0
     for i in range(m):
         there = at[i]
@@ -159,7 +206,8 @@ def add(m, cell, at, offset, sums, special):
             special[n_special] = i
             n_special += 1
             continue
-        spot, c, v = np.uint64(there), np.uint64(cell[i]), np.int64(offset[i])
+        spot, v = np.uint64(there), np.int64(offset[i])
+        c = spot >> shift
         word = table[spot] + (np.int64(1) << COUNT) + v
         if word < 0:
             spill(spot, word, full, state)
@@ -173,7 +221,7 @@ def add(m, cell, at, offset, sums, special):
     return n_special
 
 
-@_jit
+@_inner
 def think(n_special, special, x, r, r_bits, cell, grid, fixed, bins, top, extent, sums):
     """Count special rows, after the window has grown for them."""
     table, full, squares, zeros, ends, beyond, state, tiny_cell, tiny = sums
@@ -234,62 +282,50 @@ def think(n_special, special, x, r, r_bits, cell, grid, fixed, bins, top, extent
 
 
 @_jit
-def count_block(m, most_label, lookup, buffers, grid, fixed, skip_nan, exact, checked, bins, top, extent, sums):
-    """Count the m rows in the buffers; return how many special rows are left to count, and why.
-
-    REFUSED: rows to refuse or groups to learn, nothing has changed. GROW: all but the special rows are counted; those
-    need a wider window. 0: all are counted. `checked` says that an unknown group is one that nothing is counted for.
-    """
-    x, x_bits, r, r_bits, y, g, cell, at, offset, special = buffers
-    ends = sums[4]
-    flags = assign(m, x, y, g, most_label, lookup, ends, cell)
-    if flags & UNKNOWN and not checked:
-        return 0, REFUSED
-    why = 0
-    if flags & OUTSIDE:
-        why = judge(m, x, cell, ends, grid, fixed, skip_nan, extent)
-        if why == REFUSED:
-            return 0, REFUSED
-    if exact:
-        place(m, x, x, cell, grid[2], bins, at, offset)
-    else:
-        round24(x_bits, r_bits, m)
-        place(m, x, r, cell, grid[2], bins, at, offset)
-    if flags & OUTSIDE:
-        set_apart(m, x, cell, ends, at)
-    n_special = add(m, cell, at, offset, sums, special)
-    if why == GROW:
-        return n_special, GROW
-    if n_special:
-        if exact:
-            think(n_special, special, x, x, x_bits, cell, grid, fixed, bins, top, extent, sums)
-        else:
-            think(n_special, special, x, r, r_bits, cell, grid, fixed, bins, top, extent, sums)
-    return 0, 0
-
-
-@_jit
 def consume(
-    scores, labels, codes, pos, end, block, most_label, lookup, buffers, grid, fixed, skip_nan, exact, bins, top,
-    extent, sums,
+    scores, labels, codes, pos, end, block, held, n_special, most_label, lookup, n_groups, buffers, grid, fixed, skip_nan, exact,
+    bins, top, extent, sums,
 ):  # fmt: skip
     """Count rows pos..end, block by block; return where it stopped, rows in the buffers, special ones left, and why.
 
-    Stops at the first block Python must look at, see `count_block`, or with DRAIN where `tiny` may not hold another
-    block; 0 at the end.
+    Stops where Python must look: at a block with rows to refuse or groups to learn, of which nothing is counted yet
+    (REFUSED); at one whose special rows need a wider window, while the others are counted (GROW); where `tiny` may not
+    hold another block (DRAIN); 0 at the end. Called again with what it returned, it goes on with the rows it held, and
+    takes them for checked: a group that is still unknown then has no row that counts.
     """
-    x, y, g = buffers[0], buffers[4], buffers[5]
-    state, tiny = sums[6], sums[8]
+    x, x_bits, r, r_bits, y, g, cell, at, offset, special = buffers
+    ends, state, tiny = sums[4], sums[6], sums[8]
+    least_label = 0 if len(labels) else 2
+    if exact:
+        r, r_bits = x, x_bits
+    lo, hi = inner_range(ends, n_groups, least_label, most_label)
     while pos < end:
-        m = min(block, end - pos)
-        if state[N_TINY] + m > len(tiny):
-            return pos, 0, 0, DRAIN
-        read(scores[pos : pos + m], labels[pos : pos + m], codes[pos : pos + m], x, y, g)
-        n_special, why = count_block(
-            m, most_label, lookup, buffers, grid, fixed, skip_nan, exact, False, bins, top, extent, sums
-        )
-        if why:
-            return pos, m, n_special, why
+        m = held if held else min(block, end - pos)
+        if not n_special:
+            if state[N_TINY] + m > len(tiny):
+                return pos, held, 0, DRAIN
+            if not held:
+                read(scores[pos : pos + m], labels[pos : pos + m], codes[pos : pos + m], x, y, g)
+            unknown = assign(m, y, g, most_label, lookup, cell)
+            seen = all_within(m, x, lo, hi) or all_seen(m, x, cell, ends)
+            why = 0
+            if not seen:
+                why = judge(m, x, cell, ends, grid, fixed, skip_nan, extent)
+            if (unknown and not held) or why == REFUSED:
+                return pos, m, 0, REFUSED
+            if not exact:
+                round24(x_bits, r_bits, m)
+            place(m, x, r, cell, grid[2], bins, at, offset)
+            if not seen:
+                set_apart(m, x, cell, ends, at)
+            n_special = add(m, at, offset, bins, sums, special)
+            if why == GROW:
+                return pos, m, n_special, GROW
+        if n_special:
+            think(n_special, special, x, r, r_bits, cell, grid, fixed, bins, top, extent, sums)
+            if n_groups < 64:  # with many groups one of them mostly has few rows
+                lo, hi = inner_range(ends, n_groups, least_label, most_label)
+        held = n_special = 0
         pos += m
     return pos, 0, 0, 0
 

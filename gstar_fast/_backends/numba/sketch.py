@@ -213,25 +213,28 @@ class Core(reference.Core):
 
     def _consume(self, source: Source, start: int, end: int) -> None:
         """Count rows start..end. Where they fit into one block, nothing changes before all have been checked."""
-        at = start
-        pending = self._pend()
+        at, held, n_special, counted = start, 0, 0, 0
         small = end - start <= SMALL
         while at < end:
-            if pending.rows >= MOST_PENDING // 2:
+            pending = self._pend()
+            if pending.rows >= MOST_PENDING // 2 and not held:
                 self._find_first()
                 self._settle()
                 pending = self._pend()
             lookup = pending.lookup_for(source.names, source.code_dtype)
             before = at
-            at, m, n_special, event = loops.consume(
+            at, held, n_special, event = loops.consume(
                 source.scores,
                 source.labels,
                 source.codes,
                 at,
-                end if small else min(end, at + MOST_PENDING // 2),
+                min(end, at + MOST_PENDING // 2),
                 end - start if small else BLOCK,
+                held,
+                n_special,
                 source.most_label,
                 lookup.arrays,
+                len(pending.names),
                 source.buffers,
                 pending.grid,
                 self.fixed,
@@ -242,12 +245,15 @@ class Core(reference.Core):
                 pending.extent,
                 pending.sums,
             )
-            self._note(pending, at - before)
-            if m:
-                self._finish_block(source, at, m, n_special, event)
-                at += m
-                pending = self._pend()
-            elif event:
+            ahead = held - n_special if event == loops.GROW else 0  # rows of the block held that are counted already
+            self._note(pending, at + ahead - before - counted)
+            counted = ahead
+            if event == loops.REFUSED:
+                self._learn(source, at, held)
+            elif event == loops.GROW:
+                lo, hi, smallest, largest = pending.extent.tolist()
+                self._widen(*window_of_scores(min(lo, smallest), max(hi, largest), self.bins))
+            elif event == loops.DRAIN:
                 pending.drain_tiny()
         self._find_first()
 
@@ -258,27 +264,6 @@ class Core(reference.Core):
             self.skipped += skipped
         pending.rows += rows
         self.total += rows - skipped
-
-    def _finish_block(self, source: Source, start: int, m: int, n_special: int, event: int) -> None:
-        """Refuse the rows in the buffers, or learn their groups and count them, and widen the window for the last."""
-        pending, buffers = self._pend(), source.buffers
-        if event == loops.REFUSED:
-            self._learn(source, start, m)
-            lookup = pending.lookup_for(source.names, source.code_dtype).arrays
-            how = self.fixed, source.skip_nan, source.exact, True, self.bins, self.level + 1023
-            n_special, event = loops.count_block(
-                m, source.most_label, lookup, buffers, pending.grid, *how, pending.extent, pending.sums
-            )
-        self._note(pending, m - n_special)
-        if event == loops.GROW:
-            lo, hi, smallest, largest = pending.extent.tolist()
-            self._widen(*window_of_scores(min(lo, smallest), max(hi, largest), self.bins))
-            pending = self._pend()
-            x, x_bits, r, r_bits, _, _, cell, _, _, special = buffers
-            loops.round24(x_bits, r_bits, m)
-            place = self.fixed, self.bins, self.level + 1023, pending.extent, pending.sums
-            loops.think(n_special, special, x, r, r_bits, cell, pending.grid, *place)
-            self._note(pending, n_special)
 
     def _learn(self, source: Source, start: int, m: int) -> None:
         """Refuse the rows in the buffers, or learn their groups."""
