@@ -283,8 +283,8 @@ def think(n_special, special, x, r, r_bits, cell, grid, fixed, bins, top, extent
 
 @_jit
 def consume(
-    scores, labels, codes, pos, end, block, held, n_special, most_label, lookup, n_groups, buffers, grid, fixed, skip_nan, exact,
-    bins, top, extent, sums,
+    scores, labels, codes, pos, end, block, held, n_special, most_label, lookup, n_groups, buffers, grid, fixed,
+    skip_nan, exact, bins, top, extent, sums,
 ):  # fmt: skip
     """Count rows pos..end, block by block; return where it stopped, rows in the buffers, special ones left, and why.
 

@@ -125,7 +125,7 @@ class Pending:
 
     def open_window(self, level: int, first: int) -> None:
         """Tell the loop where the window is; none while there is no finite score, so that the first one asks for it."""
-        lo, hi = self.extent[:2].tolist()
+        lo, hi = float(self.extent[0::2].min()), float(self.extent[1::2].max())  # also of rows about to be counted
         start = first
         if not self.fixed and lo <= hi:
             spare = self.bins - 1 - (floor_bin(hi, level) - first)
@@ -145,6 +145,7 @@ class Pending:
         """No sums yet, the same slots and extremes: made for rows that will be added to the same ones as ours."""
         new = Pending(self.bins, self.names, level, first, self.fixed)
         new.know(self.ends.reshape(-1, 3, 2)[: len(self.names)], self.names)
+        new.extent[2:] = self.extent[2:]
         new.open_window(level, first)
         return new
 
@@ -201,7 +202,7 @@ class Pending:
     def _coarsen(self, shift: int, scales: Scales) -> None:
         first = floor_bin(float(self.extent[0]), self.scales.level)
         self.empty_table()
-        before = self._squares_of_bins(first)
+        squares = self._squares(first)
         zeros = self.zeros.reshape(-1, 2, loops.EXPONENTS, 3)
         kept = loops.EXPONENTS - shift
         for c, side, place in np.argwhere(zeros[:, :, kept:, 0]).tolist():  # too small for `zeros` from now on
@@ -213,19 +214,18 @@ class Pending:
         loops.coarsen(full, self.bins, first, shift, self.zeros, self.full)
         self._gather()
         self.scales = scales
-        for c, square in self._squares_of_bins(first >> shift).items():
-            before[c] -= square
-        for c, square in before.items():
-            self.rest[c] = self.rest.get(c, 0) + square
+        self.squares[:] = 0
+        told = self._squares(first >> shift)
+        for c, square in squares.items():
+            self.rest[c] = self.rest.get(c, 0) + square - told[c]
 
-    def _squares_of_bins(self, first: int) -> dict[int, int]:
-        """For each cell with rows: the part of its squares that its bins tell."""
+    def _squares(self, first: int) -> dict[int, int]:
+        """For each cell with rows: the squares that its bins and sums tell, as a whole number of 2**SQUARE_UNIT."""
         full = self.full.reshape(-1, self.bins, 2)
-        _, unit, *_ = self.scales
         found = {}
         for c in np.flatnonzero(full[:, :, 0].any(axis=1)).tolist():
             _, n, v, k = self._used_bins(full[c], first)
-            found[c] = self._square_of_starts(n, v, k) << (2 * unit - SQUARE_UNIT)
+            found[c] = self._square(c, n, v, k)
         return found
 
     def _used_bins(self, full: NDArray[np.int64], first: int) -> tuple[NDArray[np.int64], ...]:
@@ -236,15 +236,18 @@ class Pending:
         used, k = used[away], k[away]
         return k - first, full[used, 0], full[used, 1], k
 
-    def _square_of_starts(self, n: NDArray[Any], v: NDArray[Any], k: NDArray[Any]) -> int:
-        """(v + start)**2 = v**2 + start * (2 * v + start): the second part, summed over the rows."""
-        _, _, origin, base, _ = self.scales
-        if not origin:
-            return base * (base * int(n.sum()) + 2 * int(v.sum()))
-        furthest, rows = int(np.abs(k).max(initial=0)), int(n.sum())
-        if rows * furthest * max(furthest, 2**25) >= 2**62:
-            n, v, k = n.astype(object), v.astype(object), k.astype(object)
-        return origin * (origin * int((n * k * k).sum()) + 2 * int((k * v).sum()))
+    def _square(self, c: int, n: NDArray[Any], v: NDArray[Any], k: NDArray[Any]) -> int:
+        """Sum of (v + start)**2 = v**2 + start * (2 * v + start) over the rows of a cell, in 2**SQUARE_UNIT."""
+        _, unit, origin, base, _ = self.scales
+        squares = int(self.squares[3 * c + 1]) + (int(self.squares[3 * c + 2]) << 32)
+        if origin:
+            furthest, rows = int(np.abs(k).max(initial=0)), int(n.sum())
+            if rows * furthest * max(furthest, 2**25) >= 2**62:
+                n, v, k = n.astype(object), v.astype(object), k.astype(object)
+            squares += origin * (origin * int((n * k * k).sum()) + 2 * int((k * v).sum()))
+        else:
+            squares += base * (base * int(n.sum()) + 2 * int(v.sum()))
+        return squares << (2 * unit - SQUARE_UNIT)
 
     def absorb(self, other: Pending) -> None:
         """Add sums that are kept the same way."""
@@ -264,6 +267,7 @@ class Pending:
         ends[cells, 0] = np.minimum(ends[cells, 0], more[:, 0])
         ends[cells, 1] = np.maximum(ends[cells, 1], more[:, 1])
         self.extent[:2] = ends[:, 0].min(), ends[:, 1].max()
+        self.state[loops.SPILLED] |= other.state[loops.SPILLED]
         self.rows += other.rows
         for (cell, k), (score, square) in other.tiny_sums.items():
             self._add_tiny((int(cells[cell]), k), score, square)
@@ -326,13 +330,11 @@ class Pending:
                     continue  # a group this sketch inherited, without rows
                 cells.counts[at] += np.roll(full[c, :, 0], -(first % self.bins))
                 places, n, v, k = self._used_bins(full[c], first)
-                squares = self._square_of_starts(n, v, k)
-                squares += int(self.squares[3 * c + 1]) + (int(self.squares[3 * c + 2]) << 32)
+                cells.squares[at] += self._square(c, n, v, k) + self.rest.get(c, 0)
                 start = k * origin + base
                 if int(n.max(initial=0)) * int(np.abs(start).max(initial=0)) >= 2**61:
                     n, v, start = n.astype(object), v.astype(object), start.astype(object)
                 cells.sums[at][places] += (v + n * start).astype(object) << (unit - SUM_UNIT)
-                cells.squares[at] += (squares << (2 * unit - SQUARE_UNIT)) + self.rest.get(c, 0)
                 self._add_zero_bins(cells, at, c, first)
                 cells.below[at] += beyond[c, 0]
                 cells.above[at] += beyond[c, 1]
