@@ -46,7 +46,7 @@ def _inner(function: Any) -> Any:
 
 @_inner
 def read(scores, labels, codes, x, y, g):
-    """Copy rows into the buffers; without labels all are unlabelled."""
+    """Copy rows into the buffers, unlabelled ones where there are no labels."""
     for i in range(len(scores)):
         x[i] = np.float64(scores[i]) + 0.0  # -0.0 becomes 0.0
     for i in range(len(labels)):
@@ -127,13 +127,36 @@ def all_seen(m, x, cell, ends):
 
 
 @_inner
-def judge(m, x, cell, ends, grid, fixed, skip_nan, extent):
-    """Look at the rows outside their cell's extremes: REFUSED, GROW with the extent that is needed, or 0."""
+def round24(bits, rounded, m):
+    """Round float64, seen as bits, to 24 significant bits."""
+    for i in range(m):
+        u = bits[i]
+        rounded[i] = (u + np.uint64(0x0FFFFFFF) + ((u >> np.uint64(29)) & np.uint64(1))) & np.uint64(0xFFFFFFFFE0000000)
+
+
+@_inner
+def place(m, x, r, cell, scale, shift, at, offset):
+    """Where in the table each row belongs, and its offset; -1 for the bins that touch zero."""
+    mask = np.int32((1 << shift) - 1)
+    for i in range(m):
+        k = np.floor(x[i] * scale)
+        offset[i] = np.int32((r[i] * scale - k) * OFFSETS)
+        there = (np.int64(cell[i]) << shift) + np.int64(np.int32(k) & mask)
+        at[i] = there if np.abs(k + 0.5) > 1.0 else np.int64(-1)
+
+
+@_inner
+def judge(m, x, cell, ends, grid, fixed, skip_nan, extent, at):
+    """Take their place from the rows outside their cell's extremes.
+
+    Returns REFUSED, GROW with the extent that is needed, or 0.
+    """
     smallest, largest = np.inf, -np.inf
     for i in range(m):
         v, c = x[i], np.uint64(cell[i])
         if (v >= ends[np.uint64(2) * c]) & (v <= ends[np.uint64(2) * c + np.uint64(1)]):
             continue
+        at[i] = -1
         if v != v:
             if not skip_nan:
                 return REFUSED
@@ -147,34 +170,6 @@ def judge(m, x, cell, ends, grid, fixed, skip_nan, extent):
         return 0
     extent[2], extent[3] = smallest, largest
     return GROW
-
-
-@_inner
-def round24(bits, rounded, m):
-    """Round float64, seen as bits, to 24 significant bits."""
-    for i in range(m):
-        u = bits[i]
-        rounded[i] = (u + np.uint64(0x0FFFFFFF) + ((u >> np.uint64(29)) & np.uint64(1))) & np.uint64(0xFFFFFFFFE0000000)
-
-
-@_inner
-def place(m, x, r, cell, scale, bins, at, offset):
-    """Where in the table each row belongs, and its offset; -1 for the bins that touch zero."""
-    mask = np.int32(bins - 1)
-    for i in range(m):
-        k = np.floor(x[i] * scale)
-        offset[i] = np.int32((r[i] * scale - k) * OFFSETS)
-        there = np.int64(cell[i]) * bins + np.int64(np.int32(k) & mask)
-        at[i] = there if np.abs(k + 0.5) > 1.0 else np.int64(-1)
-
-
-@_inner
-def set_apart(m, x, cell, ends, at):
-    """Make the rows outside their cell's extremes special."""
-    for i in range(m):
-        v, c = x[i], np.uint64(cell[i])
-        if not ((v >= ends[np.uint64(2) * c]) & (v <= ends[np.uint64(2) * c + np.uint64(1)])):
-            at[i] = -1
 
 
 @_inner
@@ -193,12 +188,9 @@ def spill_square(c, square, squares):
 
 
 @_inner
-def add(m, at, offset, bins, sums, special):
+def add(m, at, offset, shift, sums, special):
     """Count the rows that have a place; return how many others are listed in `special`."""
     table, full, squares, state = sums[0], sums[1], sums[2], sums[6]
-    shift = np.uint64(0)
-    while (1 << shift) < bins:
-        shift += np.uint64(1)
     n_special = 0
     for i in range(m):
         there = at[i]
@@ -207,7 +199,7 @@ def add(m, at, offset, bins, sums, special):
             n_special += 1
             continue
         spot, v = np.uint64(there), np.int64(offset[i])
-        c = spot >> shift
+        c = spot >> np.uint64(shift)
         word = table[spot] + (np.int64(1) << COUNT) + v
         if word < 0:
             spill(spot, word, full, state)
@@ -296,6 +288,9 @@ def consume(
     x, x_bits, r, r_bits, y, g, cell, at, offset, special = buffers
     ends, state, tiny = sums[4], sums[6], sums[8]
     least_label = 0 if len(labels) else 2
+    shift = np.int64(0)
+    while (1 << shift) < bins:
+        shift += 1
     if exact:
         r, r_bits = x, x_bits
     lo, hi = inner_range(ends, n_groups, least_label, most_label)
@@ -307,18 +302,17 @@ def consume(
             if not held:
                 read(scores[pos : pos + m], labels[pos : pos + m], codes[pos : pos + m], x, y, g)
             unknown = assign(m, y, g, most_label, lookup, cell)
-            seen = all_within(m, x, lo, hi) or all_seen(m, x, cell, ends)
-            why = 0
-            if not seen:
-                why = judge(m, x, cell, ends, grid, fixed, skip_nan, extent)
-            if (unknown and not held) or why == REFUSED:
+            if unknown and not held:
                 return pos, m, 0, REFUSED
             if not exact:
                 round24(x_bits, r_bits, m)
-            place(m, x, r, cell, grid[2], bins, at, offset)
-            if not seen:
-                set_apart(m, x, cell, ends, at)
-            n_special = add(m, at, offset, bins, sums, special)
+            place(m, x, r, cell, grid[2], shift, at, offset)
+            why = 0
+            if not (all_within(m, x, lo, hi) or all_seen(m, x, cell, ends)):
+                why = judge(m, x, cell, ends, grid, fixed, skip_nan, extent, at)
+                if why == REFUSED:
+                    return pos, m, 0, REFUSED
+            n_special = add(m, at, offset, shift, sums, special)
             if why == GROW:
                 return pos, m, n_special, GROW
         if n_special:
