@@ -36,12 +36,14 @@ SKIPPED, N_TINY, SPILLED = 0, 1, 2  # places in `state`: NaN rows, rows in `tiny
 
 
 def _jit(function: Any, **options: bool) -> Any:
-    return njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", **options)(function)
+    """Compile for Python, without a door for C that nobody uses."""
+    common = {"nogil": True, "cache": True, "boundscheck": False, "no_cfunc_wrapper": True}
+    return njit(error_model="numpy", **common, **options)(function)
 
 
 def _inner(function: Any) -> Any:
-    """Compile for other compiled functions only: without the door for Python, which takes longer than the rest."""
-    return _jit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """Compile for other compiled functions only: a door for Python takes longer than many a loop."""
+    return _jit(function, no_cpython_wrapper=True)
 
 
 @_inner
@@ -358,17 +360,15 @@ def coarsen(full, bins, first, shift, zeros, coarse):
     """
     mask = np.int64(bins - 1)
     for c in range(len(full) // (2 * bins)):
-        for b in range(bins):
-            k = first + b
-            at = 2 * (c * bins + (k & mask))
-            n, v = full[at], full[at + 1]
+        for k in range(first, first + bins):
+            at = np.uint64(2 * (c * bins + (k & mask)))
+            n, v = full[at], full[at + np.uint64(1)]
             if n == 0:
                 continue
             to = k >> shift
-            goal = 2 * (c * bins + (to & mask))
+            goal = np.uint64(2 * (c * bins + (to & mask)))
             coarse[goal] += n
             if to != 0 and to != -1:
-                coarse[goal + 1] += (v + n * ((k - (to << shift)) << 23)) >> shift
+                coarse[goal + np.uint64(1)] += (v + n * ((k - (to << shift)) << 23)) >> shift
             elif k != 0 and k != -1:
-                value = ((n * k) << 23) + v
-                zeros[((c * 2 + to + 1) * EXPONENTS + shift) * 3] += abs(value)
+                zeros[((c * 2 + to + 1) * EXPONENTS + shift) * 3] += abs(((n * k) << 23) + v)

@@ -113,7 +113,8 @@ class Pending:
             if old and (key != "full" or self.state[loops.SPILLED]):
                 array[: old * size] = getattr(self, key)
             setattr(self, key, array)
-        ends = np.tile([math.inf, -math.inf], n)
+        ends = np.empty(2 * n)
+        ends[0::2], ends[1::2] = math.inf, -math.inf
         if old:
             ends[: 2 * old] = self.ends
         self.ends = ends
@@ -215,39 +216,33 @@ class Pending:
         self._gather()
         self.scales = scales
         self.squares[:] = 0
-        told = self._squares(first >> shift)
-        for c, square in squares.items():
-            self.rest[c] = self.rest.get(c, 0) + square - told[c]
+        for c, (square, told) in enumerate(zip(squares, self._squares(first >> shift), strict=True)):
+            if square != told:
+                self.rest[c] = self.rest.get(c, 0) + square - told
 
-    def _squares(self, first: int) -> dict[int, int]:
-        """For each cell with rows: the squares that its bins and sums tell, as a whole number of 2**SQUARE_UNIT."""
-        full = self.full.reshape(-1, self.bins, 2)
-        found = {}
-        for c in np.flatnonzero(full[:, :, 0].any(axis=1)).tolist():
-            _, n, v, k = self._used_bins(full[c], first)
-            found[c] = self._square(c, n, v, k)
-        return found
+    def _numbers(self, first: int) -> NDArray[np.int64]:
+        """Number of the bin stored at each place."""
+        return first + ((np.arange(self.bins) - first) & (self.bins - 1))
 
-    def _used_bins(self, full: NDArray[np.int64], first: int) -> tuple[NDArray[np.int64], ...]:
-        """Index in the window, count, sum and number of each bin of a cell that has rows, without those at zero."""
-        used = np.flatnonzero(full[:, 0])
-        k = first + ((used - first) & (self.bins - 1))
-        away = (k != 0) & (k != -1)
-        used, k = used[away], k[away]
-        return k - first, full[used, 0], full[used, 1], k
+    def _squares(self, first: int) -> list[int]:
+        """Sum of the squares that bins and sums tell, for each cell, as a whole number of 2**SQUARE_UNIT.
 
-    def _square(self, c: int, n: NDArray[Any], v: NDArray[Any], k: NDArray[Any]) -> int:
-        """Sum of (v + start)**2 = v**2 + start * (2 * v + start) over the rows of a cell, in 2**SQUARE_UNIT."""
+        It is that of (v + start)**2 = v**2 + start * (2 * v + start) over the rows.
+        """
         _, unit, origin, base, _ = self.scales
-        squares = int(self.squares[3 * c + 1]) + (int(self.squares[3 * c + 2]) << 32)
-        if origin:
-            furthest, rows = int(np.abs(k).max(initial=0)), int(n.sum())
-            if rows * furthest * max(furthest, 2**25) >= 2**62:
-                n, v, k = n.astype(object), v.astype(object), k.astype(object)
-            squares += origin * (origin * int((n * k * k).sum()) + 2 * int((k * v).sum()))
-        else:
-            squares += base * (base * int(n.sum()) + 2 * int(v.sum()))
-        return squares << (2 * unit - SQUARE_UNIT)
+        k = self._numbers(first)
+        k[(k == 0) | (k == -1)] = 0  # these keep their squares elsewhere
+        weight, start = (k, origin) if origin else ((k != 0).astype(np.int64), base)
+        n, v = self.full.reshape(-1, self.bins, 2).transpose(2, 0, 1)
+        furthest = int(np.abs(weight).max())
+        if self.rows * furthest * max(furthest, 2**25) >= 2**62:
+            n, v, weight = n.astype(object), v.astype(object), weight.astype(object)
+        by_edges, mixed = (n @ (weight * weight)).tolist(), (v @ weight).tolist()
+        low, high = self.squares[1::3].tolist(), self.squares[2::3].tolist()
+        return [
+            (a + (b << 32) + start * (start * c + 2 * d)) << (2 * unit - SQUARE_UNIT)
+            for a, b, c, d in zip(low, high, by_edges, mixed, strict=True)
+        ]
 
     def absorb(self, other: Pending) -> None:
         """Add sums that are kept the same way."""
@@ -277,11 +272,15 @@ class Pending:
     def copy(self) -> Pending:
         """An independent copy."""
         twin = Pending.__new__(Pending)
-        unused = np.zeros_like(self.full) if not self.state[loops.SPILLED] else self.full
-        vars(twin).update({k: v.copy() if hasattr(v, "copy") and k != "full" else v for k, v in vars(self).items()})
-        twin.full = unused.copy() if unused is self.full else unused
+        vars(twin).update(vars(self))
+        for key in ("table", "squares", "zeros", "beyond", "ends", "extent", "grid", "state"):
+            setattr(twin, key, getattr(self, key).copy())
+        twin.full = self.full.copy() if self.state[loops.SPILLED] else np.zeros_like(self.full)
+        n = int(self.state[loops.N_TINY])
+        twin.tiny_cell, twin.tiny = np.empty_like(self.tiny_cell), np.empty_like(self.tiny)
+        twin.tiny_cell[:n], twin.tiny[:n] = self.tiny_cell[:n], self.tiny[:n]
+        twin.names, twin.slots, twin.rest, twin.lookups = list(self.names), dict(self.slots), dict(self.rest), {}
         twin.tiny_sums = {at: list(total) for at, total in self.tiny_sums.items()}
-        twin.lookups = {}
         twin._gather()
         return twin
 
@@ -289,15 +288,22 @@ class Pending:
 
     def add_counts_to(self, counts: NDArray[np.int64], label: int, groups: Sequence[Name], first: int) -> None:
         """Add the rows of one label to counts of each group and bin."""
-        table = self.table.reshape(self.room, 3, self.bins)[:, label]
-        full = self.full.reshape(self.room, 3, self.bins, 2)[:, label, :, 0]
         index = {name: i for i, name in enumerate(groups)}
         for slot, name in enumerate(self.names):
-            if name in index:  # a window starts at bin `first`, the table at a multiple of `bins`
-                rows = table[slot] >> loops.COUNT
-                if self.state[loops.SPILLED]:
-                    rows += full[slot]
-                counts[index[name]] += np.roll(rows, -(first % self.bins))
+            if name in index and self.ends[6 * slot + 2 * label] < math.inf:
+                counts[index[name]] += self._in_window(self._rows_of(3 * slot + label), first)
+
+    def _rows_of(self, c: int) -> NDArray[np.int64]:
+        bins = slice(self.bins * c, self.bins * (c + 1))
+        rows: NDArray[np.int64] = self.table[bins] >> loops.COUNT
+        if self.state[loops.SPILLED]:
+            rows += self.full.reshape(-1, 2)[bins, 0]
+        return rows
+
+    def _in_window(self, stored: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+        """What is stored at `k mod bins`, from bin `first` on."""
+        start = first % self.bins
+        return np.concatenate((stored[start:], stored[:start]))
 
     def ends_of(self, label: int, groups: Sequence[Name]) -> NDArray[np.float64]:
         """Smallest and largest score of each group, NaN where there is none."""
@@ -323,18 +329,21 @@ class Pending:
         index = {name: i for i, name in enumerate(groups)}
         full = self.full.reshape(3 * self.room, self.bins, 2)
         ends, beyond = self.ends.reshape(-1, 2), self.beyond.reshape(-1, 2)
+        numbers, squares = self._numbers(first), self._squares(first)
+        away = (numbers != 0) & (numbers != -1)
         for slot, name in enumerate(self.names):
             for label in range(3):
                 c, at = 3 * slot + label, (label, index.get(name, -1))
                 if at[1] < 0:
                     continue  # a group this sketch inherited, without rows
-                cells.counts[at] += np.roll(full[c, :, 0], -(first % self.bins))
-                places, n, v, k = self._used_bins(full[c], first)
-                cells.squares[at] += self._square(c, n, v, k) + self.rest.get(c, 0)
+                cells.counts[at] += self._in_window(full[c, :, 0], first)
+                used = np.flatnonzero((full[c, :, 0] != 0) & away)
+                k, (n, v) = numbers[used], full[c, used].T
+                cells.squares[at] += squares[c] + self.rest.get(c, 0)
                 start = k * origin + base
                 if int(n.max(initial=0)) * int(np.abs(start).max(initial=0)) >= 2**61:
                     n, v, start = n.astype(object), v.astype(object), start.astype(object)
-                cells.sums[at][places] += (v + n * start).astype(object) << (unit - SUM_UNIT)
+                cells.sums[at][k - first] += (v + n * start).astype(object) << (unit - SUM_UNIT)
                 self._add_zero_bins(cells, at, c, first)
                 cells.below[at] += beyond[c, 0]
                 cells.above[at] += beyond[c, 1]
