@@ -35,10 +35,10 @@ DRAIN = -3
 SKIPPED, N_TINY, SPILLED = 0, 1, 2  # places in `state`: NaN rows, rows in `tiny`, whether `full` is in use
 
 
-def _jit(function: Any, **options: bool) -> Any:
+def _jit(function: Any, **options: Any) -> Any:
     """Compile for Python, without a door for C that nobody uses."""
-    common = {"nogil": True, "cache": True, "boundscheck": False, "no_cfunc_wrapper": True}
-    return njit(error_model="numpy", **common, **options)(function)
+    options["no_cfunc_wrapper"] = True
+    return njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", **options)(function)
 
 
 def _inner(function: Any) -> Any:

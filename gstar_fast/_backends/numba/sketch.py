@@ -170,7 +170,7 @@ class Core(reference.Core):
         slot = pending.slots.get((kind, group), -1)
         if slot < 0 or label not in (0, 1, None) or pending.rows >= MOST_PENDING or not self._can_count(1):
             return False
-        cell = 3 * slot + (2 if label is None else label)  # type: ignore[operator]
+        cell = 3 * slot + (2 if label is None else label)
         buffers = BUFFERS.typed(1, 8)
         place = self.fixed, self.bins, self.level + 1023, pending.extent, pending.sums
         if not loops.count_one(score, cell, buffers, pending.grid, *place):
