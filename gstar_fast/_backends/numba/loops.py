@@ -36,8 +36,13 @@ SKIPPED, N_TINY, SPILLED = 0, 1, 2  # places in `state`: NaN rows, rows in `tiny
 
 
 def _jit(function: Any, **options: Any) -> Any:
-    """Compile for Python, without a door for C that nobody uses."""
+    """Compile for Python, without a door for C that nobody uses.
+
+    The loops allocate nothing and their callers hold all arrays, so nothing is gained by counting references: it costs
+    more than a hundred locked instructions a block.
+    """
     options["no_cfunc_wrapper"] = True
+    options["_nrt"] = False
     return njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", **options)(function)
 
 

@@ -21,7 +21,7 @@ from gstar_fast._backends.numpy import sketch as reference
 from gstar_fast._grid import floor_bin, window_of_scores
 from gstar_fast._groups import Name, canonical
 
-BLOCK = 2048  # rows read at once from a large batch: the buffers stay in the first cache
+BLOCK = 1024  # rows read at once from a large batch: the buffers stay in the first cache
 SMALL = MOST_TINY // 2  # batches up to here are read as a whole, so that a refusal needs no undoing
 MOST_PENDING = 2**31  # rows; sums of v stay below 2**56, sums of halves of squares below 2**63
 PARALLEL = 65_536  # least rows for each thread
