@@ -100,7 +100,7 @@ def run(path: Path, many: bool) -> tuple[list[dict[str, Any]], list[dict[str, An
         found: dict[str, Any] = {}
         for method, fit in METHODS.items():
             if criterion == "both" and method in ("oxonfair", "error-parity", "fairlearn"):
-                continue  # they take one criterion
+                continue  # they have it for one criterion only
             columns = []
             for limit in LIMITS:
                 row = {"file": name, "criterion": criterion, "method": method, "limit": limit}

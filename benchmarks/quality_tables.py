@@ -33,7 +33,7 @@ Thresholds are found on train rows and judged on test rows. First table: means o
 minus the other, so that less error, less gap and more hypervolume are better; `worse` and `better` count differences
 beyond noise for the first named (paired bootstrap of the test rows, Holm over the line at 5 %). `error at equal gap`
 adds the difference in gap times the slope of error on gap on that file. fairlearn's equalized odds takes no limit, so
-its four points are one; no rival takes both criteria at once. Time is that of finding the thresholds.
+its four points are one; no rival has both criteria ready to call. Time is that of finding the thresholds.
 """
 
 
