@@ -44,7 +44,7 @@ py::array_t<T> give(std::vector<T> values, std::size_t rows = 0) {
     const T* data = owned->data();
     const py::capsule owner(
         owned.get(), [](void* p) { delete static_cast<std::vector<T>*>(p); });
-    owned.release();
+    static_cast<void>(owned.release());
     return py::array_t<T>(shape, data, owner);
 }
 
