@@ -6,7 +6,6 @@ level changes, and before anything could overflow. Weighted rows go the referenc
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,29 +16,39 @@ from numpy.typing import NDArray
 
 from gstar_fast._backends._rows import LOCK, MOST_ROWS, check_lengths, read_one, read_rows
 from gstar_fast._backends.numba import loops
-from gstar_fast._backends.numba.lookup import Lookup
-from gstar_fast._backends.numba.pending import MOST_TINY, Pending, scales_of
+from gstar_fast._backends.numba.pending import MOST_TINY, Pending
 from gstar_fast._backends.numpy import sketch as reference
-from gstar_fast._grid import edges, window_of_scores
+from gstar_fast._grid import floor_bin, window_of_scores
 from gstar_fast._groups import Name, canonical
 
-BLOCK = 2048  # rows read at once from a large batch: the buffers stay in the first cache
+BLOCK = 1024  # rows read at once from a large batch: the buffers stay in the first cache
 SMALL = MOST_TINY // 2  # batches up to here are read as a whole, so that a refusal needs no undoing
 MOST_PENDING = 2**31  # rows; sums of v stay below 2**56, sums of halves of squares below 2**63
 PARALLEL = 65_536  # least rows for each thread
+
+
+UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+NO_LABELS = np.empty(0, np.uint8)
 
 
 class Buffers(threading.local):
     """The rows of a block, one set for each thread."""
 
     def __init__(self) -> None:
-        self.x, self.r, self.cell = np.empty(SMALL), np.empty(SMALL), np.empty(SMALL, np.int32)
+        self.x, self.r, self.cell = np.empty(SMALL), np.empty(SMALL), np.empty(SMALL, np.uint32)
         self.y, self.g = np.empty(SMALL, np.uint64), np.empty(SMALL, np.uint64)
+        self.at, self.offset = np.empty(SMALL, np.int64), np.empty(SMALL, np.int32)
+        self.special = np.empty(SMALL, np.uint32)
+        self.views: dict[tuple[int, int], tuple[NDArray[Any], ...]] = {}
 
-    def typed(self, source: Source) -> tuple[NDArray[Any], ...]:
+    def typed(self, label_size: int, code_size: int) -> tuple[NDArray[Any], ...]:
         """All buffers, those for labels and groups as wide as the caller's."""
-        y, g = self.y.view(source.labels.dtype), self.g.view(source.codes.dtype)
-        return self.x, self.x.view(np.uint64), self.r, self.r.view(np.uint64), y, g, self.cell
+        key = label_size, code_size
+        if key not in self.views:
+            y, g = self.y.view(UNSIGNED[label_size]), self.g.view(UNSIGNED[code_size])
+            scores = self.x, self.x.view(np.uint64), self.r, self.r.view(np.uint64)
+            self.views[key] = *scores, y, g, self.cell, self.at, self.offset, self.special
+        return self.views[key]
 
 
 BUFFERS = Buffers()
@@ -61,17 +70,22 @@ class Source:
         self.code_dtype = codes.dtype
         self.names, self.skip_nan, self.unlabelled_code = names, skip_nan, unlabelled_code
         self.scores = _read_only(scores, scores.dtype)
-        self.labels = _read_only(np.empty(0, np.uint8) if labels is None else labels)
+        self.labels = _read_only(NO_LABELS if labels is None else labels)
         self.codes = _read_only(codes)
-        self.most_label = self.labels.dtype.type(2 if unlabelled_code else 1)
+        self.most_label = 2 if unlabelled_code or labels is None else 1
         self.exact = scores.dtype == np.float32  # round24 has nothing to do
 
     def __len__(self) -> int:
         return len(self.scores)
 
+    @property
+    def buffers(self) -> tuple[NDArray[Any], ...]:
+        """The buffers of the running thread, for such rows."""
+        return BUFFERS.typed(self.labels.itemsize, self.codes.itemsize)
+
 
 def _read_only(array: NDArray[Any], dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
-    view = array.view(np.dtype(f"u{array.dtype.itemsize}") if dtype is None else dtype)
+    view = array.view(UNSIGNED[array.itemsize] if dtype is None else dtype)
     view.flags.writeable = False
     return view
 
@@ -81,7 +95,7 @@ class Core(reference.Core):
 
     _pending: Pending | None = None
     _cells_at: tuple[tuple[Name, ...], int, int]  # groups, level and first bin number of _cells
-    _seed = (math.inf, -math.inf)  # extent of the sketch this one is a twin of
+    _has_cells = False  # whether _cells holds any rows
 
     def __init__(
         self,
@@ -93,6 +107,18 @@ class Core(reference.Core):
     ) -> None:
         super().__init__(bins, window, groups, memory_limit, watch)
         self._cells_at = (self.groups, self.level, self.first)
+
+    def try_update(self, *rows: Any) -> bool:
+        """Count plain arrays of numbers; False, and nothing done, for all that needs a closer look."""
+        scores, labels, codes, skip_nan, threads = rows
+        if not (_is_plain(scores, "f") and scores.itemsize >= 4 and _is_plain(codes, "iu")):
+            return False
+        if labels is not None and not (_is_plain(labels, "biu") and len(labels) == len(scores)):
+            return False
+        if scores.itemsize > 8 or len(codes) != len(scores):
+            return False
+        self.update(scores, labels, codes, None, None, skip_nan, threads)
+        return True
 
     def update(
         self,
@@ -127,12 +153,30 @@ class Core(reference.Core):
     def update_one(self, score: float, label: int | None, group: Name) -> None:
         """Count one row."""
         with LOCK:
-            rows = read_one(score, label, group, self.groups if self.given else None, self.weighted)
-            if self._can_count(1):
-                self._consume(Source(rows.scores, rows.labels, rows.codes, rows.names, False, True), 0, 1)
-            else:
-                self._count(rows)
+            if not self._count_quickly(score, label, group):
+                rows = read_one(score, label, group, self.groups if self.given else None, self.weighted)
+                if self._can_count(1):
+                    self._consume(Source(rows.scores, rows.labels, rows.codes, rows.names, False, True), 0, 1)
+                else:
+                    self._count(rows)
         self._tell()
+
+    def _count_quickly(self, score: object, label: object, group: object) -> bool:
+        """Count one row like others before it: plain values, a group we know, a score within its cell's extremes."""
+        pending = self._pending
+        kind = 1 if type(group) is int else 2 if type(group) is str else -1
+        if pending is None or type(score) is not float or not (label is None or type(label) is int):
+            return False
+        slot = pending.slots.get((kind, group), -1)
+        if slot < 0 or label not in (0, 1, None) or pending.rows >= MOST_PENDING or not self._can_count(1):
+            return False
+        cell = 3 * slot + (2 if label is None else label)
+        buffers = BUFFERS.typed(1, 8)
+        place = self.fixed, self.bins, self.level + 1023, pending.extent, pending.sums
+        if not loops.count_one(score, cell, buffers, pending.grid, *place):
+            return False
+        self._note(pending, 1)
+        return True
 
     def _can_count(self, n: int) -> bool:
         return not self.weighted and self.total + n <= MOST_ROWS
@@ -156,119 +200,108 @@ class Core(reference.Core):
         return twins[0]
 
     def _twin(self) -> Self:
-        """An empty sketch of our kind in our window, with our slots."""
+        """An empty sketch of our kind in our window, with our slots and extremes: it is made to be added to us."""
         window = (self.level, self.first) if self.fixed else None
-        twin = type(self)(self.bins, window, self.groups if self.given else None, self.memory_limit)
+        twin = type(self)(self.bins, window, None, self.memory_limit)
+        twin.groups, twin.given = self.groups if self.given else (), self.given
         twin.level, twin.first = self.level, self.first
-        twin._cells_at = (twin.groups, self.level, self.first)
-        twin._seed = self._extent()
-        twin._pending = Pending(self.bins, self._pend().names, self.level, self.first)
+        twin._cells_at = ((), self.level, self.first)
+        twin._pending = self._pend().successor(self.level, self.first)
         return twin
 
     # ------------------------------------------------------------------------------------------------------- counting
 
     def _consume(self, source: Source, start: int, end: int) -> None:
         """Count rows start..end. Where they fit into one block, nothing changes before all have been checked."""
-        at = start
-        pending = self._pend()
+        at, held, n_special, counted = start, 0, 0, 0
+        small = end - start <= SMALL
         while at < end:
-            if pending.rows >= MOST_PENDING // 2:
+            pending = self._pend()
+            if pending.rows >= MOST_PENDING // 2 and not held:
+                self._find_first()
                 self._settle()
                 pending = self._pend()
             lookup = pending.lookup_for(source.names, source.code_dtype)
-            # the first rows of all, and a small batch, are taken at once: the window then needs to grow less often
-            whole = end - start <= SMALL or at == start
-            block = min(SMALL, end - at) if whole else BLOCK
-            stop = at + block if whole else min(end, at + MOST_PENDING // 2)
             before = at
-            at, m, event = loops.consume(
+            at, held, n_special, event = loops.consume(
                 source.scores,
                 source.labels,
                 source.codes,
                 at,
-                stop,
-                block,
+                min(end, at + MOST_PENDING // 2),
+                end - start if small else BLOCK,
+                held,
+                n_special,
                 source.most_label,
                 lookup.arrays,
-                BUFFERS.typed(source),
-                self._open_window(),
+                len(pending.names),
+                source.buffers,
+                pending.grid,
                 self.fixed,
                 source.skip_nan,
                 source.exact,
-                pending.scales.floats,
                 self.bins,
                 self.level + 1023,
-                pending.odd,
+                pending.extent,
                 pending.sums,
             )
-            self._note(pending, at - before)
-            if m:
-                self._finish_block(source, at, m, event, lookup)
-                at += m
-                pending = self._pend()
-                self._note(pending, m)
-            elif event:
+            ahead = held - n_special if event == loops.GROW else 0  # rows of the block held that are counted already
+            self._note(pending, at + ahead - before - counted)
+            counted = ahead
+            if event == loops.REFUSED:
+                self._learn(source, at, held)
+            elif event == loops.GROW:
+                lo, hi, smallest, largest = pending.extent.tolist()
+                self._widen(*window_of_scores(min(lo, smallest), max(hi, largest), self.bins))
+            elif event == loops.DRAIN:
                 pending.drain_tiny()
+        self._find_first()
 
     def _note(self, pending: Pending, rows: int) -> None:
-        skipped = int(pending.skipped[0])
-        pending.skipped[0] = 0
+        skipped = int(pending.state[loops.SKIPPED])
+        if skipped:
+            pending.state[loops.SKIPPED] = 0
+            self.skipped += skipped
         pending.rows += rows
-        self.skipped += skipped
         self.total += rows - skipped
 
-    def _finish_block(self, source: Source, start: int, m: int, event: int, lookup: Lookup) -> None:
-        """Refuse the rows in the buffers, or learn their groups, widen the window and count them."""
-        x, x_bits, r, r_bits, y, g, cell = BUFFERS.typed(source)
-        pending = self._pend()
-        if event == loops.REFUSED:
-            labels = None if source.label_dtype is None else np.array(y[:m]).view(source.label_dtype)
-            codes = np.array(g[:m]).view(source.code_dtype)
-            given = self.groups if self.given else None
-            rows = read_rows(
-                x[:m], labels, codes, source.names, None, source.skip_nan, source.unlabelled_code, given, False, start
-            )
-            self.groups = self._union(rows.names)
-            for name in rows.names:
-                pending.slot_of(name)
-            values, inverse = np.unique(codes, return_inverse=True)
-            slots = np.array([lookup.slot(int(value), pending.slots) for value in values.tolist()], np.int64)[inverse]
-            cell[:m] = 3 * slots + (
-                2 if labels is None else y[:m].astype(np.int64)
-            )  # negative only where NaN is skipped
-        window = self._open_window()
-        while True:
-            kept = loops.sort_out(x, cell, m, window, self.fixed, source.skip_nan, *pending.odd)
-            if kept != loops.GROW:
-                break
-            lo, hi = (float(end) for end in pending.extent)
-            ours = self._extent()
-            lo, hi = min(lo, ours[0], self._seed[0]), max(hi, ours[1], self._seed[1])
-            self._widen(*window_of_scores(lo, hi, self.bins))
-            pending = self._pend()
-            window = edges(self.level, self.first, self.bins)[[0, -1]]
-        loops.round24(x_bits, r_bits, kept)
-        loops.count(x, r, r_bits, cell, kept, pending.scales.floats, self.bins, self.level + 1023, pending.sums)
+    def _learn(self, source: Source, start: int, m: int) -> None:
+        """Refuse the rows in the buffers, or learn their groups."""
+        x, y, g = source.buffers[0], source.buffers[4], source.buffers[5]
+        labels = None if source.label_dtype is None else np.array(y[:m]).view(source.label_dtype)
+        codes = np.array(g[:m]).view(source.code_dtype)
+        given = self.groups if self.given else None
+        how = source.names, None, source.skip_nan, source.unlabelled_code, given, False, start
+        rows = read_rows(x[:m], labels, codes, *how)
+        self.groups = self._union(rows.names)
+        for name in rows.names:
+            self._pend().slot_of(name)
 
     def _pend(self) -> Pending:
         if self._pending is None:
-            self._pending = Pending(self.bins, self.groups, self.level, self.first)
+            pending = Pending(self.bins, self.groups, self.level, self.first, self.fixed)
+            if self._has_cells:
+                cells = self._cells
+                pending.know(np.stack([cells.mins, cells.maxs], axis=2).swapaxes(0, 1), self._cells_at[0])
+                pending.open_window(self.level, self.first)
+            self._pending = pending
         return self._pending
 
-    def _open_window(self) -> NDArray[np.float64]:
-        """First and last edge; an empty window while there is no finite score, so that the first one makes it grow."""
-        if not self.fixed and min(self._extent()[0], self._seed[0]) == math.inf:
-            return np.array([math.inf, -math.inf])
-        return edges(self.level, self.first, self.bins)[[0, -1]]
-
     def _widen(self, level: int, first: int) -> None:
-        """Move to another window; pending sums stay where they are if they are kept the same way in both."""
+        """Move to another window; sums stay pending if that is quick."""
+        if self._moved_to((level, first)):
+            return
         pending = self._pend()
-        if scales_of(level, first, self.bins) != pending.scales:
-            names = pending.names
-            self._settle()
-            self._pending = Pending(self.bins, names, level, first)
+        self._find_first()
+        self._settle()
         self.level, self.first = level, first
+        self._pending = pending.successor(level, first)
+
+    def _find_first(self) -> None:
+        """Bring `first` up to date: while rows are counted the window is known to begin somewhere below."""
+        pending = self._pend()
+        if not self.fixed and pending.extent[0] <= pending.extent[1]:
+            self.first = floor_bin(float(pending.extent[0]), self.level)
 
     # -------------------------------------------------------------------------------------------------------- merging
 
@@ -279,16 +312,16 @@ class Core(reference.Core):
             self._become_twin(twin)
             return
         pending, other = self._pend(), twin._pend()
-        lo, hi = (f(a, b) for f, a, b in zip((min, max), self._extent(), twin._extent(), strict=True))
         window = (self.level, self.first)
+        lo, hi = min(pending.extent[0], other.extent[0]), max(pending.extent[1], other.extent[1])
         if not self.fixed and lo <= hi:
-            window = window_of_scores(lo, hi, self.bins)
-        alike = scales_of(*window, self.bins) == pending.scales == other.scales
-        rows = pending.rows + other.rows
-        if alike and twin._unsettled() and self._can_count(twin.total) and rows < MOST_PENDING:
-            self.groups = self._union(twin.groups)
+            window = window_of_scores(float(lo), float(hi), self.bins)
+        quick = not twin._has_cells and self._can_count(twin.total) and pending.rows + other.rows < MOST_PENDING
+        groups = self._union(twin.groups) if quick else ()
+        if quick and twin._moved_to(window) and self._moved_to(window):
+            self.groups = groups
             pending.absorb(other)
-            self.level, self.first = window
+            pending.open_window(*window)
             self.total += twin.total
             self.skipped += twin.skipped
         else:
@@ -296,20 +329,24 @@ class Core(reference.Core):
             self._settle()
             self._merge(twin)
 
+    def _moved_to(self, window: tuple[int, int]) -> bool:
+        """Move pending sums to a wider window, if that is quick."""
+        done = self._pend().move_to(*window)
+        if done:
+            self.level, self.first = window
+        return done
+
     def _become_twin(self, twin: Self) -> None:
         """Take over the state of a twin that was made when we were as empty as now."""
         self.groups, self.level, self.first = twin.groups, twin.level, twin.first
         self.total, self.skipped = twin.total, twin.skipped
         self._cells, self._cells_at, self._pending = twin._cells, twin._cells_at, twin._pending
-
-    def _unsettled(self) -> bool:
-        """Whether all rows are still pending."""
-        return not self._cells.squares.any() and not self._cells.counts.any()
+        self._has_cells = twin._has_cells
 
     def _extent(self) -> tuple[float, float]:
-        lo, hi = super()._extent()
-        if self._pending is not None:
-            lo, hi = min(lo, float(self._pending.mins.min())), max(hi, float(self._pending.maxs.max()))
+        if self._pending is None:
+            return super()._extent()
+        lo, hi = self._pending.extent[:2].tolist()
         return lo, hi
 
     def copy(self) -> Self:
@@ -317,28 +354,36 @@ class Core(reference.Core):
         with LOCK:
             twin = type(self)(self.bins, None, None, self.memory_limit)
             twin._become(self)
-            twin._cells, twin._cells_at = self._cells.copy(), self._cells_at
+            twin._cells, twin._cells_at, twin._has_cells = self._cells.copy(), self._cells_at, self._has_cells
             twin._pending = None if self._pending is None else self._pending.copy()
             return twin
 
     def counts(self, label: int) -> NDArray[np.int64]:
         """Rows of each group and bin, without settling all sums first."""
         with LOCK:
-            self._move_cells()
-            counts: NDArray[np.int64] = self._cells.counts[label].copy()
+            if self._has_cells:
+                self._move_cells()
+                counts: NDArray[np.int64] = self._cells.counts[label].copy()
+            else:
+                counts = np.zeros((len(self.groups), self.bins), np.int64)
             if self._pending is not None:
                 self._pending.add_counts_to(counts, label, self.groups, self.first)
             return counts
 
+    def extremes(self, label: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Smallest and largest score of each group, NaN where there is none, without settling all sums first."""
+        with LOCK:
+            ends = self._pend().ends_of(label, self.groups)
+            return ends[:, 0], ends[:, 1]
+
     def _settle(self) -> None:
         pending, self._pending = self._pending, None
-        if pending is not None and not self.given:
-            self.groups = tuple(
-                canonical({*self.groups, *pending.occupied()})
-            )  # a twin's inherited slots may have none
+        if pending is not None and not self.given:  # a twin's inherited slots may have no rows
+            self.groups = tuple(canonical({*self.groups, *pending.occupied()}))
         self._move_cells()
         if pending is not None and pending.rows:
             pending.add_to(self._cells, self.groups, self.first)
+            self._has_cells = True
 
     def _move_cells(self) -> None:
         """Bring the exact cells to our groups and window."""
@@ -354,3 +399,10 @@ class Core(reference.Core):
         super()._commit(*state)
         self._cells_at = (self.groups, self.level, self.first)
         self._pending = None
+        self._has_cells = True
+
+
+def _is_plain(data: object, kinds: str) -> bool:
+    if type(data) is not np.ndarray or data.ndim != 1 or data.dtype.kind not in kinds:
+        return False
+    return data.dtype.isnative and data.flags.aligned
