@@ -51,6 +51,17 @@ def test_sums_stay_exact_while_the_level_rises(dtype, step):
     assert on("numba", batches[::-1], bins=256).to_bytes() == expected
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_spare_room_is_measured_from_the_rows_about_to_be_counted(sign):
+    """0 to 9 leaves room for 14.5, or for -2.5, but not for both; they come in different blocks of one batch."""
+    rng = np.random.default_rng(2)
+    n = 30_000
+    scores = rng.random(n) * 9
+    scores[20_000], scores[25_000] = 14.5, -2.5
+    batch = rows(rng, n, sign * scores)
+    assert on("numba", [batch], bins=16).to_bytes() == on("numpy", [batch], bins=16).to_bytes()
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_new_extremes_on_both_sides_in_one_large_batch(seed):
     """The window's spare room is used up from both ends while blocks are counted."""
