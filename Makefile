@@ -143,14 +143,16 @@ endif
 SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)" \
     ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized/lib
 
-# The other backends run no C++, so only tests on the native one (and those without a backend) are run again.
+# The other backends run no C++, so only tests on the native one (and those without a backend) are run again. A fork
+# while other threads allocate is left to the plain run: ASan's allocator has no fork handlers before GCC 14, and its
+# lock may stay closed in the child.
 ifeq ($(call can,$(CXX),$(SANITIZE)),yes)
 test-sanitized: $(STAMPS)/test
 	@echo "building gstar_fast under ASan and UBSan in build/sanitized"
 	@GSTAR_FAST_SANITIZE=1 GSTAR_FAST_REQUIRE_CORE=1 $(BIN)/python setup.py --quiet build \
 	    --build-base build/sanitized --build-lib build/sanitized/lib
 	@$(SANITIZED) $(BIN)/python -P -c "import gstar_fast._core as core; assert 'sanitized' in core.__file__, core.__file__"
-	$(SANITIZED) $(BIN)/pytest -q -k "not [numba and not [numpy" $(PYTEST_ARGS)
+	$(SANITIZED) $(BIN)/pytest -q -k "not [numba and not [numpy and not fork_in_the_middle" $(PYTEST_ARGS)
 else
 test-sanitized:
 	@echo "test-sanitized: skipped, $(CXX) cannot build with $(SANITIZE)"
