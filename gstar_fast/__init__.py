@@ -1,42 +1,49 @@
 """Count scores once, then find one threshold for each group that keeps error low and closes the gaps."""
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gstar_fast import errors
-from gstar_fast._backends import use_backend
-from gstar_fast._config import show_config
-from gstar_fast._moments import Moments
-from gstar_fast._sketch import Sketch
-from gstar_fast._window import Window
-from gstar_fast.errors import MissingClassWarning, NotConvergedWarning, ResolutionWarning
-
 if TYPE_CHECKING:
-    from gstar_fast import datasets, plot
+    from gstar_fast import datasets, errors, plot
+    from gstar_fast._audit import Audit, audit
+    from gstar_fast._backends import use_backend
     from gstar_fast._bounds import Bounds, bounds
+    from gstar_fast._config import show_config
     from gstar_fast._decide import Decider
     from gstar_fast._density import Density, densities, density
+    from gstar_fast._estimator import GroupThresholdClassifier
     from gstar_fast._export import to_onnx, to_sql
     from gstar_fast._fit_quality import fit_quality
     from gstar_fast._frontier import Frontier, frontier
     from gstar_fast._include import get_cmake_dir, get_include
     from gstar_fast._live import LiveDecider
+    from gstar_fast._moments import Moments
+    from gstar_fast._report import Report, report
     from gstar_fast._result import Result
+    from gstar_fast._sketch import Sketch
     from gstar_fast._solver import solve
+    from gstar_fast._window import Window
+    from gstar_fast.errors import MissingClassWarning, NotConvergedWarning, ResolutionWarning
 
 __version__ = "0.1.0"
 
-# Counting is there at once; every other room is opened when it is first asked for, so that importing costs little more
-# than importing NumPy.
+# Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
 _HOMES = {
     "datasets": "",
+    "errors": "",
     "plot": "",
+    "Audit": "_audit",
+    "audit": "_audit",
+    "use_backend": "_backends",
     "Bounds": "_bounds",
     "bounds": "_bounds",
+    "show_config": "_config",
     "Decider": "_decide",
     "Density": "_density",
     "densities": "_density",
     "density": "_density",
+    "GroupThresholdClassifier": "_estimator",
     "to_onnx": "_export",
     "to_sql": "_export",
     "fit_quality": "_fit_quality",
@@ -45,8 +52,16 @@ _HOMES = {
     "get_cmake_dir": "_include",
     "get_include": "_include",
     "LiveDecider": "_live",
+    "Moments": "_moments",
+    "Report": "_report",
+    "report": "_report",
     "Result": "_result",
+    "Sketch": "_sketch",
     "solve": "_solver",
+    "Window": "_window",
+    "MissingClassWarning": "errors",
+    "NotConvergedWarning": "errors",
+    "ResolutionWarning": "errors",
 }
 
 
@@ -55,6 +70,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gstar_fast' has no attribute {name!r}")
     home = _HOMES[name]
     value = getattr(import_module(f"gstar_fast.{home}"), name) if home else import_module(f"gstar_fast.{name}")
+    if counting := sys.modules.get("gstar_fast._sketch"):
+        counting.Sketch.plot = _plot  # here, since a sketch must not look downstream to pictures
     globals()[name] = value
     return value
 
@@ -63,29 +80,31 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
 
 
-def _plot(self: Sketch, **options: Any) -> Any:
+def _plot(self: "Sketch", **options: Any) -> Any:
     """Draw the cells' histograms and densities; options as for `gstar_fast.plot.densities`."""
     from gstar_fast import plot
 
     return plot.densities(self, **options)
 
 
-Sketch.plot = _plot  # here, since a sketch must not look downstream to pictures
-
 __all__ = [
+    "Audit",
     "Bounds",
     "Decider",
     "Density",
     "Frontier",
+    "GroupThresholdClassifier",
     "LiveDecider",
     "MissingClassWarning",
     "Moments",
     "NotConvergedWarning",
+    "Report",
     "ResolutionWarning",
     "Result",
     "Sketch",
     "Window",
     "__version__",
+    "audit",
     "bounds",
     "datasets",
     "densities",
@@ -96,6 +115,7 @@ __all__ = [
     "get_cmake_dir",
     "get_include",
     "plot",
+    "report",
     "show_config",
     "solve",
     "to_onnx",

@@ -46,9 +46,9 @@ PYTHON_ROOMS = [
     ("objective", ["_objective.py"]),
     ("result", ["_result.py", "_outcome.py"]),
     ("solver", ["_mixture.py", "_smooth.py", "_solver.py", "_frontier.py", "_bounds.py"]),
-    ("readers", ["_export.py", "_audit.py", "_estimator.py", "_report.py", "plot.py"]),
+    ("readers", ["_export.py", "_audit*.py", "_estimator*.py", "_report*.py", "plot.py"]),
     ("face", ["__init__.py"]),
-    ("command line", ["_cli.py", "__main__.py"]),
+    ("command line", ["_cli*.py", "_tables*.py", "__main__.py"]),
 ]
 
 # Besides the standard library, the core may use what the compiler itself brings for one CPU.
