@@ -40,6 +40,8 @@ def response_method(estimator: Any, asked: Any) -> str:
 def scores_of(estimator: Any, X: Any, method: str, positive: int) -> NDArray[Any]:
     """Scores for the class at position `positive` of the estimator's two: higher means more likely."""
     answer = np.asarray(getattr(estimator, method)(X))
+    if answer.dtype.kind != "f":
+        answer = answer.astype(np.float64)
     if method == "predict_proba":
         if answer.ndim != 2 or answer.shape[1] != 2:
             raise ValueError(f"predict_proba must give two columns, got shape {answer.shape}")
@@ -149,7 +151,7 @@ def _one_fold(
 ) -> tuple[Any, NDArray[Any]]:
     seen = np.unique(y[train])
     if len(seen) < 2:
-        found = f"only the class {seen[0]!r}" if len(seen) else "nothing"
+        found = f"only the class {seen.tolist()[0]!r}" if len(seen) else "nothing"
         raise ValueError(
             f"fold {number} would train on {found}: y has too few rows of one class to be cut into folds; pass more "
             "rows, other folds, or a fitted estimator and cv='prefit'"
