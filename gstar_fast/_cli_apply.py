@@ -69,10 +69,9 @@ class _Deciding:
 
     def __init__(self, decider: gf.Decider, given: argparse.Namespace) -> None:
         self._decider = decider
-        stored = decider._thresholds
         several = any(isinstance(name, tuple) for name in decider.groups)
-        self.score = given.score if given.score is not None else stored.score_column
-        named = stored.group_column
+        self.score = given.score if given.score is not None else decider.score_column
+        named = decider.group_column
         self.group: list[str] = given.group or ([] if named is None else split_names(named, several))
         self.key: str | None = given.key
         self.replace: bool = given.replace

@@ -71,7 +71,7 @@ def with_columns(result: gf.Result, given: argparse.Namespace) -> gf.Result:
     return dataclasses.replace(result, score_column=given.score, group_column=joined_names(given.group))
 
 
-# -------------------------------------------------------------------------------------------------------------- frontier
+# ------------------------------------------------------------------------------------------------------------- frontier
 
 
 def frontier(given: argparse.Namespace, console: Console) -> None:

@@ -100,7 +100,7 @@ class Input:
         return {"path": os.path.realpath(self.path), "size": state.st_size, "changed": state.st_mtime_ns}
 
 
-# --------------------------------------------------------------------------------------------------------------- finding
+# -------------------------------------------------------------------------------------------------------------- finding
 
 
 def find_inputs(given: list[str], *, format: str | None = None, delimiter: str | None = None) -> list[Input]:  # noqa: A002
@@ -118,7 +118,7 @@ def find_inputs(given: list[str], *, format: str | None = None, delimiter: str |
         elif path.exists():
             files = [name]
         elif any(sign in name for sign in "*?["):
-            files = sorted(file for file in glob.glob(name, recursive=True) if Path(file).is_file())
+            files = sorted(file for file in glob.glob(name, recursive=True) if Path(file).is_file())  # noqa: PTH207
             if not files:
                 raise CliError(f"no file matches {name!r}")
         else:
@@ -209,7 +209,7 @@ def format_of_output(name: str, format: str | None) -> tuple[str, str | None]:  
     return named
 
 
-# --------------------------------------------------------------------------------------------------------------- opening
+# -------------------------------------------------------------------------------------------------------------- opening
 
 
 def has_pyarrow() -> bool:

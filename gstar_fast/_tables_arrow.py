@@ -202,7 +202,7 @@ def _explained(source: Input, names: list[str], error: Exception) -> CliError:
         name = repr(names[int(column.group(1))]) if column else "the score"
         return CliError(f"{source.name}: column {name} must hold numbers, found {value[:60]}")
     if "Expected" in said and "columns, got" in said:
-        return CliError(f"{source.name} has rows of different length: {said.split('parse error: ')[-1][:160]}")
+        return CliError(f"{source.name} has rows of different length: {said.split('parse error: ')[-1][:160].lower()}")
     if "UTF8" in said.replace("-", "").upper():
         return CliError(f"{source.name} is not UTF-8 text; convert it, for instance with iconv")
     return CliError(f"{source.name} cannot be read as CSV: {said[:200]}")

@@ -117,8 +117,8 @@ class CsvReader:
                 if set(map(len, rows)) != {width}:
                     wrong = next(row for row in rows if len(row) != width)
                     raise CliError(
-                        f"{self._source.name} has rows of different length: Expected {width} columns, got {len(wrong)}: "
-                        f"{self.delimiter.join(wrong)[:100]}"
+                        f"{self._source.name} has rows of different length: expected {width} columns, "
+                        f"got {len(wrong)}: {self.delimiter.join(wrong)[:100]}"
                     )
                 yield rows, self._raw.tell() / size if size else None
         except UnicodeDecodeError:
