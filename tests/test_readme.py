@@ -109,10 +109,8 @@ def test_code_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # what an example saves, it saves there
     names = {"__name__": "__main__"}  # blocks of one page go on from each other
     for block in examples(page):
-        if block.language == "python":
-            printed = run_python(block.code, page, names)
-        else:
-            printed = run_shell(block.code, tmp_path)
+        ours = block.language == "python"
+        printed = run_python(block.code, page, names) if ours else run_shell(block.code, tmp_path)
         if block.output is not None:
             assert printed == block.output, f"{page}:\n{block.code}"
 
