@@ -34,3 +34,10 @@ def blocks(text):
 def prose(text):
     """The page without its fenced blocks."""
     return FENCE.sub("", text)
+
+
+def text_of(page):
+    """The page, or what it includes as a whole."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    included = re.match(r"```\{include\} (\S+)\n", text)
+    return ((ROOT / page).parent / included[1]).read_text(encoding="utf-8") if included else text

@@ -4,17 +4,13 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from pages import PAGES, ROOT, prose
+from pages import PAGES, ROOT, prose, text_of
 
 import gstar_fast as gf
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SPAN = re.compile(r"`([^`\n]+)`")
 OURS = re.compile(r"(?:docs|examples|benchmarks|tests|csrc|gstar_fast)/[\w./*-]*")
-
-
-def text_of(page):
-    return (ROOT / page).read_text(encoding="utf-8")
 
 
 def anchors(text):
@@ -32,14 +28,14 @@ def test_anchors_are_those_of_headings():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
-    for target in LINK.findall(prose(text_of(page))):
+    for target in LINK.findall(prose((ROOT / page).read_text(encoding="utf-8"))):
         if re.match(r"https?://", target):
             continue
         file, _, anchor = target.partition("#")
         there = (ROOT / page).parent / file if file else ROOT / page
         assert there.exists(), f"{page} links to {target}"
         if anchor:
-            assert anchor in anchors(there.read_text(encoding="utf-8")), f"{page} links to {target}"
+            assert anchor in anchors(text_of(there)), f"{page} links to {target}"
 
 
 SOURCES = sorted(
