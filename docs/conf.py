@@ -16,7 +16,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutto
 exclude_patterns = ["_build"]
 
 # Pages are plain Markdown, to be read in the repository as well; a heading's anchor is the one GitHub gives it.
-myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 copybutton_exclude = ".linenos, .gp, .go"
 
