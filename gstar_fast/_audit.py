@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gstar_fast import _audit_text
+from gstar_fast._audit_bootstrap import critical, ranges_of
 from gstar_fast._audit_counts import Counts, count_decisions, count_sketch, thresholds_of
 from gstar_fast._audit_intervals import Rates, gap_interval, two_sided
 from gstar_fast._audit_metrics import GAPS, METRICS, gap_of
@@ -218,13 +219,15 @@ def _assess(
     by_group = Rates(accepted, totals)
     pooled = Rates(accepted.sum(axis=1, keepdims=True), totals.sum(axis=1, keepdims=True))
     per_group = _estimates(by_group, totals.sum(axis=0), confidence)
-    gaps = {}
-    for name, gap in GAPS.items():
-        value = gap_of(gap, by_group.values)
-        if value is None or len(counts.groups) == 1:
-            gaps[name] = Estimate(value)
-        else:
-            gaps[name] = Estimate(value, *gap_interval(gap, by_group, value, confidence), "newcombe")
+    gaps = {name: Estimate(gap_of(gap, by_group.values)) for name, gap in GAPS.items()}
+    if replicates and len(counts.groups) > 1:
+        single = two_sided(confidence)
+        ranges = ranges_of(accepted, totals, by_group, replicates, seed)
+        for name, gap in GAPS.items():
+            value = gaps[name].value
+            if value is not None:
+                limits = gap_interval(gap, by_group, value, single, critical(gap, ranges, confidence))
+                gaps[name] = Estimate(value, *limits, "bootstrap")
     rows = float(totals.sum())
     return Audit(
         groups=counts.groups,
