@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -26,6 +28,29 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
                 _give_name(unnamed, target.name, folder)
             finally:
                 os.close(unnamed)
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to, piece by piece; it gets its name when the block ends, and none if the block raises."""
+    target = Path(os.path.realpath(path))
+    folder = os.open(target.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        unnamed = _open_unnamed(target.parent)
+        if unnamed is not None:
+            with os.fdopen(unnamed, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(unnamed)
+                _give_name(unnamed, target.name, folder)
+        else:
+            with _named(target) as descriptor, os.fdopen(descriptor, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(descriptor)
         os.fsync(folder)
     finally:
         os.close(folder)
@@ -80,15 +105,21 @@ def _give_name(descriptor: int, name: str, folder: int) -> None:
 
 
 def _write_named(target: Path, data: bytes) -> None:
-    """Where files must have a name: a temporary one, removed on every error."""
-    import tempfile  # slow, and needed here only
-
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".saving", dir=target.parent)
-    try:
+    with _named(target) as descriptor:
         try:
             _write_all(descriptor, data)
         finally:
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _named(target: Path) -> Iterator[int]:
+    """Where files must have a name: a temporary one, removed on every error. The block closes the descriptor."""
+    import tempfile  # slow, and needed here only
+
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".saving", dir=target.parent)
+    try:
+        yield descriptor
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

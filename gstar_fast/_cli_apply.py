@@ -1,0 +1,196 @@
+"""The command `apply`: tables in, the same tables with a column of decisions out, block by block."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gstar_fast as gf
+from gstar_fast._cli_count import Stop, read_ahead
+from gstar_fast._cli_errors import USAGE, CliError, Interrupted
+from gstar_fast._cli_output import Console, Progress, counted, span
+from gstar_fast._cli_read import check_output, split_names
+from gstar_fast._files import open_atomically
+from gstar_fast._tables import (
+    READ_ERRORS,
+    Block,
+    Input,
+    Kinds,
+    check_columns,
+    find_inputs,
+    format_of_output,
+    open_table,
+    unreadable,
+)
+from gstar_fast._tables_columns import groups_of, known_names, name_of_text, numbers_of
+from gstar_fast._tables_write import Writer, writer_for
+
+DECISION = "decision"
+_NAN: dict[str | None, Any] = {None: None, "raise": "raise", "reject": False, "accept": True}
+
+
+def apply(given: argparse.Namespace, console: Console) -> None:
+    """Decide the rows of tables and write them with a column `decision`."""
+    decider = gf.Decider.load(
+        given.thresholds, unknown=given.unknown, nan=_NAN[given.nan], allow_expired=given.allow_expired
+    )
+    rows_of = _Deciding(decider, given)
+    kind, compression = format_of_output(given.output, given.to)
+    inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
+    check_output(given.output, [*(one.path for one in inputs), given.thresholds])
+    progress = Progress(shown=given.progress, quiet=console.quiet)
+    with contextlib.ExitStack() as stack:
+        stop = stack.enter_context(Stop())
+        out: BinaryIO = sys.stdout.buffer if given.output == "-" else stack.enter_context(open_atomically(given.output))
+        writer = writer_for(kind, compression, out, delimiter=given.delimiter)
+        rows, accepted = _copy(inputs, rows_of, writer, stop, progress, text=kind in ("csv", "tsv"))
+        if stop.signal is not None:
+            raise Interrupted("stopped; nothing was written", stop.signal)
+        writer.close()
+    if given.output == "-":
+        sys.stdout.flush()
+        return
+    share = f", {accepted / rows:.2%} of them accepted" if rows else ""
+    console.answer(
+        {"output": given.output, "rows": rows, "accepted": accepted, "seconds": progress.seconds},
+        f"{given.output}: {counted(rows, 'row')} decided{share}, in {span(progress.seconds)}",
+    )
+
+
+class _Deciding:
+    """Decisions of a block, with messages in terms of the file."""
+
+    def __init__(self, decider: gf.Decider, given: argparse.Namespace) -> None:
+        self._decider = decider
+        stored = decider._thresholds
+        several = any(isinstance(name, tuple) for name in decider.groups)
+        self.score = given.score if given.score is not None else stored.score_column
+        named = stored.group_column
+        self.group: list[str] = given.group or ([] if named is None else split_names(named, several))
+        self.key: str | None = given.key
+        self.replace: bool = given.replace
+        if self.score is None:
+            raise CliError(f"{given.thresholds} does not say which column is the score; give --score", USAGE)
+        if decider.unified:
+            self.group = []
+        elif not self.group:
+            raise CliError(f"{given.thresholds} does not say which column is the group; give --group", USAGE)
+        if decider.randomized and self.key is None:
+            raise CliError("these thresholds are randomised: name the column that identifies a row with --key", USAGE)
+        width = len(next(iter(decider.groups))) if several else 1  # type: ignore[arg-type]
+        if self.group and len(self.group) != width:
+            raise CliError(
+                f"groups in {given.thresholds} are made of {counted(width, 'column')}, and --group names "
+                f"{len(self.group)}",
+                USAGE,
+            )
+        parts = [[name[i] for name in decider.groups] for i in range(width)] if several else [list(decider.groups)]  # type: ignore[index]
+        self._name_of: list[Callable[[str], Any]] = [known_names(part) for part in parts]
+
+    @property
+    def kinds(self) -> Kinds:
+        """How a CSV file is to be read: a group or key 007 must not become 7."""
+        texts = [*self.group, *([] if self.key is None else [self.key])]
+        return {**dict.fromkeys(texts, "text"), str(self.score): "number"}
+
+    @property
+    def options(self) -> dict[str, str | None]:
+        return {"--score": self.score, **{f"--group {name}": name for name in self.group}, "--key": self.key}
+
+    def decide(self, source: Input, block: Block, first_row: int, text: bool) -> NDArray[np.uint8]:
+        def where(column: str) -> str:
+            return f"{source.name}: column {column!r}"
+
+        assert self.score is not None
+        scores = numbers_of(block.columns[self.score], where(self.score))
+        groups = [
+            groups_of(block.columns[name], where(name), name_of if text else None, first_row)
+            for name, name_of in zip(self.group, self._name_of, strict=False)
+        ]
+        one: Any = None
+        if len(groups) == 1:
+            one = groups[0]
+        elif groups:
+            one = list(
+                zip(*(column.tolist() if hasattr(column, "tolist") else column for column in groups), strict=True)
+            )
+        keys = (
+            None
+            if self.key is None
+            else groups_of(block.columns[self.key], where(self.key), name_of_text if text else None, first_row)
+        )
+        try:
+            decisions = self._decider(scores, one, keys=keys)
+        except (ValueError, TypeError) as error:
+            said = re.sub(
+                r"at row (\d+)", lambda row: f"at row {first_row + int(row[1]):,} (counted from 0)", str(error)
+            )
+            said = re.sub(r"^scores\b", f"column {self.score!r}", said)
+            raise CliError(f"{source.name}: {_in_our_words(said)}") from error
+        return decisions.view(np.uint8)
+
+
+def _in_our_words(said: str) -> str:
+    said = said.replace(
+        "drop such rows, or choose nan=False or nan=True", "drop such rows, or give --nan reject or --nan accept"
+    )
+    return re.sub(
+        r"choose unknown=\"default\" or a number.*", "give --unknown default, or --unknown NUMBER for a threshold", said
+    )
+
+
+def _copy(
+    inputs: list[Input], deciding: _Deciding, writer: Writer, stop: Stop, progress: Progress, *, text: bool
+) -> tuple[int, int]:
+    """Every block of every input, decided, to the writer; rows, and how many of them are accepted."""
+    sizes = [one.size for one in inputs]
+    total = sum(size for size in sizes if size is not None) if None not in sizes else 0
+    rows = accepted = before = 0
+    row_in_file = 0
+    at = 0
+    for i, block, is_text in read_ahead(_blocks(inputs, deciding, text=text), stop):
+        if i != at:
+            before += sum(size or 0 for size in sizes[at:i])
+            at, row_in_file = i, 0
+        source = inputs[i]
+        decisions = deciding.decide(source, block, row_in_file, is_text)
+        columns = {name: column for name, column in block.columns.items() if name != DECISION}
+        try:
+            writer.write({**columns, DECISION: decisions}, block.rows)
+        except CliError as error:
+            raise CliError(f"{source.name}: {error}") from None
+        row_in_file += block.rows
+        rows += block.rows
+        accepted += int(decisions.sum())
+        share = (before + (block.done or 0) * (sizes[i] or 0)) / total if total and block.done is not None else None
+        progress.update(rows, share)
+    progress.close()
+    return rows, accepted
+
+
+def _blocks(inputs: list[Input], deciding: _Deciding, *, text: bool) -> Iterator[tuple[int, Block, bool]]:
+    for i, source in enumerate(inputs):
+        reader = open_table(source, as_text=text, whole=True)
+        try:
+            check_columns(source, reader.names, deciding.options)
+            if DECISION in reader.names and not deciding.replace:
+                raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")
+            empty = True
+            for block in reader.blocks(None, kinds=deciding.kinds):
+                empty = False
+                yield i, block, reader.text
+            if empty:  # a table without rows still has columns
+                yield i, Block(reader.nothing(), 0, 1.0), reader.text
+        except CliError:
+            raise
+        except READ_ERRORS as error:
+            raise unreadable(source, error) from error
+        finally:
+            reader.close()

@@ -1,0 +1,289 @@
+"""Tables -> a sketch: read ahead in one thread, count in the other, stop when asked to.
+
+Reads from: the tables, the sketch. Read by: the commands that take tables.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+import gstar_fast as gf
+from gstar_fast._cli_errors import CliError, Interrupted, some
+from gstar_fast._cli_output import Progress
+from gstar_fast._tables import READ_ERRORS, Block, Input, Kinds, check_columns, open_table, unreadable
+from gstar_fast._tables_columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
+
+T = TypeVar("T")
+
+
+# --------------------------------------------------------------------------------------------------------------- stopping
+
+
+class Stop:
+    """Notes the wish to stop (Ctrl-C, SIGTERM, a closed terminal) until it can be granted between two blocks.
+
+    An exception in the middle of a block would leave in doubt whether its rows are counted. A second Ctrl-C does not
+    wait.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+                if number not in self._before and signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if self.signal is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = number
+
+
+def read_ahead(items: Iterator[T], stop: Stop, depth: int = 3) -> Iterator[T]:
+    """The same items, taken from the iterator by a thread of its own; ends early when asked to stop.
+
+    A read that blocks (an idle pipe) then holds up that thread only.
+    """
+    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(depth)
+    closed = threading.Event()
+
+    def put(kind: str, item: Any) -> bool:
+        while not closed.is_set():
+            try:
+                waiting.put((kind, item), timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def read() -> None:
+        try:
+            for item in items:
+                if not put("item", item):
+                    return
+            put("end", None)
+        except BaseException as error:
+            put("error", error)
+
+    thread = threading.Thread(target=read, name="reader", daemon=True)
+    thread.start()
+    try:
+        while stop.signal is None:
+            try:
+                kind, item = waiting.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if kind == "error":
+                raise item
+            if kind == "end":
+                return
+            yield item
+    finally:
+        closed.set()
+        thread.join(timeout=2.0)
+
+
+# --------------------------------------------------------------------------------------------------------------- counting
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table hold what."""
+
+    score: str
+    label: str | None
+    group: tuple[str, ...]
+    weight: str | None = None
+    positive: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """All of them, each once."""
+        every = [self.score, self.label, *self.group, self.weight]
+        return list(dict.fromkeys(name for name in every if name is not None))
+
+    @property
+    def options(self) -> dict[str, str | None]:
+        """Which option named which column."""
+        groups = {f"--group {name}": name for name in self.group}
+        return {"--score": self.score, "--label": self.label, **groups, "--weight": self.weight}
+
+
+@dataclass
+class Tally:
+    """Counts tables into a sketch, block by block."""
+
+    columns: Columns
+    sketch: gf.Sketch
+    labels: Labels = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.labels = Labels(self.columns.positive)
+
+    def add(self, source: Input, block: Block, first_row: int, text: bool) -> None:
+        """Count the rows of a block, or none of them."""
+        c = self.columns
+        scores = numbers_of(block.columns[c.score], _where(source, c.score))
+        labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label))
+        name_of = name_of_text if text else None
+        groups = [groups_of(block.columns[name], _where(source, name), name_of, first_row) for name in c.group]
+        weights = None if c.weight is None else numbers_of(block.columns[c.weight], _where(source, c.weight))
+        try:
+            if len(groups) == 1:
+                self.sketch.update(scores, labels, groups[0], weights=weights)
+            else:
+                self._add_crossed(scores, labels, groups, weights)
+        except (ValueError, TypeError) as error:
+            raise CliError(f"{source.name}: {self._in_our_words(str(error), first_row)}") from error
+
+    def _add_crossed(self, scores: Any, labels: Any, groups: list[Any], weights: Any) -> None:
+        """Several columns of groups; Arrow crosses them without a Python step for each row."""
+        if not all(map(is_arrow, groups)):
+            columns = [column.tolist() if hasattr(column, "tolist") else list(column) for column in groups]
+            self.sketch.update(scores, labels, list(zip(*columns, strict=True)), weights=weights)
+            return
+        import pyarrow as pa
+
+        named = {"score": scores, "label": labels, "weight": weights}
+        named |= {f"group {i}": column for i, column in enumerate(groups)}
+        batch = pa.record_batch(
+            {
+                name: column if is_arrow(column) else _arrow(pa, column)
+                for name, column in named.items()
+                if column is not None
+            }
+        )
+        self.sketch.update_table(
+            batch,
+            score="score",
+            label=None if labels is None else "label",
+            group=[f"group {i}" for i in range(len(groups))],
+            weight=None if weights is None else "weight",
+        )
+
+    def _in_our_words(self, said: str, first_row: int) -> str:
+        """A message of the library with columns for arrays, rows of the file for rows of the block, our options."""
+        c = self.columns
+        said = re.sub(r"at row (\d+)", lambda found: f"at row {first_row + int(found[1]):,} (counted from 0)", said)
+        for array, column in (("scores", c.score), ("labels", c.label), ("groups", c.group[0]), ("weights", c.weight)):
+            if column is not None:
+                said = re.sub(rf"^{array}\b", f"column {column!r}", said)
+        said = said.replace('pass nan="skip"', "give --nan skip")
+        said = re.sub(r"; for -1/\+1 labels pass .*", "; give --positive 1", said)
+        if re.search(r"must be 0 or 1, got [^;]*$", said):
+            said += "; say which label is positive: --positive VALUE"
+        return said
+
+    def check_positive(self) -> None:
+        """Refuse a count in which the label named as positive never came."""
+        wanted = self.columns.positive
+        if wanted is not None and self.sketch.n_rows and not _positives(self.sketch):
+            raise CliError(
+                f"no row has the label {wanted!r} (--positive); found {some(map(repr, sorted(self.labels.seen)))}"
+            )
+
+
+def _positives(sketch: gf.Sketch) -> bool:
+    return bool(sketch.counts[1].any() or sketch.below[1].any() or sketch.above[1].any())
+
+
+def _where(source: Input, column: str) -> str:
+    return f"{source.name}: column {column!r}"
+
+
+def _arrow(pa: Any, column: Any) -> Any:
+    if isinstance(column, np.ma.MaskedArray):
+        return pa.array(column.data, mask=np.ma.getmaskarray(column))
+    return pa.array(column)
+
+
+# ------------------------------------------------------------------------------------------------------------------- runs
+
+
+@dataclass
+class Place:
+    """How far a file is counted."""
+
+    rows: int = 0
+    whole: bool = False
+
+
+def count(
+    inputs: list[Input],
+    tally: Tally,
+    stop: Stop,
+    progress: Progress,
+    *,
+    places: list[Place] | None = None,
+    checkpoint: Callable[[], None] | None = None,
+    every: float = 30.0,
+) -> int:
+    """Count all rows that are not counted yet and return how many that were.
+
+    `places` is kept true to the sketch after every block; `checkpoint` is called now and then.
+    """
+    places = [Place() for _ in inputs] if places is None else places
+    sizes = [one.size for one in inputs]
+    total = sum(size for size in sizes if size is not None) if None not in sizes else 0
+    before = [0]
+    for size in sizes:
+        before.append(before[-1] + (size or 0))
+    rows, saved = 0, time.monotonic()
+    c = tally.columns
+    kinds: Kinds = {**dict.fromkeys(c.names, "text"), **{n: "number" for n in (c.score, c.weight) if n is not None}}
+
+    def blocks() -> Iterator[tuple[int, Block | None, bool]]:
+        for i, source in enumerate(inputs):
+            if places[i].whole:
+                continue
+            reader = open_table(source)
+            try:
+                check_columns(source, reader.names, tally.columns.options)
+                for block in reader.blocks(tally.columns.names, skip=places[i].rows, kinds=kinds):
+                    yield i, block, reader.text
+            except CliError:
+                raise
+            except READ_ERRORS as error:
+                raise unreadable(source, error) from error
+            finally:
+                reader.close()
+            yield i, None, reader.text
+
+    try:
+        for i, block, text in read_ahead(blocks(), stop):
+            if block is None:
+                places[i].whole = True
+                continue
+            tally.add(inputs[i], block, places[i].rows, text)
+            places[i].rows += block.rows
+            rows += block.rows
+            share = None
+            if total and block.done is not None:
+                share = (before[i] + block.done * (sizes[i] or 0)) / total
+            progress.update(rows, share)
+            if checkpoint is not None and time.monotonic() - saved > every:
+                checkpoint()
+                saved = time.monotonic()
+    finally:
+        progress.close()
+    if stop.signal is not None and not all(place.whole for place in places):
+        raise Interrupted("", stop.signal)
+    return rows

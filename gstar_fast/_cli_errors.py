@@ -1,0 +1,43 @@
+"""What the command line says when something is wrong, and with which exit code it ends."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+DONE, FAILED, USAGE, INFEASIBLE, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class CliError(Exception):
+    """One or two lines for the user: what is wrong, what was found, what to do."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Interrupted(Exception):
+    """Ctrl-C, or a signal that asks to stop: the message says what was kept."""
+
+    def __init__(self, message: str, signal: int) -> None:
+        super().__init__(message)
+        self.code = 128 + signal
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """A hint at a name that was perhaps meant; empty if there is none."""
+    names = list(known)
+    folded = {name.casefold(): name for name in names}
+    close = difflib.get_close_matches(word.casefold(), folded, n=1)
+    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def some(names: Iterable[object], most: int = 12) -> str:
+    """Names for a message, not too many."""
+    shown = [str(name) for name in names]
+    return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")
+
+
+def pyarrow_missing(what: str) -> CliError:
+    """The error for a format that cannot be read or written without pyarrow."""
+    return CliError(f"{what} needs pyarrow, which is not installed; run: pip install 'gstar-fast[arrow]'")

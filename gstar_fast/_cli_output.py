@@ -1,0 +1,124 @@
+"""What the command line prints: answers on standard output, notes and progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Console:
+    """How much to say, and in which form."""
+
+    json: bool = False
+    quiet: bool = False
+
+    def answer(self, data: Any, text: str | Callable[[], str]) -> None:
+        """What the command is for: JSON if asked for, else text, nothing if quiet."""
+        if self.json:
+            print(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False))
+        elif not self.quiet:
+            print(text if isinstance(text, str) else text())
+
+    def note(self, text: str) -> None:
+        """Something the user should know besides."""
+        if not self.quiet:
+            print(f"gstar-fast: {text}", file=sys.stderr, flush=True)
+
+
+def plain(value: Any) -> Any:
+    """Anything as JSON has it; infinities as text, a tuple that names a group as an object, as in saved thresholds."""
+    if isinstance(value, dict):
+        return {_key(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return value
+
+
+def group_name(name: Any) -> Any:
+    """A group's name for JSON."""
+    return {"tuple": list(name)} if isinstance(name, tuple) else name
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else json.dumps(list(key) if isinstance(key, tuple) else key)
+
+
+def counted(n: float, what: str) -> str:
+    """1 row, 2,000 rows."""
+    return f"{n:,.0f} {what}" + "s" * (n != 1)
+
+
+def span(seconds: float) -> str:
+    """A time one can read: 0.4 s, 2:05, 1:02:03."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class Progress:
+    """A line that says how far it is: share, rows, rows a second, time left.
+
+    On a terminal it is drawn again and again; elsewhere, if asked for, a new line comes every few seconds.
+    """
+
+    def __init__(self, *, shown: bool | None = None, quiet: bool = False) -> None:
+        terminal = sys.stderr.isatty()
+        self._shown = not quiet and (terminal if shown is None else shown)
+        self._redraw = terminal
+        self._every = 0.1 if terminal else 2.0
+        self._start = self._last = time.monotonic()
+        self._first_share: float | None = None
+        self._drawn = False
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self._start
+
+    def update(self, rows: int, share: float | None) -> None:
+        """So many rows are counted, and this share of all bytes is read."""
+        if not self._shown:
+            return
+        now = time.monotonic()
+        if self._first_share is None:
+            self._first_share = share or 0.0
+        if now - self._last < self._every:
+            return
+        self._last = now
+        line = self._line(rows, share, now - self._start)
+        if self._redraw:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r{line[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
+        self._drawn = True
+
+    def _line(self, rows: int, share: float | None, seconds: float) -> str:
+        speed = f"{rows:,} rows, {rows / max(seconds, 1e-9) / 1e6:,.1f} million a second"
+        if share is None:
+            return speed
+        share = min(share, 1.0)
+        bar = "#" * round(20 * share)
+        gained = share - (self._first_share or 0.0)
+        left = f", {span(seconds * (1 - share) / gained)} left" if gained > 0 and seconds > 0.5 else ""
+        return f"[{bar:.<20}] {share:4.0%}  {speed}{left}"
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._drawn and self._redraw:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r{'':<{width}}\r", end="", file=sys.stderr, flush=True)
+        self._drawn = False

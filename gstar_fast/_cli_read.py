@@ -1,0 +1,157 @@
+"""What a command is given -> a sketch: saved ones merged, or tables counted; and outputs that may be written."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import gstar_fast as gf
+from gstar_fast import _cli_resume
+from gstar_fast._cli_count import Columns, Stop, Tally, count
+from gstar_fast._cli_errors import USAGE, CliError, Interrupted
+from gstar_fast._cli_output import Console, Progress, counted
+from gstar_fast._tables import find_inputs, is_sketch
+
+# ----------------------------------------------------------------------------------------------------------------- input
+
+
+def columns_of(given: argparse.Namespace) -> Columns:
+    """The columns that the options name."""
+    missing = [f"--{name}" for name in ("score", "group") if not getattr(given, name)]
+    if given.label is None and not given.no_label:
+        missing.append("--label (or --no-label)")
+    if missing:
+        raise CliError(f"tables need {', '.join(missing)}; see: gstar-fast {given.command} --help", USAGE)
+    if given.positive is not None and given.label is None:
+        raise CliError("--positive names a label, and there is no --label", USAGE)
+    return Columns(given.score, given.label, tuple(given.group), given.weight, given.positive)
+
+
+def new_sketch(given: argparse.Namespace) -> gf.Sketch:
+    """An empty sketch as the options ask for it."""
+    window = None if given.range is None else (given.range[0], given.range[1])
+    return gf.Sketch(bins=given.bins, range=window, nan=given.nan)
+
+
+def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
+    """A saved sketch; an unfinished count only where that is told to a console."""
+    if _cli_resume.is_unfinished(path):
+        if unfinished is None:
+            whole = path.removesuffix(_cli_resume.ENDING)
+            raise CliError(
+                f"{path} is an unfinished count; finish it with --resume, or take it as it is: "
+                f"gstar-fast merge {path} -o {whole}"
+            )
+        state = _cli_resume.load(Path(path))
+        unfinished.note(f"note: {path} is unfinished: {counted(state.rows, 'row')} so far")
+        return state.sketch
+    try:
+        return gf.Sketch.load(path)
+    except ValueError as error:
+        raise CliError(f"{path} is not a sketch: {error}") from None
+
+
+def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
+    """The sum of saved sketches, each named once."""
+    seen: set[str] = set()
+    total: gf.Sketch | None = None
+    for path in paths:
+        place = os.path.realpath(path)
+        if place in seen:
+            raise CliError(f"{path} is given twice, and its rows would count twice; name it once")
+        seen.add(place)
+        sketch = load_sketch(path, unfinished=unfinished)
+        try:
+            total = sketch if total is None else total + sketch
+        except (ValueError, TypeError) as error:
+            raise CliError(f"{path} cannot be merged with {paths[0]}: {error}") from None
+    assert total is not None
+    return total
+
+
+def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
+    """The sketch of the inputs: saved sketches are merged, tables are counted."""
+    kinds = {is_sketch(name) for name in given.inputs}
+    if kinds == {True}:
+        return merged(given.inputs)
+    if kinds == {True, False}:
+        raise CliError("sketches and tables cannot be mixed; count the tables into a sketch first")
+    return count_tables(given, columns_of(given), new_sketch(given), console)
+
+
+def count_tables(given: argparse.Namespace, columns: Columns, sketch: gf.Sketch, console: Console) -> gf.Sketch:
+    """Count the tables of a command that saves no sketch."""
+    inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
+    tally = Tally(columns, sketch)
+    progress = Progress(shown=given.progress, quiet=console.quiet)
+    with Stop() as stop:
+        try:
+            count(inputs, tally, stop, progress)
+        except Interrupted as end:
+            raise Interrupted(
+                "stopped, and nothing is kept; count with `gstar-fast sketch` first to be able to go on later",
+                end.code - 128,
+            ) from None
+    tally.check_positive()
+    return sketch
+
+
+# -------------------------------------------------------------------------------------------------------- column names
+
+
+def joined_names(names: Iterable[str] | None) -> str | None:
+    """Names of group columns as one text, for the thresholds file: a line of CSV where there are several."""
+    if not names:
+        return None
+    several = list(names)
+    if len(several) == 1:
+        return several[0]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(several)
+    return line.getvalue()
+
+
+def split_names(text: str, several: bool) -> list[str]:
+    """The way back; `several` where groups are intersections, since one column may have a comma in its name."""
+    return next(csv.reader([text])) if several else [text]
+
+
+# ---------------------------------------------------------------------------------------------------------------- output
+
+
+def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
+    """Refuse, before any work is done, an output that cannot be written or that is one of the inputs."""
+    if path is None or path == "-":
+        return
+    target = Path(path)
+    folder = target.parent
+    if not folder.is_dir():
+        raise CliError(f"there is no folder {folder} to write {target.name} to; make it first: mkdir -p {folder}")
+    if target.is_dir():
+        raise CliError(f"{path} is a folder; name a file in it")
+    if not os.access(folder, os.W_OK):
+        raise CliError(f"{folder} may not be written to: permission denied")
+    for source in inputs:
+        if source is not None and target.exists() and os.path.exists(source) and os.path.samefile(target, source):  # noqa: PTH110, PTH121
+            raise CliError(f"{path} is also an input; write to another file")
+
+
+def write_bytes(data: bytes) -> None:
+    """Bytes to standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def ending(path: str, known: dict[str, Any]) -> Any:
+    """What belongs to the ending of an output's name."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in known:
+        raise CliError(f"{path} must end in {', '.join(known)}, to say what to write", USAGE)
+    return known[suffix]

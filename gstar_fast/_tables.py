@@ -1,0 +1,302 @@
+"""Tables the command line reads: which files are meant, what format each has, and a reader for it.
+
+Reads from: the readers, each of which is imported when it is needed. Read by: the commands. A reader gives the rows of
+one file in order, block by block, so that memory depends on the block and not on the file.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
+
+from gstar_fast._cli_errors import CliError, near, pyarrow_missing, some
+
+FORMATS = ("csv", "tsv", "parquet", "arrow", "npz")
+BLOCK_ROWS = 1 << 18  # large enough that a block costs no more than its rows, small enough for a processor's cache
+
+_ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".npz": "npz",
+}
+_COMPRESSED = {".gz": "gzip", ".bz2": "bz2"}
+SKETCH_MAGIC = b"\x89GSTAR\r\n"
+_MAGICS = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow"),  # a stream, which has no magic but begins so
+    (b"PK\x03\x04", "npz"),
+)
+
+
+# what readers raise at a file that is damaged; pyarrow's own errors are among them
+READ_ERRORS = (OSError, ValueError, EOFError, zlib.error)
+
+
+Kinds: TypeAlias = Mapping[str, Literal["number", "text"]]
+NO_KINDS: Kinds = {}
+
+
+class Block(NamedTuple):
+    """Consecutive rows of a table."""
+
+    columns: Mapping[str, Any]  # arrays of NumPy or Arrow, or lists of text, one entry a row
+    rows: int
+    done: float | None  # share of the file that is read by now; None where nobody knows
+
+
+class Reader(Protocol):
+    """One table, read from its first row to its last."""
+
+    names: list[str]
+    text: bool  # values are text, whose kind is for us to find out
+
+    def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:
+        """The rows after the first `skip`, of these columns (None: of all); `kinds` says how to read text."""
+        ...
+
+    def nothing(self) -> Mapping[str, Any]:
+        """All columns, with no rows."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file that was named, or standard input."""
+
+    name: str  # as it appears in messages
+    path: str | None  # None: standard input
+    format: str
+    compression: str | None = None
+    delimiter: str | None = None
+    stream: BinaryIO | None = None  # of standard input, with the bytes that were looked at put back
+
+    @property
+    def size(self) -> int | None:
+        """Bytes, where it is a file."""
+        return None if self.path is None else Path(self.path).stat().st_size
+
+    def identity(self) -> dict[str, Any]:
+        """What tells whether a file is still the one that was read."""
+        if self.path is None:
+            return {"path": "-", "size": None, "changed": None}
+        state = Path(self.path).stat()
+        return {"path": os.path.realpath(self.path), "size": state.st_size, "changed": state.st_mtime_ns}
+
+
+# --------------------------------------------------------------------------------------------------------------- finding
+
+
+def find_inputs(given: list[str], *, format: str | None = None, delimiter: str | None = None) -> list[Input]:  # noqa: A002
+    """Files, folders and patterns -> the tables they name; a folder stands for all tables below it, sorted by name."""
+    found: list[Input] = []
+    for name in given:
+        if name == "-":
+            found.append(_standard_input(format, delimiter))
+            continue
+        path = Path(name)
+        if path.is_dir():
+            files = sorted(str(file) for file in path.rglob("*") if _is_table(file.relative_to(path), file))
+            if not files:
+                raise CliError(f"{name} has no tables in it; looked for {some(_ENDINGS)}")
+        elif path.exists():
+            files = [name]
+        elif any(sign in name for sign in "*?["):
+            files = sorted(file for file in glob.glob(name, recursive=True) if Path(file).is_file())
+            if not files:
+                raise CliError(f"no file matches {name!r}")
+        else:
+            raise CliError(f"{name} does not exist{_near_file(path)}")
+        found += [_input_of(file, format, delimiter) for file in files]
+    seen: set[str] = set()
+    for one in found:
+        place = "-" if one.path is None else os.path.realpath(one.path)
+        if place in seen:
+            raise CliError(f"{one.name} is given twice, and its rows would count twice; name it once")
+        seen.add(place)
+    return found
+
+
+def _is_table(relative: Path, file: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in relative.parts)
+    return not hidden and _format_of_name(str(file)) is not None and file.is_file()
+
+
+def _near_file(path: Path) -> str:
+    parent = path.parent
+    if not parent.is_dir():
+        return f": there is no folder {parent}"
+    return near(path.name, (other.name for other in parent.iterdir()))
+
+
+def _format_of_name(name: str) -> tuple[str, str | None] | None:
+    path = Path(name.lower())
+    compression = _COMPRESSED.get(path.suffix)
+    if compression is not None:
+        path = path.with_suffix("")
+    kind = _ENDINGS.get(path.suffix)
+    if kind is None or (compression is not None and kind not in ("csv", "tsv")):
+        return None
+    return kind, compression
+
+
+def _input_of(name: str, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
+    named = _format_of_name(name)
+    compression = named[1] if named else _COMPRESSED.get(Path(name.lower()).suffix)
+    if format is None:
+        format = named[0] if named else _format_of_bytes(_first_bytes(name))  # noqa: A001
+    if format not in ("csv", "tsv"):
+        compression = None
+    return Input(name, name, format, compression, delimiter)
+
+
+def _standard_input(format: str | None, delimiter: str | None) -> Input:  # noqa: A002
+    stream: Any = sys.stdin.buffer
+    first = stream.peek(8)[:8] if hasattr(stream, "peek") else b""
+    if format is None:
+        format = _format_of_bytes(first)  # noqa: A001
+    compression = "gzip" if format in ("csv", "tsv") and first.startswith(b"\x1f\x8b") else None
+    return Input("standard input", None, format, compression, delimiter, stream)
+
+
+def _first_bytes(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(8)
+    except OSError as error:
+        raise CliError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _format_of_bytes(first: bytes) -> str:
+    return next((name for magic, name in _MAGICS if first.startswith(magic)), "csv")
+
+
+def is_sketch(name: str) -> bool:
+    """Whether a name is that of a sketch or of an unfinished count, by its ending or its first bytes."""
+    if name == "-":
+        return False
+    path = Path(name)
+    if path.suffix in (".gstar", ".partial"):
+        return True
+    return path.is_file() and _format_of_name(name) is None and _first_bytes(name) == SKETCH_MAGIC
+
+
+def format_of_output(name: str, format: str | None) -> tuple[str, str | None]:  # noqa: A002
+    """Format and compression to write a file in."""
+    named = _format_of_name(name)
+    if format is not None:
+        return format, named[1] if named and format in ("csv", "tsv") else None
+    if name == "-":
+        return "csv", None
+    if named is None:
+        raise CliError(f"the format of {name} is not clear from its name; end it in {some(_ENDINGS)}, or give --to")
+    return named
+
+
+# --------------------------------------------------------------------------------------------------------------- opening
+
+
+def has_pyarrow() -> bool:
+    """Whether tables can be read by pyarrow."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def open_table(source: Input, *, as_text: bool = False, whole: bool = False) -> Reader:
+    """A reader for the table.
+
+    `as_text` keeps every value of a CSV file as it is written; `whole` says that all columns are wanted, and with their
+    own types. Whatever is wrong with the file is a CliError that names it.
+    """
+    try:
+        return _open(source, as_text, whole)
+    except CliError:
+        raise
+    except READ_ERRORS as error:
+        raise unreadable(source, error) from error
+
+
+def _open(source: Input, as_text: bool, whole: bool) -> Reader:
+    if source.format == "npz":
+        from gstar_fast._tables_plain import NpzReader
+
+        return NpzReader(source)
+    if source.format in ("csv", "tsv") and (as_text or not has_pyarrow()):
+        from gstar_fast._tables_plain import CsvReader
+
+        return CsvReader(source)
+    if not has_pyarrow():
+        raise pyarrow_missing(f"{source.name}: reading {source.format}")
+    from gstar_fast import _tables_arrow
+
+    if source.format in ("csv", "tsv"):
+        return _tables_arrow.CsvReader(source, typed=whole)
+    return (
+        _tables_arrow.ParquetReader(source, whole=whole)
+        if source.format == "parquet"
+        else _tables_arrow.IpcReader(source)
+    )
+
+
+def unreadable(source: Input, error: Exception) -> CliError:
+    """The error for a file that is not what it should be; only what the library said first is repeated."""
+    if isinstance(error, FileNotFoundError):
+        return CliError(f"{source.name} does not exist")
+    if isinstance(error, PermissionError):
+        return CliError(f"{source.name} may not be read: permission denied")
+    words = {"npz": "an NPZ file", "arrow": "an Arrow or Feather file", "parquet": "a Parquet file"}
+    what = words.get(source.format, "a CSV file")
+    said = " ".join(str(error).split())
+    said = said[:200] + "..." if len(said) > 200 else said
+    return CliError(
+        f"{source.name} cannot be read as {what} to its end; it is another format (--format), damaged or cut short.\n"
+        f"found: {said or type(error).__name__}"
+    )
+
+
+def spooled(source: Input) -> BinaryIO | str:
+    """A file one can seek in: the path, or standard input copied to a temporary file."""
+    if source.path is not None:
+        return source.path
+    import shutil
+    import tempfile
+
+    assert source.stream is not None
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 (the reader closes it)
+    shutil.copyfileobj(source.stream, copy, 1 << 20)
+    copy.seek(0)
+    return copy
+
+
+def check_columns(source: Input, names: list[str], wanted: Mapping[str, str | None]) -> None:
+    """Refuse a table that lacks a column; `wanted` is option -> column."""
+    for option, column in wanted.items():
+        if column is None or names.count(column) == 1:
+            continue
+        if column in names:
+            raise CliError(f"{source.name} has more than one column {column!r}; rename all but one")
+        hint = near(column, names)
+        if not hint and len(names) == 1 and source.format == "csv":
+            sign = next((sign for sign in ";\t|" if sign in names[0]), None)
+            if sign is not None:
+                hint = f"; is it separated by {sign!r}? Then add --delimiter {sign!r}"
+        raise CliError(f"{source.name} has no column {column!r} ({option}){hint}\nits columns: {some(names, 30)}")

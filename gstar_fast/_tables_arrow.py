@@ -1,0 +1,208 @@
+"""Parquet, Arrow, Feather and CSV, read by pyarrow in constant memory.
+
+Reads from: pyarrow. Read by: `_tables.open_table`, which is the only one to import this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from gstar_fast._cli_errors import CliError
+from gstar_fast._tables import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
+from gstar_fast._tables_plain import Rewound, decompressed, header_of
+
+CSV_BLOCK = 1 << 22  # bytes; small enough that several are in work at once
+
+
+def _blocks_of(batch: Any, done: float | None) -> Iterator[Block]:
+    """A record batch, in pieces if it is large; no bytes are copied."""
+    for start in range(0, batch.num_rows, BLOCK_ROWS):
+        part = batch.slice(start, BLOCK_ROWS)
+        yield Block(dict(zip(part.schema.names, part.columns, strict=True)), part.num_rows, done)
+
+
+def _no_rows(schema: Any) -> Mapping[str, Any]:
+    return {field.name: pa.array([], field.type) for field in schema}
+
+
+class _Skipper:
+    """Passes over the first rows of a sequence of batches."""
+
+    def __init__(self, rows: int) -> None:
+        self.left = rows
+
+    def rest_of(self, batch: Any) -> Any:
+        passed = min(self.left, batch.num_rows)
+        self.left -= passed
+        return batch.slice(passed) if passed else batch
+
+
+class ParquetReader:
+    """A Parquet file; unless it is wanted `whole`, text comes as dictionaries, which is how the file has it."""
+
+    text = False
+
+    def __init__(self, source: Input, *, whole: bool = False) -> None:
+        import pyarrow.parquet as pq
+
+        self._place = spooled(source)
+        with pq.ParquetFile(self._place) as file:
+            schema = file.schema_arrow
+        self.names: list[str] = list(schema.names)
+        self._schema = schema
+        strings = [] if whole else [field.name for field in schema if _is_text(field.type)]
+        self._file = pq.ParquetFile(self._place, read_dictionary=strings, pre_buffer=False)
+
+    def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:  # noqa: ARG002
+        about = self._file.metadata
+        total, first, passed = about.num_rows, 0, 0
+        while first < about.num_row_groups and passed + about.row_group(first).num_rows <= skip:
+            passed += about.row_group(first).num_rows
+            first += 1
+        skipper, read = _Skipper(skip - passed), passed
+        groups = range(first, about.num_row_groups)
+        for batch in self._file.iter_batches(BLOCK_ROWS, row_groups=groups, columns=columns, use_threads=True):
+            read += batch.num_rows
+            yield from _blocks_of(skipper.rest_of(batch), read / total if total else 1.0)
+
+    def nothing(self) -> Mapping[str, Any]:
+        return _no_rows(self._schema)
+
+    def close(self) -> None:
+        self._file.close()
+        if not isinstance(self._place, str):
+            self._place.close()
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+class IpcReader:
+    """An Arrow or Feather file, or a stream of record batches."""
+
+    text = False
+
+    def __init__(self, source: Input) -> None:
+        import pyarrow.ipc as ipc
+
+        self._ipc = ipc
+        self._file: Any = pa.OSFile(source.path) if source.path is not None else pa.PythonFile(source.stream, "r")
+        self._source = source
+        seekable = source.path is not None
+        if seekable:
+            whole = self._file.read(6) == b"ARROW1"
+            self._file.seek(0)
+        else:
+            assert source.stream is not None
+            peek: Any = source.stream
+            whole = peek.peek(6)[:6] == b"ARROW1"
+        if whole and not seekable:
+            self._file = pa.PythonFile(spooled(source), "r")
+        self._whole = whole
+        self._reader = ipc.open_file(self._file) if whole else ipc.open_stream(self._file)
+        self.names: list[str] = list(self._reader.schema.names)
+
+    def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:  # noqa: ARG002
+        size = self._source.size
+        skipper = _Skipper(skip)
+        for place, batch in enumerate(self._batches(columns)):
+            if columns is not None:
+                batch = batch.select(columns)
+            if self._whole:
+                done: float | None = (place + 1) / self._reader.num_record_batches
+            else:
+                done = self._file.tell() / size if size else None
+            yield from _blocks_of(skipper.rest_of(batch), done)
+
+    def _batches(self, columns: list[str] | None) -> Iterator[Any]:
+        if self._whole:
+            if columns is not None:  # read and decompress these only
+                fields = [self.names.index(name) for name in columns]
+                self._reader = self._ipc.open_file(
+                    self._file, options=self._ipc.IpcReadOptions(included_fields=sorted(fields))
+                )
+            for place in range(self._reader.num_record_batches):
+                yield self._reader.get_batch(place)
+        else:
+            yield from self._reader
+
+    def nothing(self) -> Mapping[str, Any]:
+        return _no_rows(self._reader.schema)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class CsvReader:
+    """A CSV file; pyarrow finds out the types of columns that are not asked for as numbers or as text."""
+
+    text = True
+
+    def __init__(self, source: Input, *, typed: bool = False) -> None:
+        self._source = source
+        self._typed = typed
+        self._delimiter = source.delimiter or ("\t" if source.format == "tsv" else ",")
+        if source.path is not None:
+            with Path(source.path).open("rb") as raw, decompressed(raw, source.compression) as stream:
+                self.names, _ = header_of(stream, self._delimiter, source)
+            self._raw: BinaryIO = Path(source.path).open("rb")  # noqa: SIM115 (closed by close)
+            self._stream: Any = decompressed(self._raw, source.compression)
+        else:
+            assert source.stream is not None
+            self._raw = source.stream
+            stream = decompressed(source.stream, source.compression)
+            self.names, head = header_of(stream, self._delimiter, source)
+            self._stream = Rewound(stream, head)
+
+    def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:
+        import pyarrow.csv as csv
+
+        # few distinct values are the rule in what is counted, and a dictionary is read faster than text
+        words = pa.string() if self._typed else pa.dictionary(pa.int32(), pa.string())
+        types = {name: pa.float64() if kind == "number" else words for name, kind in kinds.items()}
+        size = self._source.size
+        skipper = _Skipper(skip)
+        try:
+            reader = csv.open_csv(
+                pa.PythonFile(self._stream, "r"),
+                read_options=csv.ReadOptions(block_size=CSV_BLOCK),
+                parse_options=csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+                convert_options=csv.ConvertOptions(
+                    column_types=types, include_columns=columns, strings_can_be_null=False
+                ),
+            )
+            for batch in reader:
+                done = self._raw.tell() / size if size else None
+                yield from _blocks_of(skipper.rest_of(batch), done)
+        except pa.ArrowInvalid as error:
+            raise _explained(self._source, self.names, error) from error
+
+    def nothing(self) -> Mapping[str, Any]:
+        return {name: pa.array([], pa.string()) for name in self.names}
+
+    def close(self) -> None:
+        if self._source.path is not None:
+            self._stream.close()
+            self._raw.close()
+
+
+def _explained(source: Input, names: list[str], error: Exception) -> CliError:
+    """What pyarrow says of a CSV file, with the name of the column and what to do."""
+    said = " ".join(str(error).split())
+    if "conversion error to double" in said:
+        import re
+
+        column = re.search(r"column #(\d+)", said)
+        value = said.rsplit("invalid value ", 1)[-1]
+        name = repr(names[int(column.group(1))]) if column else "the score"
+        return CliError(f"{source.name}: column {name} must hold numbers, found {value[:60]}")
+    if "Expected" in said and "columns, got" in said:
+        return CliError(f"{source.name} has rows of different length: {said.split('parse error: ')[-1][:160]}")
+    if "UTF8" in said.replace("-", "").upper():
+        return CliError(f"{source.name} is not UTF-8 text; convert it, for instance with iconv")
+    return CliError(f"{source.name} cannot be read as CSV: {said[:200]}")

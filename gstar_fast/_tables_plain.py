@@ -1,0 +1,211 @@
+"""CSV and NPZ, read with the standard library and NumPy alone, in constant memory.
+
+Read by: `_tables.open_table` where pyarrow is not there, or where text must stay as it is written.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import itertools
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from gstar_fast._cli_errors import CliError
+from gstar_fast._tables import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
+
+LONGEST_HEADER = 1 << 20  # bytes; a file without line ends should not be read whole to find that out
+TEXT_ROWS = 1 << 15  # rows of text take much more memory than numbers
+csv.field_size_limit(1 << 24)
+
+
+def decompressed(raw: BinaryIO, compression: str | None) -> BinaryIO:
+    """The bytes behind a compressed file; closing it leaves the compressed one open."""
+    if compression == "gzip":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if compression == "bz2":
+        return cast(BinaryIO, bz2.BZ2File(raw))
+    return raw
+
+
+def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str], bytes]:
+    """Names in the first record of a CSV file, and the bytes read to get them."""
+    head = b""
+    while True:
+        line = stream.readline(LONGEST_HEADER)
+        head += line
+        if not line or len(head) >= LONGEST_HEADER or (head.strip() and head.count(b'"') % 2 == 0):
+            break
+    if not head.strip():
+        raise CliError(f"{source.name} is empty; a CSV file begins with the names of its columns")
+    try:
+        text = head.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CliError(
+            f"{source.name} is not UTF-8 text; give its --format, or convert it, for instance with iconv"
+        ) from None
+    if len(head) >= LONGEST_HEADER or "\0" in text:
+        raise CliError(f"{source.name} does not begin with a line of column names; is it CSV? Else give --format")
+    names = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
+    return names, head
+
+
+class Rewound(io.RawIOBase):
+    """A stream with the bytes put back that were read from its beginning."""
+
+    def __init__(self, stream: BinaryIO, head: bytes) -> None:
+        self._stream = stream
+        self._head = head
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._head[: len(buffer)]
+        if data:
+            self._head = self._head[len(data) :]
+        else:
+            data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class CsvReader:
+    """A CSV file as lists of text, one for each column."""
+
+    text = True
+
+    def __init__(self, source: Input) -> None:
+        self._source = source
+        self.delimiter = source.delimiter or ("\t" if source.format == "tsv" else ",")
+        if source.path is not None:
+            self._raw: BinaryIO = Path(source.path).open("rb")  # noqa: SIM115 (closed by close)
+        else:
+            assert source.stream is not None
+            self._raw = source.stream
+        self._stream = decompressed(self._raw, source.compression)
+        self.names, head = header_of(self._stream, self.delimiter, source)
+        self._body = io.BufferedReader(Rewound(self._stream, head), 1 << 20)
+
+    def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:  # noqa: ARG002
+        names = self.names if columns is None else columns
+        places = [self.names.index(name) for name in names]
+        for rows, done in self.rows(skip):
+            yield Block(
+                {name: [row[i] for row in rows] for name, i in zip(names, places, strict=True)}, len(rows), done
+            )
+
+    def nothing(self) -> Mapping[str, Any]:
+        return {name: [] for name in self.names}
+
+    def rows(self, skip: int = 0) -> Iterator[tuple[list[list[str]], float | None]]:
+        """Records, some at a time, and the share of the file that is read by then."""
+        size = self._source.size
+        width = len(self.names)
+        try:
+            text = io.TextIOWrapper(self._body, encoding="utf-8-sig", newline="")
+            reader = csv.reader(text, delimiter=self.delimiter, strict=True)
+            next(row for row in reader if row)  # the header
+            records = itertools.islice((row for row in reader if row), skip, None)  # a blank line is no record
+            while rows := list(itertools.islice(records, TEXT_ROWS)):
+                if set(map(len, rows)) != {width}:
+                    wrong = next(row for row in rows if len(row) != width)
+                    raise CliError(
+                        f"{self._source.name} has rows of different length: Expected {width} columns, got {len(wrong)}: "
+                        f"{self.delimiter.join(wrong)[:100]}"
+                    )
+                yield rows, self._raw.tell() / size if size else None
+        except UnicodeDecodeError:
+            raise CliError(f"{self._source.name} is not UTF-8 text; convert it, for instance with iconv") from None
+        except csv.Error as error:
+            raise CliError(f"{self._source.name} cannot be read as CSV: {error}") from None
+
+    def close(self) -> None:
+        if self._source.path is not None:
+            self._stream.close()
+            self._raw.close()
+
+
+class NpzReader:
+    """The 1-D arrays of an NPZ file, read in step. Nothing is unpickled."""
+
+    text = False
+
+    def __init__(self, source: Input) -> None:
+        self._source = source
+        self._place = spooled(source)
+        try:
+            self._zip = zipfile.ZipFile(self._place)
+        except zipfile.BadZipFile as error:
+            raise ValueError(str(error)) from None
+        self._members = {name.removesuffix(".npy"): name for name in self._zip.namelist() if name.endswith(".npy")}
+        self.names = list(self._members)
+
+    def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:  # noqa: ARG002
+        try:
+            yield from self._blocks(self.names if columns is None else columns, skip)
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # damaged, encrypted, unknown method
+            raise ValueError(str(error)) from None
+
+    def _blocks(self, columns: list[str], skip: int) -> Iterator[Block]:
+        streams: dict[str, tuple[Any, np.dtype[Any]]] = {}
+        lengths: dict[str, int] = {}
+        for name in columns:
+            stream = self._zip.open(self._members[name])
+            dtype, lengths[name] = self._header(stream, name)
+            streams[name] = stream, dtype
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            raise CliError(f"{self._source.name}: arrays differ in length: {shown}")
+        total = next(iter(lengths.values()), 0)
+        start = 0
+        while start < total:
+            # the rows to skip are read, since a member cannot be entered in its middle, and dropped
+            rows = min(BLOCK_ROWS, total - start, skip - start if start < skip else BLOCK_ROWS)
+            block = {name: self._read(*streams[name], rows) for name in columns}
+            start += rows
+            if start > skip:
+                yield Block(block, rows, start / total)
+
+    def nothing(self) -> Mapping[str, Any]:
+        empty = {}
+        for name, member in self._members.items():
+            with self._zip.open(member) as stream:
+                empty[name] = np.empty(0, self._header(stream, name)[0])
+        return empty
+
+    def _header(self, stream: Any, name: str) -> tuple[np.dtype[Any], int]:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(stream)
+        if dtype.hasobject:
+            raise CliError(
+                f"{self._source.name}: array {name!r} holds Python objects, which are never unpickled; save it as "
+                "numbers or text, for instance with array.astype(str)"
+            )
+        if len(shape) != 1:
+            raise CliError(f"{self._source.name}: array {name!r} must be 1-D, got shape {shape}")
+        return dtype, int(shape[0])
+
+    def _read(self, stream: Any, dtype: np.dtype[Any], rows: int) -> Any:
+        wanted = rows * dtype.itemsize
+        parts = []
+        while wanted and (part := stream.read(wanted)):
+            parts.append(part)
+            wanted -= len(part)
+        if wanted:
+            raise ValueError("an array ends before its last row")
+        if not dtype.itemsize:
+            return np.zeros(rows, dtype)
+        return np.frombuffer(b"".join(parts), dtype)
+
+    def close(self) -> None:
+        self._zip.close()
+        if not isinstance(self._place, str):
+            self._place.close()

@@ -1,0 +1,232 @@
+"""Tables the command line writes, block by block: CSV, Parquet, Arrow and NPZ.
+
+Reads from: pyarrow where it is there. Read by: `apply`. The first block settles the columns and their types; later ones
+must fit.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._cli_errors import CliError, pyarrow_missing, some
+from gstar_fast._tables import has_pyarrow
+from gstar_fast._tables_columns import is_arrow
+
+
+class Writer(Protocol):
+    """A table in the making."""
+
+    def write(self, columns: Mapping[str, Any], rows: int) -> None:
+        """Append rows; columns are arrays of NumPy or Arrow, or lists of text."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left. The file itself is for the caller to close."""
+        ...
+
+
+def writer_for(kind: str, compression: str | None, out: BinaryIO, *, delimiter: str | None = None) -> Writer:
+    """A writer of this format to an open file."""
+    if kind in ("csv", "tsv"):
+        return _CsvWriter(out, compression, delimiter or ("\t" if kind == "tsv" else ","))
+    if kind == "npz":
+        return _NpzWriter(out)
+    if not has_pyarrow():
+        raise pyarrow_missing(f"writing {kind}")
+    return _ArrowWriter(kind, out)
+
+
+def _same_columns(first: list[str], columns: Mapping[str, Any]) -> None:
+    if set(first) != set(columns):
+        lacking, new = [n for n in first if n not in columns], [n for n in columns if n not in first]
+        said = [f"lacks {some(lacking)}"] * bool(lacking) + [f"has {some(new)} besides"] * bool(new)
+        raise CliError(f"its columns are not those of the first table: it {' and '.join(said)}")
+
+
+# ------------------------------------------------------------------------------------------------------------------- CSV
+
+
+class _CsvWriter:
+    def __init__(self, out: BinaryIO, compression: str | None, delimiter: str) -> None:
+        if compression == "bz2":
+            import bz2
+
+            self._out: Any = bz2.BZ2File(out, "wb")
+        else:
+            self._out = gzip.GzipFile(fileobj=out, mode="wb", mtime=0) if compression == "gzip" else out
+        self._compressed = compression is not None
+        self._delimiter = delimiter
+        self._names: list[str] | None = None
+
+    def write(self, columns: Mapping[str, Any], rows: int) -> None:
+        if self._names is None:
+            self._names = list(columns)
+            self._out.write(self._lines([self._names]))
+        _same_columns(self._names, columns)
+        if not rows:
+            return
+        ordered = [columns[name] for name in self._names]
+        if any(map(is_arrow, ordered)):
+            self._write_arrow(ordered)
+        else:
+            texts = [column if isinstance(column, list) else column.astype(str).tolist() for column in ordered]
+            self._out.write(self._lines(zip(*texts, strict=True)))
+
+    def _lines(self, rows: Any) -> bytes:
+        text = io.StringIO()
+        csv.writer(text, delimiter=self._delimiter, lineterminator="\n").writerows(rows)
+        return text.getvalue().encode()
+
+    def _write_arrow(self, columns: list[Any]) -> None:
+        import pyarrow as pa
+        import pyarrow.csv as pa_csv
+
+        plain = [_without_dictionary(pa, column) for column in columns]
+        batch = pa.record_batch(plain, [str(i) for i in range(len(plain))])
+        for style in ("none", "needed"):  # quotes only where a value of this block needs them
+            options = pa_csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=style)
+            out = io.BytesIO()
+            try:
+                pa_csv.write_csv(batch, out, options)
+                break
+            except pa.ArrowInvalid as error:
+                if style == "needed":
+                    raise CliError(f"cannot be written as CSV: {error}") from None
+            except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+                raise CliError(f"cannot be written as CSV: {error}; write Parquet or Arrow") from None
+        self._out.write(out.getvalue())
+
+    def close(self) -> None:
+        if self._compressed:
+            self._out.close()
+
+
+def _without_dictionary(pa: Any, column: Any) -> Any:
+    """An Arrow column of plain values, whatever it was."""
+    if not is_arrow(column):
+        return pa.array(column)
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+# ----------------------------------------------------------------------------------------------------------------- Arrow
+
+
+class _ArrowWriter:
+    """Parquet, or an Arrow file; the latter has one dictionary for a column at most, so it gets plain values."""
+
+    def __init__(self, kind: str, out: BinaryIO) -> None:
+        self._kind = kind
+        self._out = out
+        self._schema: Any = None
+        self._writer: Any = None
+
+    def write(self, columns: Mapping[str, Any], rows: int) -> None:
+        import pyarrow as pa
+
+        arrays = {
+            name: column if self._kind == "parquet" and is_arrow(column) else _without_dictionary(pa, column)
+            for name, column in columns.items()
+        }
+        if self._schema is None:
+            self._schema = pa.schema([(name, array.type) for name, array in arrays.items()])
+            self._writer = self._open()
+        _same_columns(self._schema.names, arrays)
+        fitted = []
+        for field in self._schema:
+            array = arrays[field.name]
+            try:
+                fitted.append(array if array.type == field.type else array.cast(field.type))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                raise CliError(
+                    f"column {field.name!r} is {array.type}, where the first table has {field.type}"
+                ) from None
+        if rows:
+            self._writer.write_batch(pa.record_batch(fitted, schema=self._schema))
+
+    def _open(self) -> Any:
+        if self._kind == "parquet":
+            import pyarrow.parquet as pq
+
+            return pq.ParquetWriter(self._out, self._schema)
+        import pyarrow.ipc as ipc
+
+        return ipc.new_file(self._out, self._schema)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+# ------------------------------------------------------------------------------------------------------------------- NPZ
+
+
+class _NpzWriter:
+    """Arrays of unknown length and width: kept in temporary files until both are known."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._parts: dict[str, Any] = {}
+        self._types: dict[str, np.dtype[Any]] = {}
+        self._blocks = self._rows = 0
+
+    def write(self, columns: Mapping[str, Any], rows: int) -> None:
+        if not self._parts:
+            self._parts = {name: tempfile.TemporaryFile() for name in columns}  # noqa: SIM115 (closed by close)
+        _same_columns(list(self._parts), columns)
+        for name, column in columns.items():
+            array = _numpy(column, name)
+            before = self._types.get(name, array.dtype)
+            if (before.kind in "US") != (array.dtype.kind in "US"):
+                raise CliError(f"column {name!r} is text in one table and not in another")
+            self._types[name] = np.result_type(before, array.dtype)
+            np.save(self._parts[name], array, allow_pickle=False)
+        self._blocks += 1
+        self._rows += rows
+
+    def close(self) -> None:
+        with zipfile.ZipFile(self._out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for name, part in self._parts.items():
+                kind = self._types[name]
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    header = {
+                        "descr": np.lib.format.dtype_to_descr(kind),
+                        "fortran_order": False,
+                        "shape": (self._rows,),
+                    }
+                    np.lib.format.write_array_header_1_0(member, header)
+                    part.seek(0)
+                    for _ in range(self._blocks):
+                        member.write(np.load(part, allow_pickle=False).astype(kind).tobytes())
+                part.close()
+
+
+def _numpy(column: Any, name: str) -> NDArray[Any]:
+    """A column as an array of numbers, bools or text; nulls become NaN in numbers and empty in text."""
+    if isinstance(column, list):
+        return np.array(column, dtype=np.str_)
+    if not is_arrow(column):
+        return np.asarray(column)
+    import pyarrow as pa
+
+    plain = _without_dictionary(pa, column)
+    types, kind = pa.types, plain.type
+    if types.is_integer(kind) or types.is_floating(kind) or (types.is_boolean(kind) and not plain.null_count):
+        return np.asarray(plain)
+    if types.is_decimal(kind) or types.is_boolean(kind):
+        return np.asarray(plain.cast(pa.float64()))
+    if types.is_null(kind):
+        return np.full(len(plain), np.nan)
+    try:
+        texts = plain.cast(pa.string()).fill_null("").to_pylist()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise CliError(f"column {name!r} is {kind}, which NPZ cannot hold; write Parquet or Arrow") from None
+    return np.array(texts, dtype=np.str_)
