@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
+
+from gstar_fast._estimator_groups import rows_at
 
 Rows: TypeAlias = NDArray[np.int64]
 Split: TypeAlias = tuple[Rows, Rows]
@@ -156,5 +158,5 @@ def _one_fold(
             f"fold {number} would train on {found}: y has too few rows of one class to be cut into folds; pass more "
             "rows, other folds, or a fitted estimator and cv='prefit'"
         )
-    estimator.fit(_safe_indexing(X, train), y[train], **_check_method_params(X, fit_params, indices=train))
-    return estimator, scores_of(estimator, _safe_indexing(X, test), method, positive)
+    estimator.fit(rows_at(X, train), y[train], **_check_method_params(X, fit_params, indices=train))
+    return estimator, scores_of(estimator, rows_at(X, test), method, positive)

@@ -42,6 +42,7 @@ CONFIGURATIONS = [
     GroupThresholdClassifier(LogisticRegression()),
     GroupThresholdClassifier(LinearSVC(), balanced=True, cv=3, bins=1024),
     GroupThresholdClassifier(DecisionTreeClassifier(random_state=0), unified=True, cv=0.3, costs=(1, 2)),
+    GroupThresholdClassifier(LogisticRegression(), density="kde", cv=2, response_method="decision_function"),
 ]
 
 
