@@ -1,0 +1,303 @@
+"""Every rate, gap and metric of decisions, with confidence intervals: `audit`.
+
+Reads from: the audit's counts, metrics, intervals and words.  Read by: users, the report, the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gstar_fast import _audit_text
+from gstar_fast._audit_bootstrap import critical, ranges_of
+from gstar_fast._audit_counts import Counts, count_decisions, count_sketch, thresholds_of
+from gstar_fast._audit_intervals import Rates, gap_interval, two_sided
+from gstar_fast._audit_metrics import GAPS, METRICS, gap_of
+from gstar_fast._audit_notes import notes_of
+from gstar_fast._audit_thresholds import FEWEST, threshold_limits
+from gstar_fast._decide import Decider
+from gstar_fast._groups import Name
+from gstar_fast._result import Result
+from gstar_fast._sketch import Sketch
+from gstar_fast._thresholds_io import Mixture
+
+__all__ = ["Audit", "Estimate", "audit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number and the interval it should be trusted to.
+
+    Attributes
+    ----------
+    value : float or None
+        None where the rows it needs are missing.
+    low, high : float or None
+        Confidence limits; None where there are none.
+    method : {"exact", "given", "wilson", "newcombe", "bootstrap"}
+        Where the limits come from; `exact` and `given` have none.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    method: str = "exact"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What decisions do to each group. Made by `audit`; printing it shows the tables a person wants.
+
+    Attributes
+    ----------
+    groups : tuple
+        Names of the groups, in canonical order.
+    n_rows : int or float
+        Rows audited; the sum of weights where there are weights that are not whole.
+    rates : dict of dict of Estimate
+        By group, then by metric: rows, base_rate, selection_rate, tpr, fpr, tnr, fnr, ppv, accuracy and
+        balanced_accuracy.
+    overall : dict of Estimate
+        The same of all rows together.
+    gaps : dict of Estimate
+        Every gap between the groups; `definitions` says how each is measured.
+    definitions : dict of str
+        One line for each gap.
+    thresholds : dict of Estimate or None
+        By group; with limits where the audit was given a result that it can solve again. None for decisions.
+    confidence : float
+        Of all intervals.
+    replicates, seed : int
+        Of the bootstrap.
+    notes : tuple of str
+        What a reader should know: small groups, missing classes, approximations.
+    """
+
+    groups: tuple[Name, ...]
+    n_rows: int | float
+    rates: dict[Name, dict[str, Estimate]]
+    overall: dict[str, Estimate]
+    gaps: dict[str, Estimate]
+    definitions: dict[str, str]
+    thresholds: dict[Name, Estimate] | None
+    confidence: float
+    replicates: int
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return _audit_text.text_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as what JSON can hold; infinities are the strings 'inf' and '-inf'."""
+        return _audit_text.dict_of(self)
+
+    def to_dataframe(self) -> Any:
+        """A pandas frame with columns group, metric, value, low, high and method.
+
+        `group` is None for what concerns all groups: the overall metrics and the gaps.
+        """
+        return _audit_text.frame_of(self)
+
+    def to_html(self) -> str:
+        """Two HTML tables, without a page around them."""
+        return _audit_text.html_of(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+@overload
+def audit(
+    sketch: Sketch,
+    thresholds: Mapping[Any, float] | float | Result | Decider,
+    /,
+    *,
+    confidence: float = ...,
+    replicates: int = ...,
+    threshold_replicates: int | None = ...,
+    seed: int = ...,
+) -> Audit: ...
+
+
+@overload
+def audit(
+    decisions: ArrayLike,
+    labels: ArrayLike | None,
+    groups: ArrayLike,
+    /,
+    *,
+    weights: ArrayLike | None = ...,
+    confidence: float = ...,
+    replicates: int = ...,
+    seed: int = ...,
+) -> Audit: ...
+
+
+def audit(
+    data: Any,
+    against: Any,
+    groups: Any = None,
+    /,
+    *,
+    weights: Any = None,
+    confidence: float = 0.95,
+    replicates: int = 2000,
+    threshold_replicates: int | None = None,
+    seed: int = 0,
+) -> Audit:
+    """Every rate, gap and metric at given thresholds, or of given decisions, with confidence intervals.
+
+    Call it as ``audit(sketch, thresholds)`` or as ``audit(decisions, labels, groups)``.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        Counted scores.
+    thresholds : dict, float, Result or Decider
+        One number for each group, or one for all; accept when ``score >= threshold``. At an edge of the sketch the
+        counts are those of the rows; inside a bin they are in proportion, with a note. A result with mixtures is
+        audited in expectation.
+    decisions : array-like of shape (n_samples,)
+        0 or 1, or bool.
+    labels : array-like of shape (n_samples,) or None
+        True outcomes, 0 or 1; a null, or None for all, where they are not known: such rows count for the selection rate
+        only.
+    groups : array-like of shape (n_samples,)
+        Group of each row.
+    weights : array-like of shape (n_samples,), optional
+        A whole weight counts the row so many times.
+    confidence : float
+        Of every interval by itself, from 0.5 to 0.999.
+    replicates : int
+        Poisson-resampled counts behind the intervals of gaps, 0 for none.
+    threshold_replicates : int, optional
+        How often a result is solved again on resampled counts for the intervals of its thresholds; by default 500, or
+        fewer where there are many groups, and 0 where it would take long.
+    seed : int
+        The same seed gives the same answer, on every backend.
+
+    Returns
+    -------
+    Audit
+        Frozen; printing it shows its tables.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> report = gf.audit([1, 0, 1, 1, 0, 0], [1, 0, 1, 0, 1, 0], list("aaabbb"))
+    >>> report.rates["a"]["tpr"].value, report.rates["b"]["tpr"].value
+    (1.0, 0.0)
+    >>> report.gaps["equal_opportunity"].value
+    1.0
+    >>> report.definitions["equal_opportunity"]
+    'largest minus smallest tpr'
+    """
+    confidence = _checked_confidence(confidence)
+    replicates = _whole("replicates", replicates)
+    if threshold_replicates is not None:
+        threshold_replicates = _whole("threshold_replicates", threshold_replicates)
+    seed = _checked_seed(seed)
+    thresholds: dict[Name, Estimate] | None = None
+    if isinstance(data, Sketch):
+        if groups is not None or weights is not None:
+            raise TypeError("a sketch holds its groups and weights; call audit(sketch, thresholds)")
+        counts, mixtures, snapshot = count_sketch(data, thresholds_of(against))
+        thresholds = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
+        if isinstance(against, Result):
+            limits, notes = threshold_limits(against, snapshot, confidence, threshold_replicates, seed)
+            counts = replace(counts, notes=(*counts.notes, *notes))
+            for k, name in enumerate(counts.groups if limits else ()):
+                low, high = limits[k]
+                thresholds[name] = Estimate(thresholds[name].value, low, high, "bootstrap")
+    elif groups is None:
+        found = type(data).__name__
+        raise TypeError(f"call audit(sketch, thresholds) or audit(decisions, labels, groups); got {found}, no groups")
+    elif threshold_replicates is not None:
+        raise TypeError("decisions have no thresholds; threshold_replicates= goes with audit(sketch, result)")
+    else:
+        counts = count_decisions(data, against, groups, weights)
+    return assess(counts, thresholds, confidence, replicates, seed)
+
+
+def _likeliest(mixture: Mixture) -> float:
+    """The most probable threshold of a mixture, the lowest of several, as a result has it."""
+    return min(mixture, key=lambda part: (-part[1], part[0]))[0]
+
+
+def assess(
+    counts: Counts, thresholds: dict[Name, Estimate] | None, confidence: float, replicates: int, seed: int
+) -> Audit:
+    """The audit of counts."""
+    accepted, totals = counts.accepted * counts.unit, counts.totals * counts.unit
+    by_group = Rates(accepted, totals)
+    pooled = Rates(accepted.sum(axis=1, keepdims=True), totals.sum(axis=1, keepdims=True))
+    per_group = _estimates(by_group, totals.sum(axis=0), confidence)
+    gaps = {name: Estimate(gap_of(gap, by_group.values)) for name, gap in GAPS.items()}
+    if replicates and len(counts.groups) > 1:
+        single = two_sided(confidence)
+        ranges = ranges_of(accepted, totals, replicates, seed)
+        for name, gap in GAPS.items():
+            value = gaps[name].value
+            if value is not None:
+                limits = gap_interval(gap, by_group, value, single, critical(gap, ranges, confidence, single))
+                gaps[name] = Estimate(value, *limits, "bootstrap")
+    rows = float(totals.sum())
+    return Audit(
+        groups=counts.groups,
+        n_rows=int(rows) if counts.unit == 1 else rows,
+        rates=dict(zip(counts.groups, per_group, strict=True)),
+        overall=_estimates(pooled, totals.sum(axis=1, keepdims=True).sum(axis=0), confidence)[0],
+        gaps=gaps,
+        definitions={name: gap.definition for name, gap in GAPS.items()},
+        thresholds=thresholds,
+        confidence=confidence,
+        replicates=replicates,
+        seed=seed,
+        notes=(*counts.notes, *notes_of(counts, by_group, confidence)),
+    )
+
+
+def _estimates(rates: Rates, rows: Any, confidence: float) -> list[dict[str, Estimate]]:
+    """Metric -> Estimate of each group."""
+    z = two_sided(confidence)
+    columns: list[list[Estimate]] = [[Estimate(n) for n in rows.tolist()]]
+    for name in METRICS[1:]:
+        low, high = rates.limits(name, z)
+        method = "newcombe" if name == "balanced_accuracy" else "wilson"
+        columns.append(
+            [
+                Estimate(None) if value != value else Estimate(value, lo, hi, method)
+                for value, lo, hi in zip(rates.values[name].tolist(), low.tolist(), high.tolist(), strict=True)
+            ]
+        )
+    return [dict(zip(METRICS, column, strict=True)) for column in zip(*columns, strict=True)]
+
+
+def _checked_confidence(confidence: Any) -> float:
+    if isinstance(confidence, (bool, str)) or not isinstance(confidence, (Real, np.number)):
+        raise TypeError(f"confidence must be a number such as 0.95, got {confidence!r}")
+    level = float(confidence)
+    if not 0.5 <= level <= 0.999:
+        hint = f"; {level:g} % is {level / 100:g}" if 50 <= level <= 99.9 else ""
+        raise ValueError(f"confidence must be from 0.5 to 0.999, got {confidence!r}{hint}")
+    return level
+
+
+def _checked_seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed must be a whole number that is not negative, got {seed!r}")
+    return int(seed)
+
+
+def _whole(name: str, number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise TypeError(f"{name} must be a whole number, got {number!r}")
+    if number and not FEWEST <= number <= 1_000_000:
+        raise ValueError(f"{name} must be 0, or from {FEWEST} to 1000000, got {number}")
+    return int(number)

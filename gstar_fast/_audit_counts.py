@@ -1,0 +1,190 @@
+"""How many rows of each cell are accepted: from a sketch and thresholds, or from decisions.
+
+Reads from: the sketch, its snapshot, thresholds.  Read by: the audit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._decide import Decider
+from gstar_fast._grid import scaled
+from gstar_fast._groups import Name, listed
+from gstar_fast._objective import Snapshot
+from gstar_fast._result import Result
+from gstar_fast._sketch import Sketch
+from gstar_fast._thresholds_io import Mixture, Thresholds, make
+from gstar_fast._validation import column_of
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows of each cell (label 0, label 1, unlabelled) and how many of them are accepted, (3, K)."""
+
+    groups: tuple[Name, ...]
+    accepted: NDArray[Any]  # int64; float64 where rows are accepted with a probability, or counted in proportion
+    totals: NDArray[np.int64]
+    unit: float  # what one count stands for: 1, or 2^-20 where there are weights that are not whole
+    notes: tuple[str, ...] = ()
+
+
+# ------------------------------------------------------------------------------------------------------------- a sketch
+
+
+def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, dict[Name, Mixture], Snapshot]:
+    """Rows that thresholds accept, exact at edges, in proportion inside a bin; what each group has; the rows."""
+    if not sketch.groups:
+        raise ValueError("the sketch has no rows; update it with scores, labels and groups before auditing")
+    frozen = sketch.copy()  # one moment, also for what a snapshot does not hold
+    snapshot, window = Snapshot.of(frozen), Window.of(frozen)
+    mixtures, notes = mixtures_of(thresholds, snapshot.groups)
+    columns: list[NDArray[Any]] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
+    inside: list[str] = []
+    for k, (name, mixture) in enumerate(mixtures.items()):
+        parts = []
+        for threshold, probability in mixture:
+            rows, split = window.accepted(snapshot.rows[:, k], threshold, name)
+            parts.append(rows if len(mixture) == 1 else probability * rows)
+            if split:
+                inside.append(f"{name!r} ({split * snapshot.weight_unit:g} rows)")
+        columns.append(sum(parts[1:], parts[0]))
+    if inside:
+        some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
+        notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
+    totals = snapshot.rows.sum(axis=2)
+    counts = Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes))
+    return counts, mixtures, snapshot
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where a sketch's bins are, and whether rows beyond them can only be infinite."""
+
+    level: int
+    first: int
+    bins: int
+    fixed: bool
+
+    @classmethod
+    def of(cls, sketch: Sketch) -> Window:
+        core = sketch._core
+        return cls(int(core.level), int(core.first), int(core.bins), bool(core.fixed))
+
+    def accepted(self, rows: NDArray[np.int64], threshold: float, name: Name) -> tuple[NDArray[Any], int]:
+        """Accepted rows of each label, of `rows` (3, C), and how many rows share a bin with the threshold."""
+        if threshold == -math.inf:
+            return rows.sum(axis=1), 0
+        if threshold == math.inf:  # in a window that grows, what lies above it is at inf, and inf >= inf
+            return rows[:, -1] * (not self.fixed), 0
+        number, rest = scaled(threshold, self.level)
+        at = number - self.first
+        if at < 0 or (at, rest) > (self.bins, 0):
+            beyond = int(rows[:, 0 if at < 0 else -1].sum())
+            if beyond and self.fixed:
+                low, high = math.ldexp(self.first, self.level), math.ldexp(self.first + self.bins, self.level)
+                raise ValueError(
+                    f"the threshold {threshold!r} of group {name!r} is outside the sketch's range, {low!r} to "
+                    f"{high!r}, and {beyond} of the group's rows are too, on the same side: how many it "
+                    "accepts is not known; take a threshold inside, or -inf or inf, or count with a wider range="
+                )
+            at, rest = (0, 0) if at < 0 else (self.bins, 0)
+        split = int(rows[:, at + 1].sum()) if rest else 0
+        if not split:
+            return rows[:, at + 1 + rest :].sum(axis=1), 0
+        share = math.ldexp(threshold, -self.level) - number
+        return rows[:, at + 2 :].sum(axis=1) + (1 - share) * rows[:, at + 1], split
+
+
+def thresholds_of(given: Any) -> Thresholds | float:
+    """Check what was passed as thresholds: a dict, one number, a result or a decider."""
+    if isinstance(given, Result):
+        return make(given.thresholds, unified=given.unified, mixtures=given.mixtures)
+    if isinstance(given, Decider):
+        return given._thresholds
+    if isinstance(given, Mapping):
+        return make(given)
+    if isinstance(given, (Real, np.number)) and not isinstance(given, (bool, np.bool_)):
+        if math.isnan(float(given)):
+            raise ValueError("the threshold is NaN; use inf to accept nobody, -inf to accept everybody")
+        return float(given) + 0.0
+    if isinstance(getattr(given, "thresholds", None), Mapping):
+        return make(given.thresholds)
+    raise TypeError(
+        "thresholds must be a dict of group -> number, one number for all groups, a result or a decider; got "
+        f"{type(given).__name__}; to audit decisions pass gf.audit(decisions, labels, groups)"
+    )
+
+
+def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tuple[dict[Name, Mixture], list[str]]:
+    """Each group's (threshold, probability) pairs, and a word on thresholds nobody needs."""
+    if isinstance(thresholds, float):
+        return dict.fromkeys(groups, ((thresholds, 1.0),)), []
+    spare = thresholds.unknown_threshold
+    if thresholds.unified:
+        spare = next(iter(thresholds.values.values()))
+    out: dict[Name, Mixture] = {}
+    for name in groups:
+        threshold = thresholds.values.get(name, spare)
+        if threshold is None:
+            raise ValueError(
+                f"group {name!r} of the sketch has no threshold; there are thresholds for "
+                f"{listed(list(thresholds.values))}; add one, or audit a sketch without that group"
+            )
+        mixture = None if thresholds.mixtures is None else thresholds.mixtures.get(name)
+        out[name] = ((threshold, 1.0),) if mixture is None else mixture
+    unused = [name for name in thresholds.values if name not in out]
+    notes = [f"the sketch has no rows of {listed(unused)}, which have thresholds"] if unused else []
+    return out, notes
+
+
+# ------------------------------------------------------------------------------------------------------------ decisions
+
+MIDDLE = 0.5  # between a decision of 0 and one of 1, and an edge of the sketch below
+
+
+def count_decisions(decisions: Any, labels: Any, groups: Any, weights: Any) -> Counts:
+    """Rows that were accepted, counted by a sketch whose scores are the decisions."""
+    sketch = Sketch(bins=16, range=(-4, 4))
+    try:
+        sketch.update(clean_decisions(decisions), labels, groups, weights=weights)
+    except (TypeError, ValueError) as error:  # the decisions are that sketch's scores
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(str(error).replace("scores", "decisions")) from None
+    if not sketch.n_rows:
+        raise ValueError("there are no rows to audit: decisions is empty, or all weights are 0")
+    return count_sketch(sketch, MIDDLE)[0]
+
+
+def clean_decisions(decisions: Any) -> NDArray[np.float32]:
+    """Zeros and ones as float32, which a sketch counts fastest."""
+    values, valid, names = column_of(decisions, "decisions")
+    if names is not None:
+        raise TypeError("decisions must be 0 or 1, got strings or categories; pass decisions == <the accepting one>")
+    if valid is not None and not valid.all():
+        raise ValueError(f"decisions has a missing value at row {int((~valid).argmax())}; drop such rows")
+    if values.dtype.kind == "b":
+        return values.astype(np.float32)
+    if values.dtype == object:
+        try:
+            values = np.array([float(value) for value in values.tolist()])
+        except (TypeError, ValueError):
+            raise TypeError("decisions must be 0 or 1 (or bool), got other objects; pass an array of bool") from None
+    if values.dtype.kind not in "iuf":
+        raise TypeError(
+            f"decisions must be 0 or 1 (or bool), got {values.dtype}; pass decisions == <the accepting one>"
+        )
+    private = np.array(values)  # one read; what is checked is what is counted
+    wrong = (private != 0) & (private != 1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        value = private[row].item()
+        cure = "for -1/+1 decisions pass decisions > 0" if value == -1 else "for scores count a Sketch, give thresholds"
+        raise ValueError(f"decisions must be 0 or 1, got {value} at row {row}; {cure}")
+    return private.astype(np.float32)

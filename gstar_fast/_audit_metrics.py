@@ -1,0 +1,154 @@
+"""Every metric and gap of an audit: what it is, and its value from counts.
+
+Reads from: the objective's definitions.  Read by: the audit and its intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._backends._search import Floats
+from gstar_fast._objective import DEFINITIONS
+
+# hits out of trials: binomial, given the trials
+SHARES = ("base_rate", "selection_rate", "tpr", "fpr", "tnr", "fnr", "ppv", "accuracy")
+METRICS = ("rows", *SHARES, "balanced_accuracy")
+
+METRIC_DEFINITIONS = {
+    "rows": "rows counted, unlabelled ones too",
+    "base_rate": "positive labels among labelled rows",
+    "selection_rate": "accepted rows among all rows, unlabelled ones too",
+    "tpr": "accepted among rows with a positive label (true positive rate, recall)",
+    "fpr": "accepted among rows with a negative label (false positive rate)",
+    "tnr": "rejected among rows with a negative label (true negative rate)",
+    "fnr": "rejected among rows with a positive label (false negative rate)",
+    "ppv": "positive labels among accepted labelled rows (positive predictive value, precision)",
+    "accuracy": "labelled rows decided as their label says (the paper's ACC)",
+    "balanced_accuracy": "mean of tpr and tnr (the paper's BA)",
+}
+
+# means of two shares of different rows, which are independent
+MEANS = {"balanced_accuracy": ("tpr", "tnr"), "odds": ("tpr", "fpr")}
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How a gap comes from the rates of the groups.
+
+    `form` compares the groups of each rate: the largest minus the smallest, or the smallest over the largest. `over`
+    puts several rates together; `scale` multiplies the answer.
+    """
+
+    rates: tuple[str, ...]
+    definition: str
+    form: str = "difference"  # or "ratio", "distance" (1 - ratio), "excess" (1 / ratio - 1)
+    over: str = "worst"  # or "sum"
+    scale: float = 1.0
+
+    @property
+    def is_difference(self) -> bool:
+        return self.form == "difference"
+
+
+def _known(name: str, *rates: str, **how: Any) -> Gap:
+    return Gap(rates, DEFINITIONS[name], **how)
+
+
+GAPS: dict[str, Gap] = {
+    "demographic_parity": _known("demographic_parity", "selection_rate"),
+    "equal_opportunity": _known("equal_opportunity", "tpr"),
+    "predictive_equality": _known("predictive_equality", "fpr"),
+    "equalized_odds": _known("equalized_odds", "tpr", "fpr"),
+    "equalized_odds_sum": _known("equalized_odds_sum", "tpr", "fpr", over="sum"),
+    "equalized_odds_mean": Gap(
+        ("tpr", "fpr"), "half the tpr gap plus half the fpr gap (fairlearn's agg='mean')", over="sum", scale=0.5
+    ),
+    "average_odds": Gap(
+        ("odds",), "largest minus smallest mean of tpr and fpr (size of AIF360's average_odds_difference)"
+    ),
+    "accuracy_parity": _known("accuracy_parity", "accuracy"),
+    "balanced_accuracy_parity": _known("balanced_accuracy_parity", "balanced_accuracy"),
+    "balanced_accuracy_sum": Gap(
+        ("balanced_accuracy",), "largest minus smallest sum of tpr and tnr (the paper's BD)", scale=2.0
+    ),
+    "predictive_parity": Gap(("ppv",), "largest minus smallest ppv"),
+    "disparate_impact": _known("disparate_impact", "selection_rate", form="ratio"),
+    "disparate_impact_distance": Gap(
+        ("selection_rate",), "1 - smallest / largest selection rate (the paper's 1-DIMP, smaller on top)", "distance"
+    ),
+    "disparate_impact_excess": Gap(
+        ("selection_rate",), "largest / smallest selection rate - 1 (the paper's 1-DIMP, larger on top)", "excess"
+    ),
+    "equal_opportunity_ratio": Gap(("tpr",), "smallest over largest tpr (a ratio: 1 is parity)", "ratio"),
+    "predictive_equality_ratio": Gap(("fpr",), "smallest over largest fpr (a ratio: 1 is parity)", "ratio"),
+    "equalized_odds_ratio": Gap(
+        ("tpr", "fpr"), "the smaller of the tpr ratio and the fpr ratio (a ratio: 1 is parity)", "ratio"
+    ),
+}
+
+
+def shares_of(accepted: NDArray[Any], totals: NDArray[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Hits and trials of every share; the first axis of both arrays is label 0, label 1, unlabelled."""
+    fp, tp, free = accepted
+    n0, n1, spare = totals
+    labelled = n0 + n1
+    hits = {
+        "base_rate": n1,
+        "selection_rate": fp + tp + free,
+        "tpr": tp,
+        "fpr": fp,
+        "tnr": n0 - fp,
+        "fnr": n1 - tp,
+        "ppv": tp,
+        "accuracy": tp + (n0 - fp),
+    }
+    trials = {
+        "base_rate": labelled,
+        "selection_rate": labelled + spare,
+        "tpr": n1,
+        "fpr": n0,
+        "tnr": n0,
+        "fnr": n1,
+        "ppv": fp + tp,
+        "accuracy": labelled,
+    }
+    return hits, trials
+
+
+def values_of(hits: dict[str, Any], trials: dict[str, Any]) -> dict[str, Floats]:
+    """Every rate, one division each; NaN where there are no rows for it."""
+    out: dict[str, Floats] = {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for name in SHARES:
+            out[name] = np.true_divide(hits[name], trials[name])
+        for name, (one, two) in MEANS.items():
+            out[name] = (out[one] + out[two]) / 2
+    return out
+
+
+def gap_of(gap: Gap, rates: dict[str, Floats]) -> float | None:
+    """Value of a gap over the groups (K,); None where fewer than two of several have the rates."""
+    found = []
+    for name in gap.rates:
+        values = rates[name]
+        known = values[~np.isnan(values)]
+        if len(known) < 2 < 1 + len(values):
+            return None
+        low, high = (known.min(), known.max()) if len(known) else (1.0, 1.0)  # one group has no gap, with rows or not
+        found.append(high - low if gap.is_difference else (low / high if high > 0 else 1.0))
+    worst = max(found) if gap.is_difference else min(found)
+    return shaped(gap, float(sum(found) if gap.over == "sum" else worst))
+
+
+def shaped(gap: Gap, value: float) -> float:
+    """A difference or ratio in the form the gap is reported in."""
+    if gap.form == "distance":
+        return 1.0 - value
+    if gap.form == "excess":
+        return 1.0 / value - 1.0 if value > 0 else math.inf
+    return gap.scale * value
