@@ -463,7 +463,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         X : table of shape (n_samples, n_features)
             As `fit` got it.
         sensitive_features : array-like, optional
-            Group of each row, if `fit` was passed groups; not needed with ``unified=True``.
+            Group of each row, if `fit` was passed groups; not looked at with ``unified=True``.
         keys : array-like of shape (n_samples,), optional
             With ``randomize=True``, what identifies each row; the same key draws the same. See `Decider`.
 
@@ -473,7 +473,10 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             One of `classes_` for each row.
         """
         _, decider = self._solution()
-        features, groups = self._source.read(X, sensitive_features, needed=not decider.unified)
+        if decider.unified:  # groups are not looked at
+            features, groups = self._source.features(X), None
+        else:
+            features, groups = self._source.read(X, sensitive_features)
         positive = self._positive(self.classes_)
         method = response_method(self.estimator_, self.response_method)
         scores = scores_of(self.estimator_, features, method, positive)

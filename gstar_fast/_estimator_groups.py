@@ -67,8 +67,8 @@ class Source:
             )
         return cls(columns, bool(drop), given is not None)
 
-    def read(self, X: Any, given: Any, *, needed: bool = True) -> tuple[Any, Groups]:
-        """X as the estimator sees it, and the group of each row; where not `needed`, groups may be missing."""
+    def read(self, X: Any, given: Any) -> tuple[Any, Groups]:
+        """X as the estimator sees it, and the group of each row."""
         if self.columns is not None:
             if given is not None:
                 raise ValueError(
@@ -79,7 +79,7 @@ class Source:
             return without_columns(table, places) if self.drop else X, groups_in_table(table, places)
         n = _num_samples(X)
         if given is None:
-            if self.beside and needed:
+            if self.beside:
                 raise ValueError(
                     "fit had sensitive_features, so this needs them too: pass sensitive_features=..., or let the "
                     "classifier find them in X with GroupThresholdClassifier(..., sensitive_features='column')"
@@ -90,10 +90,13 @@ class Source:
         return X, groups_of_rows(given, n)
 
     def features(self, X: Any) -> Any:
-        """X as the estimator sees it."""
+        """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""
         if self.columns is None or not self.drop:
             return X
         table = as_table(X)
+        wanted = [self.columns] if isinstance(self.columns, str) else self.columns
+        if isinstance(wanted, (list, tuple)) and not set(wanted) & {*(column_names(table) or wanted)}:
+            return X
         return without_columns(table, places_of(table, self.columns))
 
 
@@ -178,7 +181,7 @@ def _missing(column: Column) -> NDArray[np.bool_]:
         missing |= absent[np.where((values >= 0) & (values < len(names)), values, -1)]
     elif values.dtype.kind == "f":
         missing |= np.isnan(values)
-    elif values.dtype == object:
+    elif values.dtype == object and not {*map(type, values.tolist())} <= {str, int, bool, tuple}:
         missing |= np.fromiter(map(is_missing, values.tolist()), bool, len(values))
     return missing
 

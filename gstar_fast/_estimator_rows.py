@@ -62,9 +62,9 @@ def count_scores(
     sketch._count(sketch._core, batch, skip_nan=False, threads=1)
 
 
-def decide(decider: Decider, scores: NDArray[Any], groups: Groups, keys: Any) -> NDArray[np.bool_]:
-    """Apply a decider to rows whose groups are already read."""
-    if decider.unified:
+def decide(decider: Decider, scores: NDArray[Any], groups: Groups | None, keys: Any) -> NDArray[np.bool_]:
+    """Apply a decider to rows whose groups are already read; a unified one needs none."""
+    if groups is None:
         return decider(scores)
     places = groups.positions(decider.groups)
     if decider.unknown == "raise" and (places < 0).any():

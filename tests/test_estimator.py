@@ -332,6 +332,18 @@ def test_unified_thresholds_need_no_group_to_predict():
     assert np.array_equal(model.predict(FEATURES), model.predict(FEATURES, sensitive_features=X["sex"]))
 
 
+@pytest.mark.parametrize("columns", ["sex", ["sex", "race"]])
+def test_where_groups_do_not_matter_x_may_come_without_them(columns):
+    options = {"sensitive_features": columns, "penalties": {"equal_opportunity": 1.0}}
+    table = X if isinstance(columns, list) else X.drop(columns="race")
+    model = GroupThresholdClassifier(LogisticRegression(), unified=True, **options).fit(table, y)
+    assert np.array_equal(model.predict(FEATURES), model.predict(table))
+    assert np.array_equal(model.predict_proba(FEATURES), model.predict_proba(table))
+    by_group = GroupThresholdClassifier(LogisticRegression(), **options).fit(table, y)
+    with pytest.raises(ValueError, match="names the column 'sex', but X has no such column"):
+        by_group.predict(FEATURES)
+
+
 def test_an_unseen_group_follows_the_policy(backend):
     groups = np.array(["F", "X", "M"])
     rows = FEATURES[:3]
