@@ -67,6 +67,23 @@ class Source:
             )
         return cls(columns, bool(drop), given is not None)
 
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether all rows are one group."""
+        return self.columns is None and not self.beside
+
+    def names_of(self, estimator: Any, X: Any) -> dict[str, Any]:
+        """`n_features_in_` and `feature_names_in_` of X as the user passes it, None where not known."""
+        if self.columns is None:
+            return {name: getattr(estimator, name, None) for name in ("n_features_in_", "feature_names_in_")}
+        table = as_table(X)
+        names = column_names(table)
+        text = names is not None and all(isinstance(name, str) for name in names)
+        return {
+            "n_features_in_": int(table.shape[1]),
+            "feature_names_in_": np.array(names, object) if text else None,
+        }
+
     def read(self, X: Any, given: Any) -> tuple[Any, Groups]:
         """X as the estimator sees it, and the group of each row."""
         if self.columns is not None:

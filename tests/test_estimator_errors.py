@@ -73,6 +73,8 @@ def test_fit_says_what_is_wrong_before_it_trains(options, table, text):
     model = GroupThresholdClassifier(Untrained(), **options)
     with pytest.raises(ValueError, match=text):
         model.fit(table, y)
+    with pytest.raises(ValueError, match=text):
+        model.set_params(estimator=prefit(), cv="prefit").partial_fit(table, y)
     assert not hasattr(model, "sketch_")
 
 
