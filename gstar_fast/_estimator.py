@@ -18,10 +18,9 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.exceptions import NotFittedError
     from sklearn.metrics import accuracy_score
-    from sklearn.utils import assert_all_finite, column_or_1d, get_tags, indexable
+    from sklearn.utils import get_tags, indexable
     from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
     from sklearn.utils.metaestimators import available_if
-    from sklearn.utils.multiclass import type_of_target
     from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
     raise ImportError("GroupThresholdClassifier needs scikit-learn 1.6; install gstar-fast[sklearn]") from error
@@ -29,7 +28,7 @@ except ImportError as error:
 from gstar_fast._decide import Decider
 from gstar_fast._estimator_folds import out_of_fold, response_method, routed, scores_of, splits_of
 from gstar_fast._estimator_groups import EVERYBODY, Source, as_table, check_columns
-from gstar_fast._estimator_rows import Rows, as_labels, checked_weights, count_scores, decide
+from gstar_fast._estimator_rows import Rows, as_labels, cells_of, checked_labels, checked_weights, count_scores, decide
 from gstar_fast._groups import listed
 from gstar_fast._objective import Objective
 from gstar_fast._result import Result
@@ -284,12 +283,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def _read(self, source: Source, X: Any, y: Any, given: Any, sample_weight: Any) -> Rows:
         X, y = indexable(X, y)
-        y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
-        kind = type_of_target(y, input_name="y")
-        if kind != "binary":
-            raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
+        y = checked_labels(y)
         features, groups = source.read(X, given)
         return Rows(features, y, groups, None if sample_weight is None else checked_weights(sample_weight, len(y)))
 
@@ -317,7 +311,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             raise ValueError(f"{seen}; thresholds need rows of both classes")
         positive = self._positive(classes)
         labels = as_labels(y, classes, positive)
-        splits = splits_of(self.cv, X, y, 2 * groups.codes + labels, self.random_state, split_params)
+        splits = splits_of(self.cv, X, y, cells_of(labels, groups), self.random_state, split_params)
         if not self.refit and len(splits) > 1:
             raise ValueError(f"refit=False needs a single split, such as cv=0.3; this cv has {len(splits)}")
         method = response_method(self.estimator, self.response_method)

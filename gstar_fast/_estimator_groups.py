@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from gstar_fast._arrow import Column
-from gstar_fast._groups import Name, cross, is_missing, listed
+from gstar_fast._groups import Name, cross, is_missing, listed, sort_key
 from gstar_fast._validation import _named, column_of
 
 EVERYBODY = "all"  # the one group of those who have no sensitive features
@@ -127,6 +127,13 @@ def groups_of_rows(given: Any, n: int) -> Groups:
             f"sensitive_features must have one value for each row, got {given!r}; to name a column of X, write "
             f"GroupThresholdClassifier(..., sensitive_features={given!r})"
         )
+    if not hasattr(given, "__len__") or isinstance(given, (Mapping, Set)) or getattr(given, "shape", None) == ():
+        raise TypeError(
+            "sensitive_features must be a column, an array, a list or a table with one value for each row, got "
+            f"{type(given).__name__}"
+        )
+    if isinstance(given, list) and given and isinstance(given[0], list):
+        given = [tuple(row) if isinstance(row, list) else row for row in given]
     names = column_names(given)
     if names is not None:
         columns = [column_at(given, place) for place in range(len(names))]
@@ -158,7 +165,10 @@ def _crossed(columns: Sequence[Any], labels: Sequence[str], names: Sequence[Any]
     lengths = {len(codes) for codes, _ in read}
     assert len(lengths) == 1, "columns of one table"
     codes, found = read[0] if len(read) == 1 else cross(read)
-    return Groups(codes.astype(np.int64, copy=False), found, _joined(names))
+    order = sorted(range(len(found)), key=lambda code: sort_key(found[code]))  # the same in whatever form they came
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return Groups(rank[codes], tuple(found[code] for code in order), _joined(names))
 
 
 def _joined(names: Sequence[Any] | None) -> str | None:
@@ -264,6 +274,12 @@ def places_of(table: Any, wanted: Any) -> tuple[int, ...]:
     if isinstance(several, bytes) or not isinstance(several, Iterable):
         raise TypeError(
             f"sensitive_features must be a column of X (a name, or a position) or a list of them, got {wanted!r}"
+        )
+    several = list(several)
+    if len(several) > table.shape[1]:
+        raise ValueError(
+            f"sensitive_features of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} "
+            "values; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
         )
     places = tuple(_place(table, name) for name in several)
     if not places:
