@@ -106,8 +106,8 @@ def splits_of(
 ) -> list[Split]:
     """Train and test rows of each fold.
 
-    A number deals the rows of each cell (label and group) to the folds in turn, so that also a small group is in as
-    many folds as it has rows, and no fold differs by more than one row of it.
+    A number deals the rows of each cell (label, group) to the folds in turn, so that no two folds differ by more than
+    one row of a cell, however small, or of a label.
     """
     if isinstance(cv, str):
         raise ValueError(f"cv must be a number of folds, a share of rows, a splitter or 'prefit', got {cv!r}")
