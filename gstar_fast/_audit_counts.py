@@ -180,9 +180,7 @@ def clean_decisions(decisions: Any) -> NDArray[np.float32]:
                 raise TypeError(f"decisions must be 0 or 1, got {found}; pass decisions == <the accepting one>")
         values = values.astype(np.float64)
     if values.dtype.kind not in "iuf":
-        raise TypeError(
-            f"decisions must be 0 or 1 (or bool), got {values.dtype}; pass decisions == <the accepting one>"
-        )
+        raise TypeError(f"decisions must be 0 or 1, got {values.dtype}; pass decisions == <the accepting one>")
     private = np.array(values)  # one read; what is checked is what is counted
     wrong = (private != 0) & (private != 1)
     if wrong.any():

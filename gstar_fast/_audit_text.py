@@ -1,6 +1,6 @@
 """An audit as text, HTML, a dict or a data frame. No arithmetic here.
 
-Reads from: the words of a result.  Read by: the audit.
+Reads from: the words of a result, the definitions.  Read by: the audit.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from gstar_fast._audit_metrics import METRIC_DEFINITIONS
 from gstar_fast._result import _count, _encode_name, _encode_number, _number, _table
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def html_of(a: Audit, most: int = 200) -> str:
 
 
 def _html_table(head: list[str], body: list[str]) -> str:
-    cells = "".join(f'<th scope="col">{escape(word)}</th>' for word in head)
+    meaning = {word: f' title="{escape(METRIC_DEFINITIONS[metric])}"' for metric, word in COLUMNS.items()}
+    cells = "".join(f'<th scope="col"{meaning.get(word, "")}>{escape(word)}</th>' for word in head)
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
 
