@@ -51,7 +51,7 @@ def text_of(a: Audit, most: int = 50) -> str:
     lines.append("")
     gaps = [["gap", "value", "low", "high"]]
     gaps += [[name, *(_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
-    notes = ["", *(a.definitions[name] for name in a.gaps)]
+    notes = ["", *(a.definitions[name].partition(";")[0] for name in a.gaps)]
     lines += [f"{line}  {note}".rstrip() for line, note in zip(_table(gaps), notes, strict=True)]
     return "\n".join(lines)
 
