@@ -105,6 +105,7 @@ def test_gaps_are_those_of_aif360(seed, weighting):
         "disparate_impact_distance": abs(1 - min(ratio, 1 / ratio)),
         "disparate_impact_excess": abs(1 - max(ratio, 1 / ratio)),
         "equal_opportunity": abs(theirs.equal_opportunity_difference()),
+        "equalized_odds": theirs.equalized_odds_difference(),
         "predictive_equality": abs(theirs.false_positive_rate_difference()),
         "average_odds": abs(theirs.average_odds_difference()),
         "equalized_odds_mean": theirs.average_abs_odds_difference(),
