@@ -54,7 +54,10 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
             parts.append(rows if len(mixture) == 1 else probability * rows)
             if split:
                 inside.append(f"{name!r} ({split * snapshot.weight_unit:g} rows)")
-        columns.append(sum(parts[1:], parts[0]))
+        whole = snapshot.rows[:, k].sum(axis=1)
+        columns.append(
+            parts[0] if len(parts) == 1 else np.minimum(sum(parts), whole)
+        )  # chances may add up to 1 + 1e-16
     if inside:
         some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
         notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
