@@ -1,6 +1,6 @@
 """Time of an audit with intervals of everything, against fairlearn's MetricFrame with its bootstrap.
 
-    python benchmarks/bench_audit.py                  a million rows; half an hour, nearly all of it fairlearn's
+    python benchmarks/bench_audit.py                  a million rows; ten minutes, nearly all of them fairlearn's
     python benchmarks/bench_audit.py --rows 20000     a quick look
     pytest benchmarks/bench_audit.py                  one case under pytest-benchmark
 
