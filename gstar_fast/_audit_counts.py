@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._decide import Decider
 from gstar_fast._grid import scaled
-from gstar_fast._groups import Name, listed
+from gstar_fast._groups import Name, is_missing, listed
 from gstar_fast._objective import Snapshot
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
@@ -42,40 +42,36 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     """Rows that thresholds accept, exact at edges, in proportion inside a bin; what each group has; the rows."""
     if not sketch.groups:
         raise ValueError("the sketch has no rows; update it with scores, labels and groups before auditing")
-    frozen = sketch.copy()  # one moment, also for what a snapshot does not hold
-    snapshot, window = Snapshot.of(frozen), Window.of(frozen)
+    snapshot = Snapshot.of(sketch)
+    bins = Bins(snapshot.level, snapshot.first, snapshot.rows.shape[2] - 2, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
+    totals = snapshot.rows.sum(axis=2)
     columns: list[NDArray[Any]] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
     inside: list[str] = []
     for k, (name, mixture) in enumerate(mixtures.items()):
         parts = []
         for threshold, probability in mixture:
-            rows, split = window.accepted(snapshot.rows[:, k], threshold, name)
+            rows, split = bins.accepted(snapshot.rows[:, k], threshold, name)
             parts.append(rows if len(mixture) == 1 else probability * rows)
             if split:
                 inside.append(f"{name!r} ({split * snapshot.weight_unit:g} rows)")
-        columns.append(sum(parts[1:], parts[0]))
+        mixed = np.minimum(sum(parts), totals[:, k])  # probabilities may add up to a little more than 1
+        columns.append(parts[0] if len(parts) == 1 else mixed)
     if inside:
         some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
         notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
-    totals = snapshot.rows.sum(axis=2)
     counts = Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes))
     return counts, mixtures, snapshot
 
 
 @dataclass(frozen=True)
-class Window:
-    """Where a sketch's bins are, and whether rows beyond them can only be infinite."""
+class Bins:
+    """Where a sketch's bins are, and whether the window is fixed; rows beyond one that grows are infinite."""
 
     level: int
     first: int
-    bins: int
+    number: int
     fixed: bool
-
-    @classmethod
-    def of(cls, sketch: Sketch) -> Window:
-        core = sketch._core
-        return cls(int(core.level), int(core.first), int(core.bins), bool(core.fixed))
 
     def accepted(self, rows: NDArray[np.int64], threshold: float, name: Name) -> tuple[NDArray[Any], int]:
         """Accepted rows of each label, of `rows` (3, C), and how many rows share a bin with the threshold."""
@@ -85,16 +81,16 @@ class Window:
             return rows[:, -1] * (not self.fixed), 0
         number, rest = scaled(threshold, self.level)
         at = number - self.first
-        if at < 0 or (at, rest) > (self.bins, 0):
+        if at < 0 or (at, rest) > (self.number, 0):
             beyond = int(rows[:, 0 if at < 0 else -1].sum())
             if beyond and self.fixed:
-                low, high = math.ldexp(self.first, self.level), math.ldexp(self.first + self.bins, self.level)
+                low, high = math.ldexp(self.first, self.level), math.ldexp(self.first + self.number, self.level)
                 raise ValueError(
                     f"the threshold {threshold!r} of group {name!r} is outside the sketch's range, {low!r} to "
                     f"{high!r}, and {beyond} of the group's rows are too, on the same side: how many it "
                     "accepts is not known; take a threshold inside, or -inf or inf, or count with a wider range="
                 )
-            at, rest = (0, 0) if at < 0 else (self.bins, 0)
+            at, rest = (0, 0) if at < 0 else (self.number, 0)
         split = int(rows[:, at + 1].sum()) if rest else 0
         if not split:
             return rows[:, at + 1 + rest :].sum(axis=1), 0
@@ -140,7 +136,7 @@ def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tup
         mixture = None if thresholds.mixtures is None else thresholds.mixtures.get(name)
         out[name] = ((threshold, 1.0),) if mixture is None else mixture
     unused = [name for name in thresholds.values if name not in out]
-    notes = [f"the sketch has no rows of {listed(unused)}, which have thresholds"] if unused else []
+    notes = [f"thresholds for groups that have no rows: {listed(unused)}"] if unused else []
     return out, notes
 
 
@@ -151,9 +147,9 @@ MIDDLE = 0.5  # between a decision of 0 and one of 1, and an edge of the sketch 
 
 def count_decisions(decisions: Any, labels: Any, groups: Any, weights: Any) -> Counts:
     """Rows that were accepted, counted by a sketch whose scores are the decisions."""
-    sketch = Sketch(bins=16, range=(-4, 4))
+    sketch, clean = Sketch(bins=16, range=(-4, 4)), clean_decisions(decisions)
     try:
-        sketch.update(clean_decisions(decisions), labels, groups, weights=weights)
+        sketch.update(clean, labels, groups, weights=weights)
     except (TypeError, ValueError) as error:  # the decisions are that sketch's scores
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(str(error).replace("scores", "decisions")) from None
@@ -172,19 +168,22 @@ def clean_decisions(decisions: Any) -> NDArray[np.float32]:
     if values.dtype.kind == "b":
         return values.astype(np.float32)
     if values.dtype == object:
-        try:
-            values = np.array([float(value) for value in values.tolist()])
-        except (TypeError, ValueError):
-            raise TypeError("decisions must be 0 or 1 (or bool), got other objects; pass an array of bool") from None
+        for row, value in enumerate(values.tolist()):
+            if is_missing(value):
+                raise ValueError(f"decisions has a missing value at row {row}; drop such rows")
+            if not isinstance(value, (bool, int, float, np.number, np.bool_)):
+                found = f"{type(value).__name__} at row {row}"
+                raise TypeError(f"decisions must be 0 or 1, got {found}; pass decisions == <the accepting one>")
+        values = values.astype(np.float64)
     if values.dtype.kind not in "iuf":
-        raise TypeError(
-            f"decisions must be 0 or 1 (or bool), got {values.dtype}; pass decisions == <the accepting one>"
-        )
+        raise TypeError(f"decisions must be 0 or 1, got {values.dtype}; pass decisions == <the accepting one>")
     private = np.array(values)  # one read; what is checked is what is counted
     wrong = (private != 0) & (private != 1)
     if wrong.any():
         row = int(wrong.argmax())
         value = private[row].item()
+        if value != value:
+            raise ValueError(f"decisions has NaN at row {row}; drop such rows")
         cure = "for -1/+1 decisions pass decisions > 0" if value == -1 else "for scores count a Sketch, give thresholds"
         raise ValueError(f"decisions must be 0 or 1, got {value} at row {row}; {cure}")
     return private.astype(np.float32)
