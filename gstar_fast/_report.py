@@ -26,7 +26,7 @@ from gstar_fast._report_command import python_command
 from gstar_fast._report_contents import Contents
 from gstar_fast._report_data import display_names, featured, frontier_points
 from gstar_fast._report_page import page
-from gstar_fast._result import Result
+from gstar_fast._result import Result, _number
 from gstar_fast._sketch import Sketch
 from gstar_fast.errors import MissingClassWarning
 
@@ -86,9 +86,9 @@ def report(
         ``gf.audit(sketch, result)`` with other settings than the default ones.
     before : Audit, optional
         The audit that is compared with; without it, that of the best unified threshold.
-    frontier : Frontier or False, optional
-        What the slider moves along. Without it the frontier of `criterion` is computed, for up to 30 groups; False
-        leaves it out.
+    frontier : Frontier or bool, optional
+        What the slider moves along. Without it the frontier of `criterion` is computed, for up to 30 groups; True
+        computes it for more, False leaves it out.
     criterion : str, optional
         Whose gap is traded against the error; without it the first that was asked for.
     title : str, optional
@@ -249,17 +249,28 @@ def _frontier_of(
             f"With {n} groups the whole trade-off takes long to compute, so it is left out unless asked for: "
             "frontier=gf.frontier(sketch, criterion)."
         )
+    return _computed_frontier(result, sketch, criterion)
+
+
+def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) -> tuple[Frontier | None, str | None]:
     chosen = criterion or next(iter([*result.limits, *result.penalties]), "equalized_odds")
     traded = "demographic_parity" if chosen == "disparate_impact" else chosen
     others = {name: limit for name, limit in result.limits.items() if name not in (chosen, traded)}
     tries = [others, {}] if others else [{}]
     for limits in tries:  # other limits are kept, so that the result is a point of the curve; where they can be
         try:
-            return make_frontier(
+            found = make_frontier(
                 sketch, traded, limits=limits, costs=result.costs, balanced=result.balanced, randomize=result.randomized
-            ), None
+            )
         except ValueError as error:
             reason = str(error)
+        else:
+            if len(found) > 1:
+                return found, None
+            reason = (
+                f"the least error, {_number(found.errors[0])}, comes with the smallest gap, {_number(found.gaps[0])}"
+            )
+            break
     return None, f"There is no trade-off to show: {reason}."
 
 

@@ -83,8 +83,8 @@ def plain(name: str) -> str:
 
 
 def confidence(audit: Audit) -> str:
-    """95 % confidence."""
-    return f"{100 * audit.confidence:.6g} % confidence"
+    """How sure the intervals are, in words."""
+    return f"{100 * audit.confidence:.6g}\u00a0% confidence"
 
 
 def gap_word(name: str) -> str:
@@ -99,7 +99,7 @@ def bound_word(name: str) -> str:
 
 def percent(value: float) -> str:
     """A share for people who think in hundreds."""
-    return f"{100 * value:.2f} %"
+    return f"{100 * value:.2f}\u00a0%"
 
 
 def limits_of(estimate: Estimate | None, between: str = " to ") -> str | None:

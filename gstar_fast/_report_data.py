@@ -30,8 +30,8 @@ Array = NDArray[np.float64]
 HISTOGRAM_BARS = 64
 CURVE_POINTS = 161
 ROC_POINTS = 200
-FRONTIER_POINTS = 200
-FRONTIER_NUMBERS = 6_000  # what the slider of a report may hold: fewer points where there are many groups
+FRONTIER_POINTS = 150
+FRONTIER_NUMBERS = 8_000  # what the slider of a report may hold: fewer points where there are many groups
 MOST_FEATURED = 8  # panels and curves that a person can still tell apart
 TAIL = 0.001  # share of a cell's scores beyond each end of the picture
 
@@ -222,7 +222,8 @@ def thinned(x: ArrayLike, y: ArrayLike, most: int, keep: Iterable[int] = ()) -> 
     """Places of at most `most` points of a curve that runs one way in both axes, besides those in `keep`.
 
     Both axes are scaled to one and the way along the curve (across plus along) is cut into equal steps; the first point
-    of each step stays, and both ends. No point left out is further than one step from one that stayed.
+    of each step stays, and both ends. No point left out is further than one step from one that stayed. The steps are as
+    small as `most` allows: where the curve jumps they hold no points.
     """
     across, along = (np.abs(np.asarray(v, dtype=np.float64) - np.asarray(v)[0]) for v in (x, y))
     n = len(across)
@@ -230,9 +231,15 @@ def thinned(x: ArrayLike, y: ArrayLike, most: int, keep: Iterable[int] = ()) -> 
     if n <= most:
         return np.arange(n)
     way = sum((v / v.max() if v.max() > 0 else v for v in (across, along)), np.zeros(n))
-    steps = max(most - 2, 1)
-    step = np.minimum((way / max(way.max(), 1e-300) * steps).astype(np.int64), steps - 1)
-    first = np.flatnonzero(np.diff(step, prepend=-1) > 0)
+    way /= max(way.max(), 1e-300)
+    first = np.zeros(1, dtype=np.int64)
+    for finer in (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0):
+        steps = max(int(finer * (most - 2)), 1)
+        step = np.minimum((way * steps).astype(np.int64), steps - 1)
+        tried = np.flatnonzero(np.diff(step, prepend=-1) > 0)
+        if len(tried) > max(most - 2, 1):
+            break
+        first = tried
     return np.array(sorted({*first.tolist(), *forced}), dtype=np.int64)
 
 
@@ -253,8 +260,8 @@ class FrontierPoints:
 
 
 def frontier_most(n_groups: int) -> int:
-    """How many points a slider holds: 200, fewer where each has many groups."""
-    return max(24, min(FRONTIER_POINTS, FRONTIER_NUMBERS // (10 + 4 * n_groups)))
+    """How many points a slider holds: 150, fewer where each has many groups."""
+    return max(32, min(FRONTIER_POINTS, FRONTIER_NUMBERS // (10 + 4 * n_groups)))
 
 
 def frontier_points(frontier: Frontier, result: Result, most: int | None = None) -> FrontierPoints:
@@ -294,5 +301,5 @@ def mixture_text(result: Result, group: Name, number: Any) -> str:
     """A group's threshold as text, or its thresholds with their probabilities."""
     mixture = result.mixtures[group] if result.mixtures is not None else ()
     if len(mixture) > 1:
-        return " | ".join(f"{p:.0%} {number(t)}" for t, p in mixture)
+        return " | ".join(f"{100 * p:.3g}\u00a0% {number(t)}" for t, p in mixture)
     return str(number(result.thresholds[group]))

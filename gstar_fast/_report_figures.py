@@ -67,6 +67,7 @@ def score_panel(
             points = [(across(float(x)), side(float(y))) for x, y in zip(cell.x, cell.pdf, strict=True)]
             parts.append(tag("path", d=polyline(points), class_=f"curve y{cell.label}"))
     parts.append(line(10, middle, 350, middle, "axis"))
+    parts += [_across(before, across, "unified", 24), _across(threshold, across, "threshold", 18)]
     for label, y in ((1, 38), (0, 208)):
         share = accepted[label]
         parts.append(text(12, y, f"label {label}", classes=f"name y{label}"))
@@ -75,7 +76,6 @@ def score_panel(
             parts.append(text(350, y, words, "end", f"name y{label}"))
         if not any(c.label == label for c in cells):
             parts.append(text(180, middle - 30 if label == 1 else middle + 38, "no scores to draw", "middle", "note"))
-    parts += [_across(before, across, "unified", 24), _across(threshold, across, "threshold", 18)]
     at = across(threshold)
     anchor = "start" if at < 70 else "end" if at > 290 else "middle"
     parts.append(text(at, 13, _threshold_words(threshold), anchor, "value"))
@@ -123,6 +123,7 @@ def roc(
             transform="translate(13 180) rotate(-90)",
         )
     )
+    ways: list[Html] = []
     marks: list[Html] = []
     entries: list[tuple[Html, object]] = []
     for i, group in enumerate(names):
@@ -134,10 +135,10 @@ def roc(
             parts.append(tag("path", d=polyline(points), class_=f"roc {color}", stroke_dasharray=dashes(look.dash)))
         one, two = unified.get(group), chosen.get(group)
         if one is not None and two is not None:
-            marks.append(line(across(one[0]), up(one[1]), across(two[0]), up(two[1]), f"way {color}"))
+            ways.append(line(across(one[0]), up(one[1]), across(two[0]), up(two[1]), f"way {color}"))
         if one is not None:
             said = f"{names[group]}, unified threshold: fpr {_number(one[0])}, tpr {_number(one[1])}"
-            marks.append(marker(look.marker, across(one[0]), up(one[1]), f"empty {color}", 5, said))
+            ways.append(marker(look.marker, across(one[0]), up(one[1]), f"empty {color}", 5, said))
         if two is not None:
             said = f"{names[group]}, chosen threshold: fpr {_number(two[0])}, tpr {_number(two[1])}"
             marks.append(marker(look.marker, across(two[0]), up(two[1]), f"filled {color}", 5.5, said))
@@ -145,7 +146,7 @@ def roc(
         entries.append((sign(stroke, marker(look.marker, 17, 8, f"filled {color}", 4.5)), names[group]))
     entries.append((sign(marker("circle", 17, 8, "empty g4", 4.5)), "empty sign: at the unified threshold"))
     title = "ROC curves of the groups with the chosen points and those of the unified threshold"
-    return join([svg("roc", 400, 396, title, *parts, *marks, classes="square"), legend(entries)])
+    return join([svg("roc", 400, 396, title, *parts, *ways, *marks, classes="square"), legend(entries)])
 
 
 # -------------------------------------------------------------------------------------------------------- frontier
@@ -154,7 +155,7 @@ def roc(
 def frontier_positions(points: FrontierPoints, extra: Sequence[Point]) -> tuple[Scale, Scale, list[Point]]:
     """Scales that show the whole frontier and the extra points, and where each point of the frontier lies."""
     gaps = [r.gaps[points.criterion] for r in points.results]
-    across = Scale(*around([*gaps, *(x for x, _ in extra), 0.0], floor=0.0), 58, 448)
+    across = Scale(*around([*gaps, *(x for x, _ in extra), 0.0], floor=0.0), 66, 448)
     up = Scale(*around([*points.errors, *(y for _, y in extra)], floor=0.0), 248, 12)
     return across, up, [(across(x), up(y)) for x, y in zip(gaps, points.errors, strict=True)]
 

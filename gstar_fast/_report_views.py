@@ -5,7 +5,7 @@ Reads from: _report_contents, _report_data, _report_figures.  Read by: _report_p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gstar_fast import _report_figures as figures
 from gstar_fast._density_cell import cells_of
@@ -242,18 +242,14 @@ def _said(contents: Contents, i: int) -> str:
     )
 
 
-def slider_points(contents: Contents) -> list[dict[str, Any]]:
-    """What the page's script puts in place, as texts: it computes nothing."""
+def slider_points(contents: Contents) -> list[str]:
+    """What the page's script puts in place, tab by tab: what to say, where the ring is, every cell. It computes nothing."""
     points = contents.points
     if points is None:
         return []
     _, _, at = figures.frontier_positions(points, [p for p in _marks(contents) if p is not None])
     return [
-        {
-            "said": _said(contents, i),
-            "at": f"{place(x)} {place(y)}",
-            "cells": _cells(contents, point, points.errors[i]),
-        }
+        "\t".join([_said(contents, i), f"{place(x)} {place(y)}", *_cells(contents, point, points.errors[i])])
         for i, (point, (x, y)) in enumerate(zip(points.results, at, strict=True))
     ]
 
