@@ -243,7 +243,7 @@ def _said(contents: Contents, i: int) -> str:
 
 
 def slider_points(contents: Contents) -> list[str]:
-    """What the page's script puts in place, tab by tab: what to say, where the ring is, every cell. It computes nothing."""
+    """What the page's script puts in place, as text, tab by tab: words, place of the ring, every cell."""
     points = contents.points
     if points is None:
         return []
