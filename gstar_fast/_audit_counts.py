@@ -38,8 +38,8 @@ class Counts:
 # ------------------------------------------------------------------------------------------------------------- a sketch
 
 
-def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, Snapshot]:
-    """Rows that thresholds accept: exact at edges, in proportion inside a bin."""
+def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, dict[Name, Mixture], Snapshot]:
+    """Rows that thresholds accept, exact at edges, in proportion inside a bin; what each group has; the rows."""
     if not sketch.groups:
         raise ValueError("the sketch has no rows; update it with scores, labels and groups before auditing")
     frozen = sketch.copy()  # one moment, also for what a snapshot does not hold
@@ -59,7 +59,8 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
         some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
         notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
     totals = snapshot.rows.sum(axis=2)
-    return Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes)), snapshot
+    counts = Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes))
+    return counts, mixtures, snapshot
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class Window:
                 low, high = math.ldexp(self.first, self.level), math.ldexp(self.first + self.bins, self.level)
                 raise ValueError(
                     f"the threshold {threshold!r} of group {name!r} is outside the sketch's range, {low!r} to "
-                    f"{high!r}, and {beyond} of the group's rows are too, on the same side: how many it accepts is not known; "
-                    "take a threshold inside, or -inf or inf, or count with a wider range="
+                    f"{high!r}, and {beyond} of the group's rows are too, on the same side: how many it "
+                    "accepts is not known; take a threshold inside, or -inf or inf, or count with a wider range="
                 )
             at, rest = (0, 0) if at < 0 else (self.bins, 0)
         split = int(rows[:, at + 1].sum()) if rest else 0
@@ -184,8 +185,6 @@ def clean_decisions(decisions: Any) -> NDArray[np.float32]:
     if wrong.any():
         row = int(wrong.argmax())
         value = private[row].item()
-        hint = "; for -1/+1 decisions pass decisions > 0" if value == -1 else ""
-        raise ValueError(
-            f"decisions must be 0 or 1, got {value} at row {row}{hint or '; for scores count a Sketch and give thresholds'}"
-        )
+        cure = "for -1/+1 decisions pass decisions > 0" if value == -1 else "for scores count a Sketch, give thresholds"
+        raise ValueError(f"decisions must be 0 or 1, got {value} at row {row}; {cure}")
     return private.astype(np.float32)

@@ -5,8 +5,8 @@ Reads from: the audit's metrics.  Read by: the audit.  Why these and no others: 
 A share of rows gets Wilson's interval. A difference of two rates gets its limits from theirs (Newcombe: the squares of
 the distances add up). A gap is the largest of many such differences, and chance makes the largest look larger still:
 
-- its low end is the largest low end of any pair, with a critical value that holds for all pairs at once, so that equal
-  groups are taken for unequal in no more than 1 - confidence of all cases;
+- its low end is the largest low end of any pair, with a critical value that holds for all pairs at once (from the
+  bootstrap), so that equal groups are taken for unequal in no more than 1 - confidence of all cases;
 - its high end is the largest high end of any pair, with the usual critical value: the pair that is truly furthest apart
   is one of them.
 
@@ -15,10 +15,9 @@ Ratios are differences of logarithms.
 
 from __future__ import annotations
 
-import functools
 import math
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,28 +43,6 @@ def wilson(hits: Floats, trials: Floats, z: float) -> tuple[Floats, Floats]:
 def two_sided(confidence: float) -> float:
     """Normal critical value: 1.96 for 0.95."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
-@functools.lru_cache(maxsize=256)
-def for_all_pairs(n_groups: int, confidence: float) -> float:
-    """Critical value that holds for the differences of all pairs of so many groups at once (Tukey, Kramer).
-
-    The studentised range over the square root of 2, for known variances; with two groups it is `two_sided`.
-    """
-    from scipy.special import ndtr  # slow to import, and needed here only
-
-    x = np.linspace(-9.0, 9.0, 2401)
-    pdf = np.exp(-x * x / 2) / math.sqrt(2 * math.pi) * (x[1] - x[0])
-    upto = ndtr(x)
-
-    def cdf(q: float) -> float:
-        return float(n_groups * np.sum(pdf * (upto - ndtr(x - q)) ** (n_groups - 1)))
-
-    low, high = 0.0, 20.0
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        low, high = (middle, high) if cdf(middle) < confidence else (low, middle)
-    return high / math.sqrt(2)
 
 
 class Rates:
@@ -98,67 +75,72 @@ class Rates:
 # ----------------------------------------------------------------------------------------------------------------- gaps
 
 
-def gap_interval(gap: Gap, rates: Rates, value: float, confidence: float) -> tuple[float, float]:
-    """Low and high end of a gap whose value is known."""
-    single = two_sided(confidence)
-    family = confidence ** (1 / len(gap.rates))  # several rates, of different rows
-    spans = []
-    for name in gap.rates:
-        known = ~np.isnan(rates.values[name])
-        if len(known) == 1:  # nobody to compare with
-            return value, value
-        every = for_all_pairs(int(known.sum()), family)
-        band = _difference if gap.is_difference else _ratio
-        spans.append(band(rates, name, known, single, every))
+class Band(NamedTuple):
+    """What is known of one rate's gap: the pair of groups that shows it best, and the most it can be."""
+
+    size: float  # difference of the pair
+    reach: float  # how much of it may be chance
+    high: float
+
+    @property
+    def low(self) -> float:
+        return self.size - self.reach
+
+
+def gap_interval(gap: Gap, rates: Rates, value: float, single: float, every: float) -> tuple[float, float]:
+    """Low and high end of a gap; `single` is the critical value of one pair, `every` of all pairs and rates at once."""
+    band = _difference if gap.is_difference else _ratio
+    bands = [band(rates, name, single, every) for name in gap.rates]
+    low, high = max(b.low for b in bands), max(b.high for b in bands)
     if gap.over == "sum":
+        low = max(low, sum(b.size for b in bands) - math.hypot(*(b.reach for b in bands)))
         sizes = [float(np.nanmax(rates.values[name]) - np.nanmin(rates.values[name])) for name in gap.rates]
-        down = math.hypot(*(size - low for size, (low, _) in zip(sizes, spans, strict=True)))
-        up = math.hypot(*(high - size for size, (_, high) in zip(sizes, spans, strict=True)))
-        low, high = sum(sizes) - down, sum(sizes) + up
-    else:
-        low, high = max(low for low, _ in spans), max(high for _, high in spans)
+        high = sum(sizes) + math.hypot(*(b.high - size for b, size in zip(bands, sizes, strict=True)))
     low = max(low, 0.0)
     if gap.is_difference:
-        most = 2.0 if gap.over == "sum" else 1.0
+        most = len(gap.rates) if gap.over == "sum" else 1.0
         return min(gap.scale * low, value), max(gap.scale * min(high, most), value)
     one, two = shaped(gap, math.exp(-high)), shaped(gap, math.exp(-low))
     return min(one, two, value), max(one, two, value)
 
 
-def _difference(rates: Rates, name: str, known: NDArray[np.bool_], single: float, every: float) -> tuple[float, float]:
+def _difference(rates: Rates, name: str, single: float, every: float) -> Band:
+    known = ~np.isnan(rates.values[name])
     value = rates.values[name][known]
     down, up = (side[known] for side in rates.distances(name, single))
-    high = _largest(value, up, down, 1.0)
+    size, reach = _furthest(value, up, down, 1.0)
+    high = size + reach
     down, up = (side[known] for side in rates.distances(name, every))
-    return _largest(value, down, up, -1.0), high
+    return Band(*_furthest(value, down, up, -1.0), high)
 
 
-def _ratio(rates: Rates, name: str, known: NDArray[np.bool_], single: float, every: float) -> tuple[float, float]:
+def _ratio(rates: Rates, name: str, single: float, every: float) -> Band:
     """The same for minus the logarithm of the ratio."""
+    known = ~np.isnan(rates.values[name])
     value = rates.values[name][known]
     if not value.any():
-        return 0.0, math.inf
+        return Band(0.0, 0.0, math.inf)
     low_1, high_1 = (side[known] for side in rates.limits(name, single))
     low_2, high_2 = (side[known] for side in rates.limits(name, every))
     # a rate of 0 has no logarithm: its own upper limit stands in for it, which can only widen the interval
     nobody = value == 0
     with np.errstate(divide="ignore"):
         log = np.log(np.where(nobody, high_2, value))
-        down, up = log - np.log(low_2), np.log(np.where(nobody, 1.0, high_2)) - np.where(nobody, 0.0, log)
-        low = _largest(log, np.where(nobody, np.inf, down), np.where(nobody, 0.0, up), -1.0)
-        high = math.inf if nobody.any() else _largest(log, np.log(high_1) - log, log - np.log(low_1), 1.0)
-    return low, high
+        size, reach = _furthest(log, log - np.log(low_2), np.log(high_2) - log, -1.0)
+        high = math.inf if nobody.any() else sum(_furthest(log, np.log(high_1) - log, log - np.log(low_1), 1.0))
+    return Band(size, reach, high)
 
 
-def _largest(value: Floats, one: Floats, two: Floats, sign: float) -> float:
-    """Largest `value_i - value_j + sign * hypot(one_i, two_j)` of two groups i and j."""
+def _furthest(value: Floats, one: Floats, two: Floats, sign: float) -> tuple[float, float]:
+    """The groups i and j with the largest `value_i - value_j + sign * hypot(one_i, two_j)`: both terms."""
     i, j = _outer(value, sign * one), _outer(-value, sign * two)
-    with np.errstate(invalid="ignore"):
-        found = value[i][:, None] - value[j] + sign * np.hypot(one[i][:, None], two[j])
-    return float(np.max(np.where(i[:, None] == j, -np.inf, found)))
+    size = value[i][:, None] - value[j]
+    reach = np.hypot(one[i][:, None], two[j])
+    best = np.argmax(np.where(i[:, None] == j, -np.inf, size + sign * reach))
+    return float(size.flat[best]), float(reach.flat[best])
 
 
-def _outer(value: Floats, reach: Floats) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _outer(value: Floats, reach: Floats) -> NDArray[np.intp]:
     """Groups that at most one other group beats in both: no other can be part of the pair that is furthest apart."""
     left = np.lexsort((-reach, -value))  # from the largest value on, ties by reach
     kept = []

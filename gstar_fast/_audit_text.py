@@ -34,9 +34,7 @@ def _limits(e: Estimate) -> str:
 
 def _heading(a: Audit) -> str:
     n = len(a.groups)
-    return (
-        f"audit of {_count(a.n_rows)} rows in {n} group{'s' * (n != 1)}, with {a.confidence:.4g} confidence intervals"
-    )
+    return f"audit of {_count(a.n_rows)} rows in {n} group{'s' * (n != 1)}, intervals of confidence {a.confidence:.4g}"
 
 
 def text_of(a: Audit, most: int = 50) -> str:
@@ -146,9 +144,7 @@ def frame_of(a: Audit) -> Any:
     rows += [(None, metric, e) for metric, e in a.overall.items()]
     rows += [(None, gap, e) for gap, e in a.gaps.items()]
     groups = pd.Series([name for name, _, _ in rows], dtype=object)
-    numbers = {
-        key: pd.Series([getattr(e, key) for _, _, e in rows], dtype="float64") for key in ("value", "low", "high")
-    }
-    return pd.DataFrame(
-        {"group": groups, "metric": [m for _, m, _ in rows], **numbers, "method": [e.method for _, _, e in rows]}
-    )
+    columns: dict[str, Any] = {"group": groups, "metric": [metric for _, metric, _ in rows]}
+    for key in ("value", "low", "high"):
+        columns[key] = pd.Series([getattr(e, key) for _, _, e in rows], dtype="float64")
+    return pd.DataFrame({**columns, "method": [e.method for _, _, e in rows]})
