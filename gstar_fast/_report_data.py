@@ -31,7 +31,7 @@ HISTOGRAM_BARS = 64
 CURVE_POINTS = 161
 ROC_POINTS = 200
 FRONTIER_POINTS = 150
-FRONTIER_NUMBERS = 8_000  # what the slider of a report may hold: fewer points where there are many groups
+FRONTIER_NUMBERS = 5_000  # what the slider of a report may hold: fewer points where there are many groups
 MOST_FEATURED = 8  # panels and curves that a person can still tell apart
 TAIL = 0.001  # share of a cell's scores beyond each end of the picture
 
@@ -63,11 +63,14 @@ def style(i: int) -> Style:
 
 
 def display_names(groups: Sequence[Name], longest: int = 48) -> dict[Name, str]:
-    """Names as people read them; as Python writes them where two would look alike."""
+    """Names as people read them, no two alike: as Python writes them, or numbered, where they would be."""
     plain = {g: " · ".join(map(str, g)) if isinstance(g, tuple) else str(g) for g in groups}
     if len(set(plain.values())) < len(plain) or not all(text.strip() for text in plain.values()):
         plain = {g: repr(g) for g in groups}
-    return {g: shortened(text, longest) for g, text in plain.items()}
+    short = {g: shortened(text, longest) for g, text in plain.items()}
+    if len(set(short.values())) < len(short):
+        return {g: f"{i + 1}. {text}" for i, (g, text) in enumerate(short.items())}
+    return short
 
 
 def shortened(text: str, longest: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gstar_fast import _report_figures as figures
 from gstar_fast._density_cell import cells_of
 from gstar_fast._groups import Name
-from gstar_fast._report_contents import Contents, finite, plain, section, threshold_text, who
+from gstar_fast._report_contents import Contents, confidence, finite, plain, section, threshold_text, who
 from gstar_fast._report_data import (
     cell_curves,
     quantiles,
@@ -73,7 +73,10 @@ def score_section(contents: Contents) -> Html:
         panels.append(tag("div", tag("h3", who(contents, group), " ", rows), picture, class_="panel"))
     line = figures.sign(line_mark(17, 0, 17, 16, "threshold"))
     dashed = figures.sign(line_mark(17, 0, 17, 16, "unified"))
-    signs = figures.legend([(line, "threshold of the group"), (dashed, "before: one threshold for all")])
+    signs = [(line, "threshold of the group"), (dashed, "before: one threshold for all")]
+    if any(e.low is not None for e in (audit.thresholds or {}).values()):
+        band = tag("rect", x="9", y="0", width="16", height="16", class_="interval")
+        signs.insert(1, (figures.sign(band), f"its interval, with {confidence(audit)}"))
     caption = (
         "Bars are counts, lines their density; label 1 stands above the axis, label 0 below. What is right of the "
         "threshold is accepted. Each panel has its own height, and leaves out the last thousandth at either end."
@@ -83,7 +86,7 @@ def score_section(contents: Contents) -> Html:
     return section(
         "scores",
         "Scores of each group",
-        tag("figure", tag("div", *panels, class_="panels"), signs, tag("figcaption", caption)),
+        tag("figure", tag("div", *panels, class_="panels"), figures.legend(signs), tag("figcaption", caption)),
         *(tag("p", f"No curve: {problem}.", class_="soft small") for problem in problems[:5]),
         details("The scores as a table", _score_table(contents)),
     )
