@@ -122,15 +122,15 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib.figure.Figure
 
     Examples
     --------
     >>> import gstar_fast as gf
     >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
     >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
-    >>> ax = gf.plot.roc(sketch, gf.solve(sketch, limits={"equalized_odds": 0.02}))
-    >>> ax.get_xlabel()
+    >>> figure = gf.plot.roc(sketch, gf.solve(sketch, limits={"equalized_odds": 0.02}))
+    >>> figure.axes[0].get_xlabel()
     'false positive rate'
     """
     groups = _groups_of(sketch)
@@ -155,7 +155,7 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     ax.set_aspect("equal")
     if curves:
         ax.legend(loc="lower right")
-    return ax
+    return ax.figure
 
 
 def _chosen(
@@ -182,7 +182,7 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Any = None
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib.figure.Figure
 
     Examples
     --------
@@ -190,8 +190,8 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Any = None
     >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
     >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
     >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    >>> ax = gf.plot.frontier(gf.frontier(sketch, "equalized_odds"), result)
-    >>> ax.get_xlabel()
+    >>> figure = gf.plot.frontier(gf.frontier(sketch, "equalized_odds"), result)
+    >>> figure.axes[0].get_xlabel()
     'equalized odds gap'
     """
     ax = frontier.plot(_axes(ax))
@@ -205,7 +205,7 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Any = None
             sign = {"marker": "D", "linestyle": "none", "color": COLORS[0][0]}
             ax.plot(result.gaps[name], result.error, label="chosen thresholds", **sign)
     ax.legend()
-    return ax
+    return ax.figure
 
 
 def gaps(audit: Audit, before: Audit | None = None, *, ax: Any = None) -> Any:
@@ -222,7 +222,7 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib.figure.Figure
 
     Examples
     --------
@@ -230,8 +230,8 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Any = None) -> Any:
     >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
     >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
     >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    >>> ax = gf.plot.gaps(gf.audit(sketch, result), gf.audit(sketch, result.default_threshold))
-    >>> [text.get_text() for text in ax.get_yticklabels()][:2]
+    >>> figure = gf.plot.gaps(gf.audit(sketch, result), gf.audit(sketch, result.default_threshold))
+    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()][:2]
     ['demographic parity', 'equal opportunity']
     """
     names = main_gaps(audit)
@@ -250,7 +250,7 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Any = None) -> Any:
     ax.set_xlim(left=0)
     ax.set_xlabel("gap")
     ax.legend()
-    return ax
+    return ax.figure
 
 
 # ------------------------------------------------------------------------------------------------------------- shared
