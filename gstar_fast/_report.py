@@ -149,7 +149,6 @@ def report(
         before=before,
         points=None if curve is None else frontier_points(curve, result),
         no_points=why_not,
-        straight=curve is not None and curve.randomized,
         notes=tuple(notes),
         names=display_names(after.groups),
         featured=featured(after),

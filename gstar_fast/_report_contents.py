@@ -5,7 +5,6 @@ Reads from: result, audit, frontier points.  Read by: _report_page, _report_view
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,6 @@ class Contents:
     before: Audit
     points: FrontierPoints | None
     no_points: str | None  #: why there is no frontier, in a sentence
-    straight: bool  #: whether the frontier is one of mixtures, which runs straight between its points
     notes: tuple[str, ...]
     names: dict[Name, str]
     featured: tuple[Name, ...]
@@ -131,11 +129,6 @@ def is_met(name: str, limit: float, gap: float | None) -> bool | None:
 def asked(result: Result) -> list[str]:
     """The criteria that were limited or penalised, in the order given."""
     return list(dict.fromkeys([*result.limits, *result.penalties]))
-
-
-def finite(value: float | None) -> float | None:
-    """The value if a picture can show it."""
-    return value if value is not None and math.isfinite(value) else None
 
 
 def sentence_list(parts: list[Any]) -> Html:

@@ -31,6 +31,7 @@ HISTOGRAM_BARS = 64
 CURVE_POINTS = 161
 ROC_POINTS = 200
 FRONTIER_POINTS = 150
+MIXED_POINTS = 50  # between the corners of a randomised frontier
 FRONTIER_NUMBERS = 5_000  # what the slider of a report may hold: fewer points where there are many groups
 MOST_FEATURED = 8  # panels and curves that a person can still tell apart
 TAIL = 0.001  # share of a cell's scores beyond each end of the picture
@@ -254,12 +255,12 @@ class FrontierPoints:
     """The points of a frontier that are shown, each with its whole result."""
 
     criterion: str
-    places: tuple[int, ...]  #: in the frontier
     results: tuple[Result, ...]
     errors: tuple[float, ...]  #: what was minimised: the error rate, weighted where costs or balance were asked for
     start: int  #: which of them stands nearest to the result: the last whose gap is not larger
-    on_curve: bool  #: whether that one has the thresholds of the result
-    total: int  #: points of the whole frontier
+    on_curve: bool  #: whether the result is that one
+    total: int  #: points of the whole frontier; of a randomised one, its corners
+    straight: bool  #: whether the frontier runs straight between points, as a randomised one does
 
 
 def frontier_most(n_groups: int) -> int:
@@ -268,17 +269,34 @@ def frontier_most(n_groups: int) -> int:
 
 
 def frontier_points(frontier: Frontier, result: Result, most: int | None = None) -> FrontierPoints:
-    """At most `most` points at equal steps along the frontier; both ends and the point of the result stay."""
+    """At most `most` points at equal steps along the frontier; both ends and the point of the result stay.
+
+    Between the corners of a randomised frontier there are points at equal steps of the gap.
+    """
     gap = result.gaps.get(frontier.criterion, 0.0)
+    if frontier.randomized:
+        return _between_corners(frontier, result, gap)
     near = np.flatnonzero(frontier.gaps <= gap + 1e-12)
     chosen = int(near[-1]) if len(near) else 0
     most = frontier_most(len(frontier.groups)) if most is None else most
-    places = tuple(thinned(frontier.gaps, frontier.errors, most, keep=[chosen]).tolist())
+    places = thinned(frontier.gaps, frontier.errors, most, keep=[chosen]).tolist()
     results = tuple(frontier.result(i) for i in places)
     start = places.index(chosen)
-    same = results[start].thresholds == result.thresholds and results[start].mixtures == result.mixtures
-    errors = tuple(frontier.errors[list(places)].tolist())
-    return FrontierPoints(frontier.criterion, places, results, errors, start, same, len(frontier))
+    same = not result.randomized and results[start].thresholds == result.thresholds
+    errors = tuple(frontier.errors[places].tolist())
+    return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), False)
+
+
+def _between_corners(frontier: Frontier, result: Result, gap: float) -> FrontierPoints:
+    low, high = float(frontier.gaps[0]), float(frontier.gaps[-1])
+    inside = min(max(gap, low), high)
+    steps = np.linspace(low, high, MIXED_POINTS).tolist()
+    gaps = sorted({*steps, *frontier.gaps.tolist(), inside})
+    results = tuple(frontier.at(gap=g) for g in gaps)
+    errors = tuple(math.sqrt(r.loss) for r in results)  # with limits only, the loss is the squared error
+    start = gaps.index(inside)
+    same = inside == gap and abs(math.sqrt(result.loss) - errors[start]) <= 1e-9
+    return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), True)
 
 
 def weighted_error(audit: Audit, result: Result) -> float | None:

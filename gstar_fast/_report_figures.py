@@ -70,7 +70,7 @@ def score_panel(
     parts += [_across(before, across, "unified", 24), _across(threshold, across, "threshold", 18)]
     for label, y in ((1, 38), (0, 208)):
         share = accepted[label]
-        parts.append(text(12, y, f"label {label}", classes=f"name y{label}"))
+        parts.append(text(16, y, f"label {label}", classes=f"name y{label}"))
         if share is not None:
             words = f"accepted: {share:.1%}".replace("%", " %")
             parts.append(text(350, y, words, "end", f"name y{label}"))
@@ -155,7 +155,7 @@ def roc(
 def frontier_positions(points: FrontierPoints, extra: Sequence[Point]) -> tuple[Scale, Scale, list[Point]]:
     """Scales that show the whole frontier and the extra points, and where each point of the frontier lies."""
     gaps = [r.gaps[points.criterion] for r in points.results]
-    across = Scale(*around([*gaps, *(x for x, _ in extra), 0.0], floor=0.0), 66, 448)
+    across = Scale(*around([*gaps, *(x for x, _ in extra), 0.0], floor=0.0), 74, 448)
     up = Scale(*around([*points.errors, *(y for _, y in extra)], floor=0.0), 248, 12)
     return across, up, [(across(x), up(y)) for x, y in zip(gaps, points.errors, strict=True)]
 
@@ -166,20 +166,19 @@ def frontier(
     unified: Point | None,
     *,
     limit: float | None,
-    straight: bool,
     error_name: str,
 ) -> Html:
     """Error against gap: the curve nobody gets below, the chosen point, the unified one, the slider's ring."""
     across, up, at = frontier_positions(points, [p for p in (chosen, unified) if p is not None])
     parts: list[Html] = []
     for value, words in up.ticks(5):
-        parts += [line(58, up(value), 448, up(value), "grid"), text(52, up(value) + 4, words, "end", "tick")]
+        parts += [line(66, up(value), 448, up(value), "grid"), text(60, up(value) + 4, words, "end", "tick")]
     for value, words in across.ticks(6):
         parts += [
             line(across(value), 248, across(value), 252, "axis"),
             text(across(value), 266, words, "middle", "tick"),
         ]
-    parts.append(line(58, 248, 448, 248, "axis"))
+    parts.append(line(66, 248, 448, 248, "axis"))
     entries: list[tuple[Html, object]] = []
     stroke = tag("line", x1="1", y1="8", x2="33", y2="8", class_="frontier")
     entries.append((sign(stroke), "least error possible at each gap"))
@@ -189,10 +188,10 @@ def frontier(
     # the error stays what it was until the next point allows less: a staircase, or a straight line between mixtures
     path: list[Point] = []
     for x, y in at:
-        if path and not straight:
+        if path and not points.straight:
             path.append((x, path[-1][1]))
         path.append((x, y))
-    if not straight:
+    if not points.straight:
         path.append((448, path[-1][1]))
     parts.append(tag("path", d=polyline(path), class_="frontier"))
     if unified is not None:
@@ -205,7 +204,7 @@ def frontier(
     x, y = at[points.start]
     ring = tag("circle", r="9", class_="ring")
     parts.append(tag("g", ring, id="ring", class_="live", transform=f"translate({place(x)} {place(y)})"))
-    parts.append(text(253, 287, f"{points.criterion.replace('_', ' ')} gap", "middle", "axis-name"))
+    parts.append(text(257, 287, f"{points.criterion.replace('_', ' ')} gap", "middle", "axis-name"))
     parts.append(
         tag("text", error_name, class_="axis-name", text_anchor="middle", transform="translate(13 130) rotate(-90)")
     )

@@ -68,7 +68,8 @@ def verdict_section(contents: Contents) -> Html:
     tone, headline = tone_and_headline(contents)
     mark = tag("path", d=_SIGNS[tone], class_="mark")
     mark = tag("svg", mark, viewBox="0 0 17 17", class_="sign", aria_hidden="true")
-    criteria = [name for name in asked(r) or ["equalized_odds"] if name in r.gaps]
+    criteria = asked(r) or (["equalized_odds"] if len(r.thresholds) > 1 else [])
+    criteria = [name for name in criteria if name in r.gaps]
     lines = [
         tag("p", tag("strong", f"{r.verdict.replace('_', ' ').capitalize()}: "), f"{r.message}."),
         tag("p", *_outcome(contents, criteria)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gstar_fast import _report_figures as figures
 from gstar_fast._density_cell import cells_of
 from gstar_fast._groups import Name
-from gstar_fast._report_contents import Contents, confidence, finite, plain, section, threshold_text, who
+from gstar_fast._report_contents import Contents, confidence, plain, section, threshold_text, who
 from gstar_fast._report_data import (
     cell_curves,
     quantiles,
@@ -58,7 +58,7 @@ def score_section(contents: Contents) -> Html:
     panels = []
     for i, group in enumerate(contents.featured):
         estimate = (audit.thresholds or {}).get(group)
-        low, high = (None, None) if estimate is None else (finite(estimate.low), finite(estimate.high))
+        low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
         picture = figures.score_panel(
             f"scores-{i}",
             contents.names[group],
@@ -171,11 +171,11 @@ def frontier_section(contents: Contents) -> Html:
         return section("frontier", "Trade-off between error and gap", tag("p", contents.no_points))
     chosen, unified = _marks(contents)
     limit = contents.result.limits.get(points.criterion)
-    picture = figures.frontier(
-        points, chosen, unified, limit=limit, straight=contents.straight, error_name=_error_name(contents)
-    )
+    picture = figures.frontier(points, chosen, unified, limit=limit, error_name=_error_name(contents))
     shown = f"It has {points.total} points."
-    if len(points.results) < points.total:
+    if points.straight:
+        shown = f"It is straight between its {points.total} corners."
+    elif len(points.results) < points.total:
         shown = f"Shown are {len(points.results)} of its {points.total} points, at equal steps along the curve."
     words = (
         f"No thresholds have both a smaller {plain(points.criterion)} gap and a smaller error than this curve. {shown}"

@@ -83,25 +83,15 @@ def test_one_group_has_no_gaps_and_no_trade_off():
 def test_missing_classes_constant_scores_and_infinities_are_drawn():
     scores = [-np.inf, np.inf, 1.0, 1.0, 1.0, 2.0, 0.5, 3.0, 4.0, 5.0]
     labels = [0, 1, 0, 0, 0, 1, 1, 1, 1, 0]
-    groups = [
-        "mixed",
-        "mixed",
-        "constant",
-        "constant",
-        "constant",
-        "constant",
-        "positive",
-        "positive",
-        "mixed",
-        "mixed",
-    ]
+    groups = ["mixed"] * 2 + ["constant"] * 4 + ["positive"] * 2 + ["mixed"] * 2
     sketch = gf.Sketch.from_rows(scores, labels, groups)
     result = gf.solve(sketch, limits={"equal_opportunity": 0.5})
     page = read(gf.report(result, sketch).html)
     rows = {row[0]: row for row in rows_of(page, "Thresholds and what they do")}
     assert rows["positive"][-1] == "-"  # no negative labels, no fpr
     notes = [node.text for node in page.one(id="notes").all("li")]
-    assert any("'positive' has no negative labels" in note for note in notes)
+    assert set(notes) == {*result.notes, *gf.audit(sketch, result).notes}
+    assert any("'positive'" in note for note in notes)
     assert "No curve: label 0, group 'constant'" in page.one(id="scores").text
     assert "nan" not in page.one("main").text.lower().replace("nan skipped", "")
 
@@ -125,7 +115,7 @@ def test_a_mixture_is_shown_with_its_probabilities():
             assert _number(threshold) in rows[name]
             if len(mixture) > 1:
                 assert f"{100 * probability:.3g}\u00a0% {_number(threshold)}" in rows[name]
-    assert "The chosen thresholds" in page.one(id="frontier").text
+    assert "The chosen thresholds are a point of the curve" in page.one(id="frontier").text
 
 
 def test_weights_are_called_weight():
