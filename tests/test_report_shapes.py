@@ -176,8 +176,12 @@ def test_where_the_result_is_not_on_the_curve_the_page_says_why(sketch):
         ),
         (gf.solve(sketch, penalties={"equalized_odds": 5.0}, density="kde"), "found on kde densities"),
         (together, "more was asked than this one gap"),
+        (gf.solve(sketch, penalties={"equalized_odds": 5.0}), "a penalty weighs squared gaps"),
     ):
         assert why in read(gf.report(result, sketch).html).one(id="frontier").text
+    other = gf.solve(sketch, penalties={"demographic_parity": 3.0})
+    page = read(gf.report(other, sketch, criterion="equal_opportunity").html)
+    assert "nothing was asked of this gap" in page.one(id="frontier").text
 
 
 def test_with_costs_the_curve_is_the_weighted_error(sketch):
@@ -219,3 +223,16 @@ def test_another_before_is_called_what_it_is(sketch, result):
     rows = {row[0]: row for row in rows_of(page, "All gaps")}
     assert rows["equalized odds"][1].startswith(_number(before.gaps["equalized_odds"].value))
     assert "given by hand" in page.one("pre").text
+
+
+def test_a_frontier_is_called_what_it_is(sketch, result):
+    def words(frontier):
+        return read(gf.report(result, sketch, frontier=frontier).html).one(id="frontier").all("p")[0].text
+
+    every = gf.frontier(sketch, "equalized_odds")
+    assert words(every).startswith("No thresholds have both a smaller equalized odds gap and a smaller error")
+    stopped = dataclasses.replace(every, proven_to=0.25)
+    assert "for gaps from 0.2500 up; below, the search was stopped" in words(stopped)
+    assert "mixtures of thresholds" in words(gf.frontier(sketch, "equalized_odds", randomize=True))
+    swept = gf.frontier(sketch, "equalized_odds", by="penalties", penalties=[0.1, 1.0, 10.0])
+    assert words(swept).startswith("The points that a penalty on the equalized odds gap reaches, 3 of 3.")
