@@ -176,9 +176,13 @@ def test_where_the_result_is_not_on_the_curve_the_page_says_why(sketch):
         ),
         (gf.solve(sketch, penalties={"equalized_odds": 5.0}, density="kde"), "found on kde densities"),
         (together, "more was asked than this one gap"),
-        (gf.solve(sketch, penalties={"equalized_odds": 5.0}), "a penalty weighs squared gaps"),
     ):
         assert why in read(gf.report(result, sketch).html).one(id="frontier").text
+    random = np.random.default_rng(0)
+    labels, groups = random.integers(0, 2, 2_000), random.integers(0, 4, 2_000)
+    four = gf.Sketch.from_rows(random.normal(labels * (1 + groups / 2) + groups / 3), labels, groups)
+    weighed = gf.solve(four, penalties={"equalized_odds": 1.0})
+    assert "a penalty weighs squared gaps" in read(gf.report(weighed, four).html).one(id="frontier").text
     other = gf.solve(sketch, penalties={"demographic_parity": 3.0})
     page = read(gf.report(other, sketch, criterion="equal_opportunity").html)
     assert "nothing was asked of this gap" in page.one(id="frontier").text
