@@ -329,5 +329,5 @@ def mixture_text(result: Result, group: Name, number: Any) -> str:
     """A group's threshold as text, or its thresholds with their probabilities."""
     mixture = result.mixtures[group] if result.mixtures is not None else ()
     if len(mixture) > 1:
-        return " | ".join(f"{100 * p:.3g}\u00a0% {number(t)}" for t, p in mixture)
+        return " | ".join(f"{100 * p:.3g}\u00a0%\u00a0{number(t)}" for t, p in mixture)
     return str(number(result.thresholds[group]))

@@ -150,8 +150,8 @@ def _explore(contents: Contents, points: FrontierPoints) -> tuple[Html, Html]:
     start, last = points.start, len(points.results) - 1
     values = iter(_cells(contents, points, start))
 
-    def live() -> Html:
-        return tag("td", next(values), class_="n", data_cell=True)
+    def live(classes: str = "n") -> Html:
+        return tag("td", next(values), class_=classes, data_cell=True)
 
     ends = {"min": 0, "max": last, "step": 1, "value": start}
     said = _said(contents, points, start)
@@ -168,7 +168,7 @@ def _explore(contents: Contents, points: FrontierPoints) -> tuple[Html, Html]:
         class_="control live",
     )
     needs = f"Moving along the curve needs JavaScript. Shown here: the {here}; the table below has other points."
-    groups = [[who(contents, g), *(live() for _ in range(4))] for g in _explored(contents)]
+    groups = [[who(contents, g), live("n wrap"), live(), live(), live()] for g in _explored(contents)]
     by_group = table("Groups at this point", ["group", "threshold", "selected", "tpr", "fpr"], groups)
     names = ["error rate", *(["weighted error"] if contents.costly else []), *map(plain, _gap_names(points))]
     numbers = table("Error and gaps at this point", ["", "value"], [[name, live()] for name in names])
@@ -182,7 +182,7 @@ def _table(contents: Contents, points: FrontierPoints) -> Html:
     rows = []
     for i in kept:
         number = f"{i + 1}{' (the slider starts here)' * (i == points.start)}"
-        thresholds = (threshold_text(points.results[i], g) for g in shown)
+        thresholds = (tag("td", threshold_text(points.results[i], g), class_="n wrap") for g in shown)
         rows.append([number, _number(gaps[i]), _number(points.errors[i]), *thresholds])
     columns = [join(["threshold ", who(contents, g)]) for g in shown]
     head = ["point", f"{plain(points.criterion)} gap", _error_name(contents), *columns]

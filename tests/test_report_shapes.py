@@ -114,7 +114,7 @@ def test_a_mixture_is_shown_with_its_probabilities():
         for threshold, probability in mixture:
             assert _number(threshold) in rows[name]
             if len(mixture) > 1:
-                assert f"{100 * probability:.3g}\u00a0% {_number(threshold)}" in rows[name]
+                assert f"{100 * probability:.3g}\u00a0%\u00a0{_number(threshold)}" in rows[name]
     assert "The chosen thresholds are a point of the curve" in page.one(id="frontier").text
 
 
