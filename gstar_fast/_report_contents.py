@@ -5,7 +5,6 @@ Reads from: result, audit, frontier points.  Read by: _report_page, _report_view
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +30,9 @@ class Contents:
     sketch: Sketch
     audit: Audit
     before: Audit
+    is_unified: bool  #: whether `before` is the best unified threshold
     points: FrontierPoints | None
     no_points: str | None  #: why there is no frontier, in a sentence
-    straight: bool  #: whether the frontier is one of mixtures, which runs straight between its points
     notes: tuple[str, ...]
     names: dict[Name, str]
     featured: tuple[Name, ...]
@@ -47,6 +46,11 @@ class Contents:
     def costly(self) -> bool:
         """Whether errors were weighed, so that the error minimised is not the error rate."""
         return self.result.balanced or self.result.costs != (1.0, 1.0)
+
+    @property
+    def before_words(self) -> str:
+        """What the pictures call the time before."""
+        return "before: one threshold for all" if self.is_unified else "before: the audit that was given"
 
     @property
     def unit(self) -> str:
@@ -83,8 +87,8 @@ def plain(name: str) -> str:
 
 
 def confidence(audit: Audit) -> str:
-    """95 % confidence."""
-    return f"{100 * audit.confidence:.6g} % confidence"
+    """How sure the intervals are, in words."""
+    return f"{100 * audit.confidence:.6g}\u00a0% confidence"
 
 
 def gap_word(name: str) -> str:
@@ -99,7 +103,7 @@ def bound_word(name: str) -> str:
 
 def percent(value: float) -> str:
     """A share for people who think in hundreds."""
-    return f"{100 * value:.2f} %"
+    return f"{100 * value:.2f}\u00a0%"
 
 
 def limits_of(estimate: Estimate | None, between: str = " to ") -> str | None:
@@ -131,11 +135,6 @@ def is_met(name: str, limit: float, gap: float | None) -> bool | None:
 def asked(result: Result) -> list[str]:
     """The criteria that were limited or penalised, in the order given."""
     return list(dict.fromkeys([*result.limits, *result.penalties]))
-
-
-def finite(value: float | None) -> float | None:
-    """The value if a picture can show it."""
-    return value if value is not None and math.isfinite(value) else None
 
 
 def sentence_list(parts: list[Any]) -> Html:
