@@ -167,12 +167,22 @@ def _input_of(name: str, format: str | None, delimiter: str | None) -> Input:  #
 
 
 def _standard_input(format: str | None, delimiter: str | None) -> Input:  # noqa: A002
-    stream: Any = sys.stdin.buffer
-    first = stream.peek(8)[:8] if hasattr(stream, "peek") else b""
+    stream = _open_standard_input()
+    first = stream.peek(8)[:8]
     if format is None:
         format = _format_of_bytes(first)  # noqa: A001
     compression = "gzip" if format in ("csv", "tsv") and first.startswith(b"\x1f\x8b") else None
     return Input("standard input", None, format, compression, delimiter, stream)
+
+
+def _open_standard_input() -> Any:
+    """A stream of its own: a thread that waits for sys.stdin would keep Python from ending."""
+    if sys.stdin is None:
+        raise CliError("there is no standard input")
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except (AttributeError, OSError, ValueError):  # replaced by something that is no file
+        return sys.stdin.buffer
 
 
 def _first_bytes(path: str) -> bytes:

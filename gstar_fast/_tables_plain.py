@@ -6,6 +6,7 @@ Read by: `_tables.open_table` where pyarrow is not there, or where text must sta
 from __future__ import annotations
 
 import bz2
+import contextlib
 import csv
 import gzip
 import io
@@ -90,7 +91,11 @@ class CsvReader:
             assert source.stream is not None
             self._raw = source.stream
         self._stream = decompressed(self._raw, source.compression)
-        self.names, head = header_of(self._stream, self.delimiter, source)
+        try:
+            self.names, head = header_of(self._stream, self.delimiter, source)
+        except BaseException:
+            self.close()
+            raise
         self._body = io.BufferedReader(Rewound(self._stream, head), 1 << 20)
 
     def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:  # noqa: ARG002
@@ -154,24 +159,22 @@ class NpzReader:
             raise ValueError(str(error)) from None
 
     def _blocks(self, columns: list[str], skip: int) -> Iterator[Block]:
-        streams: dict[str, tuple[Any, np.dtype[Any]]] = {}
-        lengths: dict[str, int] = {}
-        for name in columns:
-            stream = self._zip.open(self._members[name])
-            dtype, lengths[name] = self._header(stream, name)
-            streams[name] = stream, dtype
-        if len(set(lengths.values())) > 1:
-            shown = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-            raise CliError(f"{self._source.name}: arrays differ in length: {shown}")
-        total = next(iter(lengths.values()), 0)
-        start = 0
-        while start < total:
-            # the rows to skip are read, since a member cannot be entered in its middle, and dropped
-            rows = min(BLOCK_ROWS, total - start, skip - start if start < skip else BLOCK_ROWS)
-            block = {name: self._read(*streams[name], rows) for name in columns}
-            start += rows
-            if start > skip:
-                yield Block(block, rows, start / total)
+        with contextlib.ExitStack() as stack:
+            streams = {name: stack.enter_context(self._zip.open(self._members[name])) for name in columns}
+            headers = {name: self._header(streams[name], name) for name in columns}
+            lengths = {name: length for name, (_, length) in headers.items()}
+            if len(set(lengths.values())) > 1:
+                shown = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+                raise CliError(f"{self._source.name}: arrays differ in length: {shown}")
+            total = next(iter(lengths.values()), 0)
+            start = 0
+            while start < total:
+                # the rows to skip are read, since a member cannot be entered in its middle, and dropped
+                rows = min(BLOCK_ROWS, total - start, skip - start if start < skip else BLOCK_ROWS)
+                block = {name: self._read(streams[name], headers[name][0], rows) for name in columns}
+                start += rows
+                if start > skip:
+                    yield Block(block, rows, start / total)
 
     def nothing(self) -> Mapping[str, Any]:
         empty = {}

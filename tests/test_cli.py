@@ -66,7 +66,7 @@ def fails(capsys, code, *argv):
     return printed.err
 
 
-# ------------------------------------------------------------------------------------------------------------ first words
+# ---------------------------------------------------------------------------------------------------------- first words
 
 
 def test_help_of_every_command_is_the_golden_one(here, capsys):
@@ -116,8 +116,14 @@ def test_no_command_prints_help_and_is_wrong_usage(here, capsys):
     [
         (["skech"], "there is no command 'skech'; did you mean 'sketch'?"),
         (["sketch", "a.csv", "--score", "p", "--group", "g"], "the following arguments are required: -o/--output"),
-        (["solve", "s.gstar", "--limit", "equalised_odds=0.1"], "no criterion 'equalised_odds'; did you mean 'equalized_odds'"),
-        (["solve", "s.gstar", "--limit", "equalized_odds"], "'equalized_odds' lacks its value; write equalized_odds=0.02"),
+        (
+            ["solve", "s.gstar", "--limit", "equalised_odds=0.1"],
+            "no criterion 'equalised_odds'; did you mean 'equalized_odds'",
+        ),
+        (
+            ["solve", "s.gstar", "--limit", "equalized_odds"],
+            "'equalized_odds' lacks its value; write equalized_odds=0.02",
+        ),
         (["solve", "s.gstar", "--limit", "equalized_odds=low"], "'low' is not a number"),
         (["solve", "s.gstar", "--bins", "many"], "invalid int value: 'many'"),
         (["sketch", "a.csv", "-o", "s.gstar", "--score", "p", "--group", "g"], "tables need --label (or --no-label)"),
@@ -125,7 +131,10 @@ def test_no_command_prints_help_and_is_wrong_usage(here, capsys):
         (["solve", "s.gstar", "--label", "y", "--no-label"], "exclude each other"),
         (["frontier", "s.gstar", "--criterion", "equalized_odds", "--thresholds", "t.json"], "say which: --at-gap X"),
         (["audit", "s.gstar"], "give either --thresholds FILE or --decision COL"),
-        (["apply", "a.csv", "--thresholds", "t.json", "-o", "b.csv", "--unknown", "maybe"], "must be raise, default or a"),
+        (
+            ["apply", "a.csv", "--thresholds", "t.json", "-o", "b.csv", "--unknown", "maybe"],
+            "must be raise, default or a",
+        ),
         (["sketch", "a.csv", "-o", "s.gstar", *COLUMNS, "--delimiter", "ab"], "must be one character"),
     ],
 )
@@ -189,7 +198,7 @@ def test_broken_pipe_is_silent(sketch):
     assert run.stderr == ""
 
 
-# --------------------------------------------------------------------------------------------------------------- sketches
+# ------------------------------------------------------------------------------------------------------------- sketches
 
 
 def test_show_says_what_is_there(sketch, capsys):
@@ -228,13 +237,19 @@ def test_merge_is_one_pass_over_all_rows(scores, sketch, capsys):
         (["merge", "s.gstar", "-o", "."], ". is a folder; name a file in it"),
         (["solve", "s.gstar", "scores.csv"], "sketches and tables cannot be mixed"),
         (["solve", "empty.gstar"], "the sketch has no rows; count some first"),
-        (["solve", "s.gstar", "--limit", "equalized_odds=2"], "--limit equalized_odds is a largest gap and must be from 0"),
+        (
+            ["solve", "s.gstar", "--limit", "equalized_odds=2"],
+            "--limit equalized_odds is a largest gap and must be from 0",
+        ),
         (["solve", "s.gstar", "--penalty", "disparate_impact=2"], "use --limit disparate_impact=0.8"),
         (["solve", "s.gstar", "--randomize", "--unified"], "--randomize works with limits"),
         (["solve", "s.gstar", "--method", "newton"], "--method newton needs a smooth density, such as --density kde"),
         (["solve", "s.gstar", "--cost-fp", "-1"], "--cost-fp and --cost-fn must be finite"),
         (["frontier", "s.gstar", "--criterion", "disparate_impact"], "disparate_impact is a ratio"),
-        (["frontier", "s.gstar", "--criterion", "equalized_odds", "--at-error", "0.01"], "no thresholds have an error of 0.01"),
+        (
+            ["frontier", "s.gstar", "--criterion", "equalized_odds", "--at-error", "0.01"],
+            "no thresholds have an error of 0.01",
+        ),
         (["audit", "s.gstar", "--thresholds", "s.gstar"], "s.gstar is not UTF-8 text, so not saved thresholds"),
         (["audit", "s.gstar", "--thresholds", "absent.json"], "absent.json: No such file or directory"),
         (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--bins", "100"], "--bins must be a power of two"),
@@ -251,7 +266,7 @@ def test_errors_say_what_is_wrong_and_change_nothing(sketch, capsys, words, said
     assert sorted((path.name, path.read_bytes()) for path in Path().iterdir()) == before
 
 
-# ------------------------------------------------------------------------------------------------------- solve, frontier
+# ------------------------------------------------------------------------------------------------------ solve, frontier
 
 
 def test_solve_prints_the_verdict_and_saves_it(sketch, capsys):
@@ -280,7 +295,18 @@ def test_solve_takes_every_option_of_the_library(sketch, capsys):
 
 
 def test_solve_counts_tables_itself_and_remembers_their_columns(scores, sketch, capsys):
-    words = ["solve", "scores.csv", *COLUMNS, "--bins", "128", "--limit", "equal_opportunity=0.01", "-o", "t.json", "-q"]
+    words = [
+        "solve",
+        "scores.csv",
+        *COLUMNS,
+        "--bins",
+        "128",
+        "--limit",
+        "equal_opportunity=0.01",
+        "-o",
+        "t.json",
+        "-q",
+    ]
     assert main(words) == 0
     result = gf.Result.load("t.json")
     assert (result.score_column, result.group_column) == ("p", "sex")
@@ -336,7 +362,7 @@ def test_a_point_of_the_frontier_is_a_result(sketch, capsys):
     assert main(["frontier", "s.gstar", "--criterion", "equalized_odds", "-o", "f.txt"]) == 2
 
 
-# ---------------------------------------------------------------------------------------------------------- audit, report
+# -------------------------------------------------------------------------------------------------------- audit, report
 
 
 def test_audit_of_thresholds_is_that_of_the_library(sketch, capsys):
