@@ -36,8 +36,8 @@ def decompressed(raw: BinaryIO, compression: str | None) -> BinaryIO:
 
 
 def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str], bytes]:
-    """Names in the first record of a CSV file, and the bytes read to get them."""
-    head = b""
+    """Names in the first record of a CSV file, and what was read of the records after it."""
+    head, rest = b"", b""
     while True:
         line = stream.readline(LONGEST_HEADER)
         head += line
@@ -45,6 +45,12 @@ def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str
             break
     if not head.strip():
         raise CliError(f"{source.name} is empty; a CSV file begins with the names of its columns")
+    head = head.lstrip()
+    end = head.find(b"\r")
+    while end >= 0 and head.count(b'"', 0, end) % 2:
+        end = head.find(b"\r", end + 1)
+    if 0 <= end < len(head.rstrip()):  # lines that end as on old Macs
+        head, rest = head[:end], head[end + 1 :]
     try:
         text = head.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -54,11 +60,11 @@ def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str
     if len(head) >= LONGEST_HEADER or "\0" in text:
         raise CliError(f"{source.name} does not begin with a line of column names; is it CSV? Else give --format")
     names = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
-    return names, head
+    return names, rest
 
 
 class Rewound(io.RawIOBase):
-    """A stream with the bytes put back that were read from its beginning."""
+    """A stream with bytes put back that were read from it."""
 
     def __init__(self, stream: BinaryIO, head: bytes) -> None:
         self._stream = stream
@@ -92,11 +98,11 @@ class CsvReader:
             self._raw = source.stream
         self._stream = decompressed(self._raw, source.compression)
         try:
-            self.names, head = header_of(self._stream, self.delimiter, source)
+            self.names, rest = header_of(self._stream, self.delimiter, source)
         except BaseException:
             self.close()
             raise
-        self._body = io.BufferedReader(Rewound(self._stream, head), 1 << 20)
+        self._body = io.BufferedReader(Rewound(self._stream, rest), 1 << 20)
 
     def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:  # noqa: ARG002
         names = self.names if columns is None else columns
@@ -114,9 +120,8 @@ class CsvReader:
         size = self._source.size
         width = len(self.names)
         try:
-            text = io.TextIOWrapper(self._body, encoding="utf-8-sig", newline="")
+            text = io.TextIOWrapper(self._body, encoding="utf-8", newline="")
             reader = csv.reader(text, delimiter=self.delimiter, strict=True)
-            next(row for row in reader if row)  # the header
             records = itertools.islice((row for row in reader if row), skip, None)  # a blank line is no record
             while rows := list(itertools.islice(records, TEXT_ROWS)):
                 if set(map(len, rows)) != {width}:

@@ -195,8 +195,27 @@ def test_blocks_are_cut_anywhere(here, table, expected, arrow, monkeypatch):
         monkeypatch.setattr(module, "BLOCK_ROWS", 77)
     monkeypatch.setattr(_tables_plain, "TEXT_ROWS", 77)
     monkeypatch.setattr(_tables_arrow, "CSV_BLOCK", 1_000)
+    monkeypatch.setattr(_tables_arrow, "CSV_PIECE", 3_000)
     for name in ("t.csv", "t.npz", *(["t.parquet", "t.arrow"] if arrow else [])):
         assert count(name) == expected
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("quotes_from", [0, 150, 299, 300])
+def test_lines_of_a_csv_may_end_in_every_way(here, arrow, monkeypatch, end, last, quotes_from):
+    """Also where quotes, which may hide the end of a line, begin in the middle of the file."""
+    from gstar_fast import _tables_arrow
+
+    monkeypatch.setattr(_tables_arrow, "CSV_BLOCK", 300)
+    monkeypatch.setattr(_tables_arrow, "CSV_PIECE", 500)
+    names = [f"g{i % 3}" if i < quotes_from else f'"g\n{i % 3}"' for i in range(300)]
+    lines = [f"{i},{i % 2},{name}" for i, name in enumerate(names)]
+    text = end.join(["p,y,g", *lines[:100], "", *lines[100:]]) + end * last
+    Path("t.csv").write_bytes(text.encode())
+    labels = [i % 2 for i in range(300)]
+    plain = [name.strip('"') for name in names]
+    assert count("t.csv") == gf.Sketch.from_rows(np.arange(300.0), labels, plain)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.npz", "t.parquet", "t.arrow", "t.arrows", "t.csv alone"])
