@@ -18,18 +18,9 @@ from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted, span
 from gstar_fast._cli_read import check_output, split_names
 from gstar_fast._files import open_atomically
-from gstar_fast._tables import (
-    READ_ERRORS,
-    Block,
-    Input,
-    Kinds,
-    check_columns,
-    find_inputs,
-    format_of_output,
-    open_table,
-    unreadable,
-)
+from gstar_fast._tables import Block, Input, Kinds, find_inputs, format_of_output
 from gstar_fast._tables_columns import groups_of, known_names, name_of_text, numbers_of
+from gstar_fast._tables_open import READ_ERRORS, check_columns, open_table, unreadable
 from gstar_fast._tables_write import Tap, Writer, writer_for
 
 DECISION = "decision"

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast import _tables
 from gstar_fast._cli_errors import CliError, pyarrow_missing, some
-from gstar_fast._tables import has_pyarrow
 from gstar_fast._tables_columns import is_arrow
 
 
@@ -68,7 +68,7 @@ def writer_for(kind: str, compression: str | None, out: Any, *, delimiter: str |
         return _CsvWriter(out, compression, delimiter or ("\t" if kind == "tsv" else ","))
     if kind == "npz":
         return _NpzWriter(out)
-    if not has_pyarrow():
+    if not _tables.has_pyarrow():
         raise pyarrow_missing(f"writing {kind}")
     return _ArrowWriter(kind, out)
 

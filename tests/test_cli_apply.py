@@ -122,7 +122,6 @@ def test_csv_and_npz_need_no_pyarrow(here, table, expected, pair, monkeypatch):
     source, target = pair.split()
     write(table, f"in.{source}")
     monkeypatch.setattr(_tables, "has_pyarrow", lambda: False)
-    monkeypatch.setattr("gstar_fast._tables_write.has_pyarrow", lambda: False)
     apply(f"in.{source}", out=f"out.{target}")
     found = read(f"out.{target}")
     assert [int(x) for x in found["decision"]] == expected

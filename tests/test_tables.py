@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gstar_fast as gf
-from gstar_fast import _tables, _tables_columns
+from gstar_fast import _tables, _tables_columns, _tables_open
 from gstar_fast.__main__ import main
 
 pa = pytest.importorskip("pyarrow")
@@ -225,7 +225,7 @@ def test_rows_are_skipped_exactly(here, table, name, skip, monkeypatch):
     if alone:
         monkeypatch.setattr(_tables, "has_pyarrow", lambda: False)
     write(table, name)
-    reader = _tables.open_table(_tables.find_inputs([name])[0])
+    reader = _tables_open.open_table(_tables.find_inputs([name])[0])
     numbers = [
         float(value)
         for block in reader.blocks(["p"], skip=skip, kinds={"p": "number"})
