@@ -38,8 +38,8 @@ class Counts:
 # ------------------------------------------------------------------------------------------------------------- a sketch
 
 
-def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, Snapshot]:
-    """Rows that thresholds accept: exact at edges, in proportion inside a bin."""
+def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, dict[Name, Mixture], Snapshot]:
+    """Rows that thresholds accept, exact at edges, in proportion inside a bin; what each group has; the rows."""
     if not sketch.groups:
         raise ValueError("the sketch has no rows; update it with scores, labels and groups before auditing")
     frozen = sketch.copy()  # one moment, also for what a snapshot does not hold
@@ -59,7 +59,8 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
         some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
         notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
     totals = snapshot.rows.sum(axis=2)
-    return Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes)), snapshot
+    counts = Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes))
+    return counts, mixtures, snapshot
 
 
 @dataclass(frozen=True)

@@ -191,8 +191,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             Group of each row: a column, a list of names or tuples, or a table whose columns are crossed. Rows are
             matched by position, not by index. Not allowed where the constructor names columns of X.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, counted by the sketch, and passed to the estimator if it takes them (with metadata
-            routing: if it requests them).
+            Weights of the rows, counted by the sketch, and passed to the estimator if it takes them. With metadata
+            routing the estimator gets them if it requests them, and ``set_fit_request(sample_weight=False)`` says that
+            they are for the estimator alone.
         **params
             Metadata for the estimator and the splitter; needs ``sklearn.set_config(enable_metadata_routing=True)``.
 
@@ -210,6 +211,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             )
         rows = self._read(source, X, y, sensitive_features, sample_weight)
         if self._is_prefit:
+            if params:
+                raise ValueError(f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
             estimator = self._prefit(source, X)
             self._count(sketch, estimator, rows)
         else:
@@ -306,7 +309,11 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         fit_params, split_params = self._routed(given, weights, params)
         classes = np.unique(y if weights is None else y[weights > 0])
         if len(classes) < 2:
-            found = f"y has only one class, {classes[0]!r}" if len(classes) else "sample_weight is zero for all rows"
+            found = (
+                f"y has only one class, {classes.tolist()[0]!r}"
+                if len(classes)
+                else "sample_weight is zero for all rows"
+            )
             raise ValueError(f"{found}; thresholds need rows of both classes")
         positive = self._positive(classes)
         labels = as_labels(y, classes, positive)
@@ -317,8 +324,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         folds = out_of_fold(
             self.estimator, X, y, splits, fit_params, method=method, positive=positive, n_jobs=self.n_jobs
         )
+        counted = self._counted(weights)
         for (_, test), (_, scores) in zip(splits, folds, strict=True):
-            part = None if weights is None else weights[test]
+            part = None if counted is None else counted[test]
             count_scores(sketch, scores, labels[test], groups.take(test), part)
         return clone(self.estimator).fit(X, y, **fit_params) if self.refit else folds[0][0]
 
@@ -352,7 +360,14 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         positive = self._positive(estimator.classes_)
         labels = as_labels(rows.y, estimator.classes_, positive)
         method = response_method(estimator, self.response_method)
-        count_scores(sketch, scores_of(estimator, rows.X, method, positive), labels, rows.groups, rows.weights)
+        scores = scores_of(estimator, rows.X, method, positive)
+        count_scores(sketch, scores, labels, rows.groups, self._counted(rows.weights))
+
+    def _counted(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        """The weights to count: none where ``set_fit_request(sample_weight=False)`` keeps them for the estimator."""
+        own = super().get_metadata_routing().fit.requests
+        declined = get_config()["enable_metadata_routing"] and own.get("sample_weight") is False
+        return None if declined else weights
 
     def _positive(self, classes: NDArray[Any]) -> int:
         """Position of the class that being accepted means."""

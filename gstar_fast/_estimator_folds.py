@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
+
+from gstar_fast._estimator_groups import rows_at
 
 Rows: TypeAlias = NDArray[np.int64]
 Split: TypeAlias = tuple[Rows, Rows]
@@ -40,6 +42,8 @@ def response_method(estimator: Any, asked: Any) -> str:
 def scores_of(estimator: Any, X: Any, method: str, positive: int) -> NDArray[Any]:
     """Scores for the class at position `positive` of the estimator's two: higher means more likely."""
     answer = np.asarray(getattr(estimator, method)(X))
+    if answer.dtype.kind != "f":
+        answer = answer.astype(np.float64)
     if method == "predict_proba":
         if answer.ndim != 2 or answer.shape[1] != 2:
             raise ValueError(f"predict_proba must give two columns, got shape {answer.shape}")
@@ -149,10 +153,10 @@ def _one_fold(
 ) -> tuple[Any, NDArray[Any]]:
     seen = np.unique(y[train])
     if len(seen) < 2:
-        found = f"only the class {seen[0]!r}" if len(seen) else "nothing"
+        found = f"only the class {seen.tolist()[0]!r}" if len(seen) else "nothing"
         raise ValueError(
             f"fold {number} would train on {found}: y has too few rows of one class to be cut into folds; pass more "
             "rows, other folds, or a fitted estimator and cv='prefit'"
         )
-    estimator.fit(_safe_indexing(X, train), y[train], **_check_method_params(X, fit_params, indices=train))
-    return estimator, scores_of(estimator, _safe_indexing(X, test), method, positive)
+    estimator.fit(rows_at(X, train), y[train], **_check_method_params(X, fit_params, indices=train))
+    return estimator, scores_of(estimator, rows_at(X, test), method, positive)

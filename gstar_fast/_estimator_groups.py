@@ -5,12 +5,15 @@ Reads from: the validation of user input, the names of groups.  Read by: the est
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from gstar_fast._arrow import Column
@@ -26,7 +29,7 @@ class Groups:
 
     codes: NDArray[np.int64]
     names: tuple[Name, ...]
-    column: str | None = None  # what the column is called, where there is one and it has a name
+    column: str | None = None  # name of the column, or of several as a line of CSV, where they have names
 
     @classmethod
     def one(cls, n: int) -> Groups:
@@ -134,11 +137,19 @@ def _crossed(columns: Sequence[Any], labels: Sequence[str], names: Sequence[Any]
     read = [_read(column, label) for column, label in zip(columns, labels, strict=True)]
     lengths = {len(codes) for codes, _ in read}
     assert len(lengths) == 1, "columns of one table"
-    if len(read) > 1:
-        return Groups(*cross(read))
-    name = names[0] if names is not None and isinstance(names[0], str) and names[0] else None
-    codes, found = read[0]
-    return Groups(codes.astype(np.int64, copy=False), found, name)
+    codes, found = read[0] if len(read) == 1 else cross(read)
+    return Groups(codes.astype(np.int64, copy=False), found, _joined(names))
+
+
+def _joined(names: Sequence[Any] | None) -> str | None:
+    """Names of columns as one text, as the command line writes it into a thresholds file and reads it there."""
+    if names is None or not all(isinstance(name, str) and name for name in names):
+        return None
+    if len(names) == 1:
+        return str(names[0])
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def _read(data: Any, label: str) -> tuple[NDArray[Any], tuple[Name, ...]]:
@@ -263,6 +274,13 @@ def _place(table: Any, name: Any) -> int:
     if not -n <= name < n:
         raise ValueError(f"sensitive_features asks for column {name}, but X has {n}, numbered from 0")
     return int(name) % n
+
+
+def rows_at(table: Any, rows: NDArray[Any]) -> Any:
+    """Some rows of X."""
+    if hasattr(table, "column_names") and hasattr(table, "take"):
+        return table.take(rows)  # pyarrow, which older releases of scikit-learn do not cut
+    return _safe_indexing(table, rows)
 
 
 def without_columns(table: Any, places: Sequence[int]) -> Any:

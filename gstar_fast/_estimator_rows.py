@@ -46,7 +46,7 @@ def as_labels(y: NDArray[Any], classes: NDArray[Any], positive: int) -> NDArray[
     known = is_positive | (y == classes[1 - positive])
     if not np.all(known):
         row = int(np.argmin(known))
-        raise ValueError(f"y has {y[row]!r} at row {row}, but the classes are {classes.tolist()}")
+        raise ValueError(f"y has {y.tolist()[row]!r} at row {row}, but the classes are {classes.tolist()}")
     return np.asarray(is_positive, np.uint8)
 
 
