@@ -18,18 +18,17 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.exceptions import NotFittedError
     from sklearn.metrics import accuracy_score
-    from sklearn.utils import assert_all_finite, column_or_1d, get_tags, indexable
-    from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+    from sklearn.utils import get_tags, indexable
+    from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
     from sklearn.utils.metaestimators import available_if
-    from sklearn.utils.multiclass import type_of_target
-    from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+    from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
     raise ImportError("GroupThresholdClassifier needs scikit-learn 1.6; install gstar-fast[sklearn]") from error
 
 from gstar_fast._decide import Decider
-from gstar_fast._estimator_folds import out_of_fold, response_method, scores_of, splits_of
-from gstar_fast._estimator_groups import EVERYBODY, Source, as_table, check_columns, column_names
-from gstar_fast._estimator_rows import Rows, as_labels, checked_weights, count_scores, decide
+from gstar_fast._estimator_folds import out_of_fold, response_method, routed, scores_of, splits_of
+from gstar_fast._estimator_groups import EVERYBODY, Source, as_table, check_columns
+from gstar_fast._estimator_rows import Rows, as_labels, cells_of, checked_labels, checked_weights, count_scores, decide
 from gstar_fast._groups import listed
 from gstar_fast._objective import Objective
 from gstar_fast._result import Result
@@ -131,7 +130,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         limits: Mapping[str, float] | None = None,
         penalties: Mapping[str, float] | None = None,
         method: str = "exact",
-        density: str | Mapping[Any, Any] = "empirical",
+        density: str = "empirical",
         costs: tuple[float, float] = (1, 1),
         balanced: bool = False,
         unified: bool = False,
@@ -203,12 +202,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             The classifier itself.
         """
         sketch = self._empty_sketch()
-        source = Source.of(self.sensitive_features, self.drop_sensitive, sensitive_features)
-        if not (source.beside or source.columns is not None) and (self.limits or self.penalties):
-            raise ValueError(
-                "limits and penalties compare groups, but there are none: pass sensitive_features=... to fit, or name "
-                "columns of X with GroupThresholdClassifier(..., sensitive_features='column')"
-            )
+        source = self._new_source(sensitive_features)
         rows = self._read(source, X, y, sensitive_features, sample_weight)
         if self._is_prefit:
             if params:
@@ -253,8 +247,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         if fitted:
             sketch, source = self.sketch_, self._source
         else:
-            sketch = self._empty_sketch()
-            source = Source.of(self.sensitive_features, self.drop_sensitive, sensitive_features)
+            sketch, source = self._empty_sketch(), self._new_source(sensitive_features)
         rows = self._read(source, X, y, sensitive_features, sample_weight)
         estimator = self.estimator_ if fitted else self._prefit(source, X)
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), estimator.classes_):
@@ -275,18 +268,22 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         response_method(self.estimator, self.response_method)
         return Sketch(bins=self.bins, range=self.range)
 
+    def _new_source(self, given: Any) -> Source:
+        source = Source.of(self.sensitive_features, self.drop_sensitive, given)
+        if source.is_nowhere and (self.limits or self.penalties):
+            raise ValueError(
+                "limits and penalties compare groups, but there are none: pass sensitive_features=... to fit, or name "
+                "columns of X with GroupThresholdClassifier(..., sensitive_features='column')"
+            )
+        return source
+
     @property
     def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) and self.cv == "prefit"
 
     def _read(self, source: Source, X: Any, y: Any, given: Any, sample_weight: Any) -> Rows:
         X, y = indexable(X, y)
-        y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
-        kind = type_of_target(y, input_name="y")
-        if kind != "binary":
-            raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
+        y = checked_labels(y)
         features, groups = source.read(X, given)
         return Rows(features, y, groups, None if sample_weight is None else checked_weights(sample_weight, len(y)))
 
@@ -306,18 +303,15 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     def _train(self, sketch: Sketch, rows: Rows, given: Any, params: dict[str, Any]) -> Any:
         """Count out-of-fold scores into the sketch and return the model that shall score from now on."""
         X, y, groups, weights = rows
-        fit_params, split_params = self._routed(given, weights, params)
+        metadata = {"sensitive_features": given, "sample_weight": weights, **params}
+        fit_params, split_params = routed(self, metadata)
         classes = np.unique(y if weights is None else y[weights > 0])
         if len(classes) < 2:
-            found = (
-                f"y has only one class, {classes.tolist()[0]!r}"
-                if len(classes)
-                else "sample_weight is zero for all rows"
-            )
-            raise ValueError(f"{found}; thresholds need rows of both classes")
+            seen = f"y has only one class, {classes.tolist()}" if len(classes) else "sample_weight is zero for all rows"
+            raise ValueError(f"{seen}; thresholds need rows of both classes")
         positive = self._positive(classes)
         labels = as_labels(y, classes, positive)
-        splits = splits_of(self.cv, X, y, 2 * groups.codes + labels, self.random_state, split_params)
+        splits = splits_of(self.cv, X, y, cells_of(labels, groups), self.random_state, split_params)
         if not self.refit and len(splits) > 1:
             raise ValueError(f"refit=False needs a single split, such as cv=0.3; this cv has {len(splits)}")
         method = response_method(self.estimator, self.response_method)
@@ -329,31 +323,6 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             part = None if counted is None else counted[test]
             count_scores(sketch, scores, labels[test], groups.take(test), part)
         return clone(self.estimator).fit(X, y, **fit_params) if self.refit else folds[0][0]
-
-    def _routed(
-        self, given: Any, weights: NDArray[np.float64] | None, params: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What goes to the estimator's `fit`, and to the splitter."""
-        if get_config()["enable_metadata_routing"]:
-            metadata = {"sensitive_features": given, "sample_weight": weights, **params}
-            there = {name: value for name, value in metadata.items() if value is not None}
-            routed = process_routing(self, "fit", **there)
-            return routed.estimator.fit, routed.splitter.split
-        if params:
-            raise ValueError(
-                f"fit got {listed(sorted(params))}; to pass metadata on, call "
-                "sklearn.set_config(enable_metadata_routing=True) first"
-            )
-        if weights is None:
-            return {}, {}
-        if has_fit_parameter(self.estimator, "sample_weight"):
-            return {"sample_weight": weights}, {}
-        warnings.warn(
-            f"{type(self.estimator).__name__}.fit takes no sample_weight; weights count for the thresholds only",
-            UserWarning,
-            stacklevel=4,
-        )
-        return {}, {}
 
     def _count(self, sketch: Sketch, estimator: Any, rows: Rows) -> None:
         """Score rows with a fitted estimator and count them."""
@@ -409,13 +378,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.estimator_, self.sketch_ = estimator, sketch
         self._source, self._group_column = source, column
         self._solved = solved
-        learned = {name: getattr(estimator, name, None) for name in ("n_features_in_", "feature_names_in_")}
-        if source.columns is not None:
-            table = as_table(X)
-            names = column_names(table)
-            text = names is not None and all(isinstance(name, str) for name in names)
-            learned["n_features_in_"] = int(table.shape[1])
-            learned["feature_names_in_"] = np.array(names, object) if text else None
+        learned = source.names_of(estimator, X)
         for name, value in learned.items():
             if value is not None:
                 setattr(self, name, value)
@@ -463,7 +426,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         X : table of shape (n_samples, n_features)
             As `fit` got it.
         sensitive_features : array-like, optional
-            Group of each row, if `fit` was passed groups; not needed with ``unified=True``.
+            Group of each row, if `fit` was passed groups; not looked at with ``unified=True``.
         keys : array-like of shape (n_samples,), optional
             With ``randomize=True``, what identifies each row; the same key draws the same. See `Decider`.
 
@@ -473,7 +436,10 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             One of `classes_` for each row.
         """
         _, decider = self._solution()
-        features, groups = self._source.read(X, sensitive_features, needed=not decider.unified)
+        if decider.unified:  # groups are not looked at
+            features, groups = self._source.features(X), None
+        else:
+            features, groups = self._source.read(X, sensitive_features)
         positive = self._positive(self.classes_)
         method = response_method(self.estimator_, self.response_method)
         scores = scores_of(self.estimator_, features, method, positive)

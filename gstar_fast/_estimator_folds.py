@@ -5,18 +5,22 @@ Reads from: scikit-learn.  Read by: the estimator.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from gstar_fast._estimator_groups import rows_at
+from gstar_fast._groups import listed
 
 Rows: TypeAlias = NDArray[np.int64]
 Split: TypeAlias = tuple[Rows, Rows]
@@ -61,6 +65,34 @@ def scores_of(estimator: Any, X: Any, method: str, positive: int) -> NDArray[Any
     return scores
 
 
+# ------------------------------------------------------------------------------------------------------------- metadata
+
+
+def routed(model: Any, metadata: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What of the metadata goes to `fit` of the estimator, and what to the splitter."""
+    given = {name: value for name, value in metadata.items() if value is not None}
+    if get_config()["enable_metadata_routing"]:
+        request = process_routing(model, "fit", **given)
+        return request.estimator.fit, request.splitter.split
+    given.pop("sensitive_features", None)
+    weights = given.pop("sample_weight", None)
+    if given:
+        raise ValueError(
+            f"fit got {listed(sorted(given))}; to pass metadata on, call "
+            "sklearn.set_config(enable_metadata_routing=True) first"
+        )
+    if weights is None:
+        return {}, {}
+    if has_fit_parameter(model.estimator, "sample_weight"):
+        return {"sample_weight": weights}, {}
+    warnings.warn(
+        f"{type(model.estimator).__name__}.fit takes no sample_weight; weights count for the thresholds only",
+        UserWarning,
+        stacklevel=4,
+    )
+    return {}, {}
+
+
 # --------------------------------------------------------------------------------------------------------------- splits
 
 
@@ -74,8 +106,8 @@ def splits_of(
 ) -> list[Split]:
     """Train and test rows of each fold.
 
-    A number deals the rows of each cell (label and group) to the folds in turn, so that also a small group is in as
-    many folds as it has rows, and no fold differs by more than one row of it.
+    A number deals the rows of each cell (label, group) to the folds in turn, so that no two folds differ by more than
+    one row of a cell, however small, or of a label.
     """
     if isinstance(cv, str):
         raise ValueError(f"cv must be a number of folds, a share of rows, a splitter or 'prefit', got {cv!r}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from gstar_fast._arrow import Column
-from gstar_fast._groups import Name, cross, is_missing, listed
+from gstar_fast._groups import Name, cross, is_missing, listed, sort_key
 from gstar_fast._validation import _named, column_of
 
 EVERYBODY = "all"  # the one group of those who have no sensitive features
@@ -67,8 +67,25 @@ class Source:
             )
         return cls(columns, bool(drop), given is not None)
 
-    def read(self, X: Any, given: Any, *, needed: bool = True) -> tuple[Any, Groups]:
-        """X as the estimator sees it, and the group of each row; where not `needed`, groups may be missing."""
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether all rows are one group."""
+        return self.columns is None and not self.beside
+
+    def names_of(self, estimator: Any, X: Any) -> dict[str, Any]:
+        """`n_features_in_` and `feature_names_in_` of X as the user passes it, None where not known."""
+        if self.columns is None:
+            return {name: getattr(estimator, name, None) for name in ("n_features_in_", "feature_names_in_")}
+        table = as_table(X)
+        names = column_names(table)
+        text = names is not None and all(isinstance(name, str) for name in names)
+        return {
+            "n_features_in_": int(table.shape[1]),
+            "feature_names_in_": np.array(names, object) if text else None,
+        }
+
+    def read(self, X: Any, given: Any) -> tuple[Any, Groups]:
+        """X as the estimator sees it, and the group of each row."""
         if self.columns is not None:
             if given is not None:
                 raise ValueError(
@@ -79,7 +96,7 @@ class Source:
             return without_columns(table, places) if self.drop else X, groups_in_table(table, places)
         n = _num_samples(X)
         if given is None:
-            if self.beside and needed:
+            if self.beside:
                 raise ValueError(
                     "fit had sensitive_features, so this needs them too: pass sensitive_features=..., or let the "
                     "classifier find them in X with GroupThresholdClassifier(..., sensitive_features='column')"
@@ -90,10 +107,13 @@ class Source:
         return X, groups_of_rows(given, n)
 
     def features(self, X: Any) -> Any:
-        """X as the estimator sees it."""
+        """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""
         if self.columns is None or not self.drop:
             return X
         table = as_table(X)
+        wanted = [self.columns] if isinstance(self.columns, str) else self.columns
+        if isinstance(wanted, (list, tuple)) and not set(wanted) & {*(column_names(table) or wanted)}:
+            return X
         return without_columns(table, places_of(table, self.columns))
 
 
@@ -107,6 +127,13 @@ def groups_of_rows(given: Any, n: int) -> Groups:
             f"sensitive_features must have one value for each row, got {given!r}; to name a column of X, write "
             f"GroupThresholdClassifier(..., sensitive_features={given!r})"
         )
+    if not hasattr(given, "__len__") or isinstance(given, (Mapping, Set)) or getattr(given, "shape", None) == ():
+        raise TypeError(
+            "sensitive_features must be a column, an array, a list or a table with one value for each row, got "
+            f"{type(given).__name__}"
+        )
+    if isinstance(given, list) and given and isinstance(given[0], list):
+        given = [tuple(row) if isinstance(row, list) else row for row in given]
     names = column_names(given)
     if names is not None:
         columns = [column_at(given, place) for place in range(len(names))]
@@ -138,7 +165,10 @@ def _crossed(columns: Sequence[Any], labels: Sequence[str], names: Sequence[Any]
     lengths = {len(codes) for codes, _ in read}
     assert len(lengths) == 1, "columns of one table"
     codes, found = read[0] if len(read) == 1 else cross(read)
-    return Groups(codes.astype(np.int64, copy=False), found, _joined(names))
+    order = sorted(range(len(found)), key=lambda code: sort_key(found[code]))  # the same in whatever form they came
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return Groups(rank[codes], tuple(found[code] for code in order), _joined(names))
 
 
 def _joined(names: Sequence[Any] | None) -> str | None:
@@ -178,7 +208,7 @@ def _missing(column: Column) -> NDArray[np.bool_]:
         missing |= absent[np.where((values >= 0) & (values < len(names)), values, -1)]
     elif values.dtype.kind == "f":
         missing |= np.isnan(values)
-    elif values.dtype == object:
+    elif values.dtype == object and not {*map(type, values.tolist())} <= {str, int, bool, tuple}:
         missing |= np.fromiter(map(is_missing, values.tolist()), bool, len(values))
     return missing
 
@@ -244,6 +274,12 @@ def places_of(table: Any, wanted: Any) -> tuple[int, ...]:
     if isinstance(several, bytes) or not isinstance(several, Iterable):
         raise TypeError(
             f"sensitive_features must be a column of X (a name, or a position) or a list of them, got {wanted!r}"
+        )
+    several = list(several)
+    if len(several) > table.shape[1]:
+        raise ValueError(
+            f"sensitive_features of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} "
+            "values; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
         )
     places = tuple(_place(table, name) for name in several)
     if not places:

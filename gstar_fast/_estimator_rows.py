@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import type_of_target
 
 from gstar_fast._decide import Decider
 from gstar_fast._estimator_groups import Groups
-from gstar_fast._groups import listed
+from gstar_fast._groups import is_missing, listed
 from gstar_fast._sketch import Sketch
 from gstar_fast._validation import Batch, as_scores
 
@@ -24,6 +26,22 @@ class Rows(NamedTuple):
     y: NDArray[Any]
     groups: Groups
     weights: NDArray[np.float64] | None
+
+
+def checked_labels(y: Any) -> NDArray[Any]:
+    """Labels of at most two classes, of any kind, as an array."""
+    if y is None:
+        raise ValueError("GroupThresholdClassifier requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    elif y.dtype == object and (rows := [row for row, label in enumerate(y.tolist()) if is_missing(label)]):
+        raise ValueError(f"y has {len(rows)} missing labels, first at row {rows[0]}; drop such rows")
+    kind = type_of_target(y, input_name="y")
+    if kind != "binary":
+        raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
+    labels: NDArray[Any] = y
+    return labels
 
 
 def checked_weights(given: Any, n: int) -> NDArray[np.float64]:
@@ -50,6 +68,11 @@ def as_labels(y: NDArray[Any], classes: NDArray[Any], positive: int) -> NDArray[
     return np.asarray(is_positive, np.uint8)
 
 
+def cells_of(labels: NDArray[np.uint8], groups: Groups) -> NDArray[np.int64]:
+    """Number of each row's cell (label, group); those of one label stand side by side."""
+    return labels.astype(np.int64) * len(groups.names) + groups.codes
+
+
 def count_scores(
     sketch: Sketch,
     scores: NDArray[Any],
@@ -62,9 +85,9 @@ def count_scores(
     sketch._count(sketch._core, batch, skip_nan=False, threads=1)
 
 
-def decide(decider: Decider, scores: NDArray[Any], groups: Groups, keys: Any) -> NDArray[np.bool_]:
-    """Apply a decider to rows whose groups are already read."""
-    if decider.unified:
+def decide(decider: Decider, scores: NDArray[Any], groups: Groups | None, keys: Any) -> NDArray[np.bool_]:
+    """Apply a decider to rows whose groups are already read; a unified one needs none."""
+    if groups is None:
         return decider(scores)
     places = groups.positions(decider.groups)
     if decider.unknown == "raise" and (places < 0).any():

@@ -24,6 +24,8 @@ from strategies import tables
 import gstar_fast as gf
 from gstar_fast import GroupThresholdClassifier
 from gstar_fast._estimator_folds import splits_of
+from gstar_fast._estimator_groups import groups_of_rows
+from gstar_fast._estimator_rows import cells_of
 
 LIMITS = {"equalized_odds": 0.05}
 
@@ -164,6 +166,14 @@ def test_a_held_out_share_holds_every_cell_evenly(cells, share):
         assert abs((cells[test] == cell).sum() - share * (cells == cell).sum()) < 1 + 1e-9
 
 
+def test_labels_are_spread_as_evenly_as_cells():
+    rng = np.random.default_rng(0)
+    labels, groups = rng.integers(0, 2, 203), rng.integers(0, 9, 203)
+    cells = cells_of(labels.astype(np.uint8), groups_of_rows(groups, 203))
+    for _, test in splits_of(5, cells, labels, cells, None, {}):
+        assert abs(labels[test].sum() - labels.sum() / 5) < 1
+
+
 def test_seed_shuffles_folds_and_repeats():
     cells = np.zeros(50, np.int64)
     one, two, other = (splits_of(5, cells, cells, cells, seed, {})[0][1].tolist() for seed in (0, 0, 1))
@@ -248,14 +258,19 @@ def test_one_sensitive_feature_in_any_form(form):
         pa.table({"sex": pa.array(X["sex"]), "race": pa.array(X["race"])}),
         X[["sex", "race"]].to_numpy(),
         list(zip(X["sex"], X["race"], strict=True)),
+        X[["sex", "race"]].to_numpy().tolist(),
+        pd.MultiIndex.from_frame(X[["sex", "race"]]).rename([None, None]),
     ],
-    ids=["pandas", "polars", "pyarrow", "array", "tuples"],
+    ids=["pandas", "polars", "pyarrow", "array", "tuples", "lists", "MultiIndex"],
 )
 def test_several_sensitive_features_make_intersections(both):
     model = GroupThresholdClassifier(prefit(), limits=LIMITS, cv="prefit").fit(FEATURES, y, sensitive_features=both)
     assert list(model.thresholds_) == [("F", "black"), ("F", "white"), ("M", "black"), ("M", "white")]
     assert model.result_.group_column == ("sex,race" if hasattr(both, "columns") else None)
     pairs = list(zip(X["sex"], X["race"], strict=True))
+    cut = GroupThresholdClassifier(LogisticRegression(), limits=LIMITS, cv=3)  # folds too are the same in every form
+    expected = cut.fit(FEATURES, y, sensitive_features=pairs).thresholds_
+    assert cut.fit(FEATURES, y, sensitive_features=both).thresholds_ == expected
     decisions = model.result_.decider()(FEATURES["a"], pairs)
     assert np.array_equal(model.predict(FEATURES, sensitive_features=both), decisions)
 
@@ -330,6 +345,18 @@ def test_unified_thresholds_need_no_group_to_predict():
     model.fit(FEATURES, y, sensitive_features=X["sex"])
     assert len(set(model.thresholds_.values())) == 1
     assert np.array_equal(model.predict(FEATURES), model.predict(FEATURES, sensitive_features=X["sex"]))
+
+
+@pytest.mark.parametrize("columns", ["sex", ["sex", "race"]])
+def test_where_groups_do_not_matter_x_may_come_without_them(columns):
+    options = {"sensitive_features": columns, "penalties": {"equal_opportunity": 1.0}}
+    table = X if isinstance(columns, list) else X.drop(columns="race")
+    model = GroupThresholdClassifier(LogisticRegression(), unified=True, **options).fit(table, y)
+    assert np.array_equal(model.predict(FEATURES), model.predict(table))
+    assert np.array_equal(model.predict_proba(FEATURES), model.predict_proba(table))
+    by_group = GroupThresholdClassifier(LogisticRegression(), **options).fit(table, y)
+    with pytest.raises(ValueError, match="names the column 'sex', but X has no such column"):
+        by_group.predict(FEATURES)
 
 
 def test_an_unseen_group_follows_the_policy(backend):

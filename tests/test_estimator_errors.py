@@ -31,6 +31,11 @@ FEATURES = X[["a", "b"]]
             "names the column 'sex', but X is a ndarray without names",
         ),
         ({"sensitive_features": 7}, X, "asks for column 7, but X has 4, numbered from 0"),
+        (
+            {"sensitive_features": X["sex"]},
+            X,
+            "names columns of X, which has 4, got 1200 values; groups of rows",
+        ),
         ({"sensitive_features": []}, X, "sensitive_features is an empty list; name at least one column of X"),
         ({"sensitive_features": ["sex", "sex"]}, X, r"names a column twice: \['sex', 'sex'\]"),
         ({"sensitive_features": "sex"}, X[["sex"]], "names every column of X; nothing is left to predict from"),
@@ -73,6 +78,8 @@ def test_fit_says_what_is_wrong_before_it_trains(options, table, text):
     model = GroupThresholdClassifier(Untrained(), **options)
     with pytest.raises(ValueError, match=text):
         model.fit(table, y)
+    with pytest.raises(ValueError, match=text):
+        model.set_params(estimator=prefit(), cv="prefit").partial_fit(table, y)
     assert not hasattr(model, "sketch_")
 
 
@@ -96,6 +103,14 @@ def test_fit_says_what_is_wrong_before_it_trains(options, table, text):
             "column 'race' of sensitive_features has .* missing values",
         ),
         (np.zeros((1200, 2, 2)), ValueError, "sensitive_features must be 1-D, got shape"),
+        (
+            dict(enumerate(X["sex"])),
+            TypeError,
+            "must be a column, an array, a list or a table .*, got dict",
+        ),
+        (iter(X["sex"]), TypeError, "with one value for each row, got"),
+        (5, TypeError, "with one value for each row, got int"),
+        (np.array("F"), TypeError, "with one value for each row, got ndarray"),
         (X[[]], ValueError, "sensitive_features has no columns; pass at least one"),
     ],
 )
@@ -126,6 +141,8 @@ def test_groups_come_from_one_place():
         (np.linspace(0, 1, 1200), "Only binary classification is supported. Unknown label type: continuous"),
         ([1] * 1200, "y has only one class, .*1.*; thresholds need rows of both classes"),
         ([0.0, np.nan] * 600, "Input y contains NaN"),
+        (["yes", None] * 600, "y has 600 missing labels, first at row 1; drop such rows"),
+        (None, "requires y to be passed, but the target y is None"),
         ([0, 1], "inconsistent numbers of samples"),
     ],
 )
