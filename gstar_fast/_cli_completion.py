@@ -51,7 +51,8 @@ def _option(action: argparse.Action) -> Option:
 
 
 def _bash(commands: dict[str, list[Option]]) -> str:
-    cases, values = [], {}
+    cases: list[str] = []
+    values: dict[str, tuple[str, ...]] = {}
     for name, options in commands.items():
         words = " ".join(word for option in options for word in option.names)
         cases.append(f'        {name}) words="{words}" ;;')

@@ -20,13 +20,14 @@ import numpy as np
 import gstar_fast as gf
 from gstar_fast._cli_errors import CliError, Interrupted, some
 from gstar_fast._cli_output import Progress
-from gstar_fast._tables import READ_ERRORS, Block, Input, Kinds, check_columns, open_table, unreadable
+from gstar_fast._tables import Block, Input, Kinds
 from gstar_fast._tables_columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
+from gstar_fast._tables_open import READ_ERRORS, check_columns, open_table, unreadable
 
 T = TypeVar("T")
 
 
-# --------------------------------------------------------------------------------------------------------------- stopping
+# ------------------------------------------------------------------------------------------------------------- stopping
 
 
 class Stop:
@@ -101,7 +102,7 @@ def read_ahead(items: Iterator[T], stop: Stop, depth: int = 3) -> Iterator[T]:
         thread.join(timeout=2.0)
 
 
-# --------------------------------------------------------------------------------------------------------------- counting
+# ------------------------------------------------------------------------------------------------------------- counting
 
 
 @dataclass(frozen=True)
@@ -138,10 +139,14 @@ class Tally:
     def __post_init__(self) -> None:
         self.labels = Labels(self.columns.positive)
 
+    def scores_of(self, column: Any, where: str) -> Any:
+        """Scores of a column."""
+        return numbers_of(column, where)
+
     def add(self, source: Input, block: Block, first_row: int, text: bool) -> None:
         """Count the rows of a block, or none of them."""
         c = self.columns
-        scores = numbers_of(block.columns[c.score], _where(source, c.score))
+        scores = self.scores_of(block.columns[c.score], _where(source, c.score))
         labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label))
         name_of = name_of_text if text else None
         groups = [groups_of(block.columns[name], _where(source, name), name_of, first_row) for name in c.group]
@@ -215,7 +220,7 @@ def _arrow(pa: Any, column: Any) -> Any:
     return pa.array(column)
 
 
-# ------------------------------------------------------------------------------------------------------------------- runs
+# ----------------------------------------------------------------------------------------------------------------- runs
 
 
 @dataclass

@@ -16,7 +16,7 @@ class CliError(Exception):
         self.code = code
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818 (no error, a wish)
     """Ctrl-C, or a signal that asks to stop: the message says what was kept."""
 
     def __init__(self, message: str, signal: int) -> None:

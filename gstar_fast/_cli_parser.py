@@ -1,4 +1,4 @@
-"""Arguments of the command line, with help one can learn from. Imports nothing but argparse, so that help comes at once.
+"""Arguments of the command line, with help one can learn from. Imports little, so that help comes at once.
 
 Read by: `_cli`, and the completion, which is written from the parser.
 """
@@ -48,10 +48,11 @@ TABLES_HELP = """tables:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that takes -1e3 and -inf for numbers, not for options, and says errors as the rest of the command line does."""
+    """Takes -1e3 and -inf for numbers, not for options, and says errors as the rest of the command line does."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
+    def __init__(self, **options: Any) -> None:
+        options |= {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+        super().__init__(**options)
         self._negative_number_matcher = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^-inf$")
 
     def error(self, message: str) -> NoReturn:
@@ -96,7 +97,7 @@ def _delimiter(text: str) -> str:
     return sign
 
 
-# ---------------------------------------------------------------------------------------------------------------- options
+# -------------------------------------------------------------------------------------------------------------- options
 
 
 def _common(parser: argparse.ArgumentParser) -> None:
@@ -153,7 +154,7 @@ def _output(parser: argparse.ArgumentParser, text: str, *, required: bool = Fals
     parser.add_argument("-o", "--output", metavar="FILE", required=required, help=text)
 
 
-# --------------------------------------------------------------------------------------------------------------- commands
+# ------------------------------------------------------------------------------------------------------------- commands
 
 
 def _sketch(p: argparse.ArgumentParser) -> None:
@@ -278,8 +279,8 @@ COMMANDS: dict[str, tuple[str, Any, str, str]] = {
     "sketch": (
         "count tables of scores into a small sketch",
         _sketch,
-        "Count scores by label and group, once. The sketch is some kilobytes, exact at its edges, the same whatever the\n"
-        "order of the rows, and all that later commands need.",
+        """Count scores by label and group, once. The sketch is some kilobytes, exact at its edges, the same whatever
+the order of the rows, and all that later commands need.""",
         f"""{TABLES_HELP}
 
 examples:
@@ -313,8 +314,8 @@ With --resume and nothing to go on from, it begins at the beginning: jobs may al
     "solve": (
         "find one threshold for each group",
         _solve,
-        "Find thresholds that keep the error low while gaps between groups stay within limits, with a proof that no\n"
-        "others do better. Exit code 3 says that no thresholds meet the limits; nothing is written then.",
+        """Find thresholds that keep the error low while gaps between groups stay within limits, with a proof that no
+others do better. Exit code 3 says that no thresholds meet the limits; nothing is written then.""",
         f"""{CRITERIA_HELP}
 
 examples:
@@ -385,7 +386,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = _Parser(
         prog="gstar-fast",
-        description="Count scores once, then find one threshold for each group that keeps error low and closes the gaps.",
+        description="Count scores once, then find one threshold for each group that keeps error low and gaps small.",
         epilog=f"{ROAD}\n\n{EXIT_CODES}",
     )
     parser.add_argument("--version", action="version", version=f"gstar-fast {version}")

@@ -18,7 +18,7 @@ from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted
 from gstar_fast._tables import find_inputs, is_sketch
 
-# ----------------------------------------------------------------------------------------------------------------- input
+# ---------------------------------------------------------------------------------------------------------------- input
 
 
 def columns_of(given: argparse.Namespace) -> Columns:
@@ -85,10 +85,12 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     return count_tables(given, columns_of(given), new_sketch(given), console)
 
 
-def count_tables(given: argparse.Namespace, columns: Columns, sketch: gf.Sketch, console: Console) -> gf.Sketch:
+def count_tables(
+    given: argparse.Namespace, columns: Columns, sketch: gf.Sketch, console: Console, kind: type[Tally] = Tally
+) -> gf.Sketch:
     """Count the tables of a command that saves no sketch."""
     inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
-    tally = Tally(columns, sketch)
+    tally = kind(columns, sketch)
     progress = Progress(shown=given.progress, quiet=console.quiet)
     with Stop() as stop:
         try:
@@ -102,7 +104,7 @@ def count_tables(given: argparse.Namespace, columns: Columns, sketch: gf.Sketch,
     return sketch
 
 
-# -------------------------------------------------------------------------------------------------------- column names
+# --------------------------------------------------------------------------------------------------------- column names
 
 
 def joined_names(names: Iterable[str] | None) -> str | None:
@@ -122,7 +124,7 @@ def split_names(text: str, several: bool) -> list[str]:
     return next(csv.reader([text])) if several else [text]
 
 
-# ---------------------------------------------------------------------------------------------------------------- output
+# --------------------------------------------------------------------------------------------------------------- output
 
 
 def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:

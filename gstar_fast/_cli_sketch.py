@@ -17,7 +17,7 @@ from gstar_fast._cli_resume import Unfinished
 from gstar_fast._result import _count, _table
 from gstar_fast._tables import Input, find_inputs
 
-# ---------------------------------------------------------------------------------------------------------------- sketch
+# --------------------------------------------------------------------------------------------------------------- sketch
 
 
 def sketch(given: argparse.Namespace, console: Console) -> None:
@@ -116,7 +116,7 @@ def _summary(output: str, total: gf.Sketch, rows: int, files: int, seconds: floa
     return f"{first}\n{total}"
 
 
-# ------------------------------------------------------------------------------------------------------ merge, show, digest
+# -------------------------------------------------------------------------------------------------- merge, show, digest
 
 
 def merge(given: argparse.Namespace, console: Console) -> None:

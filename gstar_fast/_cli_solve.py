@@ -12,12 +12,12 @@ import sys
 from typing import Any
 
 import gstar_fast as gf
+from gstar_fast import _tables
 from gstar_fast._cli_errors import DONE, INFEASIBLE, USAGE, CliError, pyarrow_missing
 from gstar_fast._cli_output import Console, group_name, plain
 from gstar_fast._cli_read import check_output, ending, joined_names, sketch_of
 from gstar_fast._files import write_atomically
 from gstar_fast._result import _number, _table
-from gstar_fast._tables import has_pyarrow
 
 
 def solve(given: argparse.Namespace, console: Console) -> int:
@@ -71,7 +71,7 @@ def with_columns(result: gf.Result, given: argparse.Namespace) -> gf.Result:
     return dataclasses.replace(result, score_column=given.score, group_column=joined_names(given.group))
 
 
-# -------------------------------------------------------------------------------------------------------------- frontier
+# ------------------------------------------------------------------------------------------------------------- frontier
 
 
 def frontier(given: argparse.Namespace, console: Console) -> None:
@@ -149,7 +149,7 @@ def _json(found: gf.Frontier) -> bytes:
 
 
 def _parquet(found: gf.Frontier) -> bytes:
-    if not has_pyarrow():
+    if not _tables.has_pyarrow():
         raise pyarrow_missing("writing Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq

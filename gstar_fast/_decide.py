@@ -270,6 +270,16 @@ class Decider:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
     @property
+    def score_column(self) -> str | None:
+        """Name of the column of scores, for the command line."""
+        return self._thresholds.score_column
+
+    @property
+    def group_column(self) -> str | None:
+        """Name of the column of groups, for the command line; several stand there as a line of CSV."""
+        return self._thresholds.group_column
+
+    @property
     def backend(self) -> str:
         """Backend that decides."""
         return self._backend

@@ -1,0 +1,153 @@
+"""The commands `audit` and `report`."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import html
+import io
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gstar_fast as gf
+from gstar_fast._cli_count import Columns, Tally
+from gstar_fast._cli_errors import USAGE, CliError
+from gstar_fast._cli_output import Console, plain
+from gstar_fast._cli_read import check_output, count_tables, ending, sketch_of, split_names
+from gstar_fast._files import write_atomically
+from gstar_fast._tables import is_sketch
+from gstar_fast._tables_columns import Labels
+
+# ---------------------------------------------------------------------------------------------------------------- audit
+
+
+def audit(given: argparse.Namespace, console: Console) -> None:
+    """Print, and save, every rate and gap with its interval."""
+    if (given.thresholds is None) == (given.decision is None):
+        raise CliError("give either --thresholds FILE or --decision COL, to say what is audited", USAGE)
+    write = None if given.output is None else ending(given.output, {".json": _json, ".csv": _csv, ".html": _page})
+    check_output(given.output, [*given.inputs, given.thresholds])
+    settings: dict[str, Any] = {"confidence": given.confidence, "replicates": given.replicates, "seed": given.seed}
+    if given.decision is not None:
+        rows, weights = _decisions(given, console)
+        found = gf.audit(*rows, weights=weights, **settings)
+    else:
+        thresholds = load_thresholds(given.thresholds)
+        _take_columns(given, thresholds)
+        found = gf.audit(sketch_of(given, console), thresholds, **settings)
+    if write is not None:
+        write_atomically(given.output, write(found))
+    console.answer(found.to_dict(), lambda: str(found))
+    if write is not None:
+        console.note(f"wrote {given.output}")
+
+
+def load_thresholds(path: str) -> gf.Result | gf.Decider:
+    """A saved result, or saved thresholds alone."""
+    try:
+        is_result = '"gstar_fast.result"' in Path(path).read_text(encoding="utf-8")[:200]
+    except UnicodeDecodeError:
+        raise CliError(f"{path} is not UTF-8 text, so not saved thresholds") from None
+    return gf.Result.load(path) if is_result else gf.Decider.load(path, allow_expired=True)
+
+
+def _take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) -> None:
+    """Names of columns that are saved with the thresholds, where none are given."""
+    several = any(isinstance(name, tuple) for name in thresholds.groups)
+    if given.score is None:
+        given.score = thresholds.score_column
+    if given.group is None and thresholds.group_column is not None:
+        given.group = split_names(thresholds.group_column, several)
+
+
+class _DecisionTally(Tally):
+    """Counts decisions as if they were scores, 0 and 1."""
+
+    def scores_of(self, column: Any, where: str) -> Any:
+        decisions = Labels(None).of(column, where.replace("column", "decision column"))
+        if isinstance(decisions, np.ma.MaskedArray):
+            missing = int(np.ma.getmaskarray(decisions).sum())
+            raise CliError(f"{where} has no decision in {missing:,} rows; every row needs one, 0 or 1")
+        return np.asarray(decisions).astype(np.float32)
+
+
+def _decisions(given: argparse.Namespace, console: Console) -> tuple[tuple[Any, Any, Any], list[float]]:
+    """Decisions, labels and groups of tables, each kind of row once, and how often it came."""
+    if any(map(is_sketch, given.inputs)):
+        raise CliError("--decision names a column of tables; a sketch is audited with --thresholds", USAGE)
+    if given.score is not None:
+        raise CliError("--decision takes the place of --score; give one of them", USAGE)
+    if not given.group or (given.label is None and not given.no_label):
+        raise CliError("tables need --group and --label (or --no-label); see: gstar-fast audit --help", USAGE)
+    columns = Columns(given.decision, given.label, tuple(given.group), given.weight, given.positive)
+    sketch = count_tables(given, columns, gf.Sketch(bins=16, range=(0, 2)), console, kind=_DecisionTally)
+    half = int(np.searchsorted(sketch.edges, 0.5))
+    kinds: list[tuple[int, int | None, Any, float]] = []
+    for label, counts in ((0, sketch.counts[0]), (1, sketch.counts[1]), (None, sketch.unlabelled)):
+        for k, name in enumerate(sketch.groups):
+            split = counts[k, :half].sum().item(), counts[k, half:].sum().item()
+            kinds += [(decision, label, name, n) for decision, n in enumerate(split) if n]
+    if not kinds:
+        raise CliError("there are no rows to audit")
+    decisions, labels, groups, weights = (list(column) for column in zip(*kinds, strict=True))
+    return (decisions, None if given.no_label else labels, groups), weights
+
+
+def _json(found: gf.Audit) -> bytes:
+    return (json.dumps(plain(found.to_dict()), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _csv(found: gf.Audit) -> bytes:
+    """One line for each number, as `Audit.to_dataframe` has them."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["group", "metric", "value", "low", "high", "method"])
+    rows = [(str(name), metric, e) for name in found.groups for metric, e in found.rates[name].items()]
+    if found.thresholds is not None:
+        rows += [(str(name), "threshold", e) for name, e in found.thresholds.items()]
+    rows += [("", name, e) for name, e in (*found.overall.items(), *found.gaps.items())]
+    for name, metric, e in rows:
+        numbers = ("" if x is None else repr(float(x)) for x in (e.value, e.low, e.high))
+        writer.writerow([name, metric, *numbers, e.method])
+    return text.getvalue().encode()
+
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
+    "table{border-collapse:collapse;margin:1rem 0}th,td{padding:.2rem .6rem;border-bottom:1px solid #bbb}"
+    "td{text-align:right}th{text-align:left}:root{color-scheme:light dark}"
+)
+
+
+def _page(found: gf.Audit) -> bytes:
+    title = html.escape(f"Audit of {found.n_rows:,} rows")
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+        f"</head><body><h1>{title}</h1>\n{found.to_html()}\n</body></html>\n"
+    ).encode()
+
+
+# --------------------------------------------------------------------------------------------------------------- report
+
+
+def report(given: argparse.Namespace, console: Console) -> None:
+    """Write a page about saved thresholds and the sketch they came from."""
+    ending(given.output, {".html": None, ".htm": None})
+    check_output(given.output, [*given.inputs, given.thresholds])
+    result = load_thresholds(given.thresholds)
+    if not isinstance(result, gf.Result):
+        raise CliError(f"{given.thresholds} has thresholds alone; a report needs what `gstar-fast solve -o` saved")
+    _take_columns(given, result)
+    sketch = sketch_of(given, console)
+    command = shlex.join(["gstar-fast", *given.argv])
+    page = gf.report(result, sketch, criterion=given.criterion, title=given.title, command=command)
+    page.save(given.output)
+    size = len(page.html.encode())
+    console.answer(
+        {"output": given.output, "bytes": size, "verdict": result.verdict},
+        f"{given.output}: {size / 1e3:,.0f} kB, self-contained; open it in a browser",
+    )
