@@ -1,10 +1,11 @@
-# demo, test, bench, lint: each one does its own set-up in .venv.
+# demo, test, docs, bench, lint: each one does its own set-up in .venv.
 #
-#   make demo            ten million scores counted by two workers
+#   make demo            the whole road on ten million scores, from counting to a report
 #   make test            Python tests on every backend, C++ tests, Python tests with the sanitized core
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
 #   make lint            ruff, mypy, clang-format, clang-tidy, sp-repo-review
+#   make docs            the site, warnings as errors, in build/docs
 #   make cpp-test        C++ tests under ASan and UBSan, stress programs under TSan
 #   make test-sanitized  Python tests with the core built under ASan and UBSan
 #   make fuzz            hostile bytes, FUZZ_SECONDS for each target
@@ -43,7 +44,7 @@ FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # With a compiler at hand a core that fails to build is an error, not a reason to fall back on Numba.
 REQUIRE_CORE := $(if $(shell command -v $(CXX) 2>/dev/null),GSTAR_FAST_REQUIRE_CORE=1)
 
-.PHONY: demo test python-test cpp-test test-sanitized bench bench-check lint format fuzz clean
+.PHONY: demo test python-test cpp-test test-sanitized docs bench bench-check lint format fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/core
@@ -69,7 +70,7 @@ $(STAMPS)/core: $(STAMPS)/venv pyproject.toml setup.py $(SOURCES) $(HEADERS)
 	@touch $@
 
 # What an extra lists, without building the package once more.
-$(STAMPS)/test $(STAMPS)/bench $(STAMPS)/lint: $(STAMPS)/%: $(STAMPS)/core pyproject.toml
+$(STAMPS)/test $(STAMPS)/docs $(STAMPS)/bench $(STAMPS)/lint: $(STAMPS)/%: $(STAMPS)/core pyproject.toml
 	@echo "installing what $* needs"
 	@$(BIN)/python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
 	    print(*project['optional-dependencies']['$*'], sep='\n')" > $(STAMPS)/$*.txt
@@ -158,12 +159,20 @@ test-sanitized:
 	@echo "test-sanitized: skipped, $(CXX) cannot build with $(SANITIZE)"
 endif
 
+# ---- docs -------------------------------------------------------------------
+
+docs: $(STAMPS)/docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
+	@echo "docs: open build/docs/index.html"
+
 # ---- benchmarks, lint -------------------------------------------------------
 
 bench: $(STAMPS)/bench
 	$(BIN)/python benchmarks/bench_sketch.py $(BENCH_ARGS)
 	$(BIN)/python benchmarks/bench_density.py
 	$(BIN)/python benchmarks/bench_decide.py
+	$(BIN)/python benchmarks/bench_audit.py
+	$(BIN)/python benchmarks/bench_cli.py
 	$(BIN)/pytest benchmarks --benchmark-only --benchmark-columns=min,median,rounds --benchmark-sort=min
 
 bench-check: $(STAMPS)/bench

@@ -1,4 +1,4 @@
-"""The whole road: stream ten million scores, merge, solve, decide, and write a report.
+"""The whole road: stream ten million scores, merge, solve, look at the trade-off, decide, audit and write a report.
 
 Two workers, each a process of its own, make their half of the paper's synthetic table as a stream of batches, count
 every batch and forget it, and hand back the bytes of a sketch: the only thing that ever travels. Thresholds are found
@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 import gstar_fast as gf
 from gstar_fast.datasets import paper_synthetic, paper_synthetic_batches
 
-ROWS, BATCH, WORKERS = 10_000_000, 65_536, 2
+ROWS, NEW_ROWS, BATCH, WORKERS = 10_000_000, 1_000_000, 65_536, 2
 LIMITS = {"equalized_odds": 0.02}
 FOLDER = Path("build/demo")
+
+Answer = TypeVar("Answer")
 
 
 class Counted(NamedTuple):
@@ -46,58 +49,61 @@ def warm_up(_: int) -> int:
     return os.getpid()
 
 
-def main() -> None:
+def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
+    start = time.perf_counter()
+    answer = call()
+    return answer, time.perf_counter() - start
+
+
+def stream_and_merge() -> gf.Sketch:
     print(f"Counting {ROWS:,} scores of the paper's synthetic table: {WORKERS} workers, batches of {BATCH:,}.\n")
     with ProcessPoolExecutor(WORKERS) as pool:
         list(pool.map(warm_up, range(WORKERS)))
-        start = time.perf_counter()
-        parts = list(pool.map(count, range(WORKERS)))
-        total = sum((gf.Sketch.from_bytes(part.blob) for part in parts), start=gf.Sketch())
-        overall = time.perf_counter() - start
-
+        parts, overall = timed(lambda: list(pool.map(count, range(WORKERS))))
+    total = sum((gf.Sketch.from_bytes(part.blob) for part in parts), start=gf.Sketch())
     alone = max(part.seconds for part in parts)
     print(f"  counting alone          {ROWS / alone / 1e6:8,.0f} million rows a second ({alone:.3f} s)")
     print(f"  with making the scores  {ROWS / overall / 1e6:8,.0f} million rows a second ({overall:.3f} s)")
     sizes = " + ".join(f"{len(part.blob):,}" for part in parts)
     print(f"  bytes                   {sizes} from the workers, {len(total.to_bytes()):,} merged\n")
     print(total)
-
-    start = time.perf_counter()
-    result = gf.solve(total, limits=LIMITS)
-    solving = time.perf_counter() - start
-    print(f"\nThresholds from the sketch alone, in {1e3 * solving:.1f} ms:\n\n{result}")
-
-    judged = judge(result)
-    print(judged)
-    print(report(total, result, judged))
+    return total
 
 
-def judge(result: gf.Result) -> str:
-    """Decide a million new scores and say what became of error and gaps."""
-    new = paper_synthetic(rows=1_000_000, seed=WORKERS)
+def decide_new_scores(result: gf.Result) -> gf.Audit:
+    """Decide scores nobody has counted, and audit the decisions."""
+    new = paper_synthetic(rows=NEW_ROWS, seed=WORKERS)
     decider = result.decider()
     decider(new.scores[:1], new.groups[:1])
-    start = time.perf_counter()
-    accepted = decider(new.scores, new.groups)
-    seconds = time.perf_counter() - start
-    wrong = float(np.mean(accepted != new.labels))
-    rates = [[accepted[(new.labels == y) & (new.groups == a)].mean() for a in (0, 1)] for y in (0, 1)]
-    gap = max(abs(a - b) for a, b in rates)
-    return (
-        f"\nA million new scores decided in {1e3 * seconds:.2f} ms, {1e-6 * len(accepted) / seconds:,.0f} million rows "
-        f"a second:\nerror {wrong:.4f} (promised {result.error:.4f}), equalized odds gap {gap:.4f} (limit "
-        f"{LIMITS['equalized_odds']})"
+    accepted, seconds = timed(lambda: decider(new.scores, new.groups))
+    speed = 1e-6 * len(accepted) / seconds
+    print(f"\nA million new scores decided in {1e3 * seconds:.2f} ms, {speed:,.0f} million rows a second.")
+    judged, seconds = timed(lambda: gf.audit(accepted, new.labels, new.groups))
+    gap, error = judged.gaps["equalized_odds"], np.mean(accepted != new.labels)
+    print(
+        f"Audited in {1e3 * seconds:.0f} ms: error {error:.4f} (promised {result.error:.4f}), "
+        f"equalized odds gap {gap.value:.4f}\n(limit {LIMITS['equalized_odds']}; between {gap.low:.4f} and "
+        f"{gap.high:.4f} with {judged.confidence:.0%} confidence)."
     )
+    return judged
 
 
-def report(sketch: gf.Sketch, result: gf.Result, judged: str) -> str:
-    """Save sketch, thresholds and a page to read, and say where they are."""
+def main() -> None:
+    sketch = stream_and_merge()
+    result, seconds = timed(lambda: gf.solve(sketch, limits=LIMITS))
+    print(f"\nThresholds from the sketch alone, in {1e3 * seconds:.1f} ms:\n\n{result}")
+    frontier, seconds = timed(lambda: gf.frontier(sketch, "equalized_odds"))
+    print(f"\nThe whole trade-off in {1e3 * seconds:.0f} ms: {frontier}.")
+    judged = decide_new_scores(result)
+
     FOLDER.mkdir(parents=True, exist_ok=True)
     sketch.save(FOLDER / "scores.gstar")
     result.save(FOLDER / "thresholds.json")
-    page = f"{sketch}\n\n{result}\n{judged}\n\nsketch {sketch.digest()}\n"
-    (FOLDER / "report.txt").write_text(page, encoding="utf-8")
-    return f"\nVerdict: {result.verdict}. Sketch, thresholds and report are in {FOLDER}/."
+    (FOLDER / "audit.txt").write_text(f"{judged}\n", encoding="utf-8")
+    page, seconds = timed(lambda: gf.report(result, sketch, frontier=frontier, command="make demo"))
+    page.save(FOLDER / "report.html")
+    print(f"\nVerdict: {result.verdict}. Sketch, thresholds and audit are in {FOLDER}/;")
+    print(f"the report, made in {1e3 * seconds:.0f} ms, is {FOLDER / 'report.html'}: open it in a browser.")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ Reads from: the audit's counts, metrics, intervals and words.  Read by: users, t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, overload
 
 import numpy as np
@@ -18,10 +19,12 @@ from gstar_fast._audit_counts import Counts, count_decisions, count_sketch, thre
 from gstar_fast._audit_intervals import Rates, gap_interval, two_sided
 from gstar_fast._audit_metrics import GAPS, METRICS, gap_of
 from gstar_fast._audit_notes import notes_of
+from gstar_fast._audit_thresholds import FEWEST, threshold_limits
 from gstar_fast._decide import Decider
 from gstar_fast._groups import Name
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
+from gstar_fast._thresholds_io import Mixture
 
 __all__ = ["Audit", "Estimate", "audit"]
 
@@ -117,6 +120,7 @@ def audit(
     *,
     confidence: float = ...,
     replicates: int = ...,
+    threshold_replicates: int | None = ...,
     seed: int = ...,
 ) -> Audit: ...
 
@@ -144,6 +148,7 @@ def audit(
     weights: Any = None,
     confidence: float = 0.95,
     replicates: int = 2000,
+    threshold_replicates: int | None = None,
     seed: int = 0,
 ) -> Audit:
     """Every rate, gap and metric at given thresholds, or of given decisions, with confidence intervals.
@@ -168,9 +173,12 @@ def audit(
     weights : array-like of shape (n_samples,), optional
         A whole weight counts the row so many times.
     confidence : float
-        Of every interval by itself, between 0.5 and 0.9999.
+        Of every interval by itself, from 0.5 to 0.999.
     replicates : int
-        Of the bootstrap.
+        Poisson-resampled counts behind the intervals of gaps, 0 for none.
+    threshold_replicates : int, optional
+        How often a result is solved again on resampled counts for the intervals of its thresholds; by default 500, or
+        fewer where there are many groups, and 0 where it would take long.
     seed : int
         The same seed gives the same answer, on every backend.
 
@@ -190,31 +198,42 @@ def audit(
     >>> report.definitions["equal_opportunity"]
     'largest minus smallest tpr'
     """
-    confidence, replicates, seed = _checked(confidence, replicates, seed)
+    confidence = _checked_confidence(confidence)
+    replicates = _whole("replicates", replicates)
+    if threshold_replicates is not None:
+        threshold_replicates = _whole("threshold_replicates", threshold_replicates)
+    seed = _checked_seed(seed)
     thresholds: dict[Name, Estimate] | None = None
     if isinstance(data, Sketch):
         if groups is not None or weights is not None:
             raise TypeError("a sketch holds its groups and weights; call audit(sketch, thresholds)")
-        given = thresholds_of(against)
-        counts, _ = count_sketch(data, given)
-        values = given if isinstance(given, float) else given.values
-        thresholds = {
-            name: Estimate(values if isinstance(values, float) else values.get(name), method="given")
-            for name in counts.groups
-        }
+        counts, mixtures, snapshot = count_sketch(data, thresholds_of(against))
+        thresholds = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
+        if isinstance(against, Result):
+            limits, notes = threshold_limits(against, snapshot, confidence, threshold_replicates, seed)
+            counts = replace(counts, notes=(*counts.notes, *notes))
+            for k, name in enumerate(counts.groups if limits else ()):
+                low, high = limits[k]
+                thresholds[name] = Estimate(thresholds[name].value, low, high, "bootstrap")
+    elif groups is None:
+        found = type(data).__name__
+        raise TypeError(f"call audit(sketch, thresholds) or audit(decisions, labels, groups); got {found}, no groups")
+    elif threshold_replicates is not None:
+        raise TypeError("decisions have no thresholds; threshold_replicates= goes with audit(sketch, result)")
     else:
-        if groups is None:
-            raise TypeError(
-                "call audit(sketch, thresholds) or audit(decisions, labels, groups); got "
-                f"{type(data).__name__} and no groups"
-            )
         counts = count_decisions(data, against, groups, weights)
-    return _assess(counts, thresholds, confidence, replicates, seed)
+    return assess(counts, thresholds, confidence, replicates, seed)
 
 
-def _assess(
+def _likeliest(mixture: Mixture) -> float:
+    """The most probable threshold of a mixture, the lowest of several, as a result has it."""
+    return min(mixture, key=lambda part: (-part[1], part[0]))[0]
+
+
+def assess(
     counts: Counts, thresholds: dict[Name, Estimate] | None, confidence: float, replicates: int, seed: int
 ) -> Audit:
+    """The audit of counts."""
     accepted, totals = counts.accepted * counts.unit, counts.totals * counts.unit
     by_group = Rates(accepted, totals)
     pooled = Rates(accepted.sum(axis=1, keepdims=True), totals.sum(axis=1, keepdims=True))
@@ -222,11 +241,11 @@ def _assess(
     gaps = {name: Estimate(gap_of(gap, by_group.values)) for name, gap in GAPS.items()}
     if replicates and len(counts.groups) > 1:
         single = two_sided(confidence)
-        ranges = ranges_of(accepted, totals, by_group, replicates, seed)
+        ranges = ranges_of(accepted, totals, replicates, seed)
         for name, gap in GAPS.items():
             value = gaps[name].value
             if value is not None:
-                limits = gap_interval(gap, by_group, value, single, critical(gap, ranges, confidence))
+                limits = gap_interval(gap, by_group, value, single, critical(gap, ranges, confidence, single))
                 gaps[name] = Estimate(value, *limits, "bootstrap")
     rows = float(totals.sum())
     return Audit(
@@ -260,18 +279,25 @@ def _estimates(rates: Rates, rows: Any, confidence: float) -> list[dict[str, Est
     return [dict(zip(METRICS, column, strict=True)) for column in zip(*columns, strict=True)]
 
 
-def _checked(confidence: Any, replicates: Any, seed: Any) -> tuple[float, int, int]:
-    try:
-        level = float(confidence)
-    except (TypeError, ValueError):
-        raise TypeError(f"confidence must be a number such as 0.95, got {confidence!r}") from None
-    if not 0.5 <= level <= 0.9999:
-        hint = f"; {level:g} % is {level / 100:g}" if 50 <= level < 100 else ""
-        raise ValueError(f"confidence must be from 0.5 to 0.9999, got {confidence!r}{hint}")
-    if isinstance(replicates, bool) or not isinstance(replicates, (int, np.integer)):
-        raise TypeError(f"replicates must be a whole number, got {replicates!r}")
-    if not 0 <= replicates <= 1_000_000:
-        raise ValueError(f"replicates must be from 0 to 1000000, got {replicates}")
+def _checked_confidence(confidence: Any) -> float:
+    if isinstance(confidence, (bool, str)) or not isinstance(confidence, (Real, np.number)):
+        raise TypeError(f"confidence must be a number such as 0.95, got {confidence!r}")
+    level = float(confidence)
+    if not 0.5 <= level <= 0.999:
+        hint = f"; {level:g} % is {level / 100:g}" if 50 <= level <= 99.9 else ""
+        raise ValueError(f"confidence must be from 0.5 to 0.999, got {confidence!r}{hint}")
+    return level
+
+
+def _checked_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ValueError(f"seed must be a whole number that is not negative, got {seed!r}")
-    return level, int(replicates), int(seed)
+    return int(seed)
+
+
+def _whole(name: str, number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise TypeError(f"{name} must be a whole number, got {number!r}")
+    if number and not FEWEST <= number <= 1_000_000:
+        raise ValueError(f"{name} must be 0, or from {FEWEST} to 1000000, got {number}")
+    return int(number)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._decide import Decider
 from gstar_fast._grid import scaled
-from gstar_fast._groups import Name, listed
+from gstar_fast._groups import Name, is_missing, listed
 from gstar_fast._objective import Snapshot
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
@@ -38,8 +38,8 @@ class Counts:
 # ------------------------------------------------------------------------------------------------------------- a sketch
 
 
-def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, Snapshot]:
-    """Rows that thresholds accept: exact at edges, in proportion inside a bin."""
+def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, dict[Name, Mixture], Snapshot]:
+    """Rows that thresholds accept, exact at edges, in proportion inside a bin; what each group has; the rows."""
     if not sketch.groups:
         raise ValueError("the sketch has no rows; update it with scores, labels and groups before auditing")
     frozen = sketch.copy()  # one moment, also for what a snapshot does not hold
@@ -59,7 +59,8 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
         some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
         notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
     totals = snapshot.rows.sum(axis=2)
-    return Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes)), snapshot
+    counts = Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes))
+    return counts, mixtures, snapshot
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tup
         mixture = None if thresholds.mixtures is None else thresholds.mixtures.get(name)
         out[name] = ((threshold, 1.0),) if mixture is None else mixture
     unused = [name for name in thresholds.values if name not in out]
-    notes = [f"the sketch has no rows of {listed(unused)}, which have thresholds"] if unused else []
+    notes = [f"thresholds for groups that have no rows: {listed(unused)}"] if unused else []
     return out, notes
 
 
@@ -150,9 +151,9 @@ MIDDLE = 0.5  # between a decision of 0 and one of 1, and an edge of the sketch 
 
 def count_decisions(decisions: Any, labels: Any, groups: Any, weights: Any) -> Counts:
     """Rows that were accepted, counted by a sketch whose scores are the decisions."""
-    sketch = Sketch(bins=16, range=(-4, 4))
+    sketch, clean = Sketch(bins=16, range=(-4, 4)), clean_decisions(decisions)
     try:
-        sketch.update(clean_decisions(decisions), labels, groups, weights=weights)
+        sketch.update(clean, labels, groups, weights=weights)
     except (TypeError, ValueError) as error:  # the decisions are that sketch's scores
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(str(error).replace("scores", "decisions")) from None
@@ -171,10 +172,13 @@ def clean_decisions(decisions: Any) -> NDArray[np.float32]:
     if values.dtype.kind == "b":
         return values.astype(np.float32)
     if values.dtype == object:
-        try:
-            values = np.array([float(value) for value in values.tolist()])
-        except (TypeError, ValueError):
-            raise TypeError("decisions must be 0 or 1 (or bool), got other objects; pass an array of bool") from None
+        for row, value in enumerate(values.tolist()):
+            if is_missing(value):
+                raise ValueError(f"decisions has a missing value at row {row}; drop such rows")
+            if not isinstance(value, (bool, int, float, np.number, np.bool_)):
+                found = f"{type(value).__name__} at row {row}"
+                raise TypeError(f"decisions must be 0 or 1, got {found}; pass decisions == <the accepting one>")
+        values = values.astype(np.float64)
     if values.dtype.kind not in "iuf":
         raise TypeError(
             f"decisions must be 0 or 1 (or bool), got {values.dtype}; pass decisions == <the accepting one>"
@@ -184,6 +188,8 @@ def clean_decisions(decisions: Any) -> NDArray[np.float32]:
     if wrong.any():
         row = int(wrong.argmax())
         value = private[row].item()
+        if value != value:
+            raise ValueError(f"decisions has NaN at row {row}; drop such rows")
         cure = "for -1/+1 decisions pass decisions > 0" if value == -1 else "for scores count a Sketch, give thresholds"
         raise ValueError(f"decisions must be 0 or 1, got {value} at row {row}; {cure}")
     return private.astype(np.float32)

@@ -5,42 +5,65 @@ Reads from: the audit's counts and rates.  Read by: the audit.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from gstar_fast._audit_counts import Counts
 from gstar_fast._audit_intervals import Rates, two_sided
-from gstar_fast._groups import listed
+from gstar_fast._groups import Name, listed
 
-SMALL = 50  # rows of a class; a rate of so few is known to about +-0.14 at best guess, at 95 %
+SMALL = 50  # rows of a class, whose rate is then known to +-0.14 at worst, with confidence 0.95
 MOST = 5  # groups spelled out
 
 
 def notes_of(counts: Counts, rates: Rates, confidence: float) -> list[str]:
     """Plain sentences."""
-    notes = []
     rows = counts.totals * counts.unit
+    notes = []
     if counts.unit != 1:
         notes.append(
-            "rows are weighted: intervals take a weight of 1 as one row, so they are too narrow where many rows have a "
-            "weight far below it"
+            "rows have weights: the intervals count a weight of 1 as one row, which is right where a weight says how "
+            "many such rows there are"
         )
+    if not rows[:2].any():
+        notes.append("no row has a label: only selection rates and their gaps are known")
+        return notes
     if rows[2].any():
-        notes.append(f"{rows[2].sum():g} rows have no label and count for the selection rate only")
-    for label, rate, others, word in (
-        (1, "tpr", "fnr and balanced_accuracy", "positive"),
-        (0, "fpr", "tnr and balanced_accuracy", "negative"),
-    ):
-        absent = [name for name, n in zip(counts.groups, rows[label], strict=True) if n == 0]
-        if absent:
-            who = f"group {absent[0]!r} has" if len(absent) == 1 else f"groups {listed(absent)} have"
-            notes.append(f"{who} no {word} labels: {rate}, {others} are not known there, nor what they are part of")
-        low, high = rates.limits(rate, two_sided(confidence))
-        small = np.flatnonzero((rows[label] > 0) & (rows[label] < SMALL))
-        notes += [
-            f"group {counts.groups[k]!r} is small: it has {rows[label, k]:g} {word} labels, so its {rate} may be "
-            f"anything from {low[k]:.2f} to {high[k]:.2f}"
-            for k in small[np.argsort(rows[label, small], kind="stable")][:MOST]
-        ]
-        if len(small) > MOST:
-            notes.append(f"{len(small) - MOST} more groups have fewer than {SMALL} {word} labels")
+        notes.append(f"{_number_of(rows[2].sum(), 'row')} without a label: counted for the selection rate only")
+    empty = ~rows.any(axis=0)
+    notes += _who(counts.groups, empty, "no rows")
+    notes += _who(counts.groups, ~empty & (rows[1] == 0), "no positive label: tpr, fnr, balanced accuracy not known")
+    notes += _who(counts.groups, ~empty & (rows[0] == 0), "no negative label: fpr, tnr, balanced accuracy not known")
+    return notes + _small(counts.groups, rows, rates, two_sided(confidence))
+
+
+def _who(groups: tuple[Name, ...], where: Any, what: str) -> list[str]:
+    found = [groups[k] for k in np.flatnonzero(where)]
+    if not found:
+        return []
+    return [f"{'group' if len(found) == 1 else 'groups'} {listed(found)}: {what}"]
+
+
+def _small(groups: tuple[Name, ...], rows: NDArray[Any], rates: Rates, z: float) -> list[str]:
+    """The smallest groups first: which class is short, and what that leaves open."""
+    least = np.where(rows[:2] > 0, rows[:2], np.inf).min(axis=0)
+    small = np.flatnonzero(least < SMALL)
+    small = small[np.argsort(least[small], kind="stable")]
+    notes = []
+    for k in small[:MOST]:
+        parts = []
+        for label, word, rate in ((1, "positive", "tpr"), (0, "negative", "fpr")):
+            if 0 < rows[label, k] < SMALL:
+                low, high = (side[k] for side in rates.limits(rate, z))
+                few = _number_of(rows[label, k], f"{word} label")
+                parts.append(f"{few}, so its {rate} may be anything from {low:.2f} to {high:.2f}")
+        notes.append(f"group {groups[k]!r} is small: {'; '.join(parts)}")
+    if len(small) > MOST:
+        notes.append(f"{_number_of(len(small) - MOST, 'more group')} with fewer than {SMALL} labels of a class")
     return notes
+
+
+def _number_of(n: float, word: str) -> str:
+    return f"{n:g} {word}{'' if n == 1 else 's'}"

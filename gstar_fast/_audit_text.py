@@ -24,7 +24,7 @@ COLUMNS = {
     "fpr": "fpr",
     "ppv": "ppv",
     "accuracy": "accuracy",
-    "balanced_accuracy": "balanced acc.",
+    "balanced_accuracy": "balanced",
 }
 
 

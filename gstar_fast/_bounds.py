@@ -3,7 +3,7 @@
 Reads from: _density, _smooth, _solver.  Read by: users, reports.
 
 The constants need a pdf that is bounded away from zero, which no density with unbounded support has; they are evaluated
-on the range where the sketch has rows, as DESIGN asks, and the text says so.
+on the range where the sketch has rows, and the text says so.
 """
 
 from __future__ import annotations
@@ -47,7 +47,17 @@ class Bound:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The theorems by number: `bounds(...)[1]` to `[5]`."""
+    """The theorems by number: `bounds(...)[1]` to `[5]`; printed, a line for each.
+
+    Attributes
+    ----------
+    by_number : dict of Bound
+        The same, as a dict.
+    density : str
+        Kind of density the constants were taken from.
+    range : (float, float)
+        Where the sketch has rows; constants are those on this range.
+    """
 
     by_number: dict[int, Bound]
     density: str

@@ -400,7 +400,7 @@ def _group_codes(groups: Any, codes: bool) -> tuple[NDArray[Any], tuple[Name, ..
 
 
 def hashes_of(keys: Any, backend: str) -> NDArray[np.uint64]:
-    """Hash of each row's key; docs/decide.md says how."""
+    """Hash of each row's key; docs/guide/decide.md says how."""
     if type(keys) is np.ndarray and keys.dtype.kind in "iu" and keys.ndim == 1:
         return _hash_numbers(keys.astype(np.int64 if keys.dtype.kind == "i" else np.uint64).view(np.uint64))
     if isinstance(keys, (list, tuple)):

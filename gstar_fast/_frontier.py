@@ -41,7 +41,9 @@ class Frontier:
     Attributes
     ----------
     criterion : str
-        Whose gap; `definition` says how it is measured.
+        Whose gap.
+    groups : tuple
+        Names of the groups, in canonical order.
     gaps, errors : ndarray of shape (n_points,)
         `errors` is the weighted error E that was minimised; with the default costs it is the error rate.
     thresholds : ndarray of shape (n_points, n_groups)
@@ -50,6 +52,8 @@ class Frontier:
         For the frontier that penalties trace: the least lambda at which the point is the optimum.
     proven_to : float
         The list is complete for gaps from here up; 0 means all of it.
+    randomized : bool
+        Whether groups mix thresholds; the points are then the corners of a convex frontier.
     """
 
     criterion: str

@@ -22,6 +22,13 @@ class Moments:
     `variance`, `skewness` and `kurtosis` are those of the rows themselves (divided by n, not n - 1); `kurtosis` is the
     excess, 0 for a normal distribution. What the rows do not define (all of it without rows, skewness and kurtosis of a
     constant) is NaN.
+
+    Attributes
+    ----------
+    count : int or float
+        Rows, or weight in a weighted sketch.
+    mean, variance, skewness, kurtosis, min, max : float
+        Of their scores.
     """
 
     count: int | float

@@ -1,7 +1,7 @@
 """What is asked of the thresholds: criteria, limits, penalties and costs, as numbers the solvers read.
 
 Reads from: _sketch.  Read by: _solver, _frontier, _bounds.
-The optimisation problem is stated in docs/solver.md.
+The optimisation problem is stated in docs/guide/solver.md.
 """
 
 from __future__ import annotations

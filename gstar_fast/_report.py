@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from gstar_fast._report_command import python_command
 from gstar_fast._report_contents import Contents
 from gstar_fast._report_data import display_names, featured, frontier_points
 from gstar_fast._report_page import page
-from gstar_fast._result import Result
+from gstar_fast._result import Result, _number
 from gstar_fast._sketch import Sketch
 from gstar_fast.errors import MissingClassWarning
 
@@ -86,9 +87,9 @@ def report(
         ``gf.audit(sketch, result)`` with other settings than the default ones.
     before : Audit, optional
         The audit that is compared with; without it, that of the best unified threshold.
-    frontier : Frontier or False, optional
-        What the slider moves along. Without it the frontier of `criterion` is computed, for up to 30 groups; False
-        leaves it out.
+    frontier : Frontier or bool, optional
+        What the slider moves along. Without it the frontier of `criterion` is computed, for up to 30 groups; True
+        computes it for more, False leaves it out.
     criterion : str, optional
         Whose gap is traded against the error; without it the first that was asked for.
     title : str, optional
@@ -119,69 +120,61 @@ def report(
     >>> "The limit is met" in page.html
     True
     """
-    if not isinstance(result, Result):
-        raise TypeError(f"result must be what gf.solve returns, got {type(result).__name__}")
-    if not isinstance(sketch, Sketch):
-        raise TypeError(f"sketch must be a Sketch, got {type(sketch).__name__}")
-    if criterion is not None:
-        check_criterion(criterion, "criterion")
+    _check_kinds(result, sketch, audit, before, frontier, criterion)
     frozen = sketch.copy()  # one moment, whatever is counted meanwhile
     digest = frozen.digest()
     _check_belongs(result, frozen, digest)
-    notes = list(result.notes)
-    own_audit = audit is None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingClassWarning)  # the audit's notes say the same
-        if audit is None:
-            audit = make_audit(frozen, result)
+        warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
+        after = make_audit(frozen, result) if audit is None else audit
         if before is None:
-            before = make_audit(
-                frozen,
-                dict.fromkeys(audit.groups, result.default_threshold),
-                confidence=audit.confidence,
-                replicates=audit.replicates,
-                seed=audit.seed,
-            )
-        _check_audit(audit, result, "audit")
+            unified = dict.fromkeys(result.thresholds, result.default_threshold)
+            settings = {"confidence": after.confidence, "replicates": after.replicates, "seed": after.seed}
+            before = make_audit(frozen, unified, **settings)  # type: ignore[call-overload]
+        _check_audit(after, result, "audit")
         _check_audit(before, result, "before")
-        asked = criterion
-        made_frontier, why_not = _frontier_of(result, frozen, frontier, criterion)
-    if made_frontier is not None and isinstance(frontier, Frontier):
-        _check_frontier(made_frontier, result, digest)
+        curve, why_not = _frontier_of(result, frozen, digest, frontier, criterion)
+    notes = [*result.notes, *(note for note in after.notes if note not in result.notes)]
     if result.sketch_digest is None:
         notes.append("the result does not say which sketch it was found on, so that could not be checked")
-    notes += [note for note in audit.notes if note not in notes]
+    if command is None:
+        given = curve if isinstance(frontier, Frontier) else frontier
+        lines = python_command(result, digest, audit, given, criterion, title)
     heading = "Threshold report" if title is None else str(title)
     contents = Contents(
         title=heading,
         result=result,
         sketch=frozen,
-        audit=audit,
+        audit=after,
         before=before,
-        points=None if made_frontier is None else frontier_points(made_frontier, result),
+        points=None if curve is None else frontier_points(curve, result),
         no_points=why_not,
-        straight=made_frontier is not None and made_frontier.randomized,
         notes=tuple(notes),
-        names=display_names(audit.groups),
-        featured=featured(audit),
+        names=display_names(after.groups),
+        featured=featured(after),
         digest=digest,
         made=_time(made),
         versions=_versions(),
-        command=(
-            python_command(
-                result,
-                digest,
-                None if own_audit else audit,
-                made_frontier if isinstance(frontier, Frontier) else frontier,
-                asked,
-                title,
-            )
-            if command is None
-            else str(command)
-        ),
+        command=lines if command is None else str(command),
         is_python=command is None,
     )
     return Report(page(contents), heading)
+
+
+def _check_kinds(result: Any, sketch: Any, audit: Any, before: Any, frontier: Any, criterion: Any) -> None:
+    for value, argument, kind, made_by in (
+        (result, "result", Result, "gf.solve"),
+        (audit, "audit", Audit, "gf.audit"),
+        (before, "before", Audit, "gf.audit"),
+    ):
+        if not isinstance(value, kind) and (value is not None or argument == "result"):
+            raise TypeError(f"{argument} must be what {made_by} returns, got {type(value).__name__}")
+    if not isinstance(sketch, Sketch):
+        raise TypeError(f"sketch must be a Sketch, got {type(sketch).__name__}; Sketch.load(path) reads a saved one")
+    if frontier is not None and not isinstance(frontier, (Frontier, bool)):
+        raise TypeError(f"frontier must be what gf.frontier returns, or a bool; got {type(frontier).__name__}")
+    if criterion is not None:
+        check_criterion(criterion, "criterion")
 
 
 def _check_belongs(result: Result, sketch: Sketch, digest: str) -> None:
@@ -198,8 +191,6 @@ def _check_belongs(result: Result, sketch: Sketch, digest: str) -> None:
 
 
 def _check_audit(given: Audit, result: Result, argument: str) -> None:
-    if not isinstance(given, Audit):
-        raise TypeError(f"{argument} must be what gf.audit returns, got {type(given).__name__}")
     if set(given.groups) != set(result.thresholds) or given.n_rows != result.n_rows:
         raise ValueError(
             f"{argument} covers {len(given.groups)} groups and {given.n_rows:g} rows, the result "
@@ -230,15 +221,14 @@ def _check_frontier(given: Frontier, result: Result, digest: str) -> None:
 
 
 def _frontier_of(
-    result: Result, sketch: Sketch, given: Frontier | bool | None, criterion: str | None
+    result: Result, sketch: Sketch, digest: str, given: Frontier | bool | None, criterion: str | None
 ) -> tuple[Frontier | None, str | None]:
     """The frontier to show, or the sentence that says why there is none."""
     if isinstance(given, Frontier):
         if criterion is not None and criterion != given.criterion:
             raise ValueError(f"frontier is one of {given.criterion}, but criterion is {criterion!r}; drop one of them")
+        _check_frontier(given, result, digest)
         return given, None
-    if given is not None and not isinstance(given, bool):
-        raise TypeError(f"frontier must be what gf.frontier returns, or False; got {type(given).__name__}")
     if given is False:
         return None, "The trade-off was left out (frontier=False)."
     n = len(result.thresholds)
@@ -249,17 +239,28 @@ def _frontier_of(
             f"With {n} groups the whole trade-off takes long to compute, so it is left out unless asked for: "
             "frontier=gf.frontier(sketch, criterion)."
         )
+    return _computed_frontier(result, sketch, criterion)
+
+
+def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) -> tuple[Frontier | None, str | None]:
     chosen = criterion or next(iter([*result.limits, *result.penalties]), "equalized_odds")
     traded = "demographic_parity" if chosen == "disparate_impact" else chosen
     others = {name: limit for name, limit in result.limits.items() if name not in (chosen, traded)}
     tries = [others, {}] if others else [{}]
     for limits in tries:  # other limits are kept, so that the result is a point of the curve; where they can be
         try:
-            return make_frontier(
+            found = make_frontier(
                 sketch, traded, limits=limits, costs=result.costs, balanced=result.balanced, randomize=result.randomized
-            ), None
+            )
         except ValueError as error:
             reason = str(error)
+        else:
+            if len(found) > 1:
+                return found, None
+            reason = (
+                f"the least error, {_number(found.errors[0])}, comes with the smallest gap, {_number(found.gaps[0])}"
+            )
+            break
     return None, f"There is no trade-off to show: {reason}."
 
 

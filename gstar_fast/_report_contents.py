@@ -5,7 +5,6 @@ Reads from: result, audit, frontier points.  Read by: _report_page, _report_view
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,6 @@ class Contents:
     before: Audit
     points: FrontierPoints | None
     no_points: str | None  #: why there is no frontier, in a sentence
-    straight: bool  #: whether the frontier is one of mixtures, which runs straight between its points
     notes: tuple[str, ...]
     names: dict[Name, str]
     featured: tuple[Name, ...]
@@ -83,8 +81,8 @@ def plain(name: str) -> str:
 
 
 def confidence(audit: Audit) -> str:
-    """95 % confidence."""
-    return f"{100 * audit.confidence:.6g} % confidence"
+    """How sure the intervals are, in words."""
+    return f"{100 * audit.confidence:.6g}\u00a0% confidence"
 
 
 def gap_word(name: str) -> str:
@@ -99,7 +97,7 @@ def bound_word(name: str) -> str:
 
 def percent(value: float) -> str:
     """A share for people who think in hundreds."""
-    return f"{100 * value:.2f} %"
+    return f"{100 * value:.2f}\u00a0%"
 
 
 def limits_of(estimate: Estimate | None, between: str = " to ") -> str | None:
@@ -131,11 +129,6 @@ def is_met(name: str, limit: float, gap: float | None) -> bool | None:
 def asked(result: Result) -> list[str]:
     """The criteria that were limited or penalised, in the order given."""
     return list(dict.fromkeys([*result.limits, *result.penalties]))
-
-
-def finite(value: float | None) -> float | None:
-    """The value if a picture can show it."""
-    return value if value is not None and math.isfinite(value) else None
 
 
 def sentence_list(parts: list[Any]) -> Html:

@@ -30,8 +30,9 @@ Array = NDArray[np.float64]
 HISTOGRAM_BARS = 64
 CURVE_POINTS = 161
 ROC_POINTS = 200
-FRONTIER_POINTS = 200
-FRONTIER_NUMBERS = 6_000  # what the slider of a report may hold: fewer points where there are many groups
+FRONTIER_POINTS = 150
+MIXED_POINTS = 50  # between the corners of a randomised frontier
+FRONTIER_NUMBERS = 5_000  # what the slider of a report may hold: fewer points where there are many groups
 MOST_FEATURED = 8  # panels and curves that a person can still tell apart
 TAIL = 0.001  # share of a cell's scores beyond each end of the picture
 
@@ -63,11 +64,14 @@ def style(i: int) -> Style:
 
 
 def display_names(groups: Sequence[Name], longest: int = 48) -> dict[Name, str]:
-    """Names as people read them; as Python writes them where two would look alike."""
+    """Names as people read them, no two alike: as Python writes them, or numbered, where they would be."""
     plain = {g: " · ".join(map(str, g)) if isinstance(g, tuple) else str(g) for g in groups}
     if len(set(plain.values())) < len(plain) or not all(text.strip() for text in plain.values()):
         plain = {g: repr(g) for g in groups}
-    return {g: shortened(text, longest) for g, text in plain.items()}
+    short = {g: shortened(text, longest) for g, text in plain.items()}
+    if len(set(short.values())) < len(short):
+        return {g: f"{i + 1}. {text}" for i, (g, text) in enumerate(short.items())}
+    return short
 
 
 def shortened(text: str, longest: int) -> str:
@@ -222,7 +226,8 @@ def thinned(x: ArrayLike, y: ArrayLike, most: int, keep: Iterable[int] = ()) -> 
     """Places of at most `most` points of a curve that runs one way in both axes, besides those in `keep`.
 
     Both axes are scaled to one and the way along the curve (across plus along) is cut into equal steps; the first point
-    of each step stays, and both ends. No point left out is further than one step from one that stayed.
+    of each step stays, and both ends. No point left out is further than one step from one that stayed. The steps are as
+    small as `most` allows: where the curve jumps they hold no points.
     """
     across, along = (np.abs(np.asarray(v, dtype=np.float64) - np.asarray(v)[0]) for v in (x, y))
     n = len(across)
@@ -230,9 +235,15 @@ def thinned(x: ArrayLike, y: ArrayLike, most: int, keep: Iterable[int] = ()) -> 
     if n <= most:
         return np.arange(n)
     way = sum((v / v.max() if v.max() > 0 else v for v in (across, along)), np.zeros(n))
-    steps = max(most - 2, 1)
-    step = np.minimum((way / max(way.max(), 1e-300) * steps).astype(np.int64), steps - 1)
-    first = np.flatnonzero(np.diff(step, prepend=-1) > 0)
+    way /= max(way.max(), 1e-300)
+    first = np.zeros(1, dtype=np.int64)
+    for finer in (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0):
+        steps = max(int(finer * (most - 2)), 1)
+        step = np.minimum((way * steps).astype(np.int64), steps - 1)
+        tried = np.flatnonzero(np.diff(step, prepend=-1) > 0)
+        if len(tried) > max(most - 2, 1):
+            break
+        first = tried
     return np.array(sorted({*first.tolist(), *forced}), dtype=np.int64)
 
 
@@ -244,35 +255,52 @@ class FrontierPoints:
     """The points of a frontier that are shown, each with its whole result."""
 
     criterion: str
-    places: tuple[int, ...]  #: in the frontier
     results: tuple[Result, ...]
     errors: tuple[float, ...]  #: what was minimised: the error rate, weighted where costs or balance were asked for
     start: int  #: which of them stands nearest to the result: the last whose gap is not larger
-    on_curve: bool  #: whether that one has the thresholds of the result
-    total: int  #: points of the whole frontier
+    on_curve: bool  #: whether the result is that one
+    total: int  #: points of the whole frontier; of a randomised one, its corners
+    straight: bool  #: whether the frontier runs straight between points, as a randomised one does
 
 
 def frontier_most(n_groups: int) -> int:
-    """How many points a slider holds: 200, fewer where each has many groups."""
-    return max(24, min(FRONTIER_POINTS, FRONTIER_NUMBERS // (10 + 4 * n_groups)))
+    """How many points a slider holds: 150, fewer where each has many groups."""
+    return max(32, min(FRONTIER_POINTS, FRONTIER_NUMBERS // (10 + 4 * n_groups)))
 
 
 def frontier_points(frontier: Frontier, result: Result, most: int | None = None) -> FrontierPoints:
-    """At most `most` points at equal steps along the frontier; both ends and the point of the result stay."""
+    """At most `most` points at equal steps along the frontier; both ends and the point of the result stay.
+
+    Between the corners of a randomised frontier there are points at equal steps of the gap.
+    """
     gap = result.gaps.get(frontier.criterion, 0.0)
+    if frontier.randomized:
+        return _between_corners(frontier, result, gap)
     near = np.flatnonzero(frontier.gaps <= gap + 1e-12)
     chosen = int(near[-1]) if len(near) else 0
     most = frontier_most(len(frontier.groups)) if most is None else most
-    places = tuple(thinned(frontier.gaps, frontier.errors, most, keep=[chosen]).tolist())
+    places = thinned(frontier.gaps, frontier.errors, most, keep=[chosen]).tolist()
     results = tuple(frontier.result(i) for i in places)
     start = places.index(chosen)
-    same = results[start].thresholds == result.thresholds and results[start].mixtures == result.mixtures
-    errors = tuple(frontier.errors[list(places)].tolist())
-    return FrontierPoints(frontier.criterion, places, results, errors, start, same, len(frontier))
+    same = not result.randomized and results[start].thresholds == result.thresholds
+    errors = tuple(frontier.errors[places].tolist())
+    return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), False)
+
+
+def _between_corners(frontier: Frontier, result: Result, gap: float) -> FrontierPoints:
+    low, high = float(frontier.gaps[0]), float(frontier.gaps[-1])
+    inside = min(max(gap, low), high)
+    steps = np.linspace(low, high, MIXED_POINTS).tolist()
+    gaps = sorted({*steps, *frontier.gaps.tolist(), inside})
+    results = tuple(frontier.at(gap=g) for g in gaps)
+    errors = tuple(math.sqrt(r.loss) for r in results)  # with limits only, the loss is the squared error
+    start = gaps.index(inside)
+    same = inside == gap and abs(math.sqrt(result.loss) - errors[start]) <= 1e-9
+    return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), True)
 
 
 def weighted_error(audit: Audit, result: Result) -> float | None:
-    """What a frontier has on its error axis, of audited thresholds: docs/solver.md calls it E."""
+    """What a frontier has on its error axis, of audited thresholds: docs/guide/solver.md calls it E."""
     fpr, fnr, positive = (audit.overall[metric].value for metric in ("fpr", "fnr", "base_rate"))
     if positive is None:
         return None
@@ -294,5 +322,5 @@ def mixture_text(result: Result, group: Name, number: Any) -> str:
     """A group's threshold as text, or its thresholds with their probabilities."""
     mixture = result.mixtures[group] if result.mixtures is not None else ()
     if len(mixture) > 1:
-        return " | ".join(f"{p:.0%} {number(t)}" for t, p in mixture)
+        return " | ".join(f"{100 * p:.3g}\u00a0% {number(t)}" for t, p in mixture)
     return str(number(result.thresholds[group]))

@@ -67,15 +67,15 @@ def score_panel(
             points = [(across(float(x)), side(float(y))) for x, y in zip(cell.x, cell.pdf, strict=True)]
             parts.append(tag("path", d=polyline(points), class_=f"curve y{cell.label}"))
     parts.append(line(10, middle, 350, middle, "axis"))
+    parts += [_across(before, across, "unified", 24), _across(threshold, across, "threshold", 18)]
     for label, y in ((1, 38), (0, 208)):
         share = accepted[label]
-        parts.append(text(12, y, f"label {label}", classes=f"name y{label}"))
+        parts.append(text(16, y, f"label {label}", classes=f"name y{label}"))
         if share is not None:
             words = f"accepted: {share:.1%}".replace("%", " %")
             parts.append(text(350, y, words, "end", f"name y{label}"))
         if not any(c.label == label for c in cells):
             parts.append(text(180, middle - 30 if label == 1 else middle + 38, "no scores to draw", "middle", "note"))
-    parts += [_across(before, across, "unified", 24), _across(threshold, across, "threshold", 18)]
     at = across(threshold)
     anchor = "start" if at < 70 else "end" if at > 290 else "middle"
     parts.append(text(at, 13, _threshold_words(threshold), anchor, "value"))
@@ -123,6 +123,7 @@ def roc(
             transform="translate(13 180) rotate(-90)",
         )
     )
+    ways: list[Html] = []
     marks: list[Html] = []
     entries: list[tuple[Html, object]] = []
     for i, group in enumerate(names):
@@ -134,10 +135,10 @@ def roc(
             parts.append(tag("path", d=polyline(points), class_=f"roc {color}", stroke_dasharray=dashes(look.dash)))
         one, two = unified.get(group), chosen.get(group)
         if one is not None and two is not None:
-            marks.append(line(across(one[0]), up(one[1]), across(two[0]), up(two[1]), f"way {color}"))
+            ways.append(line(across(one[0]), up(one[1]), across(two[0]), up(two[1]), f"way {color}"))
         if one is not None:
             said = f"{names[group]}, unified threshold: fpr {_number(one[0])}, tpr {_number(one[1])}"
-            marks.append(marker(look.marker, across(one[0]), up(one[1]), f"empty {color}", 5, said))
+            ways.append(marker(look.marker, across(one[0]), up(one[1]), f"empty {color}", 5, said))
         if two is not None:
             said = f"{names[group]}, chosen threshold: fpr {_number(two[0])}, tpr {_number(two[1])}"
             marks.append(marker(look.marker, across(two[0]), up(two[1]), f"filled {color}", 5.5, said))
@@ -145,7 +146,7 @@ def roc(
         entries.append((sign(stroke, marker(look.marker, 17, 8, f"filled {color}", 4.5)), names[group]))
     entries.append((sign(marker("circle", 17, 8, "empty g4", 4.5)), "empty sign: at the unified threshold"))
     title = "ROC curves of the groups with the chosen points and those of the unified threshold"
-    return join([svg("roc", 400, 396, title, *parts, *marks, classes="square"), legend(entries)])
+    return join([svg("roc", 400, 396, title, *parts, *ways, *marks, classes="square"), legend(entries)])
 
 
 # -------------------------------------------------------------------------------------------------------- frontier
@@ -154,7 +155,7 @@ def roc(
 def frontier_positions(points: FrontierPoints, extra: Sequence[Point]) -> tuple[Scale, Scale, list[Point]]:
     """Scales that show the whole frontier and the extra points, and where each point of the frontier lies."""
     gaps = [r.gaps[points.criterion] for r in points.results]
-    across = Scale(*around([*gaps, *(x for x, _ in extra), 0.0], floor=0.0), 58, 448)
+    across = Scale(*around([*gaps, *(x for x, _ in extra), 0.0], floor=0.0), 74, 448)
     up = Scale(*around([*points.errors, *(y for _, y in extra)], floor=0.0), 248, 12)
     return across, up, [(across(x), up(y)) for x, y in zip(gaps, points.errors, strict=True)]
 
@@ -165,20 +166,19 @@ def frontier(
     unified: Point | None,
     *,
     limit: float | None,
-    straight: bool,
     error_name: str,
 ) -> Html:
     """Error against gap: the curve nobody gets below, the chosen point, the unified one, the slider's ring."""
     across, up, at = frontier_positions(points, [p for p in (chosen, unified) if p is not None])
     parts: list[Html] = []
     for value, words in up.ticks(5):
-        parts += [line(58, up(value), 448, up(value), "grid"), text(52, up(value) + 4, words, "end", "tick")]
+        parts += [line(66, up(value), 448, up(value), "grid"), text(60, up(value) + 4, words, "end", "tick")]
     for value, words in across.ticks(6):
         parts += [
             line(across(value), 248, across(value), 252, "axis"),
             text(across(value), 266, words, "middle", "tick"),
         ]
-    parts.append(line(58, 248, 448, 248, "axis"))
+    parts.append(line(66, 248, 448, 248, "axis"))
     entries: list[tuple[Html, object]] = []
     stroke = tag("line", x1="1", y1="8", x2="33", y2="8", class_="frontier")
     entries.append((sign(stroke), "least error possible at each gap"))
@@ -188,10 +188,10 @@ def frontier(
     # the error stays what it was until the next point allows less: a staircase, or a straight line between mixtures
     path: list[Point] = []
     for x, y in at:
-        if path and not straight:
+        if path and not points.straight:
             path.append((x, path[-1][1]))
         path.append((x, y))
-    if not straight:
+    if not points.straight:
         path.append((448, path[-1][1]))
     parts.append(tag("path", d=polyline(path), class_="frontier"))
     if unified is not None:
@@ -204,7 +204,7 @@ def frontier(
     x, y = at[points.start]
     ring = tag("circle", r="9", class_="ring")
     parts.append(tag("g", ring, id="ring", class_="live", transform=f"translate({place(x)} {place(y)})"))
-    parts.append(text(253, 287, f"{points.criterion.replace('_', ' ')} gap", "middle", "axis-name"))
+    parts.append(text(257, 287, f"{points.criterion.replace('_', ' ')} gap", "middle", "axis-name"))
     parts.append(
         tag("text", error_name, class_="axis-name", text_anchor="middle", transform="translate(13 130) rotate(-90)")
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+TALL = 24  # rows from which a table has a height of its own on a screen
 VOID = {"input", "br", "meta", "path", "line", "rect", "circle", "polygon", "polyline"}
 
 
@@ -69,7 +70,7 @@ def table(
 
     A cell that is a `td` already (as `tag` makes it) is taken as it is; `quiet` keeps the caption for screen readers.
     """
-    prose = set(words)
+    prose, rows = set(words), list(rows)
 
     def cell(i: int, value: object) -> Html:
         if i == 0:
@@ -79,7 +80,7 @@ def table(
         return tag("td", value, class_="words" if i in prose else "n")
 
     body = tag("tbody", *(tag("tr", *(cell(i, value) for i, value in enumerate(row))) for row in rows))
-    return framed(caption, head, [body], left={0, *prose}, quiet=quiet)
+    return framed(caption, head, [body], left={0, *prose}, quiet=quiet, tall=len(rows) > TALL)
 
 
 def framed(
@@ -89,9 +90,11 @@ def framed(
     *,
     left: Iterable[int],
     quiet: bool = False,
-    classes: str = "wide",
+    tall: bool = False,
+    dense: bool = False,
 ) -> Html:
     """Caption, head and bodies in a box that scrolls by itself, also with the keyboard, where they do not fit."""
+    classes = f"wide{' tall' * tall}{' dense' * dense}"
     words = set(left)
     top = [tag("th", title, scope="col", class_=None if i in words else "n") for i, title in enumerate(head)]
     named = tag("caption", caption, class_="quiet" if quiet else None)

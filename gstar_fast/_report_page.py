@@ -64,9 +64,9 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
-_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
 
 
 def _json(value: object) -> str:
     """JSON that cannot end the script element it stands in."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)

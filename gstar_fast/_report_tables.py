@@ -27,7 +27,7 @@ from gstar_fast._report_contents import (
     threshold_text,
     who,
 )
-from gstar_fast._report_html import Html, details, framed, html, join, table, tag
+from gstar_fast._report_html import TALL, Html, details, framed, html, join, table, tag
 from gstar_fast._result import _count, _number
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
@@ -48,9 +48,18 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         return "bad", f"A limit is not met: {', '.join(map(plain, broken))}"
     if r.verdict == "not_converged":
         return "warn", "Thresholds found, but not proven to be the best"
+    met = "The limits are met" if len(r.limits) > 1 else "The limit is met"
+    if trivial := _all_alike(contents):
+        return "warn", f"{met}, but only by {trivial}" if r.limits else f"Least loss, by {trivial}"
     if r.limits:
-        return "good", "The limits are met" if len(r.limits) > 1 else "The limit is met"
+        return "good", met
     return "good", "Best balance of error and gaps" if r.penalties else "Least error"
+
+
+def _all_alike(contents: Contents) -> str | None:
+    """Whether the thresholds decide nothing: everybody is accepted, or nobody."""
+    rates = {at["selection_rate"].value for at in contents.audit.rates.values()}
+    return {0.0: "rejecting everybody", 1.0: "accepting everybody"}.get(rates.pop() or 0.0) if len(rates) == 1 else None
 
 
 def verdict_section(contents: Contents) -> Html:
@@ -59,26 +68,38 @@ def verdict_section(contents: Contents) -> Html:
     tone, headline = tone_and_headline(contents)
     mark = tag("path", d=_SIGNS[tone], class_="mark")
     mark = tag("svg", mark, viewBox="0 0 17 17", class_="sign", aria_hidden="true")
-    kind = "one threshold for everybody" if r.unified else "one threshold for each group"
-    if r.randomized:
-        kind = "thresholds that are mixed by chance in each group"
-    criteria = [name for name in asked(r) or ["equalized_odds"] if name in r.gaps]
-    said: list[object] = [f"With {kind} the error rate goes from {percent(r.before_error)} to {percent(r.error)}"]
-    if criteria:
-        said += ["; ", sentence_list([_change(contents, name) for name in criteria])]
+    criteria = asked(r) or (["equalized_odds"] if len(r.thresholds) > 1 else [])
+    criteria = [name for name in criteria if name in r.gaps]
     lines = [
         tag("p", tag("strong", f"{r.verdict.replace('_', ' ').capitalize()}: "), f"{r.message}."),
-        tag("p", *said, f". “Before” is the best single threshold for everybody, {_number(r.default_threshold)}."),
+        tag("p", *_outcome(contents, criteria)),
         *(tag("p", words) for words in _caution(contents, criteria)),
+        *(tag("p", tag("strong", "Note: "), f"{note}.") for note in r.notes),
     ]
     banner = tag("div", tag("h2", mark, headline, id="verdict-name"), *lines, class_=f"verdict {tone}")
     return tag("section", banner, _key_figures(contents, criteria), id="verdict", aria_labelledby="verdict-name")
 
 
-def _change(contents: Contents, name: str) -> Html:
+def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
+    """What the thresholds change, in a sentence or two."""
+    r = contents.result
+    unified = f"the best single threshold for everybody, {_number(r.default_threshold)}"
+    if r.verdict == "infeasible":  # nothing changes
+        gaps = [f"the {gap_word(name)} {_number(r.gaps[name])}" for name in criteria]
+        return [f"At {unified}, the error rate is {percent(r.error)}, ", sentence_list(gaps), "."]
+    kind = "one threshold for everybody" if r.unified else "one threshold for each group"
+    if r.randomized:
+        kind = "thresholds that are mixed by chance in each group"
+    said: list[object] = [f"With {kind} the error rate goes from {percent(r.before_error)} to {percent(r.error)}"]
+    if criteria:
+        said += ["; ", sentence_list([_change(contents, name) for name in criteria])]
+    return [*said, f". “Before” is {unified}."]
+
+
+def _change(contents: Contents, name: str) -> str:
     was = contents.result.before_gaps.get(name)
     start = f" from {_number(was)}" if was is not None else ""
-    return html(f"the {gap_word(name)}{start} to {_number(contents.result.gaps[name])}")
+    return f"the {gap_word(name)}{start} to {_number(contents.result.gaps[name])}"
 
 
 def _caution(contents: Contents, criteria: list[str]) -> list[str]:
@@ -144,6 +165,8 @@ def asked_section(contents: Contents) -> Html:
     kind = "a mixture for each group" if r.randomized else "one for each group"
     where = "the counts themselves" if r.density == "empirical" else f"{r.density} densities"
     proof = f"least possible loss {r.lower_bound:.6g}, reached {r.loss:.6g}, left open {r.optimality_gap:.2g}"
+    if r.verdict == "infeasible":
+        proof = "none: no thresholds meet the limits"
     facts = [
         (
             "cost of an error",
@@ -253,7 +276,8 @@ def rates_section(contents: Contents) -> Html:
             bodies,
             left=[0, 1],
             quiet=True,
-            classes="wide dense",
+            tall=len(bodies) > TALL // 2,
+            dense=True,
         ),
         contents.not_listed,
         details("What the words mean", table("Words", ["word", "meaning"], words, words=[1], quiet=True)),

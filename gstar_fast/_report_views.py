@@ -5,12 +5,12 @@ Reads from: _report_contents, _report_data, _report_figures.  Read by: _report_p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gstar_fast import _report_figures as figures
 from gstar_fast._density_cell import cells_of
 from gstar_fast._groups import Name
-from gstar_fast._report_contents import Contents, finite, plain, section, threshold_text, who
+from gstar_fast._report_contents import Contents, confidence, plain, section, threshold_text, who
 from gstar_fast._report_data import (
     cell_curves,
     quantiles,
@@ -58,7 +58,7 @@ def score_section(contents: Contents) -> Html:
     panels = []
     for i, group in enumerate(contents.featured):
         estimate = (audit.thresholds or {}).get(group)
-        low, high = (None, None) if estimate is None else (finite(estimate.low), finite(estimate.high))
+        low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
         picture = figures.score_panel(
             f"scores-{i}",
             contents.names[group],
@@ -73,7 +73,10 @@ def score_section(contents: Contents) -> Html:
         panels.append(tag("div", tag("h3", who(contents, group), " ", rows), picture, class_="panel"))
     line = figures.sign(line_mark(17, 0, 17, 16, "threshold"))
     dashed = figures.sign(line_mark(17, 0, 17, 16, "unified"))
-    signs = figures.legend([(line, "threshold of the group"), (dashed, "before: one threshold for all")])
+    signs = [(line, "threshold of the group"), (dashed, "before: one threshold for all")]
+    if any(e.low is not None for e in (audit.thresholds or {}).values()):
+        band = tag("rect", x="9", y="0", width="16", height="16", class_="interval")
+        signs.insert(1, (figures.sign(band), f"its interval, with {confidence(audit)}"))
     caption = (
         "Bars are counts, lines their density; label 1 stands above the axis, label 0 below. What is right of the "
         "threshold is accepted. Each panel has its own height, and leaves out the last thousandth at either end."
@@ -83,7 +86,7 @@ def score_section(contents: Contents) -> Html:
     return section(
         "scores",
         "Scores of each group",
-        tag("figure", tag("div", *panels, class_="panels"), signs, tag("figcaption", caption)),
+        tag("figure", tag("div", *panels, class_="panels"), figures.legend(signs), tag("figcaption", caption)),
         *(tag("p", f"No curve: {problem}.", class_="soft small") for problem in problems[:5]),
         details("The scores as a table", _score_table(contents)),
     )
@@ -168,11 +171,11 @@ def frontier_section(contents: Contents) -> Html:
         return section("frontier", "Trade-off between error and gap", tag("p", contents.no_points))
     chosen, unified = _marks(contents)
     limit = contents.result.limits.get(points.criterion)
-    picture = figures.frontier(
-        points, chosen, unified, limit=limit, straight=contents.straight, error_name=_error_name(contents)
-    )
+    picture = figures.frontier(points, chosen, unified, limit=limit, error_name=_error_name(contents))
     shown = f"It has {points.total} points."
-    if len(points.results) < points.total:
+    if points.straight:
+        shown = f"It is straight between its {points.total} corners."
+    elif len(points.results) < points.total:
         shown = f"Shown are {len(points.results)} of its {points.total} points, at equal steps along the curve."
     words = (
         f"No thresholds have both a smaller {plain(points.criterion)} gap and a smaller error than this curve. {shown}"
@@ -242,18 +245,14 @@ def _said(contents: Contents, i: int) -> str:
     )
 
 
-def slider_points(contents: Contents) -> list[dict[str, Any]]:
-    """What the page's script puts in place, as texts: it computes nothing."""
+def slider_points(contents: Contents) -> list[str]:
+    """What the page's script puts in place, as text, tab by tab: words, place of the ring, every cell."""
     points = contents.points
     if points is None:
         return []
     _, _, at = figures.frontier_positions(points, [p for p in _marks(contents) if p is not None])
     return [
-        {
-            "said": _said(contents, i),
-            "at": f"{place(x)} {place(y)}",
-            "cells": _cells(contents, point, points.errors[i]),
-        }
+        "\t".join([_said(contents, i), f"{place(x)} {place(y)}", *_cells(contents, point, points.errors[i])])
         for i, (point, (x, y)) in enumerate(zip(points.results, at, strict=True))
     ]
 

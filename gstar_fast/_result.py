@@ -61,8 +61,28 @@ class Result:
         No allowed thresholds have a loss below `lower_bound`; `optimality_gap` is what is left of `loss` above it.
     iterations : int
         Boxes opened by the exact search, or steps of an iterative method, whose losses are in `trace`.
-    before : dict
-        `error` and `gaps` with the best unified threshold, which is `default_threshold`.
+    method, density : str
+        What was asked of `solve`.
+    default_threshold : float
+        The best unified threshold: the least error with one threshold for everybody, limits and penalties aside.
+    before_error, before_gaps : float, dict
+        Error and gaps at `default_threshold`.
+    n_rows : float
+        Rows (or weight) the rates speak of.
+    limits, penalties, costs, balanced, unified
+        What was asked, as given to `solve`.
+    notes : tuple of str
+        What to mind: groups left out of a gap, groups that are accepted or rejected whole.
+    score_column, group_column : str or None
+        Names of the columns the rows came from, where known; for the command line.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> sketch = gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 0, 1, 1, 0, 0, 1, 1], list("aaaabbbb"), bins=16)
+    >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    >>> result.verdict, result.error, result.thresholds
+    ('optimal', 0.0, {'a': 2.5, 'b': 3.5})
     """
 
     thresholds: dict[Any, float]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,11 +68,25 @@ def prepare(sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), s
     `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups.
     """
     snapshot = Snapshot.of(sketch)
-    rows = snapshot.rows
-    totals = rows.sum(axis=2)
+    totals = snapshot.rows.sum(axis=2)
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
     notes = check_groups(objective, snapshot.groups, has)
+    return lay_out(snapshot, objective, totals, scale, has, tuple(notes), swept, shared)
+
+
+def lay_out(
+    snapshot: Snapshot,
+    objective: Objective,
+    totals: Ints,
+    scale: Scale,
+    has: Any,
+    notes: tuple[str, ...] = (),
+    swept: tuple[int, ...] = (),
+    shared: bool = False,
+) -> Search:
+    """What `prepare` does once the counts are there and checked."""
+    rows = snapshot.rows
     table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
     active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
@@ -87,7 +101,7 @@ def prepare(sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), s
         penalty=penalty[active],
         unit=scale.unit,
     )
-    return Search(snapshot, objective, scale, table, arrays, has, tuple(notes))
+    return Search(snapshot, objective, scale, table, arrays, has, notes)
 
 
 def solve(
@@ -159,35 +173,64 @@ def solve(
     if randomize:
         mixture = mix(search.arrays)
         return infeasible(search, 0) if mixture is None else finish_mixture(search, mixture)
-    if unified:
-        return _unified(search)
-    return _exact(search)
+    choice = choose_unified(search) if unified else choose(search)
+    if choice.numbers is None:
+        return infeasible(search, choice.opened, unified=unified)
+    return finish(
+        search,
+        choice.numbers,
+        "optimal" if choice.proven else "not_converged",
+        choice.opened,
+        loss=choice.loss,
+        lower_bound=choice.lower_bound,
+        unified=unified,
+    )
 
 
-def _exact(search: Search) -> Result:
+class Choice(NamedTuple):
+    """One candidate a group, and what was proven of it."""
+
+    numbers: Ints | None  # None where no choice meets the limits
+    opened: int
+    loss: float | None = None
+    lower_bound: float | None = None
+    proven: bool = True
+
+
+def choose(search: Search) -> Choice:
+    """The best choice within the limits."""
     p = search.arrays
     backend = room("solver")
     if not any(w > 0 for w in p.penalty):
         numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT)
         if numbers[0] < 0 and not finished:  # give what is always allowed, with what was proven
-            numbers = _first_allowed(p)
             lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
-            return finish(search, numbers, "not_converged", opened, lower_bound=lower)
-        if numbers[0] < 0:
-            return infeasible(search, opened)
-        return finish(search, numbers, "optimal", opened)
+            return Choice(_first_allowed(p), opened, lower_bound=lower, proven=False)
+        return Choice(None if numbers[0] < 0 else numbers, opened)
     if len(search.groups) == 2:
         numbers, loss, _ = backend.solve_pair(p)
         lower, opened = loss, 1  # one pass over all pairs; how it skips most of them is the backend's business
     else:
         guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT)
         if guess[0] < 0 and finished:
-            return infeasible(search, 0)
+            return Choice(None, 0)
         numbers, loss, lower, opened = backend.solve_penalties(p, guess, NODE_LIMIT)
     if numbers[0] < 0:
-        return infeasible(search, opened)
-    closed = loss - lower <= TOLERANCE * max(1.0, loss)
-    return finish(search, numbers, "optimal" if closed else "not_converged", opened, loss=loss, lower_bound=lower)
+        return Choice(None, opened)
+    return Choice(numbers, opened, loss, lower, proven=loss - lower <= TOLERANCE * max(1.0, loss))
+
+
+def choose_unified(search: Search) -> Choice:
+    """The best candidate for all groups: every one is looked at."""
+    p = search.arrays
+    shared = [np.arange(search.n_candidates)] * len(search.groups)
+    penalised = any(w > 0 for w in p.penalty)
+    value: Any = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
+    open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), search.n_candidates))
+    if len(open_) == 0:
+        return Choice(None, search.n_candidates)
+    order = np.lexsort((open_, np.abs(open_ - search.table.unified), value[open_]))
+    return Choice(np.full(len(search.groups), open_[order[0]], dtype=np.int64), search.n_candidates)
 
 
 def _first_allowed(p: Arrays) -> Ints:
@@ -211,20 +254,6 @@ def every_candidate(rows: Ints, scale: Scale) -> Table:
         at_unified=accepted[:, :, best],
         unified=best,
     )
-
-
-def _unified(search: Search) -> Result:
-    """All candidates, shared by all groups, one by one."""
-    p = search.arrays
-    shared = [np.arange(search.n_candidates)] * len(search.groups)
-    penalised = any(w > 0 for w in p.penalty)
-    value: Any = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
-    open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), search.n_candidates))
-    if len(open_) == 0:
-        return infeasible(search, search.n_candidates, unified=True)
-    order = np.lexsort((open_, np.abs(open_ - search.table.unified), value[open_]))
-    numbers = np.full(len(search.groups), open_[order[0]], dtype=np.int64)
-    return finish(search, numbers, "optimal", search.n_candidates, unified=True)
 
 
 def finish(

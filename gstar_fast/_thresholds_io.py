@@ -1,4 +1,4 @@
-"""A set of thresholds <-> JSON and bytes, with checksum, expiry and origin. `docs/decide.md` has both forms.
+"""A set of thresholds <-> JSON and bytes, with checksum, expiry and origin. `docs/guide/decide.md` has both forms.
 
 A saved result is read too: it has the same fields among others. Reads from: the names, the files. Read by: the
 decider, the result.

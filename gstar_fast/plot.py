@@ -1,26 +1,48 @@
-"""Figures: what the densities of the cells look like, with the thresholds (the paper's Figure 1).
+"""Figures for notebooks: the scores of the cells, ROC curves, the frontier, gaps before and after.
 
-Reads from: the sketch and its densities. Needs matplotlib, the extra `plot`.
+They show the numbers that a report shows, in the same colours. Need matplotlib, the extra `plot`.
+Reads from: _report_data.  Read by: users, `Sketch.plot`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast import _density
-from gstar_fast._density_cell import Cell, NoDensityError, cells_of
 from gstar_fast._groups import Name
+from gstar_fast._report_data import (
+    COLORS,
+    LABEL_COLORS,
+    CellCurve,
+    cell_curves,
+    display_names,
+    main_gaps,
+    roc_curves,
+    roc_point,
+    style,
+)
+from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
 
-__all__ = ["densities"]
+if TYPE_CHECKING:
+    from gstar_fast._audit import Audit
+    from gstar_fast._frontier import Frontier
 
-HISTOGRAM_BARS = 64
-CURVE_POINTS = 513
-COLORS = ("tab:red", "tab:blue")  # label 0, label 1
+__all__ = ["densities", "frontier", "gaps", "roc"]
+
+_MARKERS = {
+    "circle": "o",
+    "square": "s",
+    "triangle": "^",
+    "diamond": "D",
+    "plus": "P",
+    "cross": "X",
+    "down": "v",
+    "star": "*",
+}
 
 
 def densities(
@@ -60,16 +82,11 @@ def densities(
     """
     if kind is not None and kind not in _density.KINDS:
         raise ValueError(f"kind must be None or one of {', '.join(_density.KINDS)}; got {kind!r}")
-    groups = sketch.groups
-    if not groups:
-        raise ValueError("the sketch has no rows, so there is nothing to draw")
-    for group in thresholds or {}:
-        if group not in groups:
-            raise ValueError(f"thresholds names group {group!r}, which is not in the sketch")
+    groups = _groups_of(sketch)
+    _check_groups(thresholds or {}, groups)
     panels = _panels(len(groups), axes)
-    for cell in cells_of(sketch):
-        panel = panels[groups.index(cell.group)]
-        _draw_cell(panel, cell, kind, bandwidth)
+    for curve in cell_curves(sketch, kind, bandwidth):
+        _draw_cell(panels[groups.index(curve.group)], curve, kind)
     for panel, group in zip(panels, groups, strict=True):
         if thresholds is not None and group in thresholds:
             panel.axvline(thresholds[group], color="black", linestyle="--", label=f"threshold {thresholds[group]:.3g}")
@@ -81,44 +98,193 @@ def densities(
     return panels[0].figure
 
 
+def _draw_cell(panel: Any, curve: CellCurve, kind: str | None) -> None:
+    color, name = LABEL_COLORS[curve.label][0], f"label {curve.label}"
+    rows = f"{name} ({curve.rows:,.10g} rows)"
+    panel.stairs(curve.heights, curve.edges, fill=True, alpha=0.35, color=color, label=rows)
+    if curve.problem is not None:
+        panel.plot([], [], color=color, label=f"{name}: no {kind} density")
+        panel.annotate(curve.problem, (0.01, 0.97 - 0.08 * curve.label), xycoords="axes fraction", va="top", fontsize=6)
+    elif curve.kind is not None:
+        panel.plot(curve.x, curve.pdf, color=color, label=f"{name}: {curve.kind}")
+
+
+def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None, *, ax: Any = None) -> Any:
+    """Draw the ROC curve of every group that has both labels, with the points that were chosen.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    thresholds : Result or mapping from group to threshold, optional
+        Their points are filled signs. Those of a result's best unified threshold are empty ones.
+    ax : matplotlib Axes, optional
+        Without it a new figure is made.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
+    >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    >>> figure = gf.plot.roc(sketch, gf.solve(sketch, limits={"equalized_odds": 0.02}))
+    >>> figure.axes[0].get_xlabel()
+    'false positive rate'
+    """
+    groups = _groups_of(sketch)
+    names = display_names(groups)
+    curves = roc_curves(sketch)
+    values = thresholds.thresholds if isinstance(thresholds, Result) else thresholds or {}
+    _check_groups(values, groups)
+    ax = _axes(ax)
+    ax.plot([0, 1], [0, 1], color="0.8", linewidth=0.8, linestyle=":")
+    for i, group in enumerate(groups):
+        look = style(i)
+        ink = {"color": COLORS[look.color][0]}
+        if group in curves:
+            line = (0, look.dash) if look.dash else "-"
+            ax.plot(curves[group].fpr, curves[group].tpr, linestyle=line, label=names[group], **ink)
+        sign = {"marker": _MARKERS[look.marker], "linestyle": "none", **ink}
+        if isinstance(thresholds, Result) and (before := roc_point(sketch, group, thresholds.default_threshold)):
+            ax.plot(*before, markerfacecolor="white", **sign)
+        if (point := _chosen(sketch, group, thresholds, values)) is not None:
+            ax.plot(*point, **sign)
+    ax.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    ax.set_aspect("equal")
+    if curves:
+        ax.legend(loc="lower right")
+    return ax.figure
+
+
+def _chosen(
+    sketch: Sketch, group: Name, thresholds: Mapping[Name, float] | Result | None, values: Mapping[Name, float]
+) -> tuple[float, float] | None:
+    """Where a group stands; a mixture stands beside its curve, so a result's own rates say where."""
+    if isinstance(thresholds, Result):
+        at = thresholds.rates[group]
+        return None if at.fpr is None or at.tpr is None else (at.fpr, at.tpr)
+    return roc_point(sketch, group, values[group]) if group in values else None
+
+
+def frontier(frontier: Frontier, result: Result | None = None, *, ax: Any = None) -> Any:
+    """Draw a frontier: the least error at each gap, with the point of a result and of its unified threshold.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    result : Result, optional
+        Drawn as a filled sign; its best unified threshold as an empty one. With costs or balanced errors neither is
+        drawn, since the frontier then shows the weighted error.
+    ax : matplotlib Axes, optional
+        Without it a new figure is made.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
+    >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    >>> figure = gf.plot.frontier(gf.frontier(sketch, "equalized_odds"), result)
+    >>> figure.axes[0].get_xlabel()
+    'equalized odds gap'
+    """
+    ax = frontier.plot(_axes(ax))
+    ax.get_lines()[-1].set(color="black", label="least error possible")
+    if result is not None and not result.balanced and result.costs == (1.0, 1.0):
+        name = frontier.criterion
+        if name in result.before_gaps:
+            sign = {"marker": "o", "linestyle": "none", "markerfacecolor": "white", "color": COLORS[1][0]}
+            ax.plot(result.before_gaps[name], result.before_error, label="one threshold for all", **sign)
+        if name in result.gaps:
+            sign = {"marker": "D", "linestyle": "none", "color": COLORS[0][0]}
+            ax.plot(result.gaps[name], result.error, label="chosen thresholds", **sign)
+    ax.legend()
+    return ax.figure
+
+
+def gaps(audit: Audit, before: Audit | None = None, *, ax: Any = None) -> Any:
+    """Draw every gap that is a difference, with its interval; those of `before` as empty signs above.
+
+    Parameters
+    ----------
+    audit : Audit
+        What `gf.audit` says of the chosen thresholds.
+    before : Audit, optional
+        What to compare with, such as ``gf.audit(sketch, result.default_threshold)``.
+    ax : matplotlib Axes, optional
+        Without it a new figure is made.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
+    >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    >>> figure = gf.plot.gaps(gf.audit(sketch, result), gf.audit(sketch, result.default_threshold))
+    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()][:2]
+    ['demographic parity', 'equal opportunity']
+    """
+    names = main_gaps(audit)
+    ax = _axes(ax)
+    rows = [(audit, "after", "D", COLORS[0][0], True, 0.12)]
+    if before is not None:
+        rows.append((before, "before", "o", COLORS[1][0], False, -0.12))
+    for one, label, marker, color, filled, shift in rows:
+        parts = [[getattr(one.gaps[n], part) for n in names] for part in ("value", "low", "high")]
+        value, low, high = np.array(parts, dtype=np.float64)  # None becomes NaN, which is not drawn
+        reach = np.nan_to_num([value - low, high - value])
+        look = {"fmt": marker, "color": color, "markerfacecolor": color if filled else "white", "capsize": 2}
+        ax.errorbar(value, np.arange(len(names)) + shift, xerr=reach, label=label, **look)
+    ax.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
+    ax.invert_yaxis()
+    ax.set_xlim(left=0)
+    ax.set_xlabel("gap")
+    ax.legend()
+    return ax.figure
+
+
+# ------------------------------------------------------------------------------------------------------------- shared
+
+
+def _groups_of(sketch: Sketch) -> tuple[Name, ...]:
+    if not sketch.groups:
+        raise ValueError("the sketch has no rows, so there is nothing to draw")
+    return sketch.groups
+
+
+def _check_groups(thresholds: Mapping[Name, float], groups: tuple[Name, ...]) -> None:
+    for group in thresholds:
+        if group not in groups:
+            raise ValueError(f"thresholds names group {group!r}, which is not in the sketch")
+
+
+def _figure(width: float, height: float) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("plots need matplotlib; install gstar-fast[plot]") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _axes(ax: Any) -> Any:
+    return _figure(6.0, 4.5).add_subplot() if ax is None else ax
+
+
 def _panels(n: int, axes: Any) -> list[Any]:
     if axes is not None:
         given = list(np.ravel(np.asarray(axes, dtype=object)))
         if len(given) != n:
             raise ValueError(f"axes must have one entry for each of the {n} groups, got {len(given)}")
         return given
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need matplotlib; install gstar-fast[plot]") from error
-    figure = Figure(figsize=(7.0, 1.0 + 2.2 * n), layout="constrained")
+    figure = _figure(7.0, 1.0 + 2.2 * n)
     return [figure.add_subplot(n, 1, i + 1) for i in range(n)]
-
-
-def _draw_cell(panel: Any, cell: Cell, kind: str | None, bandwidth: float | str | None) -> None:
-    color, name = COLORS[cell.label], f"label {cell.label}"
-    if not cell.inside:
-        return
-    edges, heights = _histogram(cell)
-    panel.stairs(heights, edges, fill=True, alpha=0.35, color=color, label=f"{name} ({cell.rows:,.10g} rows)")
-    if kind is None:
-        return
-    try:
-        made = _density._make(cell, kind, bandwidth)
-    except NoDensityError as error:
-        panel.plot([], [], color=color, label=f"{name}: no {kind} density")
-        panel.annotate(str(error), (0.01, 0.97 - 0.08 * cell.label), xycoords="axes fraction", va="top", fontsize=6)
-        return
-    x = np.linspace(edges[0], edges[-1], CURVE_POINTS)
-    panel.plot(x, made.pdf(x), color=color, label=f"{name}: {made.kind}")
-
-
-def _histogram(cell: Cell) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """About 64 bars over the bins that have rows; the edges are edges of the sketch, so the counts are exact."""
-    start, stop = int(cell.used[0]), int(cell.used[-1]) + 1
-    step = max(1, -(-(stop - start) // HISTOGRAM_BARS))
-    places = np.arange(start, stop + step, step)
-    padded = np.concatenate(([0], np.cumsum(cell.counts)))
-    inside = np.minimum(places, cell.bins)
-    heights = np.diff(padded[inside]) / (cell.rows * cell.width * step)
-    return np.asarray(cell.first + cell.width * places, dtype=np.float64), heights

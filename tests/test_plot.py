@@ -1,9 +1,10 @@
-"""The paper's Figure 1: histograms of the cells, their densities, thresholds as lines."""
+"""Figures for notebooks show the numbers of result, audit and frontier, and those of the report."""
 
 import numpy as np
 import pytest
 
 import gstar_fast as gf
+from gstar_fast._report_data import COLORS, roc_curves
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -65,3 +66,70 @@ def test_wrong_questions_are_answered(sketch):
         gf.plot.densities(sketch, thresholds={7: 0.0})
     with pytest.raises(ValueError, match="one entry for each of the 2 groups, got 1"):
         gf.plot.densities(sketch, axes=[object()])
+
+
+def test_roc_shows_the_curves_and_both_points(sketch):
+    result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    (ax,) = gf.plot.roc(sketch, result).axes
+    _, *lines = ax.get_lines()
+    assert len(lines) == 6  # for each group a curve, the point of the unified threshold, the chosen point
+    before = gf.audit(sketch, result.default_threshold)
+    for group, (curve, empty, filled) in enumerate((lines[:3], lines[3:])):
+        report = roc_curves(sketch)[group]
+        assert curve.get_xdata().tolist() == report.fpr.tolist()
+        assert curve.get_ydata().tolist() == report.tpr.tolist()
+        at = before.rates[group]
+        assert (empty.get_xdata()[0], empty.get_ydata()[0]) == pytest.approx((at["fpr"].value, at["tpr"].value))
+        assert (filled.get_xdata()[0], filled.get_ydata()[0]) == (result.rates[group].fpr, result.rates[group].tpr)
+    assert lines[0].get_color() == COLORS[0][0]
+    assert lines[0].get_linestyle() != lines[3].get_linestyle()
+
+
+def test_roc_takes_bare_thresholds_given_axes_and_groups_without_a_label(tmp_path):
+    from matplotlib.figure import Figure
+
+    sketch = gf.Sketch.from_rows([0.1, 0.9, 0.4, 0.6], [0, 1, 1, 1], ["a", "a", "b", "b"])
+    given = Figure().add_subplot()
+    assert gf.plot.roc(sketch, {"a": 0.5, "b": 0.5}, ax=given) is given.figure
+    assert len(given.get_lines()) == 3  # chance, the curve of a, its point; b has no negative labels
+    assert len(gf.plot.roc(sketch).axes[0].get_lines()) == 2
+    given.figure.savefig(tmp_path / "roc.png")
+    with pytest.raises(ValueError, match="thresholds names group 'c'"):
+        gf.plot.roc(sketch, {"c": 0.5})
+    with pytest.raises(ValueError, match="nothing to draw"):
+        gf.plot.roc(gf.Sketch())
+
+
+def test_frontier_shows_the_curve_the_result_and_the_unified_threshold(sketch, tmp_path):
+    result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    found = gf.frontier(sketch, "equalized_odds")
+    curve, before, chosen = gf.plot.frontier(found, result).axes[0].get_lines()
+    assert curve.get_xdata().tolist() == found.gaps.tolist()
+    assert (before.get_xdata()[0], before.get_ydata()[0]) == (result.before_gaps["equalized_odds"], result.before_error)
+    assert (chosen.get_xdata()[0], chosen.get_ydata()[0]) == (result.gaps["equalized_odds"], result.error)
+    weighed = gf.solve(sketch, limits={"equalized_odds": 0.02}, costs=(1, 2))
+    figure = gf.plot.frontier(gf.frontier(sketch, "equalized_odds", costs=(1, 2)), weighed)
+    assert len(figure.axes[0].get_lines()) == 1
+    figure.savefig(tmp_path / "frontier.png")
+
+
+def test_gaps_show_values_and_intervals_before_and_after(sketch, tmp_path):
+    result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    after, before = gf.audit(sketch, result), gf.audit(sketch, result.default_threshold)
+    (ax,) = gf.plot.gaps(after, before).axes
+    shown = [text.get_text() for text in ax.get_yticklabels()]
+    assert "disparate impact" not in shown  # a ratio: 1 is parity
+    for bars, audit in zip(ax.containers, (after, before), strict=True):
+        points, _, (lines,) = bars
+        for name, x, line in zip(shown, points.get_xdata(), lines.get_segments(), strict=True):
+            estimate = audit.gaps[name.replace(" ", "_")]
+            assert x == estimate.value
+            assert line[:, 0] == pytest.approx((estimate.low, estimate.high))
+    assert len(gf.plot.gaps(after).axes[0].containers) == 1
+    ax.figure.savefig(tmp_path / "gaps.png")
+
+
+def test_gaps_that_are_not_defined_are_not_drawn(tmp_path):
+    audit = gf.audit([1, 0, 1, 1], [1, 1, 0, 0], ["a", "a", "b", "b"])
+    assert audit.gaps["equal_opportunity"].value is None
+    gf.plot.gaps(audit).savefig(tmp_path / "gaps.png")

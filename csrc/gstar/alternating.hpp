@@ -24,8 +24,8 @@ struct descent {
 };
 
 /// One step for group k: -(alpha eta + sum of lambda beta epsilon) / (alpha^2 + sum
-/// of lambda beta^2), paper's supplement eq. 11 with the corrections of DESIGN; for
-/// K groups epsilon and lambda sum over the pairs that k is in.
+/// of lambda beta^2), paper's supplement eq. 11 with the corrections of
+/// docs/design.md; for K groups epsilon and lambda sum over the pairs that k is in.
 template <class Density>
 double alternating_step(const smooth_problem<Density>& p,
                         const std::vector<group_point>& groups,

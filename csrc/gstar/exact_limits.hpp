@@ -3,7 +3,7 @@
 //
 // Reads from: objective.hpp.  Read by: frontier.hpp, bind_solver.cpp.
 //
-// docs/solver.md, "Limits": boxes after < t <= upto of the smallest rate t of any
+// docs/guide/solver.md, "Limits": boxes after < t <= upto of the smallest rate t of any
 // group are opened in order of the cheapest choice their windows allow; the first
 // such choice that meets every limit is the optimum, ties included.
 #pragma once

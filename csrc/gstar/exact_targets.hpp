@@ -3,7 +3,7 @@
 //
 // Reads from: objective.hpp.  Read by: bind_solver.cpp.
 //
-// docs/solver.md, "Penalties, more groups". The mean squared difference over pairs
+// docs/guide/solver.md, "Penalties, more groups". The mean squared difference over pairs
 // of groups is 2 / (K - 1) times the least sum of squared distances to a common
 // target, and E^2 >= nu E - nu^2 / 4. With the targets in boxes and nu fixed,
 // groups separate. The order of operations is that of the NumPy reference, so both

@@ -2,7 +2,7 @@
 //
 // Reads from: span.hpp.  Read by: objective.hpp, bind_solver.cpp.
 //
-// Candidate 0 is -inf and candidate 1 + i is edge i; see docs/solver.md. Smooth
+// Candidate 0 is -inf and candidate 1 + i is edge i; see docs/guide/solver.md. Smooth
 // densities have no counts: their rates come from smooth.hpp.
 #pragma once
 

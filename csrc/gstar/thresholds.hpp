@@ -2,7 +2,7 @@
 //
 // Reads from: name.hpp, sketch_io.hpp (bytes).  Read by: decide.hpp, thresholds_json.hpp.
 //
-// The form is docs/decide.md. Whatever is read is checked before it is believed.
+// The form is docs/guide/decide.md. Whatever is read is checked before it is believed.
 #pragma once
 
 #include <array>

@@ -2,7 +2,7 @@
 //
 // Reads from: json.hpp, thresholds.hpp.  Read by: capi, embedders.
 //
-// The form is docs/decide.md; a saved result is read too, having the same fields.
+// The form is docs/guide/decide.md; a saved result is read too, having the same fields.
 #pragma once
 
 #include <cstdint>

@@ -11,12 +11,12 @@
   var chosen = Number(slider.value);
 
   function show(place) {
-    var point = points[place];
+    var point = points[place].split("\t"); // what to say, where the ring is, then every cell
     slider.value = String(place);
-    slider.setAttribute("aria-valuetext", point.said);
-    said.textContent = point.said;
-    ring.setAttribute("transform", "translate(" + point.at + ")");
-    cells.forEach(function (cell, i) { cell.textContent = point.cells[i]; });
+    slider.setAttribute("aria-valuetext", point[0]);
+    said.textContent = point[0];
+    ring.setAttribute("transform", "translate(" + point[1] + ")");
+    cells.forEach(function (cell, i) { cell.textContent = point[i + 2]; });
   }
 
   slider.addEventListener("input", function () { show(Number(slider.value)); });

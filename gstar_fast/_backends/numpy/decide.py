@@ -1,4 +1,4 @@
-"""Deciding, the reference: one lookup and one compare, with every rule of docs/decide.md in plain sight."""
+"""Deciding, the reference: one lookup and one compare, with every rule of docs/guide/decide.md in plain sight."""
 
 from __future__ import annotations
 

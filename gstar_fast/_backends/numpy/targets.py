@@ -1,4 +1,4 @@
-"""The least loss with penalties for any number of groups, with a proven bound (docs/solver.md, "more groups")."""
+"""The least loss with penalties for any number of groups, with a proven bound (docs/guide/solver.md, "more groups")."""
 
 from __future__ import annotations
 

@@ -1,0 +1,35 @@
+"""How the site is built: `sphinx-build -W --keep-going -b html docs build/docs`. Nothing is fetched."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))  # the package beside these pages, not another one that is installed
+
+import gstar_fast  # noqa: E402 - the line above decides which one
+
+project = "gstar_fast"
+author = "The gstar_fast developers"
+version = release = gstar_fast.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
+exclude_patterns = ["_build"]
+
+# Pages are plain Markdown, to be read in the repository as well; a heading's anchor is the one GitHub gives it.
+myst_heading_anchors = 3
+copybutton_exclude = ".linenos, .gp, .go"
+
+# Docstrings state their types; a word in single backticks becomes a link where it names something public.
+default_role = "py:obj"
+add_module_names = False
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+html_theme = "furo"
+html_title = f"gstar_fast {release}"
+html_copy_source = False
+html_show_copyright = False
+html_theme_options = {"navigation_with_keys": True}

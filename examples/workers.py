@@ -1,0 +1,67 @@
+"""A platform team: a hundred workers count, and their sketches merge in any order to the same bytes.
+
+    python examples/workers.py
+
+Workers are threads here, which keeps the example in one file; counting releases the GIL. Machines do the same: what
+travels is a file of some kilobytes for each shard, never a row.
+"""
+
+# %% A hundred shards of twenty thousand rows. Each worker counts its own, batch by batch, and saves a sketch.
+
+import random
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import gstar_fast as gf
+from gstar_fast.datasets import paper_synthetic_batches
+
+SHARDS, ROWS = 100, 20_000
+here = tempfile.TemporaryDirectory()  # gone when the script ends
+folder = Path(here.name)
+
+
+def count(shard):
+    sketch = gf.Sketch()
+    for batch in paper_synthetic_batches(ROWS, batch=4_096, seed=shard):
+        sketch.update(batch.scores, batch.labels, batch.groups)
+    path = folder / f"shard-{shard:03}.gstar"
+    sketch.save(path)  # whole or not at all: a worker that dies leaves nothing half written
+    return path
+
+
+with ThreadPoolExecutor() as workers:
+    paths = list(workers.map(count, range(SHARDS)))
+size = sum(path.stat().st_size for path in paths)
+print(f"{SHARDS} workers counted {SHARDS * ROWS:,} rows into {size / SHARDS / 1000:.0f} kB each")
+
+# %% Merge one after the other, in a shuffled order, and as a tree. A sketch depends on the rows alone.
+
+parts = [gf.Sketch.load(path) for path in paths]
+in_turn = sum(parts, start=gf.Sketch())
+
+random.Random(0).shuffle(parts)
+shuffled = sum(parts, start=gf.Sketch())
+
+tree = parts
+while len(tree) > 1:
+    tree = [a + b for a, b in zip(tree[::2], tree[1::2], strict=False)] + tree[len(tree) // 2 * 2 :]
+
+assert in_turn.to_bytes() == shuffled.to_bytes() == tree[0].to_bytes()
+print(f"in turn, shuffled and as a tree: the same {len(in_turn.to_bytes()):,} bytes, digest {in_turn.digest()[:12]}")
+
+# %% So thresholds are the same too, wherever they are found.
+
+results = [gf.solve(sketch, limits={"equalized_odds": 0.02}) for sketch in (in_turn, shuffled, tree[0])]
+assert len({str(result) for result in results}) == 1
+print(f"and the same thresholds: {results[0].thresholds}")
+
+# %% A file that was damaged on its way is refused whole; nothing of it is counted.
+
+damaged = bytearray(paths[17].read_bytes())
+damaged[1000] ^= 1
+try:
+    in_turn += gf.Sketch.from_bytes(bytes(damaged))
+except ValueError as error:
+    print(f"shard 17 with one bit turned over: {error}")
+assert in_turn == shuffled
