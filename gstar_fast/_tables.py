@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
 from gstar_fast._cli_errors import CliError, near, some
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "npz")
-BLOCK_ROWS = 1 << 18  # large enough that a block costs no more than its rows, small enough for a processor's cache
+BLOCK_ROWS = 1 << 18  # so many rows cost no more for coming in a block, and memory stays small
 
 _ENDINGS = {
     ".csv": "csv",
