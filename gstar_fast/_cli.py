@@ -55,7 +55,7 @@ _WORDS = (
     (r"update it with scores, labels and groups before solving", "count some first"),
     (r"update it with labels", "count rows that have labels (--label)"),
     (r"^pass ", "give "),
-    (r"; pass (?=--)", "; give "),
+    (r"(; |or )pass (?=--)", r"\1give "),
 )
 
 

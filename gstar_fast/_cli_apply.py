@@ -7,7 +7,7 @@ import contextlib
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +18,10 @@ from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted, span
 from gstar_fast._cli_read import check_output, split_names
 from gstar_fast._files import open_atomically
-from gstar_fast._tables import (
-    READ_ERRORS,
-    Block,
-    Input,
-    Kinds,
-    check_columns,
-    find_inputs,
-    format_of_output,
-    open_table,
-    unreadable,
-)
+from gstar_fast._tables import Block, Input, Kinds, find_inputs, format_of_output
 from gstar_fast._tables_columns import groups_of, known_names, name_of_text, numbers_of
-from gstar_fast._tables_write import Writer, writer_for
+from gstar_fast._tables_open import READ_ERRORS, check_columns, open_table, unreadable
+from gstar_fast._tables_write import Tap, Writer, writer_for
 
 DECISION = "decision"
 _NAN: dict[str | None, Any] = {None: None, "raise": "raise", "reject": False, "accept": True}
@@ -48,14 +39,19 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     progress = Progress(shown=given.progress, quiet=console.quiet)
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(Stop())
-        out: BinaryIO = sys.stdout.buffer if given.output == "-" else stack.enter_context(open_atomically(given.output))
-        writer = writer_for(kind, compression, out, delimiter=given.delimiter)
-        rows, accepted = _copy(inputs, rows_of, writer, stop, progress, text=kind in ("csv", "tsv"))
-        if stop.signal is not None:
-            raise Interrupted("stopped; nothing was written", stop.signal)
+        tap = Tap(sys.stdout.buffer if given.output == "-" else stack.enter_context(open_atomically(given.output)))
+        writer = writer_for(kind, compression, tap, delimiter=given.delimiter)
+        try:
+            rows, accepted = _copy(inputs, rows_of, writer, stop, progress, text=kind in ("csv", "tsv"))
+            if stop.signal is not None:
+                raise Interrupted("stopped; nothing was written", stop.signal)
+        except BaseException:
+            tap.shut = True
+            writer.close()
+            raise
         writer.close()
+        tap.flush()
     if given.output == "-":
-        sys.stdout.flush()
         return
     share = f", {accepted / rows:.2%} of them accepted" if rows else ""
     console.answer(
@@ -107,6 +103,8 @@ class _Deciding:
         def where(column: str) -> str:
             return f"{source.name}: column {column!r}"
 
+        if not block.rows:
+            return np.zeros(0, np.uint8)
         assert self.score is not None
         scores = numbers_of(block.columns[self.score], where(self.score))
         groups = [

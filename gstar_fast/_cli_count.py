@@ -20,8 +20,9 @@ import numpy as np
 import gstar_fast as gf
 from gstar_fast._cli_errors import CliError, Interrupted, some
 from gstar_fast._cli_output import Progress
-from gstar_fast._tables import READ_ERRORS, Block, Input, Kinds, check_columns, open_table, unreadable
+from gstar_fast._tables import Block, Input, Kinds
 from gstar_fast._tables_columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
+from gstar_fast._tables_open import READ_ERRORS, check_columns, open_table, unreadable
 
 T = TypeVar("T")
 

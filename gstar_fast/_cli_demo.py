@@ -7,9 +7,9 @@ import shlex
 import sys
 from pathlib import Path
 
+from gstar_fast import _tables
 from gstar_fast._cli_errors import DONE, CliError
 from gstar_fast._cli_output import Console
-from gstar_fast._tables import has_pyarrow
 from gstar_fast.datasets import ScoreTable, paper_synthetic_batches
 
 PARTS = 4
@@ -23,7 +23,7 @@ def demo(given: argparse.Namespace, console: Console) -> int:
     if given.rows < 1000:
         raise CliError(f"--rows must be at least 1000, got {given.rows}")
     folder = Path(given.folder)
-    kind = "parquet" if has_pyarrow() else "csv"
+    kind = "parquet" if _tables.has_pyarrow() else "csv"
     files = {name: str(folder / name) for name in ("scores.gstar", "thresholds.json", "report.html", f"decided.{kind}")}
     parts = [f"part-{i}.{kind}" for i in range(PARTS)]
     _refuse_foreign(folder, {*files, "scores", f"new.{kind}"})

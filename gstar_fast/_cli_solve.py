@@ -12,12 +12,12 @@ import sys
 from typing import Any
 
 import gstar_fast as gf
+from gstar_fast import _tables
 from gstar_fast._cli_errors import DONE, INFEASIBLE, USAGE, CliError, pyarrow_missing
 from gstar_fast._cli_output import Console, group_name, plain
 from gstar_fast._cli_read import check_output, ending, joined_names, sketch_of
 from gstar_fast._files import write_atomically
 from gstar_fast._result import _number, _table
-from gstar_fast._tables import has_pyarrow
 
 
 def solve(given: argparse.Namespace, console: Console) -> int:
@@ -84,17 +84,23 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     write = None if given.output is None else ending(given.output, {".csv": _csv, ".json": _json, ".parquet": _parquet})
     for path in (given.output, given.thresholds):
         check_output(path, given.inputs)
-    found = gf.frontier(
-        sketch_of(given, console),
-        given.criterion,
-        limits=_once(given.limit, "--limit"),
-        costs=(given.cost_fp, given.cost_fn),
-        balanced=given.balanced,
-        randomize=given.randomize,
-    )
+    sketch, limits = sketch_of(given, console), _once(given.limit, "--limit")
     point = None
-    if any(at):
-        point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given)
+    try:
+        found = gf.frontier(
+            sketch,
+            given.criterion,
+            limits=limits,
+            costs=(given.cost_fp, given.cost_fn),
+            balanced=given.balanced,
+            randomize=given.randomize,
+        )
+        if any(at):
+            point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given)
+    except ValueError as error:
+        if str(error).startswith(("no thresholds", "no mixture")):
+            raise CliError(str(error), INFEASIBLE) from None
+        raise
     if write is not None:
         write_atomically(given.output, write(found))
     if point is not None and given.thresholds is not None:
@@ -149,7 +155,7 @@ def _json(found: gf.Frontier) -> bytes:
 
 
 def _parquet(found: gf.Frontier) -> bytes:
-    if not has_pyarrow():
+    if not _tables.has_pyarrow():
         raise pyarrow_missing("writing Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,7 +1,7 @@
-"""Tables the command line reads: which files are meant, what format each has, and a reader for it.
+"""Tables the command line reads: which files are meant, what format each has, and what a reader of it gives.
 
-Reads from: the readers, each of which is imported when it is needed. Read by: the commands. A reader gives the rows of
-one file in order, block by block, so that memory depends on the block and not on the file.
+Read by: the readers, `_tables_open`, the commands. A reader gives the rows of one file in order, block by block, so
+that memory depends on the block and not on the file.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 import glob
 import os
 import sys
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
 
-from gstar_fast._cli_errors import CliError, near, pyarrow_missing, some
+from gstar_fast._cli_errors import CliError, near, some
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "npz")
-BLOCK_ROWS = 1 << 18  # large enough that a block costs no more than its rows, small enough for a processor's cache
+BLOCK_ROWS = 1 << 18  # so many rows cost no more for coming in a block, and memory stays small
 
 _ENDINGS = {
     ".csv": "csv",
@@ -39,10 +38,6 @@ _MAGICS = (
     (b"\xff\xff\xff\xff", "arrow"),  # a stream, which has no magic but begins so
     (b"PK\x03\x04", "npz"),
 )
-
-
-# what readers raise at a file that is damaged; pyarrow's own errors are among them
-READ_ERRORS = (OSError, ValueError, EOFError, zlib.error)
 
 
 Kinds: TypeAlias = Mapping[str, Literal["number", "text"]]
@@ -81,7 +76,7 @@ class Input:
     """A file that was named, or standard input."""
 
     name: str  # as it appears in messages
-    path: str | None  # None: standard input
+    path: str | None  # None: standard input, or another pipe
     format: str
     compression: str | None = None
     delimiter: str | None = None
@@ -126,7 +121,7 @@ def find_inputs(given: list[str], *, format: str | None = None, delimiter: str |
         found += [_input_of(file, format, delimiter) for file in files]
     seen: set[str] = set()
     for one in found:
-        place = "-" if one.path is None else os.path.realpath(one.path)
+        place = one.name if one.path is None else os.path.realpath(one.path)
         if place in seen:
             raise CliError(f"{one.name} is given twice, and its rows would count twice; name it once")
         seen.add(place)
@@ -157,6 +152,8 @@ def _format_of_name(name: str) -> tuple[str, str | None] | None:
 
 
 def _input_of(name: str, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
+    if not Path(name).is_file():  # a pipe, such as <(zcat scores.csv.gz), which is read only once
+        return _pipe(name, Path(name).open("rb"), format, delimiter)
     named = _format_of_name(name)
     compression = named[1] if named else _COMPRESSED.get(Path(name.lower()).suffix)
     if format is None:
@@ -167,12 +164,25 @@ def _input_of(name: str, format: str | None, delimiter: str | None) -> Input:  #
 
 
 def _standard_input(format: str | None, delimiter: str | None) -> Input:  # noqa: A002
-    stream: Any = sys.stdin.buffer
-    first = stream.peek(8)[:8] if hasattr(stream, "peek") else b""
+    return _pipe("standard input", _open_standard_input(), format, delimiter)
+
+
+def _pipe(name: str, stream: Any, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
+    first = stream.peek(8)[:8]
     if format is None:
         format = _format_of_bytes(first)  # noqa: A001
     compression = "gzip" if format in ("csv", "tsv") and first.startswith(b"\x1f\x8b") else None
-    return Input("standard input", None, format, compression, delimiter, stream)
+    return Input(name, None, format, compression, delimiter, stream)
+
+
+def _open_standard_input() -> Any:
+    """A stream of its own: a thread that waits for sys.stdin would keep Python from ending."""
+    if sys.stdin is None:
+        raise CliError("there is no standard input")
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except (AttributeError, OSError, ValueError):  # replaced by something that is no file
+        return sys.stdin.buffer
 
 
 def _first_bytes(path: str) -> bytes:
@@ -209,9 +219,6 @@ def format_of_output(name: str, format: str | None) -> tuple[str, str | None]:  
     return named
 
 
-# -------------------------------------------------------------------------------------------------------------- opening
-
-
 def has_pyarrow() -> bool:
     """Whether tables can be read by pyarrow."""
     try:
@@ -219,58 +226,6 @@ def has_pyarrow() -> bool:
     except ImportError:
         return False
     return True
-
-
-def open_table(source: Input, *, as_text: bool = False, whole: bool = False) -> Reader:
-    """A reader for the table.
-
-    `as_text` keeps every value of a CSV file as it is written; `whole` says that all columns are wanted, and with their
-    own types. Whatever is wrong with the file is a CliError that names it.
-    """
-    try:
-        return _open(source, as_text, whole)
-    except CliError:
-        raise
-    except READ_ERRORS as error:
-        raise unreadable(source, error) from error
-
-
-def _open(source: Input, as_text: bool, whole: bool) -> Reader:
-    if source.format == "npz":
-        from gstar_fast._tables_plain import NpzReader
-
-        return NpzReader(source)
-    if source.format in ("csv", "tsv") and (as_text or not has_pyarrow()):
-        from gstar_fast._tables_plain import CsvReader
-
-        return CsvReader(source)
-    if not has_pyarrow():
-        raise pyarrow_missing(f"{source.name}: reading {source.format}")
-    from gstar_fast import _tables_arrow
-
-    if source.format in ("csv", "tsv"):
-        return _tables_arrow.CsvReader(source, typed=whole)
-    return (
-        _tables_arrow.ParquetReader(source, whole=whole)
-        if source.format == "parquet"
-        else _tables_arrow.IpcReader(source)
-    )
-
-
-def unreadable(source: Input, error: Exception) -> CliError:
-    """The error for a file that is not what it should be; only what the library said first is repeated."""
-    if isinstance(error, FileNotFoundError):
-        return CliError(f"{source.name} does not exist")
-    if isinstance(error, PermissionError):
-        return CliError(f"{source.name} may not be read: permission denied")
-    words = {"npz": "an NPZ file", "arrow": "an Arrow or Feather file", "parquet": "a Parquet file"}
-    what = words.get(source.format, "a CSV file")
-    said = " ".join(str(error).split())
-    said = said[:200] + "..." if len(said) > 200 else said
-    return CliError(
-        f"{source.name} cannot be read as {what} to its end; it is another format (--format), damaged or cut short.\n"
-        f"found: {said or type(error).__name__}"
-    )
 
 
 def spooled(source: Input) -> BinaryIO | str:
@@ -285,18 +240,3 @@ def spooled(source: Input) -> BinaryIO | str:
     shutil.copyfileobj(source.stream, copy, 1 << 20)
     copy.seek(0)
     return copy
-
-
-def check_columns(source: Input, names: list[str], wanted: Mapping[str, str | None]) -> None:
-    """Refuse a table that lacks a column; `wanted` is option -> column."""
-    for option, column in wanted.items():
-        if column is None or names.count(column) == 1:
-            continue
-        if column in names:
-            raise CliError(f"{source.name} has more than one column {column!r}; rename all but one")
-        hint = near(column, names)
-        if not hint and len(names) == 1 and source.format == "csv":
-            sign = next((sign for sign in ";\t|" if sign in names[0]), None)
-            if sign is not None:
-                hint = f"; is it separated by {sign!r}? Then add --delimiter {sign!r}"
-        raise CliError(f"{source.name} has no column {column!r} ({option}){hint}\nits columns: {some(names, 30)}")

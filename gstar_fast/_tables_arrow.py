@@ -5,6 +5,7 @@ Reads from: pyarrow. Read by: `_tables.open_table`, which is the only one to imp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,7 +16,8 @@ from gstar_fast._cli_errors import CliError
 from gstar_fast._tables import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
 from gstar_fast._tables_plain import Rewound, decompressed, header_of
 
-CSV_BLOCK = 1 << 22  # bytes; small enough that several are in work at once
+CSV_BLOCK = 1 << 20  # bytes; a longer line cannot be read
+CSV_PIECE = 1 << 23  # several blocks, for several threads
 
 
 def _blocks_of(batch: Any, done: float | None) -> Iterator[Block]:
@@ -139,7 +141,11 @@ class IpcReader:
 
 
 class CsvReader:
-    """A CSV file; pyarrow finds out the types of columns that are not asked for as numbers or as text."""
+    """A CSV file; pyarrow finds out the types of columns that are not asked for as numbers or as text.
+
+    pyarrow reads a stream in one thread, and a text that is there as a whole in all. So pieces of some megabytes are
+    read as wholes, as long as no quotes come that could hide the end of a line; after that, the rest as a stream.
+    """
 
     text = True
 
@@ -148,16 +154,16 @@ class CsvReader:
         self._typed = typed
         self._delimiter = source.delimiter or ("\t" if source.format == "tsv" else ",")
         if source.path is not None:
-            with Path(source.path).open("rb") as raw, decompressed(raw, source.compression) as stream:
-                self.names, _ = header_of(stream, self._delimiter, source)
             self._raw: BinaryIO = Path(source.path).open("rb")  # noqa: SIM115 (closed by close)
-            self._stream: Any = decompressed(self._raw, source.compression)
         else:
             assert source.stream is not None
             self._raw = source.stream
-            stream = decompressed(source.stream, source.compression)
-            self.names, head = header_of(stream, self._delimiter, source)
-            self._stream = Rewound(stream, head)
+        self._stream = decompressed(self._raw, source.compression)
+        try:
+            self.names, self._rest = header_of(self._stream, self._delimiter, source)
+        except BaseException:
+            self.close()
+            raise
 
     def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:
         import pyarrow.csv as csv
@@ -167,20 +173,41 @@ class CsvReader:
         types = {name: pa.float64() if kind == "number" else words for name, kind in kinds.items()}
         size = self._source.size
         skipper = _Skipper(skip)
+        options = {
+            "read_options": csv.ReadOptions(block_size=CSV_BLOCK, column_names=self.names),
+            "parse_options": csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            "convert_options": csv.ConvertOptions(
+                column_types=types, include_columns=columns, strings_can_be_null=False
+            ),
+        }
         try:
-            reader = csv.open_csv(
-                pa.PythonFile(self._stream, "r"),
-                read_options=csv.ReadOptions(block_size=CSV_BLOCK),
-                parse_options=csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
-                convert_options=csv.ConvertOptions(
-                    column_types=types, include_columns=columns, strings_can_be_null=False
-                ),
-            )
-            for batch in reader:
-                done = self._raw.tell() / size if size else None
-                yield from _blocks_of(skipper.rest_of(batch), done)
+            # types that are to be found out are those of the first piece, which a stream keeps to the end
+            for piece in [] if self._typed else self._pieces():
+                table = csv.read_csv(pa.BufferReader(piece), **options)
+                for batch in table.to_batches():
+                    yield from _blocks_of(skipper.rest_of(batch), self._raw.tell() / size if size else None)
+            self._rest = self._rest or self._stream.read(CSV_PIECE)
+            if not self._rest.strip():  # pyarrow refuses a stream of nothing
+                return
+            rest = Rewound(self._stream, self._rest)
+            for batch in csv.open_csv(pa.PythonFile(rest, "r"), **options):
+                yield from _blocks_of(skipper.rest_of(batch), self._raw.tell() / size if size else None)
         except pa.ArrowInvalid as error:
             raise _explained(self._source, self.names, error) from error
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Whole lines, as long as there are no quotes; what is left is in `_rest` and the stream."""
+        while True:
+            read = self._stream.read(CSV_PIECE)
+            self._rest += read
+            if b'"' in read:
+                return
+            end = self._rest.rfind(b"\n") + 1 if read else len(self._rest)
+            if not end:  # the end of the file, or a line that is longer than a piece
+                return
+            piece, self._rest = self._rest[:end], self._rest[end:]
+            if piece.strip():
+                yield piece
 
     def nothing(self) -> Mapping[str, Any]:
         return {name: pa.array([], pa.string()) for name in self.names}
@@ -194,13 +221,14 @@ class CsvReader:
 def _explained(source: Input, names: list[str], error: Exception) -> CliError:
     """What pyarrow says of a CSV file, with the name of the column and what to do."""
     said = " ".join(str(error).split())
-    if "conversion error to double" in said:
-        import re
-
-        column = re.search(r"column #(\d+)", said)
-        value = said.rsplit("invalid value ", 1)[-1]
-        name = repr(names[int(column.group(1))]) if column else "the score"
-        return CliError(f"{source.name}: column {name} must hold numbers, found {value[:60]}")
+    wrong = re.search(r"column #(\d+).* conversion error to (\w+): invalid value (.*)", said)
+    if wrong:
+        name, kind, value = names[int(wrong[1])], wrong[2], wrong[3][:60]
+        if kind == "double":
+            return CliError(f"{source.name}: column {name!r} must hold numbers, found {value}")
+        return CliError(
+            f"{source.name}: column {name!r} began as {kind}, and later has {value}; write CSV, which keeps it as it is"
+        )
     if "Expected" in said and "columns, got" in said:
         return CliError(f"{source.name} has rows of different length: {said.split('parse error: ')[-1][:160].lower()}")
     if "UTF8" in said.replace("-", "").upper():

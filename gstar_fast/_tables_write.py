@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast import _tables
 from gstar_fast._cli_errors import CliError, pyarrow_missing, some
-from gstar_fast._tables import has_pyarrow
 from gstar_fast._tables_columns import is_arrow
 
 
@@ -34,13 +34,41 @@ class Writer(Protocol):
         ...
 
 
-def writer_for(kind: str, compression: str | None, out: BinaryIO, *, delimiter: str | None = None) -> Writer:
+class Tap:
+    """A file that can be shut: a writer that is given up must not end the table as if it were whole."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._written = 0
+        self.shut = False
+
+    def write(self, data: Any) -> int:
+        """Pass bytes on, or drop them once shut."""
+        size = memoryview(data).nbytes
+        if not self.shut:
+            self._file.write(data)
+        self._written += size
+        return size
+
+    def tell(self) -> int:
+        """Bytes so far; a pipe does not know."""
+        return self._written
+
+    def flush(self) -> None:
+        """Pass on what the file holds back."""
+        if not self.shut:
+            self._file.flush()
+
+
+def writer_for(kind: str, compression: str | None, out: Any, *, delimiter: str | None = None) -> Writer:
     """A writer of this format to an open file."""
     if kind in ("csv", "tsv"):
         return _CsvWriter(out, compression, delimiter or ("\t" if kind == "tsv" else ","))
     if kind == "npz":
         return _NpzWriter(out)
-    if not has_pyarrow():
+    if not _tables.has_pyarrow():
         raise pyarrow_missing(f"writing {kind}")
     return _ArrowWriter(kind, out)
 
@@ -56,7 +84,7 @@ def _same_columns(first: list[str], columns: Mapping[str, Any]) -> None:
 
 
 class _CsvWriter:
-    def __init__(self, out: BinaryIO, compression: str | None, delimiter: str) -> None:
+    def __init__(self, out: Any, compression: str | None, delimiter: str) -> None:
         if compression == "bz2":
             import bz2
 
@@ -123,7 +151,7 @@ def _without_dictionary(pa: Any, column: Any) -> Any:
 class _ArrowWriter:
     """Parquet, or an Arrow file; the latter has one dictionary for a column at most, so it gets plain values."""
 
-    def __init__(self, kind: str, out: BinaryIO) -> None:
+    def __init__(self, kind: str, out: Any) -> None:
         self._kind = kind
         self._out = out
         self._schema: Any = None
@@ -172,7 +200,7 @@ class _ArrowWriter:
 class _NpzWriter:
     """Arrays of unknown length and width: kept in temporary files until both are known."""
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: Any) -> None:
         self._out = out
         self._parts: dict[str, Any] = {}
         self._types: dict[str, np.dtype[Any]] = {}

@@ -443,8 +443,9 @@ def test_one_takes_its_arguments_by_name(backend):
     for arguments in ((), (0.5, "F", None, None)):
         with pytest.raises(TypeError):
             decider.one(*arguments)
-    with pytest.raises(TypeError):
-        decider.one("0.5", [])
+    for score, kind in (("0.5", "str"), (None, "NoneType"), ([0.5], "list"), (b"1", "bytes")):
+        with pytest.raises(TypeError, match=rf"score must be a number, got {kind}; for many rows call decider\(scores"):
+            decider.one(score, "F")
     with pytest.raises(TypeError):
         decider.one(0.5, wrong="F")
 

@@ -81,7 +81,7 @@ def test_everything_public_is_explained(name):
 def test_results_of_benchmarks_are_all_shown_with_what_was_missed():
     results = {path.name for path in (ROOT / "benchmarks/results").glob("*.md")}
     shown = {path.name for path in (ROOT / "docs/benchmarks").glob("*.md")} - {"index.md"}
-    assert shown == results
+    assert shown == results, "each result has a page in docs/benchmarks that includes it, named in its index"
     index = text_of("docs/benchmarks/index.md")
     for name in results:
         assert f"]({name})" in index

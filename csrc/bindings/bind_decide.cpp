@@ -149,8 +149,14 @@ PyObject* one_closely(core& c, PyObject* const* args, Py_ssize_t n,
             throw py::type_error(
                 "one takes score, group and, where drawn by it, key");
         const double score = PyFloat_AsDouble(a.score);
-        if (score == -1.0 && PyErr_Occurred() != nullptr)
-            throw py::error_already_set();
+        if (score == -1.0 && PyErr_Occurred() != nullptr) {
+            if (PyErr_ExceptionMatches(PyExc_TypeError) == 0)
+                throw py::error_already_set();
+            PyErr_Clear();
+            throw py::type_error(std::string("score must be a number, got ") +
+                                 Py_TYPE(a.score)->tp_name +
+                                 "; for many rows call decider(scores, groups)");
+        }
         if (c.what.set().unified) return PyBool_FromLong(c.what.one(score));
         if (a.group == nullptr)
             throw py::value_error(

@@ -53,6 +53,16 @@ def draws_of(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
 # ------------------------------------------------------------------------------------------------------------ decisions
 
 
+def _number(score: Any) -> float:
+    """One score; text is not taken for one."""
+    try:
+        if not isinstance(score, (str, bytes)):
+            return float(score)
+    except TypeError:
+        pass
+    raise TypeError(f"score must be a number, got {type(score).__name__}; for many rows call decider(scores, groups)")
+
+
 class Core:
     """One set of thresholds, ready."""
 
@@ -76,7 +86,7 @@ class Core:
 
     def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool:
         """Decide one row."""
-        number = float(score)
+        number = _number(score)
         if self._set.unified:
             return self._compare(number, float(self._values[0]))
         if group is None:

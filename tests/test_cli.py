@@ -1,0 +1,522 @@
+"""The command line from its first word to its exit code: help, errors, and the road from sketch to report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gstar_fast as gf
+from gstar_fast import _cli_parser, _objective, _solver, datasets
+from gstar_fast.__main__ import main
+from gstar_fast._backends import BACKENDS
+
+GOLDEN = Path(__file__).parent / "golden"
+# the same package in other processes, wherever they start
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Commands are given names as a user gives them: relative."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")  # argparse wraps its help to the terminal
+    return tmp_path
+
+
+@pytest.fixture
+def scores(here):
+    """A CSV file of the paper's table, its sketch, and the table itself."""
+    table = datasets.paper_synthetic(rows=4_000, seed=3)
+    lines = zip(table.scores.astype(str), table.labels, np.array(["F", "M"])[table.groups], strict=True)
+    Path("scores.csv").write_text("p,y,sex\n" + "".join(f"{s},{y},{g}\n" for s, y, g in lines))
+    return table
+
+
+@pytest.fixture
+def sketch(scores):
+    assert main(["sketch", "scores.csv", "-o", "s.gstar", *COLUMNS, "--bins", "128", "-q"]) == 0
+    return gf.Sketch.load("s.gstar")
+
+
+COLUMNS = ["--score", "p", "--label", "y", "--group", "sex"]
+
+
+def golden(name, text):
+    """Compare with a file of tests/golden; GOLDEN=1 writes it anew, then read the difference."""
+    path = GOLDEN / name
+    if os.environ.get("GOLDEN") == "1":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def fails(capsys, code, *argv):
+    """Run a command that must fail; what it printed on standard error. Nothing may be on standard output."""
+    capsys.readouterr()
+    assert main(list(argv)) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("gstar-fast: ")
+    assert len(printed.err.splitlines()) <= 2
+    return printed.err
+
+
+# ---------------------------------------------------------------------------------------------------------- first words
+
+
+def test_help_of_every_command_is_the_golden_one(here, capsys):
+    assert main(["--help"]) == 0
+    pages = [capsys.readouterr().out]
+    for command in _cli_parser.COMMANDS:
+        assert main([command, "--help"]) == 0
+        pages.append(capsys.readouterr().out)
+        assert "examples:" in pages[-1]
+    if sys.version_info < (3, 13):  # argparse lays out its pages anew in 3.13
+        golden("cli_help.txt", "\n".join(pages))
+
+
+def test_words_of_the_parser_are_those_of_the_library():
+    """The parser repeats them, so that help need not import NumPy."""
+    assert set(_cli_parser.CRITERIA) == set(_objective.CRITERIA)
+    assert tuple(_cli_parser.BACKENDS) == BACKENDS
+    assert tuple(_cli_parser.METHODS) == _solver.METHODS
+    from gstar_fast import _tables
+
+    assert tuple(_cli_parser.FORMATS) == _tables.FORMATS
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["solve", "--help"], ["completion", "bash"], ["skech"]])
+def test_words_about_itself_need_no_numpy(words):
+    code = (
+        "import sys; from gstar_fast.__main__ import main; main(sys.argv[1:]); "
+        "print(*sorted({'numpy', 'pyarrow', 'scipy', 'numba'} & set(sys.modules)), file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert run.stderr.splitlines()[-1] == ""
+
+
+def test_python_m_is_the_command(here):
+    command = [sys.executable, "-m", "gstar_fast", "--version"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert run.stdout == f"gstar-fast {gf.__version__}\n"
+
+
+def test_no_command_prints_help_and_is_wrong_usage(here, capsys):
+    assert main([]) == 2
+    assert "the road, from tables to decisions" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["skech"], "there is no command 'skech'; did you mean 'sketch'?"),
+        (["sketch", "a.csv", "--score", "p", "--group", "g"], "the following arguments are required: -o/--output"),
+        (
+            ["solve", "s.gstar", "--limit", "equalised_odds=0.1"],
+            "no criterion 'equalised_odds'; did you mean 'equalized_odds'",
+        ),
+        (
+            ["solve", "s.gstar", "--limit", "equalized_odds"],
+            "'equalized_odds' lacks its value; write equalized_odds=0.02",
+        ),
+        (["solve", "s.gstar", "--limit", "equalized_odds=low"], "'low' is not a number"),
+        (["solve", "s.gstar", "--bins", "many"], "invalid int value: 'many'"),
+        (["sketch", "a.csv", "-o", "s.gstar", "--score", "p", "--group", "g"], "tables need --label (or --no-label)"),
+        (["solve", "a.csv", "--score", "p"], "tables need --group, --label (or --no-label)"),
+        (["solve", "s.gstar", "--label", "y", "--no-label"], "exclude each other"),
+        (["frontier", "s.gstar", "--criterion", "equalized_odds", "--thresholds", "t.json"], "say which: --at-gap X"),
+        (["audit", "s.gstar"], "give either --thresholds FILE or --decision COL"),
+        (
+            ["apply", "a.csv", "--thresholds", "t.json", "-o", "b.csv", "--unknown", "maybe"],
+            "must be raise, default or a",
+        ),
+        (["sketch", "a.csv", "-o", "s.gstar", *COLUMNS, "--delimiter", "ab"], "must be one character"),
+    ],
+)
+def test_wrong_usage_says_what_to_write(here, capsys, words, said):
+    Path("a.csv").write_text("p,y,g\n0.5,1,1\n")
+    assert said in fails(capsys, 2, *words)
+
+
+def test_global_options_may_stand_before_and_after_the_command(sketch, capsys):
+    for words in (["--json", "digest", "s.gstar"], ["digest", "s.gstar", "--json"]):
+        assert main(words) == 0
+        assert json.loads(capsys.readouterr().out) == {"s.gstar": sketch.digest()}
+
+
+def test_every_backend_gives_the_same_sketch(scores, capsys):
+    digests = set()
+    for backend in BACKENDS:
+        if backend == "native" and not gf._backends.has_native():
+            continue
+        assert main(["--backend", backend, "sketch", "scores.csv", "-o", "s.gstar", *COLUMNS, "--json"]) == 0
+        digests.add(json.loads(capsys.readouterr().out)["digest"])
+    assert len(digests) == 1
+
+
+def test_debug_shows_where_it_went_wrong(here, capsys):
+    assert main(["show", "absent.gstar", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+    assert main(["show", "absent.gstar"]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_what_should_not_happen_is_said_in_one_breath(here, capsys, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("gstar_fast._cli_info.info", broken)
+    assert "please report it with what --debug shows" in fails(capsys, 1, "info")
+
+
+def test_quiet_says_nothing_but_errors(scores, capsys):
+    assert main(["sketch", "scores.csv", "-o", "s.gstar", *COLUMNS, "--quiet"]) == 0
+    assert main(["solve", "s.gstar", "-o", "t.json", "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main(["show", "absent.gstar", "-q"]) == 1
+    assert capsys.readouterr().err
+
+
+def test_names_a_terminal_cannot_show_are_no_reason_to_fail(here):
+    gf.Sketch.from_rows([0.5], [1], ["zoë"]).save("s.gstar")
+    command = [sys.executable, "-m", "gstar_fast", "show", "s.gstar"]
+    ascii_only = {
+        **ENVIRONMENT,
+        "LC_ALL": "C",
+        "PYTHONIOENCODING": "ascii",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=ascii_only)
+    assert "zo\\xeb" in run.stdout
+
+
+def test_broken_pipe_is_silent(sketch):
+    names = [f"g{i}" for i in range(30_000)]  # more text than a pipe holds
+    gf.Sketch.from_rows(np.zeros(len(names)), None, names, bins=16).save("many.gstar")
+    run = subprocess.run(
+        f"{sys.executable} -m gstar_fast show many.gstar --json | head -n 1; echo ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        check=True,
+    )
+    assert run.stdout.splitlines() == ["{", "141"]
+    assert run.stderr == ""
+
+
+# ------------------------------------------------------------------------------------------------------------- sketches
+
+
+def test_show_says_what_is_there(sketch, capsys):
+    assert main(["show", "s.gstar"]) == 0
+    golden("cli_show.txt", capsys.readouterr().out)
+    assert main(["show", "s.gstar", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["rows"] == 4_000
+    assert shown["digest"] == sketch.digest()
+    assert [group["name"] for group in shown["groups"]] == ["F", "M"]
+    assert sum(group["label_0"] + group["label_1"] for group in shown["groups"]) == 4_000
+
+
+def test_merge_is_one_pass_over_all_rows(scores, sketch, capsys):
+    lines = Path("scores.csv").read_text().splitlines()
+    for i in range(3):
+        Path(f"part{i}.csv").write_text("\n".join([lines[0], *lines[1 + i :: 3]]) + "\n")
+        assert main(["sketch", f"part{i}.csv", "-o", f"{i}.gstar", *COLUMNS, "--bins", "128", "-q"]) == 0
+    assert main(["merge", "2.gstar", "0.gstar", "1.gstar", "-o", "all.gstar"]) == 0
+    assert Path("all.gstar").read_bytes() == Path("s.gstar").read_bytes()
+    assert "all.gstar: 3 sketches merged" in capsys.readouterr().out
+    assert main(["digest", "all.gstar", "s.gstar"]) == 0
+    one, two = capsys.readouterr().out.splitlines()
+    assert one.split()[0] == two.split()[0] == sketch.digest()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "absent.gstar"], "absent.gstar: No such file or directory"),
+        (["show", "text.gstar"], "text.gstar is not a sketch: "),
+        (["digest", "cut.gstar"], "cut.gstar is not a sketch: "),
+        (["merge", "s.gstar", "./s.gstar", "-o", "t.gstar"], "./s.gstar is given twice"),
+        (["merge", "s.gstar", "fine.gstar", "-o", "t.gstar"], "fine.gstar cannot be merged with s.gstar"),
+        (["merge", "s.gstar", "-o", "none/t.gstar"], "there is no folder none to write t.gstar to"),
+        (["merge", "s.gstar", "-o", "."], ". is a folder; name a file in it"),
+        (["solve", "s.gstar", "scores.csv"], "sketches and tables cannot be mixed"),
+        (["solve", "empty.gstar"], "the sketch has no rows; count some first"),
+        (
+            ["solve", "s.gstar", "--limit", "equalized_odds=2"],
+            "--limit equalized_odds is a largest gap and must be from 0",
+        ),
+        (["solve", "s.gstar", "--penalty", "disparate_impact=2"], "use --limit disparate_impact=0.8"),
+        (["solve", "s.gstar", "--randomize", "--unified"], "--randomize works with limits"),
+        (["solve", "s.gstar", "--method", "newton"], "--method newton needs a smooth density, such as --density kde"),
+        (["solve", "s.gstar", "--cost-fp", "-1"], "--cost-fp and --cost-fn must be finite"),
+        (["frontier", "s.gstar", "--criterion", "disparate_impact"], "disparate_impact is a ratio"),
+        (["audit", "s.gstar", "--thresholds", "s.gstar"], "s.gstar is not UTF-8 text, so not saved thresholds"),
+        (["audit", "s.gstar", "--thresholds", "absent.json"], "absent.json: No such file or directory"),
+        (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--bins", "100"], "--bins must be a power of two"),
+        (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--range", "1", "-1e3"], "--range must have lo < hi"),
+    ],
+)
+def test_errors_say_what_is_wrong_and_change_nothing(sketch, capsys, words, said):
+    Path("text.gstar").write_text("score,label\n")
+    Path("cut.gstar").write_bytes(Path("s.gstar").read_bytes()[:-10])
+    gf.Sketch().save("empty.gstar")
+    gf.Sketch.from_rows([0.5], [1], ["F"], bins=256).save("fine.gstar")
+    before = sorted((path.name, path.read_bytes()) for path in Path().iterdir())
+    assert said in fails(capsys, 1, *words)
+    assert sorted((path.name, path.read_bytes()) for path in Path().iterdir()) == before
+
+
+# ------------------------------------------------------------------------------------------------------ solve, frontier
+
+
+def test_solve_prints_the_verdict_and_saves_it(sketch, capsys):
+    assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.02", "-o", "t.json"]) == 0
+    printed = capsys.readouterr()
+    golden("cli_solve.txt", printed.out)
+    assert printed.err == "gstar-fast: wrote t.json\n"
+    expected = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    assert gf.Result.load("t.json") == expected
+    assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.02", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(expected.to_json())
+
+
+def test_solve_takes_every_option_of_the_library(sketch, capsys):
+    words = ["--penalty", "equalized_odds=10", "--cost-fp", "1", "--cost-fn", "2", "--balanced", "--json"]
+    assert main(["solve", "s.gstar", *words]) == 0
+    expected = gf.solve(sketch, penalties={"equalized_odds": 10.0}, costs=(1, 2), balanced=True)
+    assert json.loads(capsys.readouterr().out) == json.loads(expected.to_json())
+    assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.3", "--unified", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unified"] is True
+    assert main(["solve", "s.gstar", "--limit", "equalized_odds=0", "--randomize", "-o", "r.json", "-q"]) == 0
+    assert gf.Result.load("r.json").randomized
+    smooth = ["--penalty", "equalized_odds=1", "--method", "newton", "--density", "normal", "--json"]
+    assert main(["solve", "s.gstar", *smooth]) == 0
+    assert json.loads(capsys.readouterr().out)["density"] == "normal"
+
+
+def test_solve_counts_tables_itself_and_remembers_their_columns(scores, sketch, capsys):
+    words = [
+        "solve",
+        "scores.csv",
+        *COLUMNS,
+        "--bins",
+        "128",
+        "--limit",
+        "equal_opportunity=0.01",
+        "-o",
+        "t.json",
+        "-q",
+    ]
+    assert main(words) == 0
+    result = gf.Result.load("t.json")
+    assert (result.score_column, result.group_column) == ("p", "sex")
+    assert result.sketch_digest == sketch.digest()
+    assert main(["solve", "s.gstar", "--score", "p", "--group", "a,b", "--group", 'c"d', "-o", "t.json", "-q"]) == 0
+    assert gf.Result.load("t.json").group_column == '"a,b","c""d"'
+
+
+def test_limits_that_cannot_be_met_end_in_3_and_write_nothing(sketch, capsys):
+    Path("t.json").write_text("old")
+    limits = ["--limit", "accuracy_parity=0", "--limit", "demographic_parity=0"]
+    assert main(["solve", "s.gstar", *limits, "-o", "t.json", "--report", "r.html"]) == 3
+    printed = capsys.readouterr()
+    assert printed.out.startswith("infeasible: ")
+    assert "the limits cannot be met" in printed.err
+    assert "looser; t.json and r.html not written" in printed.err
+    assert Path("t.json").read_text() == "old"
+    assert not Path("r.html").exists()
+
+
+def test_a_limit_given_twice_is_refused(sketch, capsys):
+    assert "given twice" in fails(capsys, 2, "solve", "s.gstar", *["--limit", "equalized_odds=0.1"] * 2)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_frontier_writes_every_point(sketch, capsys, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    assert main(["frontier", "s.gstar", "--criterion", "equalized_odds", "-o", f"f.{ending}"]) == 0
+    expected = gf.frontier(sketch, "equalized_odds")
+    assert str(expected) in capsys.readouterr().out
+    if ending == "csv":
+        found = np.genfromtxt("f.csv", delimiter=",", names=True)
+        gaps, thresholds = found["gap"], found["threshold_F"]
+    elif ending == "json":
+        data = json.loads(Path("f.json").read_text())
+        gaps = data["gap"]
+        thresholds = [-np.inf if row[0] == "-inf" else row[0] for row in data["thresholds"]]
+    else:
+        import pyarrow.parquet as pq
+
+        data = pq.read_table("f.parquet").to_pydict()
+        gaps, thresholds = data["gap"], data["threshold_F"]
+    assert np.array_equal(gaps, expected.gaps)
+    assert np.array_equal(thresholds, expected.thresholds[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--at-error", "0.01"], "no thresholds have an error of 0.01 or less; the smallest is"),
+        (["--limit", "accuracy_parity=0", "--limit", "demographic_parity=0"], "no thresholds meet the limits"),
+    ],
+)
+def test_a_frontier_out_of_reach_ends_in_3(sketch, capsys, words, said):
+    words = ["frontier", "s.gstar", "--criterion", "equalized_odds", "-o", "f.csv", *words]
+    assert said in fails(capsys, 3, *words)
+    assert not Path("f.csv").exists()
+
+
+def test_a_point_of_the_frontier_is_a_result(sketch, capsys):
+    words = ["frontier", "s.gstar", "--criterion", "equalized_odds", "--at-gap", "0.05", "--thresholds", "t.json"]
+    assert main(words) == 0
+    assert "on the frontier of equalized_odds" in capsys.readouterr().out
+    assert gf.Result.load("t.json").gaps["equalized_odds"] <= 0.05
+    assert main(["frontier", "s.gstar", "--criterion", "equalized_odds", "-o", "f.txt"]) == 2
+
+
+# -------------------------------------------------------------------------------------------------------- audit, report
+
+
+def test_audit_of_thresholds_is_that_of_the_library(sketch, capsys):
+    assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.02", "-o", "t.json", "-q"]) == 0
+    words = ["audit", "s.gstar", "--thresholds", "t.json", "--replicates", "200", "--confidence", "0.9", "--seed", "5"]
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    expected = gf.audit(sketch, gf.Result.load("t.json"), replicates=200, confidence=0.9, seed=5)
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(expected.to_dict()))
+    for ending in ("json", "csv", "html"):
+        assert main([*words, "-o", f"a.{ending}", "-q"]) == 0
+    assert json.loads(Path("a.json").read_text())["n_rows"] == 4_000
+    assert "<h1>Audit of 4,000 rows</h1>" in Path("a.html").read_text()
+    table = np.genfromtxt("a.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    tpr = table[(table["group"] == "F") & (table["metric"] == "tpr")]["value"][0]
+    assert tpr == expected.rates["F"]["tpr"].value
+
+
+def test_audit_takes_bare_thresholds_and_tables(scores, sketch, capsys):
+    gf.Decider({"F": 0.0, "M": 0.0}, score_column="p", group_column="sex").save("t.json")
+    assert main(["audit", "scores.csv", "--label", "y", "--bins", "128", "--thresholds", "t.json", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    expected = gf.audit(sketch, {"F": 0.0, "M": 0.0})
+    assert shown["overall"]["tpr"]["value"] == expected.overall["tpr"].value
+
+
+def test_audit_of_decisions_is_that_of_the_rows(scores, capsys):
+    gf.Decider({"F": 0.0, "M": 1.0}, score_column="p", group_column="sex").save("t.json")
+    assert main(["apply", "scores.csv", "--thresholds", "t.json", "-o", "d.csv", "-q"]) == 0
+    words = ["--decision", "decision", "--label", "y", "--group", "sex", "--replicates", "100"]
+    assert main(["audit", "d.csv", *words, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    names = np.array(["F", "M"])[scores.groups]
+    decisions = gf.Decider({"F": 0.0, "M": 1.0})(scores.scores, names)
+    assert shown == json.loads(json.dumps(gf.audit(decisions, scores.labels, names, replicates=100).to_dict()))
+
+
+def test_audit_of_decisions_takes_weights_and_needs_no_labels(here, capsys):
+    Path("d.csv").write_text("d,y,g,w\n1,1,a,3\n0,1,a,1\n0,0,b,0.5\n1,0,b,0.5\n")
+    assert main(["audit", "d.csv", "--decision", "d", "--no-label", "--group", "g", "--weight", "w", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [group["rates"]["selection_rate"]["value"] for group in shown["groups"]] == [0.75, 0.5]
+    assert shown["overall"]["tpr"]["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["s.gstar", "--decision", "d"], "a sketch is audited with --thresholds"),
+        (["d.csv", "--decision", "d", "--score", "p"], "--decision takes the place of --score"),
+        (["d.csv", "--decision", "d", "--group", "g"], "tables need --group and --label"),
+    ],
+)
+def test_audit_says_what_it_needs(sketch, capsys, words, said):
+    assert said in fails(capsys, 2, "audit", *words)
+
+
+def test_audit_refuses_what_is_no_decision(sketch, capsys):
+    columns = ["--decision", "d", "--label", "y", "--group", "g"]
+    Path("d.csv").write_text("d,y,g\n1,1,a\n,0,a\n")
+    assert "has no decision in 1 rows" in fails(capsys, 1, "audit", "d.csv", *columns)
+    Path("d.csv").write_text("d,y,g\n0.7,1,a\n0.2,0,a\n")
+    assert "decision column 'd' must hold" in fails(capsys, 1, "audit", "d.csv", *columns)
+    Path("d.csv").write_text("d,y,g\n")
+    assert "there are no rows to audit" in fails(capsys, 1, "audit", "d.csv", *columns)
+
+
+def test_report_is_one_page(sketch, capsys):
+    words = ["solve", "s.gstar", "--limit", "equalized_odds=0.02", "-o", "t.json", "--report", "r.html"]
+    assert main([*words, "--title", "Loans & more"]) == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "Loans &amp; more" in page
+    assert "gstar-fast solve s.gstar --limit equalized_odds=0.02" in page
+    capsys.readouterr()
+    assert main(["report", "s.gstar", "--thresholds", "t.json", "-o", "again.html"]) == 0
+    assert "again.html" in capsys.readouterr().out
+    assert Path("again.html").read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html>")
+    gf.Decider({"F": 0.0, "M": 0.0}).save("bare.json")
+    assert "has thresholds alone" in fails(capsys, 1, "report", "s.gstar", "--thresholds", "bare.json", "-o", "b.html")
+    gf.Sketch.from_rows([0.1, 0.9], [0, 1], ["F", "M"]).save("other.gstar")
+    assert fails(capsys, 1, "report", "other.gstar", "--thresholds", "t.json", "-o", "b.html")
+    assert not Path("b.html").exists()
+
+
+# ----------------------------------------------------------------------------------------------- demo, info, completion
+
+
+def test_demo_runs_the_whole_road(here, capsys):
+    assert main(["demo", "--rows", "4000", "--folder", "demo"]) == 0
+    printed = capsys.readouterr().out
+    for word in ("sketch", "solve", "apply", "audit"):
+        assert f"$ gstar-fast {word} " in printed
+    assert "The report to read: demo/report.html" in printed
+    assert Path("demo/report.html").exists()
+    assert main(["demo", "--rows", "4000", "--folder", "demo", "--json"]) == 0  # its own files are in nobody's way
+    assert json.loads(capsys.readouterr().out)["folder"] == "demo"
+    Path("demo/precious.txt").write_text("")
+    assert "has other files in it (precious.txt)" in fails(capsys, 1, "demo", "--folder", "demo")
+
+
+def test_info_names_backend_and_versions(here, capsys):
+    assert main(["info", "--json"]) == 0
+    about = json.loads(capsys.readouterr().out)
+    assert about["gstar_fast"] == gf.__version__
+    assert about["numpy"] == np.__version__
+    assert {"backend", "kernel", "processor", "pyarrow"} <= set(about)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command_and_option(here, capsys, shell):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for command in _cli_parser.COMMANDS:
+        assert command in script
+    for word in ("output", "limit", "resume", "equalized_odds", "checkpoint"):
+        assert word in script
+
+
+def test_bash_completes(here, capsys):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+
+    def complete(*words):
+        line = " ".join(f"'{word}'" for word in words)
+        code = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _gstar_fast; echo ${{COMPREPLY[@]}}"
+        run = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+        assert run.stderr == ""
+        return run.stdout.split()
+
+    assert complete("gstar-fast", "sk") == ["sketch"]
+    assert complete("gstar-fast", "sketch", "--res") == ["--resume"]
+    assert complete("gstar-fast", "solve", "s.gstar", "--limit", "equalized") == ["equalized_odds="]
+    assert complete("gstar-fast", "--json", "completion", "z") == ["zsh"]
+    assert complete("gstar-fast", "show", "s") == []  # files, which bash itself completes

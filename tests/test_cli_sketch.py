@@ -1,0 +1,423 @@
+"""A count that is interrupted, by whatever means, goes on to the bytes of one pass and never counts a row twice."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gstar_fast as gf
+from gstar_fast import _cli_count, _tables_arrow, _tables_plain, datasets
+from gstar_fast.__main__ import main
+
+pa = pytest.importorskip("pyarrow")
+import pyarrow.parquet as pq  # noqa: E402
+
+COLUMNS = ["--score", "score", "--label", "label", "--group", "group"]
+ROWS = 2_000
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for module in (_tables_arrow, _tables_plain):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(_tables_plain, "TEXT_ROWS", 100)
+    return tmp_path
+
+
+@pytest.fixture(params=["csv", "parquet", "arrow", "npz"])
+def files(request, here):
+    """Two tables, and the bytes of their sketch."""
+    table = datasets.paper_synthetic(rows=ROWS, seed=1)
+    names = []
+    for i, rows in enumerate((slice(0, 1_250), slice(1_250, ROWS))):
+        columns = {"score": table.scores[rows], "label": table.labels[rows], "group": table.groups[rows]}
+        name = f"{i}.{request.param}"
+        if request.param == "csv":
+            columns["score"] = columns["score"].astype(float)  # in full, since text has no float32
+            lines = zip(*(column.astype(str) for column in columns.values()), strict=True)
+            Path(name).write_text("score,label,group\n" + "".join(f"{','.join(line)}\n" for line in lines))
+        elif request.param == "parquet":
+            pq.write_table(pa.table(columns), name, row_group_size=333)
+        elif request.param == "arrow":
+            with pa.ipc.new_file(name, pa.table(columns).schema) as writer:
+                writer.write_table(pa.table(columns), max_chunksize=333)
+        else:
+            np.savez(name, **columns)
+        names.append(name)
+    expected = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    return names, expected.to_bytes()
+
+
+def interrupt_after(monkeypatch, blocks, number=signal.SIGINT):
+    """Send ourselves a signal while the given block is being counted; rows that were counted are kept in a list."""
+    rows = []
+    add = _cli_count.Tally.add
+
+    def counting(self, source, block, *rest):
+        if len(rows) + 1 == blocks:
+            os.kill(os.getpid(), number)
+        add(self, source, block, *rest)
+        rows.append(block.rows)
+
+    monkeypatch.setattr(_cli_count.Tally, "add", counting)
+    return rows
+
+
+def sketch(*names, extra=()):
+    return main(["sketch", *names, "-o", "s.gstar", *COLUMNS, *extra])
+
+
+@pytest.mark.parametrize("blocks", [1, 5, 13, 14, 20])
+def test_resumed_is_one_pass(files, monkeypatch, capsys, blocks):
+    names, expected = files
+    with monkeypatch.context() as patch:
+        first = interrupt_after(patch, blocks)
+        assert sketch(*names) == 130
+    error = capsys.readouterr().err
+    assert f"stopped; {sum(first):,} rows are counted and kept in s.gstar.partial" in error
+    assert sum(first) < ROWS
+    assert not Path("s.gstar").exists()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    command = shlex.split(error.split("to go on: ")[1])
+    with monkeypatch.context() as patch:
+        second = interrupt_after(patch, -1)
+        assert main(command[1:]) == 0  # exactly what the message says
+    assert sum(first) + sum(second) == ROWS
+    assert Path("s.gstar").read_bytes() == expected
+    assert not Path("s.gstar.partial").exists()
+
+
+def test_many_interruptions_are_one_pass(files, monkeypatch, capsys):
+    names, expected = files
+    for _ in range(30):
+        with monkeypatch.context() as patch:
+            interrupt_after(patch, 2)
+            if sketch(*names, extra=["--resume"]) == 0:
+                break
+    assert Path("s.gstar").read_bytes() == expected
+
+
+def test_resume_with_nothing_to_go_on_from_begins_at_the_beginning(files):
+    names, expected = files
+    assert sketch(*names, extra=["--resume", "-q"]) == 0
+    assert Path("s.gstar").read_bytes() == expected
+
+
+@pytest.fixture
+def stopped(files, monkeypatch, capsys):
+    """An interrupted count."""
+    names, expected = files
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 15)
+        assert sketch(*names) == 130
+    capsys.readouterr()
+    return names, expected
+
+
+def test_without_resume_it_begins_anew_and_says_so(stopped, capsys):
+    names, expected = stopped
+    assert sketch(*names) == 0
+    assert "this begins anew (--resume would go on)" in capsys.readouterr().err
+    assert Path("s.gstar").read_bytes() == expected
+    assert not Path("s.gstar.partial").exists()
+
+
+def test_an_unfinished_count_can_be_shown_and_taken_as_it_is(stopped, capsys):
+    assert main(["show", "s.gstar.partial", "--json"]) == 0
+    printed = capsys.readouterr()
+    rows = json.loads(printed.out)["rows"]
+    assert f"s.gstar.partial is unfinished: {rows:,} rows so far" in printed.err
+    assert main(["solve", "s.gstar.partial"]) == 1
+    assert "take it as it is: gstar-fast merge s.gstar.partial -o s.gstar" in capsys.readouterr().err
+    assert main(["merge", "s.gstar.partial", "-o", "s.gstar"]) == 0
+    assert gf.Sketch.load("s.gstar").n_rows == rows
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        (["--bins", "128"], "was begun with bins = 4096, now it is 128"),
+        (["--nan", "skip"], "was begun with nan = 'raise', now it is 'skip'"),
+        (["--positive", "1"], "was begun with positive = None, now it is '1'"),
+        (["--range", "-1", "1"], "was begun with range = None"),
+    ],
+)
+def test_resume_refuses_other_options(stopped, capsys, extra, words):
+    names, _ = stopped
+    before = Path("s.gstar.partial").read_bytes()
+    assert sketch(*names, extra=["--resume", *extra]) == 1
+    assert words in capsys.readouterr().err
+    assert Path("s.gstar.partial").read_bytes() == before
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_resume_refuses_files_that_changed_or_are_gone(stopped, capsys):
+    names, _ = stopped
+    assert sketch(names[1], extra=["--resume"]) == 1
+    assert "has counted files that are not among the inputs now" in capsys.readouterr().err
+    with Path(names[0]).open("a") as file:
+        file.write("0.5,1,0\n")
+    assert sketch(*names, extra=["--resume"]) == 1
+    assert "0.csv has changed since its rows were counted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("files", ["parquet"], indirect=True)
+def test_resume_takes_files_that_came_meanwhile_and_any_order(stopped):
+    names, expected = stopped
+    pq.write_table(pa.table({"score": [0.5], "label": [1], "group": [0]}), "new.parquet")
+    assert sketch("new.parquet", *reversed(names), extra=["--resume", "-q"]) == 0
+    assert gf.Sketch.load("s.gstar") == gf.Sketch.from_bytes(expected).update([0.5], [1], [0])
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[: len(data) // 2],
+        lambda _: b"[" * 100_000,
+        lambda _: b"{}",
+        lambda data: data.replace(b'"version": 1', b'"version": 2'),
+        lambda data: data.replace(b'"rows": 1250', b'"rows": -1'),
+        lambda data: data.replace(b'"rows": 1250', b'"rows": true'),
+        lambda data: data.replace(b'"sketch": "i', b'"sketch": "A'),
+        lambda _: b"\xff\xfe",
+    ],
+)
+def test_a_damaged_record_is_refused(stopped, capsys, change):
+    names, _ = stopped
+    path = Path("s.gstar.partial")
+    path.write_bytes(change(path.read_bytes()))
+    assert sketch(*names, extra=["--resume"]) == 1
+    assert "s.gstar.partial is not an unfinished count" in capsys.readouterr().err
+    assert not Path("s.gstar").exists()
+
+
+@pytest.mark.parametrize("files", ["csv", "parquet"], indirect=True)
+def test_append_adds_to_what_is_there(files, capsys):
+    names, expected = files
+    assert sketch(names[0], extra=["--append"]) == 1
+    assert "--append adds to s.gstar, which does not exist" in capsys.readouterr().err
+    assert sketch(names[0], extra=["-q"]) == 0
+    assert sketch(names[1], extra=["-q", "--append"]) == 0
+    assert Path("s.gstar").read_bytes() == expected
+
+
+def test_append_takes_the_bins_of_the_sketch_and_refuses_early(here, capsys):
+    Path("t.csv").write_text("score,label,group\n0.5,1,0\n0.25,0,0\n")
+    assert sketch("t.csv", extra=["--bins", "64", "-q"]) == 0
+    assert sketch("t.csv", extra=["--append", "-q"]) == 0
+    assert (gf.Sketch.load("s.gstar").bins, gf.Sketch.load("s.gstar").n_rows) == (64, 4)
+    for extra in (["--bins", "128"], ["--range", "0", "1"]):
+        assert sketch("t.csv", extra=["--append", *extra]) == 1
+        assert "cannot add to s.gstar" in capsys.readouterr().err
+    assert gf.Sketch.load("s.gstar").n_rows == 4
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_an_append_that_was_finished_is_not_added_again(files, monkeypatch, capsys):
+    """Killed between the save of the sketch and the end of the unfinished count: the sum may not be made twice."""
+    names, expected = files
+    assert sketch(names[0], extra=["-q"]) == 0
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 3)
+        assert sketch(names[1], extra=["--append"]) == 130
+    left = Path("s.gstar.partial").read_bytes()
+    assert sketch(names[1], extra=["--append", "--resume"]) == 0
+    assert Path("s.gstar").read_bytes() == expected
+    Path("s.gstar.partial").write_bytes(left)
+    assert sketch(names[1], extra=["--append", "--resume"]) == 1
+    assert "was begun with append = " in capsys.readouterr().err
+    assert Path("s.gstar").read_bytes() == expected
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_an_error_leaves_the_old_sketch(files, capsys):
+    names, _ = files
+    Path("s.gstar").write_bytes(b"old")
+    Path("bad.csv").write_text("score,label,group\n0.5,1,0\nhigh,1,0\n")
+    assert sketch(*names, "bad.csv") == 1
+    assert "bad.csv: column 'score' must hold numbers, found 'high'" in capsys.readouterr().err
+    assert Path("s.gstar").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_solve_of_tables_says_that_nothing_is_kept(files, monkeypatch, capsys):
+    names, _ = files
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 3)
+        assert main(["solve", *names, *COLUMNS, "-o", "t.json"]) == 130
+    assert "nothing is kept; count with `gstar-fast sketch` first" in capsys.readouterr().err
+    assert not Path("t.json").exists()
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_progress_says_how_far_it_is(files, capsys, monkeypatch):
+    names, _ = files
+    monkeypatch.setattr("gstar_fast._cli_output.Progress.update", always(_progress_update()))
+    assert sketch(*names, extra=["--progress"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("[")]
+    assert len(lines) == 21
+    assert "[####################] 100%  2,000 rows, " in lines[-1]
+    assert "million a second" in lines[-1]
+    assert sketch(*names) == 0  # no terminal, no progress
+    assert capsys.readouterr().err == ""
+
+
+def _progress_update():
+    from gstar_fast._cli_output import Progress
+
+    return Progress.update
+
+
+def always(update):
+    """Draw at every block, however short ago the last one was."""
+
+    def eager(self, rows, share):
+        self._every = 0.0
+        update(self, rows, share)
+
+    return eager
+
+
+# ------------------------------------------------------------------------------------------- processes, real and killed
+
+SLOW = """
+import sys, time
+from gstar_fast import _cli_count, _tables_plain
+from gstar_fast.__main__ import main
+_tables_plain.TEXT_ROWS = 100
+add = _cli_count.Tally.add
+def slow(self, *block):
+    add(self, *block)
+    print("block", flush=True)
+    time.sleep(0.02)
+_cli_count.Tally.add = slow
+import gstar_fast._tables as tables
+tables.has_pyarrow = lambda: False
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def slowly(names, *extra, **options):
+    words = ["sketch", *names, "-o", "s.gstar", *COLUMNS, *extra]
+    return subprocess.Popen(
+        [sys.executable, "-c", SLOW, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        **options,
+    )
+
+
+def wait_for_blocks(process, blocks):
+    for _ in range(blocks):
+        assert process.stdout.readline() == "block\n"
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_keeps_what_is_counted(files, number, code):
+    names, expected = files
+    with slowly(names) as process:
+        wait_for_blocks(process, 6)
+        process.send_signal(number)
+        _, error = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert "are counted and kept in s.gstar.partial\nto go on: gstar-fast sketch --resume 0.csv 1.csv" in error
+    assert sketch(*names, extra=["--resume", "-q"]) == 0
+    assert Path("s.gstar").read_bytes() == expected
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_a_kill_leaves_the_last_checkpoint(files):
+    names, expected = files
+    Path("s.gstar").write_bytes(b"old")
+    with slowly(names, "--checkpoint", "0") as process:
+        wait_for_blocks(process, 8)
+        process.kill()
+        process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL
+    assert Path("s.gstar").read_bytes() == b"old"
+    assert {path.name for path in Path().iterdir()} <= {*names, "s.gstar", "s.gstar.partial", ".s.gstar.partial.saving"}
+    assert json.loads(Path("s.gstar.partial").read_text())["files"][0]["rows"] >= 600
+    assert sketch(*names, extra=["--resume", "-q"]) == 0
+    assert Path("s.gstar").read_bytes() == expected
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_a_pipe_that_waits_can_be_interrupted(files):
+    names, _ = files
+    with slowly(["-"], stdin=subprocess.PIPE) as process:
+        process.stdin.write(Path(names[0]).read_text()[:20_000])  # ... and then nothing, and no end
+        process.stdin.flush()
+        wait_for_blocks(process, 3)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        error = process.stderr.read()
+        assert process.wait(timeout=30) == 130
+        process.stdin.close()
+    assert "a pipe cannot be resumed" in error
+    command = shlex.split(error.split("as it is: ")[1])
+    assert main(command[1:]) == 0
+    assert gf.Sketch.load("s.gstar").n_rows >= 300
+
+
+def test_standard_input_is_not_resumed(here, monkeypatch, capsys):
+    Path("s.gstar.partial").write_text("{}")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"score,label,group\n1,1,1\n"))))
+    assert sketch("-", extra=["--resume"]) == 1
+    assert "a pipe cannot be resumed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_a_terminal_sees_a_bar(files):
+    names, expected = files
+    terminal, other = pty.openpty()
+    words = [
+        sys.executable,
+        "-c",
+        SLOW.replace('print("block", flush=True)', ""),
+        "sketch",
+        *names,
+        "-o",
+        "s.gstar",
+        *COLUMNS,
+    ]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=other, env=ENVIRONMENT) as process:
+        os.close(other)
+        drawn = b""
+        with contextlib.suppress(OSError):  # how the end of a terminal is told
+            while piece := os.read(terminal, 4096):
+                drawn += piece
+    os.close(terminal)
+    assert process.returncode == 0
+    assert re.search(rb"\r\[#+\.+\] +\d+%  [\d,]+ rows, [\d.]+ million a second", drawn)
+    assert drawn.rstrip(b" ").endswith(b"\r")  # the line is taken away again
+    assert Path("s.gstar").read_bytes() == expected
+
+
+def test_the_second_ctrl_c_does_not_wait(here):
+    with _cli_count.Stop() as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.signal == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
