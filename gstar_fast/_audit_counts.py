@@ -42,19 +42,22 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     """Rows that thresholds accept, exact at edges, in proportion inside a bin; what each group has; the rows."""
     if not sketch.groups:
         raise ValueError("the sketch has no rows; update it with scores, labels and groups before auditing")
-    frozen = sketch.copy()  # one moment, also for what a snapshot does not hold
-    snapshot, window = Snapshot.of(frozen), Window.of(frozen)
+    snapshot = Snapshot.of(sketch)
+    bins = Bins(snapshot.level, snapshot.first, snapshot.rows.shape[2] - 2, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
     columns: list[NDArray[Any]] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
     inside: list[str] = []
     for k, (name, mixture) in enumerate(mixtures.items()):
         parts = []
         for threshold, probability in mixture:
-            rows, split = window.accepted(snapshot.rows[:, k], threshold, name)
+            rows, split = bins.accepted(snapshot.rows[:, k], threshold, name)
             parts.append(rows if len(mixture) == 1 else probability * rows)
             if split:
                 inside.append(f"{name!r} ({split * snapshot.weight_unit:g} rows)")
-        columns.append(sum(parts[1:], parts[0]))
+        whole = snapshot.rows[:, k].sum(axis=1)
+        columns.append(
+            parts[0] if len(parts) == 1 else np.minimum(sum(parts), whole)
+        )  # chances may add up to 1 + 1e-16
     if inside:
         some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
         notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
@@ -64,18 +67,13 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
 
 
 @dataclass(frozen=True)
-class Window:
-    """Where a sketch's bins are, and whether rows beyond them can only be infinite."""
+class Bins:
+    """Where a sketch's bins are, and whether the window is fixed; rows beyond one that grows are infinite."""
 
     level: int
     first: int
-    bins: int
+    number: int
     fixed: bool
-
-    @classmethod
-    def of(cls, sketch: Sketch) -> Window:
-        core = sketch._core
-        return cls(int(core.level), int(core.first), int(core.bins), bool(core.fixed))
 
     def accepted(self, rows: NDArray[np.int64], threshold: float, name: Name) -> tuple[NDArray[Any], int]:
         """Accepted rows of each label, of `rows` (3, C), and how many rows share a bin with the threshold."""
@@ -85,16 +83,16 @@ class Window:
             return rows[:, -1] * (not self.fixed), 0
         number, rest = scaled(threshold, self.level)
         at = number - self.first
-        if at < 0 or (at, rest) > (self.bins, 0):
+        if at < 0 or (at, rest) > (self.number, 0):
             beyond = int(rows[:, 0 if at < 0 else -1].sum())
             if beyond and self.fixed:
-                low, high = math.ldexp(self.first, self.level), math.ldexp(self.first + self.bins, self.level)
+                low, high = math.ldexp(self.first, self.level), math.ldexp(self.first + self.number, self.level)
                 raise ValueError(
                     f"the threshold {threshold!r} of group {name!r} is outside the sketch's range, {low!r} to "
                     f"{high!r}, and {beyond} of the group's rows are too, on the same side: how many it "
                     "accepts is not known; take a threshold inside, or -inf or inf, or count with a wider range="
                 )
-            at, rest = (0, 0) if at < 0 else (self.bins, 0)
+            at, rest = (0, 0) if at < 0 else (self.number, 0)
         split = int(rows[:, at + 1].sum()) if rest else 0
         if not split:
             return rows[:, at + 1 + rest :].sum(axis=1), 0
@@ -180,9 +178,7 @@ def clean_decisions(decisions: Any) -> NDArray[np.float32]:
                 raise TypeError(f"decisions must be 0 or 1, got {found}; pass decisions == <the accepting one>")
         values = values.astype(np.float64)
     if values.dtype.kind not in "iuf":
-        raise TypeError(
-            f"decisions must be 0 or 1 (or bool), got {values.dtype}; pass decisions == <the accepting one>"
-        )
+        raise TypeError(f"decisions must be 0 or 1, got {values.dtype}; pass decisions == <the accepting one>")
     private = np.array(values)  # one read; what is checked is what is counted
     wrong = (private != 0) & (private != 1)
     if wrong.any():

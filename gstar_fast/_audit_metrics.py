@@ -41,11 +41,12 @@ class Gap:
     """How a gap comes from the rates of the groups.
 
     `form` compares the groups of each rate: the largest minus the smallest, or the smallest over the largest. `over`
-    puts several rates together; `scale` multiplies the answer.
+    puts several rates together; `scale` multiplies the answer. `elsewhere` is what others call it.
     """
 
     rates: tuple[str, ...]
-    definition: str
+    meaning: str
+    elsewhere: str = ""
     form: str = "difference"  # or "ratio", "distance" (1 - ratio), "excess" (1 / ratio - 1)
     over: str = "worst"  # or "sum"
     scale: float = 1.0
@@ -54,40 +55,85 @@ class Gap:
     def is_difference(self) -> bool:
         return self.form == "difference"
 
-
-def _known(name: str, *rates: str, **how: Any) -> Gap:
-    return Gap(rates, DEFINITIONS[name], **how)
+    @property
+    def definition(self) -> str:
+        """One line; what stands after the semicolon is what others call it."""
+        return f"{self.meaning}; {self.elsewhere}" if self.elsewhere else self.meaning
 
 
 GAPS: dict[str, Gap] = {
-    "demographic_parity": _known("demographic_parity", "selection_rate"),
-    "equal_opportunity": _known("equal_opportunity", "tpr"),
-    "predictive_equality": _known("predictive_equality", "fpr"),
-    "equalized_odds": _known("equalized_odds", "tpr", "fpr"),
-    "equalized_odds_sum": _known("equalized_odds_sum", "tpr", "fpr", over="sum"),
+    "demographic_parity": Gap(
+        ("selection_rate",),
+        DEFINITIONS["demographic_parity"],
+        "fairlearn's demographic_parity_difference, size of AIF360's statistical_parity_difference",
+    ),
+    "equal_opportunity": Gap(
+        ("tpr",),
+        DEFINITIONS["equal_opportunity"],
+        "the paper's EOp, fairlearn's equal_opportunity_difference, size of AIF360's",
+    ),
+    "predictive_equality": Gap(
+        ("fpr",), DEFINITIONS["predictive_equality"], "fairlearn's false_positive_rate_difference, size of AIF360's"
+    ),
+    "equalized_odds": Gap(
+        ("tpr", "fpr"), DEFINITIONS["equalized_odds"], "fairlearn's equalized_odds_difference, AIF360's too"
+    ),
+    "equalized_odds_sum": Gap(("tpr", "fpr"), DEFINITIONS["equalized_odds_sum"], over="sum"),
     "equalized_odds_mean": Gap(
-        ("tpr", "fpr"), "half the tpr gap plus half the fpr gap (fairlearn's agg='mean')", over="sum", scale=0.5
+        ("tpr", "fpr"),
+        "half the tpr gap plus half the fpr gap",
+        "fairlearn's equalized_odds_difference with agg='mean', AIF360's average_abs_odds_difference",
+        over="sum",
+        scale=0.5,
     ),
     "average_odds": Gap(
-        ("odds",), "largest minus smallest mean of tpr and fpr (size of AIF360's average_odds_difference)"
+        ("odds",), "largest minus smallest mean of tpr and fpr", "size of AIF360's average_odds_difference"
     ),
-    "accuracy_parity": _known("accuracy_parity", "accuracy"),
-    "balanced_accuracy_parity": _known("balanced_accuracy_parity", "balanced_accuracy"),
+    "accuracy_parity": Gap(
+        ("accuracy",),
+        DEFINITIONS["accuracy_parity"],
+        "fairlearn's accuracy_score_difference, size of AIF360's error_rate_difference",
+    ),
+    "balanced_accuracy_parity": Gap(
+        ("balanced_accuracy",), DEFINITIONS["balanced_accuracy_parity"], "half the paper's BD"
+    ),
     "balanced_accuracy_sum": Gap(
         ("balanced_accuracy",), "largest minus smallest sum of tpr and tnr (the paper's BD)", scale=2.0
     ),
     "predictive_parity": Gap(("ppv",), "largest minus smallest ppv"),
-    "disparate_impact": _known("disparate_impact", "selection_rate", form="ratio"),
+    "disparate_impact": Gap(
+        ("selection_rate",),
+        DEFINITIONS["disparate_impact"],
+        "fairlearn's demographic_parity_ratio, AIF360's disparate_impact or one over it",
+        form="ratio",
+    ),
     "disparate_impact_distance": Gap(
-        ("selection_rate",), "1 - smallest / largest selection rate (the paper's 1-DIMP, smaller on top)", "distance"
+        ("selection_rate",),
+        "1 - smallest / largest selection rate (the paper's 1-DIMP, smaller on top)",
+        form="distance",
     ),
     "disparate_impact_excess": Gap(
-        ("selection_rate",), "largest / smallest selection rate - 1 (the paper's 1-DIMP, larger on top)", "excess"
+        ("selection_rate",),
+        "largest / smallest selection rate - 1 (the paper's 1-DIMP, larger on top)",
+        form="excess",
     ),
-    "equal_opportunity_ratio": Gap(("tpr",), "smallest over largest tpr (a ratio: 1 is parity)", "ratio"),
-    "predictive_equality_ratio": Gap(("fpr",), "smallest over largest fpr (a ratio: 1 is parity)", "ratio"),
+    "equal_opportunity_ratio": Gap(
+        ("tpr",),
+        "smallest over largest tpr (a ratio: 1 is parity)",
+        "fairlearn's equal_opportunity_ratio",
+        form="ratio",
+    ),
+    "predictive_equality_ratio": Gap(
+        ("fpr",),
+        "smallest over largest fpr (a ratio: 1 is parity)",
+        "fairlearn's false_positive_rate_ratio",
+        form="ratio",
+    ),
     "equalized_odds_ratio": Gap(
-        ("tpr", "fpr"), "the smaller of the tpr ratio and the fpr ratio (a ratio: 1 is parity)", "ratio"
+        ("tpr", "fpr"),
+        "the smaller of the tpr ratio and the fpr ratio (a ratio: 1 is parity)",
+        "fairlearn's equalized_odds_ratio",
+        form="ratio",
     ),
 }
 

@@ -1,6 +1,6 @@
 """An audit as text, HTML, a dict or a data frame. No arithmetic here.
 
-Reads from: the words of a result.  Read by: the audit.
+Reads from: the words of a result, the definitions.  Read by: the audit.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from gstar_fast._audit_metrics import METRIC_DEFINITIONS
 from gstar_fast._result import _count, _encode_name, _encode_number, _number, _table
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def text_of(a: Audit, most: int = 50) -> str:
     lines.append("")
     gaps = [["gap", "value", "low", "high"]]
     gaps += [[name, *(_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
-    notes = ["", *(a.definitions[name] for name in a.gaps)]
+    notes = ["", *(a.definitions[name].partition(";")[0] for name in a.gaps)]
     lines += [f"{line}  {note}".rstrip() for line, note in zip(_table(gaps), notes, strict=True)]
     return "\n".join(lines)
 
@@ -98,7 +99,8 @@ def html_of(a: Audit, most: int = 200) -> str:
 
 
 def _html_table(head: list[str], body: list[str]) -> str:
-    cells = "".join(f'<th scope="col">{escape(word)}</th>' for word in head)
+    meaning = {word: f' title="{escape(METRIC_DEFINITIONS[metric])}"' for metric, word in COLUMNS.items()}
+    cells = "".join(f'<th scope="col"{meaning.get(word, "")}>{escape(word)}</th>' for word in head)
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
 
