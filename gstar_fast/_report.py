@@ -140,6 +140,8 @@ def report(
     if command is None:
         given = curve if isinstance(frontier, Frontier) else frontier
         lines = python_command(result, digest, audit, given, criterion, title)
+        if not _is_unified(before, result):
+            lines += "\n# (the audit to compare with was given by hand as before=..., and is not made here)"
     heading = "Threshold report" if title is None else str(title)
     contents = Contents(
         title=heading,
@@ -147,6 +149,7 @@ def report(
         sketch=frozen,
         audit=after,
         before=before,
+        is_unified=_is_unified(before, result),
         points=None if curve is None else frontier_points(curve, result),
         no_points=why_not,
         notes=tuple(notes),
@@ -204,6 +207,12 @@ def _check_audit(given: Audit, result: Result, argument: str) -> None:
                 f"{given.thresholds[other[0]].value!r}, the result {result.thresholds[other[0]]!r}; "
                 "use gf.audit(sketch, result)"
             )
+
+
+def _is_unified(before: Audit, result: Result) -> bool:
+    """Whether an audit is that of the best unified threshold."""
+    found = before.thresholds
+    return found is not None and all(e.value == result.default_threshold for e in found.values())
 
 
 def _check_frontier(given: Frontier, result: Result, digest: str) -> None:

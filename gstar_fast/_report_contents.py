@@ -30,6 +30,7 @@ class Contents:
     sketch: Sketch
     audit: Audit
     before: Audit
+    is_unified: bool  #: whether `before` is the best unified threshold
     points: FrontierPoints | None
     no_points: str | None  #: why there is no frontier, in a sentence
     notes: tuple[str, ...]
@@ -45,6 +46,11 @@ class Contents:
     def costly(self) -> bool:
         """Whether errors were weighed, so that the error minimised is not the error rate."""
         return self.result.balanced or self.result.costs != (1.0, 1.0)
+
+    @property
+    def before_words(self) -> str:
+        """What the pictures call the time before."""
+        return "before: one threshold for all" if self.is_unified else "before: the audit that was given"
 
     @property
     def unit(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _density
-from gstar_fast._density_cell import Cell, NoDensityError, cells_of
+from gstar_fast._density_cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._groups import Name
 from gstar_fast._objective import DEFINITIONS
 from gstar_fast._result import Result
@@ -146,12 +146,15 @@ def cell_curves(
 ) -> list[CellCurve]:
     """Every cell of the groups (of all, if None) that has finite scores: label 0 of all groups, then label 1."""
     low, high = (-math.inf, math.inf) if window is None else window
-    return [_curve(cell, kind, bandwidth, low, high) for cell in _cells(sketch, groups) if cell.inside]
+    return [_curve(cell, kind, bandwidth, low, high) for cell in some_cells(sketch, groups) if cell.inside]
 
 
-def _cells(sketch: Sketch, groups: Iterable[Name] | None) -> Iterator[Cell]:
-    wanted = None if groups is None else set(groups)
-    return (cell for cell in cells_of(sketch) if wanted is None or cell.group in wanted)
+def some_cells(sketch: Sketch, groups: Iterable[Name] | None) -> Iterator[Cell]:
+    """The cells of these groups (of all, if None) that have rows; others are not touched, since there may be many."""
+    if groups is None:
+        return cells_of(sketch)
+    wanted = list(groups)
+    return (cell for label in (0, 1) for group in wanted if (cell := cell_of(sketch, label, group)).rows)
 
 
 def _curve(cell: Cell, kind: str | None, bandwidth: float | str | None, low: float, high: float) -> CellCurve:
@@ -175,7 +178,7 @@ def quantiles(cell: Cell, shares: Sequence[float]) -> list[float]:
 def score_window(sketch: Sketch, groups: Iterable[Name], marks: Iterable[float] = ()) -> tuple[float, float]:
     """What the pictures of the scores show: all but a thousandth of each cell at each end, and the finite marks."""
     ends: list[float] = [mark for mark in marks if math.isfinite(mark)]
-    for cell in _cells(sketch, groups):
+    for cell in some_cells(sketch, groups):
         if cell.inside:
             low, high = quantiles(cell, [TAIL, 1 - TAIL])
             ends += [max(low, cell.smallest), min(high, cell.largest)]
@@ -198,12 +201,12 @@ class Roc:
     thresholds: Array
 
 
-def roc_curves(sketch: Sketch, groups: Iterable[Name] | None = None, most: int = ROC_POINTS) -> dict[Name, Roc]:
+def roc_curves(sketch: Sketch, groups: Sequence[Name] | None = None, most: int = ROC_POINTS) -> dict[Name, Roc]:
     """The ROC curve of every group (of all, if None) that has both labels."""
-    by_cell = {(cell.label, cell.group): cell for cell in _cells(sketch, groups)}
+    by_cell = {(cell.label, cell.group): cell for cell in some_cells(sketch, groups)}
     edges = sketch.edges
     out: dict[Name, Roc] = {}
-    for group in sketch.groups:
+    for group in sketch.groups if groups is None else groups:
         if (0, group) not in by_cell or (1, group) not in by_cell:
             continue
         fpr, tpr = (np.concatenate(([1.0], 1 - by_cell[label, group].cdf_at_edges, [0.0])) for label in (0, 1))

@@ -216,7 +216,7 @@ def frontier(
 # ------------------------------------------------------------------------------------------------------------ gaps
 
 
-def gaps(before: Audit, after: Audit, limits: Mapping[str, float]) -> Html:
+def gaps(before: Audit, after: Audit, limits: Mapping[str, float], before_words: str) -> Html:
     """Every difference gap before (empty) and after (filled), with intervals and limits."""
     names = main_gaps(after)
     values: list[float] = [0.0]
@@ -239,7 +239,7 @@ def gaps(before: Audit, after: Audit, limits: Mapping[str, float]) -> Html:
         parts += _gap_marks(after.gaps[name], across, y + 5, "filled g0", "diamond", f"{name} after")
     was = sign(line(1, 8, 33, 8, "whisker g1"), marker("circle", 17, 8, "empty g1", 4.5))
     now = sign(line(1, 8, 33, 8, "whisker g0"), marker("diamond", 17, 8, "filled g0", 4.5))
-    entries: list[tuple[Html, object]] = [(was, "before: one threshold for all"), (now, "after: the chosen thresholds")]
+    entries: list[tuple[Html, object]] = [(was, before_words), (now, "after: the chosen thresholds")]
     if any(name in limits for name in names):
         entries.append((sign(line(17, 0, 17, 16, "limit")), "limit asked for"))
     picture = svg("gaps", 460, bottom + 22, "Gaps before and after, with their intervals", *parts)

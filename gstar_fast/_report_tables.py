@@ -244,13 +244,15 @@ def gaps_section(contents: Contents) -> Html:
         f"Each gap is counted on the rows of the sketch; small numbers are intervals, with {confidence(audit)}. Names "
         "that sound alike measure different things: read the definition before comparing with another tool."
     )
+    if not contents.is_unified:
+        words += " “Before” is the audit that was given to the report, not the best unified threshold."
     limits = {name: v for name, v in contents.result.limits.items() if name != "disparate_impact"}
     caption = tag("figcaption", "Gaps that are differences: 0 is parity. Lines are intervals.")
     return section(
         "gaps",
         title,
         tag("p", words),
-        tag("figure", figures.gaps(before, audit, limits), caption),
+        tag("figure", figures.gaps(before, audit, limits, contents.before_words), caption),
         table("All gaps", ["gap", "before", "after", "how it is measured"], rows, words=[3], quiet=True),
     )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gstar_fast import _report_figures as figures
-from gstar_fast._density_cell import cells_of
 from gstar_fast._groups import Name
 from gstar_fast._report_contents import Contents, confidence, plain, section, threshold_text, who
 from gstar_fast._report_data import (
@@ -17,6 +16,7 @@ from gstar_fast._report_data import (
     roc_curves,
     score_window,
     shortened,
+    some_cells,
     thinned,
     weighted_error,
 )
@@ -94,12 +94,11 @@ def score_section(contents: Contents) -> Html:
 
 def _score_table(contents: Contents) -> Html:
     """Where the scores of each cell lie."""
-    wanted = set(contents.listed)
     rows = []
-    for cell in sorted(cells_of(contents.sketch), key=lambda c: contents.audit.groups.index(c.group)):
-        if cell.group in wanted:
-            at = quantiles(cell, QUANTILES)
-            rows.append([who(contents, cell.group), str(cell.label), _count(cell.rows), *(_number(q) for q in at)])
+    for group in contents.listed:
+        for cell in some_cells(contents.sketch, [group]):
+            at = (_number(q) for q in quantiles(cell, QUANTILES))
+            rows.append([who(contents, group), str(cell.label), _count(cell.rows), *at])
     head = ["group", "label", "rows", *(f"{q:.0%} below".replace("%", " %") for q in QUANTILES)]
     return table("Quantiles of the scores", head, rows, quiet=True)
 

@@ -208,3 +208,14 @@ def test_making_a_report_warns_of_nothing_new():
         warnings.simplefilter("error")
         text = gf.report(result, sketch).html
     assert "left out of the fpr gap" in text
+
+
+def test_another_before_is_called_what_it_is(sketch, result):
+    before = gf.audit(sketch, {"men": 0.0, "women": 1.0})
+    page = read(gf.report(result, sketch, before=before, frontier=False).html)
+    gaps = page.one(id="gaps").text
+    assert "not the best unified threshold" in gaps
+    assert "before: one threshold for all" not in gaps
+    rows = {row[0]: row for row in rows_of(page, "All gaps")}
+    assert rows["equalized odds"][1].startswith(_number(before.gaps["equalized_odds"].value))
+    assert "given by hand" in page.one("pre").text
