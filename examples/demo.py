@@ -90,6 +90,7 @@ def decide_new_scores(result: gf.Result) -> gf.Audit:
 
 def main() -> None:
     sketch = stream_and_merge()
+    gf.solve(gf.Sketch.from_rows([0.0, 1.0], [0, 1], [0, 1]))  # open the room, so that the clock sees the work alone
     result, seconds = timed(lambda: gf.solve(sketch, limits=LIMITS))
     print(f"\nThresholds from the sketch alone, in {1e3 * seconds:.1f} ms:\n\n{result}")
     frontier, seconds = timed(lambda: gf.frontier(sketch, "equalized_odds"))

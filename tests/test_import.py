@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ["scipy", "numba", "pandas", "polars", "pyarrow", "boost_histogram", "matplotlib"]
+HEAVY = ["scipy", "numba", "pandas", "polars", "pyarrow", "boost_histogram", "matplotlib", "sklearn"]
 
 
 @pytest.mark.parametrize("module", ["gstar_fast", "gstar_fast.datasets"])

@@ -124,3 +124,17 @@ def test_speeds_in_the_readme_are_those_of_the_results():
     for name, speed, ratio in lines:
         assert speed == f"{10_000_000 / times[name]['least'] / 1e6:,.0f}"
         assert ratio == f"{times[name]['least'] / ours:.1f}"
+
+
+def test_adult_in_the_readme_is_that_of_the_results():
+    rows = json.loads((ROOT / "benchmarks/results/quality.json").read_text())["rows"]
+    keys = zip(*(rows[name] for name in ("file", "criterion", "method", "limit")), strict=True)
+    found = dict(zip(keys, zip(rows["error"], rows["gap"], strict=True), strict=True))
+    text = (ROOT / "README.md").read_text().split("<!-- adult -->")[1].split("<!-- end of adult -->")[0]
+    lines = re.findall(r"^\| (.+?) +\| +" + r" \| +".join([r"([\d.]+)"] * 4) + r" \|$", text, re.MULTILINE)
+    assert [line[0] for line in lines] == ["logistic regression", "gradient boosting"]
+    for file, (_, *quoted) in zip(("adult_lr_s1", "adult_hgb_s1"), lines, strict=True):
+        (error, gap), (new_error, new_gap) = (
+            found[file, "equalized_odds", method, 0.02] for method in ("untouched", "ours")
+        )
+        assert quoted == [f"{x:.4f}" for x in (error, new_error, gap, new_gap)]
