@@ -45,6 +45,7 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     snapshot = Snapshot.of(sketch)
     bins = Bins(snapshot.level, snapshot.first, snapshot.rows.shape[2] - 2, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
+    totals = snapshot.rows.sum(axis=2)
     columns: list[NDArray[Any]] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
     inside: list[str] = []
     for k, (name, mixture) in enumerate(mixtures.items()):
@@ -54,14 +55,11 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
             parts.append(rows if len(mixture) == 1 else probability * rows)
             if split:
                 inside.append(f"{name!r} ({split * snapshot.weight_unit:g} rows)")
-        whole = snapshot.rows[:, k].sum(axis=1)
-        columns.append(
-            parts[0] if len(parts) == 1 else np.minimum(sum(parts), whole)
-        )  # chances may add up to 1 + 1e-16
+        mixed = np.minimum(sum(parts), totals[:, k])  # probabilities may add up to a little more than 1
+        columns.append(parts[0] if len(parts) == 1 else mixed)
     if inside:
         some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
         notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
-    totals = snapshot.rows.sum(axis=2)
     counts = Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes))
     return counts, mixtures, snapshot
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -215,6 +217,22 @@ def test_equal_groups_are_found_equal_as_often_as_promised(k, name):
 def test_true_gaps_are_inside_as_often_as_promised(k, rows, gap):
     for name in ("equal_opportunity", "equalized_odds_sum"):
         assert coverage(k, rows, gap, name, trials=100)[0] >= 0.90
+
+
+def test_the_guide_quotes_the_coverage_that_was_measured():
+    """The table of docs/guide/audit.md is that of benchmarks/results/coverage.json."""
+    root = Path(__file__).parent.parent
+    measured = json.loads((root / "benchmarks/results/coverage.json").read_text(encoding="utf-8"))
+    methods = ("percentile", "basic", "bias-corrected", "gf.audit")
+    expected = [
+        [str(case["groups"]), case["rows"], f"{case['gap']:g}"]
+        + [f"{100 * case['found'][method]['equalized_odds'][0]:.0f}" for method in methods]
+        for case in measured["gaps"]
+        if case["shape"] == "even"
+    ]
+    lines = (root / "docs/guide/audit.md").read_text(encoding="utf-8").split("| gf.audit |\n")[1].split("\n\n")[0]
+    assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines.split("\n")[1:]] == expected
+    assert f"shares of {measured['trials']} tables each" in (root / "docs/guide/audit.md").read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------------------------------------------------- thresholds
