@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -263,7 +263,8 @@ class FrontierPoints:
     start: int  #: which of them stands nearest to the result: the last whose gap is not larger
     on_curve: bool  #: whether the result is that one
     total: int  #: points of the whole frontier; of a randomised one, its corners
-    straight: bool  #: whether the frontier runs straight between points, as a randomised one does
+    kind: Literal["all", "mixtures", "penalties"]  #: what the frontier is made of
+    proven_to: float  #: as in Frontier
 
 
 def frontier_most(n_groups: int) -> int:
@@ -287,7 +288,8 @@ def frontier_points(frontier: Frontier, result: Result, most: int | None = None)
     start = places.index(chosen)
     same = not result.randomized and results[start].thresholds == result.thresholds
     errors = tuple(frontier.errors[places].tolist())
-    return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), False)
+    kind: Literal["all", "penalties"] = "all" if frontier.penalty is None else "penalties"
+    return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), kind, frontier.proven_to)
 
 
 def _between_corners(frontier: Frontier, result: Result, gap: float) -> FrontierPoints:
@@ -299,7 +301,9 @@ def _between_corners(frontier: Frontier, result: Result, gap: float) -> Frontier
     errors = tuple(math.sqrt(r.loss) for r in results)  # with limits only, the loss is the squared error
     start = gaps.index(inside)
     same = inside == gap and abs(math.sqrt(result.loss) - errors[start]) <= 1e-9
-    return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), True)
+    return FrontierPoints(
+        frontier.criterion, results, errors, start, same, len(frontier), "mixtures", frontier.proven_to
+    )
 
 
 def weighted_error(audit: Audit, result: Result) -> float | None:
@@ -325,5 +329,5 @@ def mixture_text(result: Result, group: Name, number: Any) -> str:
     """A group's threshold as text, or its thresholds with their probabilities."""
     mixture = result.mixtures[group] if result.mixtures is not None else ()
     if len(mixture) > 1:
-        return " | ".join(f"{100 * p:.3g}\u00a0% {number(t)}" for t, p in mixture)
+        return " | ".join(f"{100 * p:.3g}\u00a0%\u00a0{number(t)}" for t, p in mixture)
     return str(number(result.thresholds[group]))

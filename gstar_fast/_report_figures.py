@@ -181,17 +181,17 @@ def frontier(
     parts.append(line(66, 248, 448, 248, "axis"))
     entries: list[tuple[Html, object]] = []
     stroke = tag("line", x1="1", y1="8", x2="33", y2="8", class_="frontier")
-    entries.append((sign(stroke), "least error possible at each gap"))
+    entries.append((sign(stroke), "what penalties reach" if points.kind == "penalties" else "least error at each gap"))
     if limit is not None and across.low <= limit <= across.high:
         parts.append(line(across(limit), 12, across(limit), 248, "limit"))
         entries.append((sign(line(17, 0, 17, 16, "limit")), f"limit asked for: {limit:g}"))
-    # the error stays what it was until the next point allows less: a staircase, or a straight line between mixtures
+    # the error stays what it was until the next point allows less: a staircase; between mixtures, a straight line
     path: list[Point] = []
     for x, y in at:
-        if path and not points.straight:
+        if path and points.kind == "all":
             path.append((x, path[-1][1]))
         path.append((x, y))
-    if not points.straight:
+    if points.kind == "all":
         path.append((448, path[-1][1]))
     parts.append(tag("path", d=polyline(path), class_="frontier"))
     if unified is not None:

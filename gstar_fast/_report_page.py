@@ -12,6 +12,7 @@ from importlib.resources import files
 from string import Template
 
 from gstar_fast import _report_tables as tables
+from gstar_fast import _report_trade_off as trade_off
 from gstar_fast import _report_views as views
 from gstar_fast._report_contents import Contents
 from gstar_fast._report_html import html, join, tag
@@ -25,7 +26,7 @@ SECTIONS = (
     ("rates", "Rates", tables.rates_section),
     ("scores", "Scores", views.score_section),
     ("roc", "ROC curves", views.roc_section),
-    ("frontier", "Trade-off", views.frontier_section),
+    ("frontier", "Trade-off", trade_off.frontier_section),
     ("notes", "Notes", tables.notes_section),
     ("reproduce", "Reproduce", tables.reproduce_section),
 )
@@ -55,7 +56,7 @@ def page(contents: Contents) -> str:
         sections=join((make(contents) for _, _, make in SECTIONS), "\n"),
         footer=html(footer),
         result=_json(json.loads(contents.result.to_json())),
-        points=_json(views.slider_points(contents)),
+        points=_json(trade_off.slider_points(contents)),
     )
 
 

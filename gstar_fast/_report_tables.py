@@ -75,9 +75,17 @@ def verdict_section(contents: Contents) -> Html:
         tag("p", *_outcome(contents, criteria)),
         *(tag("p", words) for words in _caution(contents, criteria)),
         *(tag("p", tag("strong", "Note: "), f"{note}.") for note in r.notes),
+        *_more_notes(contents),
     ]
     banner = tag("div", tag("h2", mark, headline, id="verdict-name"), *lines, class_=f"verdict {tone}")
     return tag("section", banner, _key_figures(contents, criteria), id="verdict", aria_labelledby="verdict-name")
+
+
+def _more_notes(contents: Contents) -> list[Html]:
+    """A pointer to what the audit had to say, which may be long."""
+    n = len(contents.notes) - len(contents.result.notes)
+    link = tag("a", f"{n} {'note' if n == 1 else 'notes'} of the audit", href="#notes")
+    return [tag("p", "Before relying on this, read the ", link, ".")] if n else []
 
 
 def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
@@ -200,7 +208,8 @@ def thresholds_section(contents: Contents) -> Html:
     rows = []
     for group in contents.listed:
         at = audit.rates[group]
-        row = [who(contents, group), _count(at["rows"].value or 0.0), threshold_text(r, group)]
+        threshold = tag("td", threshold_text(r, group), class_="n wrap")
+        row = [who(contents, group), _count(at["rows"].value or 0.0), threshold]
         row += [intervals[group] or "-"] if has_limits else []
         rows.append([*row, *(_number(at[metric].value) for metric in ("selection_rate", "tpr", "fpr"))])
     words = "Accepted is every score at or above the threshold of its group."

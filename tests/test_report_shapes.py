@@ -114,7 +114,7 @@ def test_a_mixture_is_shown_with_its_probabilities():
         for threshold, probability in mixture:
             assert _number(threshold) in rows[name]
             if len(mixture) > 1:
-                assert f"{100 * probability:.3g}\u00a0% {_number(threshold)}" in rows[name]
+                assert f"{100 * probability:.3g}\u00a0%\u00a0{_number(threshold)}" in rows[name]
     assert "The chosen thresholds are a point of the curve" in page.one(id="frontier").text
 
 
@@ -178,6 +178,14 @@ def test_where_the_result_is_not_on_the_curve_the_page_says_why(sketch):
         (together, "more was asked than this one gap"),
     ):
         assert why in read(gf.report(result, sketch).html).one(id="frontier").text
+    random = np.random.default_rng(0)
+    labels, groups = random.integers(0, 2, 2_000), random.integers(0, 4, 2_000)
+    four = gf.Sketch.from_rows(random.normal(labels * (1 + groups / 2) + groups / 3), labels, groups)
+    weighed = gf.solve(four, penalties={"equalized_odds": 1.0})
+    assert "a penalty weighs squared gaps" in read(gf.report(weighed, four).html).one(id="frontier").text
+    other = gf.solve(sketch, penalties={"demographic_parity": 3.0})
+    page = read(gf.report(other, sketch, criterion="equal_opportunity").html)
+    assert "nothing was asked of this gap" in page.one(id="frontier").text
 
 
 def test_with_costs_the_curve_is_the_weighted_error(sketch):
@@ -219,3 +227,16 @@ def test_another_before_is_called_what_it_is(sketch, result):
     rows = {row[0]: row for row in rows_of(page, "All gaps")}
     assert rows["equalized odds"][1].startswith(_number(before.gaps["equalized_odds"].value))
     assert "given by hand" in page.one("pre").text
+
+
+def test_a_frontier_is_called_what_it_is(sketch, result):
+    def words(frontier):
+        return read(gf.report(result, sketch, frontier=frontier).html).one(id="frontier").all("p")[0].text
+
+    every = gf.frontier(sketch, "equalized_odds")
+    assert words(every).startswith("No thresholds have both a smaller equalized odds gap and a smaller error")
+    stopped = dataclasses.replace(every, proven_to=0.25)
+    assert "for gaps from 0.2500 up; below, the search was stopped" in words(stopped)
+    assert "mixtures of thresholds" in words(gf.frontier(sketch, "equalized_odds", randomize=True))
+    swept = gf.frontier(sketch, "equalized_odds", by="penalties", penalties=[0.1, 1.0, 10.0])
+    assert words(swept).startswith("The points that a penalty on the equalized odds gap reaches, 3 of 3.")
