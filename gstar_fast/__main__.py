@@ -10,7 +10,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     from gstar_fast._cli import run
 
-    return run(sys.argv[1:] if argv is None else list(argv))
+    if argv is not None:
+        return run(list(argv))
+    for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot show is no reason to fail
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    return run(sys.argv[1:])
 
 
 if __name__ == "__main__":

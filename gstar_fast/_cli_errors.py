@@ -34,7 +34,7 @@ def near(word: str, known: Iterable[str]) -> str:
 
 def some(names: Iterable[object], most: int = 12) -> str:
     """Names for a message, not too many."""
-    shown = [str(name) for name in names]
+    shown = [text if (text := str(name)).isprintable() else repr(text) for name in names]  # no colours, no bells
     return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")
 
 

@@ -129,9 +129,7 @@ def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
     group.add_argument("--weight", metavar="COL", help="weight of each row; a whole one counts the row so many times")
     group.add_argument("--positive", metavar="VALUE", help="the label that means 1; all others mean 0")
     group = parser.add_argument_group("counting")
-    group.add_argument(
-        "--bins", type=int, metavar="N", default=4096, help="bins, a power of two (default: %(default)s)"
-    )
+    group.add_argument("--bins", type=int, metavar="N", help="bins, a power of two (default: 4096)")
     group.add_argument(
         "--range", nargs=2, type=float, metavar=("LO", "HI"), help="fix the window; scores outside are only counted"
     )

@@ -33,10 +33,11 @@ def columns_of(given: argparse.Namespace) -> Columns:
     return Columns(given.score, given.label, tuple(given.group), given.weight, given.positive)
 
 
-def new_sketch(given: argparse.Namespace) -> gf.Sketch:
-    """An empty sketch as the options ask for it."""
+def new_sketch(given: argparse.Namespace, like: gf.Sketch | None = None) -> gf.Sketch:
+    """An empty sketch as the options ask for it, and else like another."""
+    bins = given.bins if given.bins is not None else 4096 if like is None else like.bins
     window = None if given.range is None else (given.range[0], given.range[1])
-    return gf.Sketch(bins=given.bins, range=window, nan=given.nan)
+    return gf.Sketch(bins=bins, range=window, nan=given.nan)
 
 
 def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:

@@ -25,13 +25,14 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     if given.output == "-" and (given.resume or given.append):
         raise CliError("--resume and --append need a file to write to, not -o -", USAGE)
     columns = columns_of(given)
-    new = new_sketch(given)
     inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
     check_output(given.output, (one.path for one in inputs))
     base = _base(given)
+    new = new_sketch(given, base)
     asked = {
         **{name: getattr(given, name) for name in ("score", "label", "group", "weight", "positive", "delimiter")},
-        **{name: getattr(given, name) for name in ("bins", "range", "nan", "format")},
+        **{name: getattr(given, name) for name in ("range", "nan", "format")},
+        "bins": new.bins,
         "append": None if base is None else base.digest(),
     }
     places, new = _begin(given, asked, inputs, new, console)
@@ -72,7 +73,12 @@ def _base(given: argparse.Namespace) -> gf.Sketch | None:
         return None
     if not Path(given.output).exists():
         raise CliError(f"--append adds to {given.output}, which does not exist; leave --append out to make it")
-    return load_sketch(given.output)
+    base = load_sketch(given.output)
+    try:  # rather now than after hours of counting
+        base + new_sketch(given, base).update([0.0], None, [(base.groups or (0,))[0]])
+    except ValueError as error:
+        raise CliError(f"cannot add to {given.output}: {error}; give the same --bins and --range") from None
+    return base
 
 
 def _begin(
@@ -87,7 +93,7 @@ def _begin(
         console.note(f"note: {partial} of an interrupted count is there; this begins anew (--resume would go on)")
         return places, new
     if any(one.path is None for one in inputs):
-        raise CliError("standard input cannot be resumed: nobody knows whether it is the same; leave out --resume")
+        raise CliError("a pipe cannot be resumed: nobody knows whether it is the same; leave out --resume")
     state, counted_before = _cli_resume.go_on(partial, asked, inputs)
     for i, (rows, whole) in counted_before.items():
         places[i] = Place(rows, whole)
@@ -104,7 +110,7 @@ def _how_to_go_on(given: argparse.Namespace, inputs: list[Input], places: list[P
     kept = f"stopped; {rows} are counted and kept in {partial}"
     if any(one.path is None for one in inputs):
         as_it_is = shlex.join(["gstar-fast", "merge", str(partial), "-o", given.output])
-        return f"{kept}\nstandard input cannot be resumed; to take the count as it is: {as_it_is}"
+        return f"{kept}\na pipe cannot be resumed; to take the count as it is: {as_it_is}"
     words = [word for word in given.argv if word != "--resume"]
     words.insert(words.index("sketch") + 1, "--resume")  # not at the end, which may belong to --
     return f"{kept}\nto go on: {shlex.join(['gstar-fast', *words])}"

@@ -84,17 +84,23 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     write = None if given.output is None else ending(given.output, {".csv": _csv, ".json": _json, ".parquet": _parquet})
     for path in (given.output, given.thresholds):
         check_output(path, given.inputs)
-    found = gf.frontier(
-        sketch_of(given, console),
-        given.criterion,
-        limits=_once(given.limit, "--limit"),
-        costs=(given.cost_fp, given.cost_fn),
-        balanced=given.balanced,
-        randomize=given.randomize,
-    )
+    sketch, limits = sketch_of(given, console), _once(given.limit, "--limit")
     point = None
-    if any(at):
-        point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given)
+    try:
+        found = gf.frontier(
+            sketch,
+            given.criterion,
+            limits=limits,
+            costs=(given.cost_fp, given.cost_fn),
+            balanced=given.balanced,
+            randomize=given.randomize,
+        )
+        if any(at):
+            point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given)
+    except ValueError as error:
+        if str(error).startswith(("no thresholds", "no mixture")):
+            raise CliError(str(error), INFEASIBLE) from None
+        raise
     if write is not None:
         write_atomically(given.output, write(found))
     if point is not None and given.thresholds is not None:

@@ -76,7 +76,7 @@ class Input:
     """A file that was named, or standard input."""
 
     name: str  # as it appears in messages
-    path: str | None  # None: standard input
+    path: str | None  # None: standard input, or another pipe
     format: str
     compression: str | None = None
     delimiter: str | None = None
@@ -121,7 +121,7 @@ def find_inputs(given: list[str], *, format: str | None = None, delimiter: str |
         found += [_input_of(file, format, delimiter) for file in files]
     seen: set[str] = set()
     for one in found:
-        place = "-" if one.path is None else os.path.realpath(one.path)
+        place = one.name if one.path is None else os.path.realpath(one.path)
         if place in seen:
             raise CliError(f"{one.name} is given twice, and its rows would count twice; name it once")
         seen.add(place)
@@ -152,6 +152,8 @@ def _format_of_name(name: str) -> tuple[str, str | None] | None:
 
 
 def _input_of(name: str, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
+    if not Path(name).is_file():  # a pipe, such as <(zcat scores.csv.gz), which is read only once
+        return _pipe(name, Path(name).open("rb"), format, delimiter)
     named = _format_of_name(name)
     compression = named[1] if named else _COMPRESSED.get(Path(name.lower()).suffix)
     if format is None:
@@ -162,12 +164,15 @@ def _input_of(name: str, format: str | None, delimiter: str | None) -> Input:  #
 
 
 def _standard_input(format: str | None, delimiter: str | None) -> Input:  # noqa: A002
-    stream = _open_standard_input()
+    return _pipe("standard input", _open_standard_input(), format, delimiter)
+
+
+def _pipe(name: str, stream: Any, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
     first = stream.peek(8)[:8]
     if format is None:
         format = _format_of_bytes(first)  # noqa: A001
     compression = "gzip" if format in ("csv", "tsv") and first.startswith(b"\x1f\x8b") else None
-    return Input("standard input", None, format, compression, delimiter, stream)
+    return Input(name, None, format, compression, delimiter, stream)
 
 
 def _open_standard_input() -> Any:

@@ -5,6 +5,7 @@ Reads from: pyarrow. Read by: `_tables.open_table`, which is the only one to imp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -220,13 +221,14 @@ class CsvReader:
 def _explained(source: Input, names: list[str], error: Exception) -> CliError:
     """What pyarrow says of a CSV file, with the name of the column and what to do."""
     said = " ".join(str(error).split())
-    if "conversion error to double" in said:
-        import re
-
-        column = re.search(r"column #(\d+)", said)
-        value = said.rsplit("invalid value ", 1)[-1]
-        name = repr(names[int(column.group(1))]) if column else "the score"
-        return CliError(f"{source.name}: column {name} must hold numbers, found {value[:60]}")
+    wrong = re.search(r"column #(\d+).* conversion error to (\w+): invalid value (.*)", said)
+    if wrong:
+        name, kind, value = names[int(wrong[1])], wrong[2], wrong[3][:60]
+        if kind == "double":
+            return CliError(f"{source.name}: column {name!r} must hold numbers, found {value}")
+        return CliError(
+            f"{source.name}: column {name!r} began as {kind}, and later has {value}; write CSV, which keeps it as it is"
+        )
     if "Expected" in said and "columns, got" in said:
         return CliError(f"{source.name} has rows of different length: {said.split('parse error: ')[-1][:160].lower()}")
     if "UTF8" in said.replace("-", "").upper():

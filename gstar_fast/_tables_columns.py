@@ -230,7 +230,9 @@ def groups_of(column: Any, where: str, name_of: Callable[[str], Any] | None, fir
         return list(map(names.__getitem__, column))
     if not is_arrow(column):
         if column.dtype.kind == "f":
-            raise CliError(f"{where} must hold whole numbers or text to be a group, found {column.dtype}")
+            raise CliError(
+                f"{where} must hold whole numbers or text to be a group, found {column.dtype}; cast it first"
+            )
         return column
     if column.null_count:
         _refuse_missing(
@@ -240,7 +242,7 @@ def groups_of(column: Any, where: str, name_of: Callable[[str], Any] | None, fir
     if encoded is None:
         types = _pa().types
         if not (types.is_integer(column.type) or types.is_boolean(column.type)):
-            raise CliError(f"{where} must hold whole numbers or text to be a group, found {column.type}")
+            raise CliError(f"{where} must hold whole numbers or text to be a group, found {column.type}; cast it first")
         return column
     if name_of is None:
         return encoded

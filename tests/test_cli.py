@@ -182,6 +182,20 @@ def test_quiet_says_nothing_but_errors(scores, capsys):
     assert capsys.readouterr().err
 
 
+def test_names_a_terminal_cannot_show_are_no_reason_to_fail(here):
+    gf.Sketch.from_rows([0.5], [1], ["zoë"]).save("s.gstar")
+    command = [sys.executable, "-m", "gstar_fast", "show", "s.gstar"]
+    ascii_only = {
+        **ENVIRONMENT,
+        "LC_ALL": "C",
+        "PYTHONIOENCODING": "ascii",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=ascii_only)
+    assert "zo\\xeb" in run.stdout
+
+
 def test_broken_pipe_is_silent(sketch):
     names = [f"g{i}" for i in range(30_000)]  # more text than a pipe holds
     gf.Sketch.from_rows(np.zeros(len(names)), None, names, bins=16).save("many.gstar")
@@ -246,10 +260,6 @@ def test_merge_is_one_pass_over_all_rows(scores, sketch, capsys):
         (["solve", "s.gstar", "--method", "newton"], "--method newton needs a smooth density, such as --density kde"),
         (["solve", "s.gstar", "--cost-fp", "-1"], "--cost-fp and --cost-fn must be finite"),
         (["frontier", "s.gstar", "--criterion", "disparate_impact"], "disparate_impact is a ratio"),
-        (
-            ["frontier", "s.gstar", "--criterion", "equalized_odds", "--at-error", "0.01"],
-            "no thresholds have an error of 0.01",
-        ),
         (["audit", "s.gstar", "--thresholds", "s.gstar"], "s.gstar is not UTF-8 text, so not saved thresholds"),
         (["audit", "s.gstar", "--thresholds", "absent.json"], "absent.json: No such file or directory"),
         (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--bins", "100"], "--bins must be a power of two"),
@@ -354,6 +364,19 @@ def test_frontier_writes_every_point(sketch, capsys, ending):
     assert np.array_equal(thresholds, expected.thresholds[:, 0])
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--at-error", "0.01"], "no thresholds have an error of 0.01 or less; the smallest is"),
+        (["--limit", "accuracy_parity=0", "--limit", "demographic_parity=0"], "no thresholds meet the limits"),
+    ],
+)
+def test_a_frontier_out_of_reach_ends_in_3(sketch, capsys, words, said):
+    words = ["frontier", "s.gstar", "--criterion", "equalized_odds", "-o", "f.csv", *words]
+    assert said in fails(capsys, 3, *words)
+    assert not Path("f.csv").exists()
+
+
 def test_a_point_of_the_frontier_is_a_result(sketch, capsys):
     words = ["frontier", "s.gstar", "--criterion", "equalized_odds", "--at-gap", "0.05", "--thresholds", "t.json"]
     assert main(words) == 0
@@ -398,6 +421,14 @@ def test_audit_of_decisions_is_that_of_the_rows(scores, capsys):
     names = np.array(["F", "M"])[scores.groups]
     decisions = gf.Decider({"F": 0.0, "M": 1.0})(scores.scores, names)
     assert shown == json.loads(json.dumps(gf.audit(decisions, scores.labels, names, replicates=100).to_dict()))
+
+
+def test_audit_of_decisions_takes_weights_and_needs_no_labels(here, capsys):
+    Path("d.csv").write_text("d,y,g,w\n1,1,a,3\n0,1,a,1\n0,0,b,0.5\n1,0,b,0.5\n")
+    assert main(["audit", "d.csv", "--decision", "d", "--no-label", "--group", "g", "--weight", "w", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [group["rates"]["selection_rate"]["value"] for group in shown["groups"]] == [0.75, 0.5]
+    assert shown["overall"]["tpr"]["value"] is None
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,15 @@ def test_csv_to_csv_keeps_every_character(here):
     )
 
 
+def test_a_column_that_changes_its_kind_is_kept_by_csv_only(here, capsys, monkeypatch):
+    monkeypatch.setattr(_tables_arrow, "CSV_BLOCK", 64)
+    Path("in.csv").write_text("p,g,n\n" + "1,a,7\n" * 50 + "1,a,x\n")
+    error = said(capsys, 1, "in.csv", "--thresholds", "t.json", "-o", "out.parquet")
+    assert "in.csv: column 'n' began as int64, and later has 'x'; write CSV, which keeps it as it is" in error
+    apply("in.csv", out="out.csv")
+    assert read("out.csv")["n"] == ["7"] * 50 + ["x"]
+
+
 def test_types_of_a_typed_table_are_kept(here):
     table = pa.table(
         {

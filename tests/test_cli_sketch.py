@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
+import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -215,6 +219,17 @@ def test_append_adds_to_what_is_there(files, capsys):
     assert Path("s.gstar").read_bytes() == expected
 
 
+def test_append_takes_the_bins_of_the_sketch_and_refuses_early(here, capsys):
+    Path("t.csv").write_text("score,label,group\n0.5,1,0\n0.25,0,0\n")
+    assert sketch("t.csv", extra=["--bins", "64", "-q"]) == 0
+    assert sketch("t.csv", extra=["--append", "-q"]) == 0
+    assert (gf.Sketch.load("s.gstar").bins, gf.Sketch.load("s.gstar").n_rows) == (64, 4)
+    for extra in (["--bins", "128"], ["--range", "0", "1"]):
+        assert sketch("t.csv", extra=["--append", *extra]) == 1
+        assert "cannot add to s.gstar" in capsys.readouterr().err
+    assert gf.Sketch.load("s.gstar").n_rows == 4
+
+
 @pytest.mark.parametrize("files", ["csv"], indirect=True)
 def test_an_append_that_was_finished_is_not_added_again(files, monkeypatch, capsys):
     """Killed between the save of the sketch and the end of the unfinished count: the sum may not be made twice."""
@@ -359,10 +374,44 @@ def test_a_pipe_that_waits_can_be_interrupted(files):
         error = process.stderr.read()
         assert process.wait(timeout=30) == 130
         process.stdin.close()
-    assert "standard input cannot be resumed" in error
+    assert "a pipe cannot be resumed" in error
     command = shlex.split(error.split("as it is: ")[1])
     assert main(command[1:]) == 0
     assert gf.Sketch.load("s.gstar").n_rows >= 300
+
+
+def test_standard_input_is_not_resumed(here, monkeypatch, capsys):
+    Path("s.gstar.partial").write_text("{}")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"score,label,group\n1,1,1\n"))))
+    assert sketch("-", extra=["--resume"]) == 1
+    assert "a pipe cannot be resumed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_a_terminal_sees_a_bar(files):
+    names, expected = files
+    terminal, other = pty.openpty()
+    words = [
+        sys.executable,
+        "-c",
+        SLOW.replace('print("block", flush=True)', ""),
+        "sketch",
+        *names,
+        "-o",
+        "s.gstar",
+        *COLUMNS,
+    ]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=other, env=ENVIRONMENT) as process:
+        os.close(other)
+        drawn = b""
+        with contextlib.suppress(OSError):  # how the end of a terminal is told
+            while piece := os.read(terminal, 4096):
+                drawn += piece
+    os.close(terminal)
+    assert process.returncode == 0
+    assert re.search(rb"\r\[#+\.+\] +\d+%  [\d,]+ rows, [\d.]+ million a second", drawn)
+    assert drawn.rstrip(b" ").endswith(b"\r")  # the line is taken away again
+    assert Path("s.gstar").read_bytes() == expected
 
 
 def test_the_second_ctrl_c_does_not_wait(here):

@@ -7,6 +7,9 @@ import contextlib
 import decimal
 import gzip
 import io
+import os
+import shlex
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -535,6 +538,30 @@ def test_inputs_that_are_not_there(here, capsys, inputs, words):
     Path("scores.csv").write_text("p,y,g\n1,1,a\n")
     Path("empty").mkdir()
     assert words in said(capsys, "sketch", *inputs, "-o", "s.gstar", *COLUMNS)
+
+
+def test_a_pipe_with_a_name_is_read_once(here, table, expected):
+    write(table, "t.csv")
+    for source in ("<(cat t.csv)", "<(gzip -c t.csv)"):
+        words = [sys.executable, "-m", "gstar_fast", "sketch", "SOURCE", "-o", "s.gstar", *COLUMNS]
+        subprocess.run(
+            ["bash", "-c", shlex.join(words).replace("SOURCE", source)],
+            check=True,
+            capture_output=True,
+            env={**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)},
+        )
+        assert gf.Sketch.load("s.gstar") == expected
+
+
+def test_odd_columns(here, capsys):
+    columns = {"p.q": [0.25, 0.5], " y": [0, 1], "a,b\n": ["x", "y"]}
+    words = ["--score", "p.q", "--label", " y", "--group", "a,b\n"]
+    expected = gf.Sketch.from_rows([0.25, 0.5], [0, 1], ["x", "y"])
+    assert count(typed(columns), columns=words) == expected
+    pa_csv.write_csv(pa.table(columns), "t.csv")
+    assert count("t.csv", columns=words) == expected
+    Path("t.csv").write_text("p\x1b[31m,y,g\n1,1,a\n")
+    assert "'p\\x1b[31m'" in said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
 
 
 def test_odd_names(here):
