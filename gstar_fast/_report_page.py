@@ -34,7 +34,7 @@ SECTIONS = (
 
 def page(contents: Contents) -> str:
     """The whole file."""
-    folder = files("gstar_fast") / "report"
+    folder = files("gstar_fast") / "templates"
     template, style, script = (
         (folder / name).read_text(encoding="utf-8") for name in ("page.html", "style.css", "slider.js")
     )
