@@ -195,8 +195,8 @@ def audit(
     (1.0, 0.0)
     >>> report.gaps["equal_opportunity"].value
     1.0
-    >>> report.definitions["equal_opportunity"]
-    'largest minus smallest tpr'
+    >>> report.definitions["equalized_odds_sum"]
+    "tpr gap plus fpr gap (the paper's EOd)"
     """
     confidence = _checked_confidence(confidence)
     replicates = _whole("replicates", replicates)
