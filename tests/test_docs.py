@@ -1,6 +1,8 @@
 """The site: builds without a warning, names everything public, links only to what is there, fetches nothing."""
 
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -112,9 +114,6 @@ class Fetched(HTMLParser):
 def test_the_site_builds_without_a_warning_and_fetches_nothing(tmp_path):
     pytest.importorskip("furo", reason="needs the extra docs")
     pytest.importorskip("myst_parser", reason="needs the extra docs")
-    import subprocess
-    import sys
-
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
