@@ -17,7 +17,7 @@ from typing import Any
 from gstar_fast._decide import Decider
 from gstar_fast._files import write_atomically
 from gstar_fast._objective import DEFINITIONS
-from gstar_fast._thresholds_io import Nan, Unknown, seal
+from gstar_fast._thresholds_io import Nan, Unknown, of_document, seal
 
 FORMAT = "gstar_fast.result"
 VERSION = 1
@@ -151,11 +151,14 @@ class Result:
     def from_json(cls, text: str) -> Result:
         """Read what `to_json` wrote; anything else raises ValueError and says where."""
         try:
-            return _decode(json.loads(text, parse_constant=_no_constant))
+            document = json.loads(text, parse_constant=_no_constant)
+            result = _decode(document)
         except json.JSONDecodeError as error:
             raise ValueError(f"not JSON: {error}") from None
         except RecursionError:
             raise ValueError("not a result: nested too deeply") from None
+        of_document(document)  # compares the checksum, as a decider that reads the same file does
+        return result
 
     def decider(
         self, *, unknown: Unknown = "raise", nan: Nan = "raise", expires: datetime | str | None = None

@@ -141,3 +141,15 @@ def test_broken_files_say_what_is_wrong(sketch, tmp_path):
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="not UTF-8"):
         gf.Result.load(path)
+
+
+def test_a_result_changed_by_hand_is_refused(backend, tmp_path):
+    """A result says what its thresholds do; one whose thresholds were edited would say it of others."""
+    sketch = gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 0, 1, 1, 0, 0, 1, 1], list("aaaabbbb"))
+    path = tmp_path / "thresholds.json"
+    gf.solve(sketch).save(path)
+    document = json.loads(path.read_text())
+    document["groups"][0]["threshold"] += 0.5
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="changed or damaged"):
+        gf.Result.load(path)
