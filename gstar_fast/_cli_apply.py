@@ -40,7 +40,7 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(Stop())
         tap = Tap(sys.stdout.buffer if given.output == "-" else stack.enter_context(open_atomically(given.output)))
-        writer = writer_for(kind, compression, tap, delimiter=given.delimiter)
+        writer = writer_for(kind, compression, tap, delimiter=given.delimiter if kind == "csv" else None)
         try:
             rows, accepted = _copy(inputs, rows_of, writer, stop, progress, text=kind in ("csv", "tsv"))
             if stop.signal is not None:

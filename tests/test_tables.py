@@ -455,6 +455,19 @@ def test_files_cut_short(here, table, capsys, name, left):
     assert not Path("s.gstar").exists()
 
 
+def test_an_arrow_file_whose_codes_point_nowhere(here, capsys):
+    groups = pa.DictionaryArray.from_arrays(pa.array([0, 1, 77_777], pa.int32()), ["a", "b"], safe=False)
+    table = pa.table({"p": [0.1, 0.2, 0.3], "y": [0, 1, 1], "g": groups})
+    with pa.ipc.new_file("t.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert "t.arrow cannot be read as" in said(capsys, "sketch", "t.arrow", "-o", "s.gstar", *COLUMNS)
+
+
+def test_a_mark_at_the_beginning_of_a_csv_is_no_name(here, arrow):
+    Path("t.csv").write_text("\ufeffp,y,g\n0.5,1,a\n", encoding="utf-8")
+    assert count("t.csv") == gf.Sketch.from_rows([0.5], [1], ["a"])
+
+
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.npz", "t.csv.gz"])
 def test_wrong_magic(here, capsys, name):
     Path(name).write_text("p,y,g\n1,1,a\n" * 20)
