@@ -146,6 +146,27 @@ def test_a_column_that_changes_its_kind_is_kept_by_csv_only(here, capsys, monkey
     assert read("out.csv")["n"] == ["7"] * 50 + ["x"]
 
 
+@pytest.mark.parametrize("with_arrow", [True, False])
+def test_numbers_are_written_in_full_and_no_longer(here, monkeypatch, with_arrow):
+    """What is read back is what was there, and 0.1 stays 0.1 also where it has 32 bits."""
+    wide = np.array([0.1, 1 / 3, 1e-300, 5e22])
+    narrow = np.array([0.1, 1 / 3, 1e-30, 5e22], np.float32)
+    arrays = {"p": wide, "g": ["a"] * 4, "narrow": narrow, "whole": np.arange(4), "sure": np.array([True, False] * 2)}
+    if with_arrow:
+        pq.write_table(pa.table(arrays), "in.parquet")
+        apply("in.parquet", out="out.csv")
+    else:
+        np.savez("in.npz", **arrays)
+        monkeypatch.setattr(_tables, "has_pyarrow", lambda: False)
+        apply("in.npz", out="out.csv")
+    found = read("out.csv")
+    assert [float(x) for x in found["p"]] == wide.tolist()
+    assert np.array_equal(np.array(found["narrow"], np.float32), narrow)
+    assert found["narrow"][0] == found["p"][0] == "0.1"
+    assert found["whole"] == ["0", "1", "2", "3"]
+    assert [word.lower() for word in found["sure"]] == ["true", "false"] * 2
+
+
 def test_types_of_a_typed_table_are_kept(here):
     table = pa.table(
         {

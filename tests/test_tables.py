@@ -7,6 +7,7 @@ import contextlib
 import decimal
 import gzip
 import io
+import itertools
 import os
 import shlex
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstar_fast as gf
@@ -201,6 +202,24 @@ def test_blocks_are_cut_anywhere(here, table, expected, arrow, monkeypatch):
     monkeypatch.setattr(_tables_arrow, "CSV_PIECE", 3_000)
     for name in ("t.csv", "t.npz", *(["t.parquet", "t.arrow"] if arrow else [])):
         assert count(name) == expected
+
+
+@settings(max_examples=20)
+@given(
+    cuts=st.lists(st.integers(0, ROWS), max_size=4),
+    kinds=st.lists(st.sampled_from(["csv", "parquet", "npz", "arrow", "csv.gz"]), min_size=5, max_size=5),
+    seed=st.integers(0, 1_000),
+)
+def test_any_cut_into_files_of_any_format_in_any_order(tmp_path_factory, table, expected, cuts, kinds, seed):
+    folder = tmp_path_factory.mktemp("cut")
+    places = [0, *sorted(cuts), ROWS]
+    names = []
+    with contextlib.chdir(folder):
+        for i, (start, end) in enumerate(itertools.pairwise(places)):
+            names.append(f"{i}.{kinds[i]}")
+            write(table.slice(start, end - start), names[-1])
+        np.random.default_rng(seed).shuffle(names)
+        assert count(*names) == expected
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
