@@ -55,7 +55,7 @@ def load_thresholds(path: str) -> gf.Result | gf.Decider:
 
 def _take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) -> None:
     """Names of columns that are saved with the thresholds, where none are given."""
-    several = any(isinstance(name, tuple) for name in thresholds.groups)
+    several = all(isinstance(name, tuple) for name in thresholds.groups)
     if given.score is None:
         given.score = thresholds.score_column
     if given.group is None and thresholds.group_column is not None:
