@@ -9,7 +9,6 @@ import argparse
 import os
 import re
 import sys
-import traceback
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -80,6 +79,8 @@ def run(argv: list[str]) -> int:
         return BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as error:
         if given.debug:
+            import traceback  # slow, and needed here only
+
             traceback.print_exc()
         return _say(error)
 

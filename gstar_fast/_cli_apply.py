@@ -6,14 +6,14 @@ import argparse
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import gstar_fast as gf
-from gstar_fast._cli_count import Stop, read_ahead
+from gstar_fast._cli_count import Distance, Stop, read_ahead
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted, span
 from gstar_fast._cli_read import check_output, split_names
@@ -32,7 +32,7 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     decider = gf.Decider.load(
         given.thresholds, unknown=given.unknown, nan=_NAN[given.nan], allow_expired=given.allow_expired
     )
-    rows_of = _Deciding(decider, given)
+    deciding = _Deciding(decider, given)
     kind, compression = format_of_output(given.output, given.to)
     inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
     check_output(given.output, [*(one.path for one in inputs), given.thresholds])
@@ -40,15 +40,17 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(Stop())
         tap = Tap(sys.stdout.buffer if given.output == "-" else stack.enter_context(open_atomically(given.output)))
-        writer = writer_for(kind, compression, tap, delimiter=given.delimiter)
+        writer = writer_for(kind, compression, tap, delimiter=given.delimiter if kind == "csv" else None)
         try:
-            rows, accepted = _copy(inputs, rows_of, writer, stop, progress, text=kind in ("csv", "tsv"))
+            rows, accepted = _copy(inputs, deciding, writer, stop, progress, text=kind in ("csv", "tsv"))
             if stop.signal is not None:
                 raise Interrupted("stopped; nothing was written", stop.signal)
         except BaseException:
             tap.shut = True
             writer.close()
             raise
+        finally:
+            progress.close()
         writer.close()
         tap.flush()
     if given.output == "-":
@@ -65,7 +67,7 @@ class _Deciding:
 
     def __init__(self, decider: gf.Decider, given: argparse.Namespace) -> None:
         self._decider = decider
-        several = any(isinstance(name, tuple) for name in decider.groups)
+        several = all(isinstance(name, tuple) for name in decider.groups)
         self.score = given.score if given.score is not None else decider.score_column
         named = decider.group_column
         self.group: list[str] = given.group or ([] if named is None else split_names(named, several))
@@ -108,8 +110,8 @@ class _Deciding:
         assert self.score is not None
         scores = numbers_of(block.columns[self.score], where(self.score))
         groups = [
-            groups_of(block.columns[name], where(name), name_of if text else None, first_row)
-            for name, name_of in zip(self.group, self._name_of, strict=False)
+            groups_of(block.columns[name], where(name), known if text else None, first_row)
+            for name, known in zip(self.group, self._name_of, strict=False)
         ]
         one: Any = None
         if len(groups) == 1:
@@ -118,11 +120,10 @@ class _Deciding:
             one = list(
                 zip(*(column.tolist() if hasattr(column, "tolist") else column for column in groups), strict=True)
             )
-        keys = (
-            None
-            if self.key is None
-            else groups_of(block.columns[self.key], where(self.key), name_of_text if text else None, first_row)
-        )
+        keys = None
+        if self.key is not None:
+            name_of = name_of_text if text else None
+            keys = groups_of(block.columns[self.key], where(self.key), name_of, first_row, "key")
         try:
             decisions = self._decider(scores, one, keys=keys)
         except (ValueError, TypeError) as error:
@@ -147,38 +148,32 @@ def _copy(
     inputs: list[Input], deciding: _Deciding, writer: Writer, stop: Stop, progress: Progress, *, text: bool
 ) -> tuple[int, int]:
     """Every block of every input, decided, to the writer; rows, and how many of them are accepted."""
-    sizes = [one.size for one in inputs]
-    total = sum(size for size in sizes if size is not None) if None not in sizes else 0
-    rows = accepted = before = 0
-    row_in_file = 0
-    at = 0
-    for i, block, is_text in read_ahead(_blocks(inputs, deciding, text=text), stop):
-        if i != at:
-            before += sum(size or 0 for size in sizes[at:i])
-            at, row_in_file = i, 0
-        source = inputs[i]
-        decisions = deciding.decide(source, block, row_in_file, is_text)
-        columns = {name: column for name, column in block.columns.items() if name != DECISION}
-        try:
-            writer.write({**columns, DECISION: decisions}, block.rows)
-        except CliError as error:
-            raise CliError(f"{source.name}: {error}") from None
-        row_in_file += block.rows
-        rows += block.rows
-        accepted += int(decisions.sum())
-        share = (before + (block.done or 0) * (sizes[i] or 0)) / total if total and block.done is not None else None
-        progress.update(rows, share)
-    progress.close()
+    distance = Distance(inputs)
+    rows = accepted = 0
+    rows_of = [0] * len(inputs)
+    with read_ahead(_blocks(inputs, deciding, text=text), stop) as ahead:
+        for i, block, is_text in ahead:
+            decisions = deciding.decide(inputs[i], block, rows_of[i], is_text)
+            columns = {name: column for name, column in block.columns.items() if name != DECISION}
+            try:
+                writer.write({**columns, DECISION: decisions}, block.rows)
+            except CliError as error:
+                raise CliError(f"{inputs[i].name}: {error}") from None
+            rows_of[i] += block.rows
+            rows += block.rows
+            accepted += int(decisions.sum())
+            progress.update(rows, distance.share(i, block.done))
     return rows, accepted
 
 
-def _blocks(inputs: list[Input], deciding: _Deciding, *, text: bool) -> Iterator[tuple[int, Block, bool]]:
+def _blocks(inputs: list[Input], deciding: _Deciding, *, text: bool) -> Generator[tuple[int, Block, bool], None, None]:
     for i, source in enumerate(inputs):
         reader = open_table(source, as_text=text, whole=True)
         try:
             check_columns(source, reader.names, deciding.options)
             if DECISION in reader.names and not deciding.replace:
                 raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")
+            check_columns(source, reader.names, {name: name for name in reader.names})  # each once: all are kept
             empty = True
             for block in reader.blocks(None, kinds=deciding.kinds):
                 empty = False

@@ -48,16 +48,14 @@ def audit(given: argparse.Namespace, console: Console) -> None:
 
 def load_thresholds(path: str) -> gf.Result | gf.Decider:
     """A saved result, or saved thresholds alone."""
-    try:
-        is_result = '"gstar_fast.result"' in Path(path).read_text(encoding="utf-8")[:200]
-    except UnicodeDecodeError:
-        raise CliError(f"{path} is not UTF-8 text, so not saved thresholds") from None
-    return gf.Result.load(path) if is_result else gf.Decider.load(path, allow_expired=True)
+    decider = gf.Decider.load(path, allow_expired=True)  # looks at the checksum, which a result does not
+    document = json.loads(Path(path).read_bytes())
+    return gf.Result.load(path) if document["format"] == "gstar_fast.result" else decider
 
 
 def _take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) -> None:
     """Names of columns that are saved with the thresholds, where none are given."""
-    several = any(isinstance(name, tuple) for name in thresholds.groups)
+    several = all(isinstance(name, tuple) for name in thresholds.groups)
     if given.score is None:
         given.score = thresholds.score_column
     if given.group is None and thresholds.group_column is not None:

@@ -5,12 +5,13 @@ Reads from: the tables, the sketch. Read by: the commands that take tables.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Self, TypeVar
@@ -58,8 +59,9 @@ class Stop:
         self.signal = number
 
 
-def read_ahead(items: Iterator[T], stop: Stop, depth: int = 3) -> Iterator[T]:
-    """The same items, taken from the iterator by a thread of its own; ends early when asked to stop.
+@contextlib.contextmanager
+def read_ahead(items: Generator[T, None, None], stop: Stop, depth: int = 3) -> Iterator[Iterator[T]]:
+    """The same items, taken from the generator by a thread of its own; they end early when asked to stop.
 
     A read that blocks (an idle pipe) then holds up that thread only.
     """
@@ -83,10 +85,10 @@ def read_ahead(items: Iterator[T], stop: Stop, depth: int = 3) -> Iterator[T]:
             put("end", None)
         except BaseException as error:
             put("error", error)
+        finally:
+            items.close()
 
-    thread = threading.Thread(target=read, name="reader", daemon=True)
-    thread.start()
-    try:
+    def taken() -> Iterator[T]:
         while stop.signal is None:
             try:
                 kind, item = waiting.get(timeout=0.1)
@@ -97,6 +99,11 @@ def read_ahead(items: Iterator[T], stop: Stop, depth: int = 3) -> Iterator[T]:
             if kind == "end":
                 return
             yield item
+
+    thread = threading.Thread(target=read, name="reader", daemon=True)
+    thread.start()
+    try:
+        yield taken()
     finally:
         closed.set()
         thread.join(timeout=2.0)
@@ -223,6 +230,23 @@ def _arrow(pa: Any, column: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------------- runs
 
 
+class Distance:
+    """How far a run over several files has come, in bytes."""
+
+    def __init__(self, inputs: list[Input]) -> None:
+        sizes = [one.size for one in inputs]
+        known = [size or 0 for size in sizes]
+        self._before = [sum(known[:i]) for i in range(len(known) + 1)]
+        self._known = None not in sizes and self._before[-1] > 0
+
+    def share(self, i: int, done: float | None) -> float | None:
+        """Share of all bytes when that share of the i-th file is read; None where nobody knows."""
+        if not self._known or done is None:
+            return None
+        start, end = self._before[i : i + 2]
+        return (start + done * (end - start)) / self._before[-1]
+
+
 @dataclass
 class Place:
     """How far a file is counted."""
@@ -246,16 +270,12 @@ def count(
     `places` is kept true to the sketch after every block; `checkpoint` is called now and then.
     """
     places = [Place() for _ in inputs] if places is None else places
-    sizes = [one.size for one in inputs]
-    total = sum(size for size in sizes if size is not None) if None not in sizes else 0
-    before = [0]
-    for size in sizes:
-        before.append(before[-1] + (size or 0))
+    distance = Distance(inputs)
     rows, saved = 0, time.monotonic()
     c = tally.columns
     kinds: Kinds = {**dict.fromkeys(c.names, "text"), **{n: "number" for n in (c.score, c.weight) if n is not None}}
 
-    def blocks() -> Iterator[tuple[int, Block | None, bool]]:
+    def blocks() -> Generator[tuple[int, Block | None, bool], None, None]:
         for i, source in enumerate(inputs):
             if places[i].whole:
                 continue
@@ -273,20 +293,18 @@ def count(
             yield i, None, reader.text
 
     try:
-        for i, block, text in read_ahead(blocks(), stop):
-            if block is None:
-                places[i].whole = True
-                continue
-            tally.add(inputs[i], block, places[i].rows, text)
-            places[i].rows += block.rows
-            rows += block.rows
-            share = None
-            if total and block.done is not None:
-                share = (before[i] + block.done * (sizes[i] or 0)) / total
-            progress.update(rows, share)
-            if checkpoint is not None and time.monotonic() - saved > every:
-                checkpoint()
-                saved = time.monotonic()
+        with read_ahead(blocks(), stop) as ahead:
+            for i, block, text in ahead:
+                if block is None:
+                    places[i].whole = True
+                    continue
+                tally.add(inputs[i], block, places[i].rows, text)
+                places[i].rows += block.rows
+                rows += block.rows
+                progress.update(rows, distance.share(i, block.done))
+                if checkpoint is not None and time.monotonic() - saved > every:
+                    checkpoint()
+                    saved = time.monotonic()
     finally:
         progress.close()
     if stop.signal is not None and not all(place.whole for place in places):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 DONE, FAILED, USAGE, INFEASIBLE, INTERRUPTED = 0, 1, 2, 3, 130
@@ -26,6 +25,8 @@ class Interrupted(Exception):  # noqa: N818 (no error, a wish)
 
 def near(word: str, known: Iterable[str]) -> str:
     """A hint at a name that was perhaps meant; empty if there is none."""
+    import difflib  # slow, and needed here only
+
     names = list(known)
     folded = {name.casefold(): name for name in names}
     close = difflib.get_close_matches(word.casefold(), folded, n=1)

@@ -36,14 +36,15 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         "append": None if base is None else base.digest(),
     }
     places, new = _begin(given, asked, inputs, new, console)
+    identities = [one.identity() for one in inputs]  # before they are read: a change while that goes on must show
     tally = Tally(columns, new)
     progress = Progress(shown=given.progress, quiet=console.quiet)
     partial = _cli_resume.place_of(given.output)
 
     def save() -> None:
         files = [
-            {**one.identity(), "rows": place.rows, "whole": place.whole}
-            for one, place in zip(inputs, places, strict=True)
+            {**identity, "rows": place.rows, "whole": place.whole}
+            for identity, place in zip(identities, places, strict=True)
             if place.rows or place.whole
         ]
         Unfinished(asked, files, new).save(partial)
@@ -55,6 +56,9 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         except Interrupted as end:
             raise Interrupted(_how_to_go_on(given, inputs, places, save, partial), end.code - 128) from None
         tally.check_positive()
+        for one, before in zip(inputs, identities, strict=True):
+            if one.identity() != before:
+                console.note(f"note: {one.name} has changed while it was counted; count it anew when it is at rest")
         total = new if base is None else base + new
         if given.output == "-":
             write_bytes(total.to_bytes())

@@ -113,6 +113,7 @@ class IpcReader:
         size = self._source.size
         skipper = _Skipper(skip)
         for place, batch in enumerate(self._batches(columns)):
+            batch.validate(full=True)  # pyarrow trusts such files; a code or an offset may point anywhere
             if columns is not None:
                 batch = batch.select(columns)
             if self._whole:

@@ -221,35 +221,39 @@ def known_names(names: Iterable[Any]) -> Callable[[str], Any]:
     return lambda text: table.get(text, name_of_text(text))
 
 
-def groups_of(column: Any, where: str, name_of: Callable[[str], Any] | None, first_row: int = 0) -> Any:
-    """Groups of a column; `name_of` says what a text stands for, None that it stands for itself."""
+def groups_of(
+    column: Any, where: str, name_of: Callable[[str], Any] | None, first_row: int = 0, what: str = "group"
+) -> Any:
+    """Groups (or keys) of a column; `name_of` says what a text stands for, None that it stands for itself."""
     if isinstance(column, list):
         assert name_of is not None
-        _refuse_missing(column.count(""), lambda: column.index(""), len(column), where, first_row)
+        _refuse_missing(column.count(""), lambda: column.index(""), len(column), where, first_row, what)
         names = {text: name_of(text) for text in dict.fromkeys(column)}
         return list(map(names.__getitem__, column))
     if not is_arrow(column):
         if column.dtype.kind == "f":
             raise CliError(
-                f"{where} must hold whole numbers or text to be a group, found {column.dtype}; cast it first"
+                f"{where} must hold whole numbers or text to be a {what}, found {column.dtype}; cast it first"
             )
         return column
     if column.null_count:
         _refuse_missing(
-            column.null_count, lambda: column.is_null().to_numpy(False).argmax(), len(column), where, first_row
+            column.null_count, lambda: column.is_null().to_numpy(False).argmax(), len(column), where, first_row, what
         )
     encoded = _dictionary(column)
     if encoded is None:
         types = _pa().types
         if not (types.is_integer(column.type) or types.is_boolean(column.type)):
-            raise CliError(f"{where} must hold whole numbers or text to be a group, found {column.type}; cast it first")
+            raise CliError(
+                f"{where} must hold whole numbers or text to be a {what}, found {column.type}; cast it first"
+            )
         return column
     if name_of is None:
         return encoded
     texts = [str(value) for value in encoded.dictionary.to_pylist()]
     if "" in texts:
         empty = _codes(encoded) == texts.index("")
-        _refuse_missing(int(empty.sum()), lambda: empty.argmax(), len(column), where, first_row)
+        _refuse_missing(int(empty.sum()), lambda: empty.argmax(), len(column), where, first_row, what)
     understood = [name_of(text) for text in texts]
     if understood == texts:
         return encoded
@@ -258,9 +262,9 @@ def groups_of(column: Any, where: str, name_of: Callable[[str], Any] | None, fir
     return [understood[code] for code in _codes(encoded).tolist()]
 
 
-def _refuse_missing(count: int, first: Callable[[], Any], rows: int, where: str, first_row: int) -> None:
+def _refuse_missing(count: int, first: Callable[[], Any], rows: int, where: str, first_row: int, what: str) -> None:
     if count:
         raise CliError(
             f"{where} is empty in {count:,} of the {rows:,} rows from row {first_row:,} on (the first of them: row "
-            f"{first_row + int(first()):,}); every row needs a group, so drop these or give them one of their own"
+            f"{first_row + int(first()):,}); every row needs a {what}, so drop these or give them one of their own"
         )

@@ -106,8 +106,7 @@ class _CsvWriter:
         if any(map(is_arrow, ordered)):
             self._write_arrow(ordered)
         else:
-            texts = [column if isinstance(column, list) else column.astype(str).tolist() for column in ordered]
-            self._out.write(self._lines(zip(*texts, strict=True)))
+            self._out.write(self._lines(zip(*map(_values, ordered), strict=True)))
 
     def _lines(self, rows: Any) -> bytes:
         text = io.StringIO()
@@ -136,6 +135,15 @@ class _CsvWriter:
     def close(self) -> None:
         if self._compressed:
             self._out.close()
+
+
+def _values(column: Any) -> list[Any]:
+    """What csv writes in full and no longer than it must; of float32 Python knows no short form, NumPy does."""
+    if isinstance(column, list):
+        return column
+    exact = column.dtype.kind in "iu" or column.dtype == np.float64
+    values: list[Any] = (column if exact else column.astype(str)).tolist()
+    return values
 
 
 def _without_dictionary(pa: Any, column: Any) -> Any:

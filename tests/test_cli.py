@@ -260,7 +260,7 @@ def test_merge_is_one_pass_over_all_rows(scores, sketch, capsys):
         (["solve", "s.gstar", "--method", "newton"], "--method newton needs a smooth density, such as --density kde"),
         (["solve", "s.gstar", "--cost-fp", "-1"], "--cost-fp and --cost-fn must be finite"),
         (["frontier", "s.gstar", "--criterion", "disparate_impact"], "disparate_impact is a ratio"),
-        (["audit", "s.gstar", "--thresholds", "s.gstar"], "s.gstar is not UTF-8 text, so not saved thresholds"),
+        (["audit", "s.gstar", "--thresholds", "s.gstar"], "'s.gstar' is not UTF-8 text, so not saved thresholds"),
         (["audit", "s.gstar", "--thresholds", "absent.json"], "absent.json: No such file or directory"),
         (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--bins", "100"], "--bins must be a power of two"),
         (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--range", "1", "-1e3"], "--range must have lo < hi"),

@@ -146,6 +146,27 @@ def test_a_column_that_changes_its_kind_is_kept_by_csv_only(here, capsys, monkey
     assert read("out.csv")["n"] == ["7"] * 50 + ["x"]
 
 
+@pytest.mark.parametrize("with_arrow", [True, False])
+def test_numbers_are_written_in_full_and_no_longer(here, monkeypatch, with_arrow):
+    """What is read back is what was there, and 0.1 stays 0.1 also where it has 32 bits."""
+    wide = np.array([0.1, 1 / 3, 1e-300, 5e22])
+    narrow = np.array([0.1, 1 / 3, 1e-30, 5e22], np.float32)
+    arrays = {"p": wide, "g": ["a"] * 4, "narrow": narrow, "whole": np.arange(4), "sure": np.array([True, False] * 2)}
+    if with_arrow:
+        pq.write_table(pa.table(arrays), "in.parquet")
+        apply("in.parquet", out="out.csv")
+    else:
+        np.savez("in.npz", **arrays)
+        monkeypatch.setattr(_tables, "has_pyarrow", lambda: False)
+        apply("in.npz", out="out.csv")
+    found = read("out.csv")
+    assert [float(x) for x in found["p"]] == wide.tolist()
+    assert np.array_equal(np.array(found["narrow"], np.float32), narrow)
+    assert found["narrow"][0] == found["p"][0] == "0.1"
+    assert found["whole"] == ["0", "1", "2", "3"]
+    assert [word.lower() for word in found["sure"]] == ["true", "false"] * 2
+
+
 def test_types_of_a_typed_table_are_kept(here):
     table = pa.table(
         {
@@ -304,6 +325,8 @@ def test_unknown_groups_and_missing_scores(here, capsys):
         ("q,g\n1,a\n", [], "in.csv has no column 'p' (--score)"),
         ("p,h\n1,a\n", [], "in.csv has no column 'g' (--group g)"),
         ("p,g,decision\n1,a,1\n", [], "has a column 'decision' already; --replace writes over it"),
+        ("p,g,x,x\n1,a,1,2\n", [], "in.csv has more than one column 'x'; rename all but one"),
+        ("p,g,id\n1,a,\n", ["--key", "id"], "column 'id' is empty in 1 of the 1 rows from row 0 on"),
         ("p,g\n1,a\n1,a,b\n", [], "rows of different length"),
         ("p,g\nhigh,a\n", [], "column 'p' must hold numbers, found 'high'"),
     ],
@@ -352,6 +375,20 @@ def test_replace_writes_over_decisions(here):
     Path("in.csv").write_text("decision,p,g\n7,1,a\n8,-1,a\n")
     apply("in.csv", out="out.csv", extra=["--replace"])
     assert Path("out.csv").read_text() == "p,g,decision\n1,a,1\n-1,a,0\n"
+
+
+def test_where_files_must_have_a_name_it_is_all_or_nothing_too(here, table, expected, monkeypatch, capsys):
+    """Not every file system has files without a name; what replaces them is removed on every error."""
+    monkeypatch.setattr("gstar_fast._files._open_unnamed", lambda _: None)
+    write(table, "in.csv")
+    Path("out.parquet").write_text("old")
+    apply("in.csv", out="out.parquet")
+    assert read("out.parquet")["decision"] == expected
+    Path("in.csv").write_text("p,g\nhigh,a\n")
+    before = Path("out.parquet").read_bytes()
+    assert "found 'high'" in said(capsys, 1, "in.csv", "--thresholds", "t.json", "-o", "out.parquet")
+    assert Path("out.parquet").read_bytes() == before
+    assert {path.name for path in Path().iterdir()} == {"in.csv", "t.json", "out.parquet"}
 
 
 def test_interrupted_it_writes_nothing(here, table, monkeypatch, capsys):

@@ -248,6 +248,27 @@ def test_an_append_that_was_finished_is_not_added_again(files, monkeypatch, caps
 
 
 @pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_a_file_that_changes_while_it_is_counted_is_told(files, monkeypatch, capsys):
+    names, _ = files
+    add = _cli_count.Tally.add
+
+    def touching(self, *block):
+        os.utime(names[1], (1, 1))
+        add(self, *block)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_cli_count.Tally, "add", touching)
+        assert sketch(*names) == 0
+        assert "1.csv has changed while it was counted" in capsys.readouterr().err
+        os.utime(names[1])
+        interrupt_after(patch, 15)
+        assert sketch(*names) == 130
+    os.utime(names[1])
+    assert sketch(*names, extra=["--resume"]) == 1
+    assert "1.csv has changed since its rows were counted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
 def test_an_error_leaves_the_old_sketch(files, capsys):
     names, _ = files
     Path("s.gstar").write_bytes(b"old")

@@ -7,6 +7,7 @@ import contextlib
 import decimal
 import gzip
 import io
+import itertools
 import os
 import shlex
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstar_fast as gf
@@ -201,6 +202,24 @@ def test_blocks_are_cut_anywhere(here, table, expected, arrow, monkeypatch):
     monkeypatch.setattr(_tables_arrow, "CSV_PIECE", 3_000)
     for name in ("t.csv", "t.npz", *(["t.parquet", "t.arrow"] if arrow else [])):
         assert count(name) == expected
+
+
+@settings(max_examples=20)
+@given(
+    cuts=st.lists(st.integers(0, ROWS), max_size=4),
+    kinds=st.lists(st.sampled_from(["csv", "parquet", "npz", "arrow", "csv.gz"]), min_size=5, max_size=5),
+    seed=st.integers(0, 1_000),
+)
+def test_any_cut_into_files_of_any_format_in_any_order(tmp_path_factory, table, expected, cuts, kinds, seed):
+    folder = tmp_path_factory.mktemp("cut")
+    places = [0, *sorted(cuts), ROWS]
+    names = []
+    with contextlib.chdir(folder):
+        for i, (start, end) in enumerate(itertools.pairwise(places)):
+            names.append(f"{i}.{kinds[i]}")
+            write(table.slice(start, end - start), names[-1])
+        np.random.default_rng(seed).shuffle(names)
+        assert count(*names) == expected
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -453,6 +472,19 @@ def test_files_cut_short(here, table, capsys, name, left):
     error = said(capsys, "sketch", name, "-o", "s.gstar", *COLUMNS)
     assert f"gstar-fast: {name}" in error
     assert not Path("s.gstar").exists()
+
+
+def test_an_arrow_file_whose_codes_point_nowhere(here, capsys):
+    groups = pa.DictionaryArray.from_arrays(pa.array([0, 1, 77_777], pa.int32()), ["a", "b"], safe=False)
+    table = pa.table({"p": [0.1, 0.2, 0.3], "y": [0, 1, 1], "g": groups})
+    with pa.ipc.new_file("t.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert "t.arrow cannot be read as" in said(capsys, "sketch", "t.arrow", "-o", "s.gstar", *COLUMNS)
+
+
+def test_a_mark_at_the_beginning_of_a_csv_is_no_name(here, arrow):
+    Path("t.csv").write_text("\ufeffp,y,g\n0.5,1,a\n", encoding="utf-8")
+    assert count("t.csv") == gf.Sketch.from_rows([0.5], [1], ["a"])
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.npz", "t.csv.gz"])
