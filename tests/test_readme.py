@@ -18,6 +18,7 @@ NOT_RUN = {
     ("CONTRIBUTING.md", "make demo"),
     ("CONTRIBUTING.md", "make python-test"),
     ("benchmarks/README.md", "make bench"),
+    ("benchmarks/README.md", "python benchmarks/bench_audit.py"),
     ("benchmarks/README.md", "python benchmarks/bench_solver.py"),
     ("docs/guide/solver.md", "python benchmarks/quality.py"),
     ("docs/quickstart.md", "pip install gstar-fast"),
