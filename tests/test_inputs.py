@@ -120,7 +120,7 @@ def test_masks_count_beside_plain_arrays_too(backend):
     assert gf.Sketch.from_rows(np.ma.array(scores, mask=hidden), labels, codes, nan="skip").skipped == 2
     with pytest.raises(ValueError, match="NaN"):
         gf.Sketch.from_rows(np.ma.array(scores, mask=hidden), labels, codes)
-    with pytest.raises(TypeError, match="null|missing|masked"):
+    with pytest.raises(TypeError, match=r"null|missing|masked"):
         gf.Sketch.from_rows(scores, labels, np.ma.array(codes, mask=hidden))
 
 
