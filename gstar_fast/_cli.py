@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from gstar_fast._cli_errors import DONE, FAILED, INTERRUPTED, CliError, Interrupted
-from gstar_fast._cli_output import Console
+from gstar_fast._cli_output import Console, printable
 from gstar_fast._cli_parser import parse
 
 _HOMES = {
@@ -111,7 +111,7 @@ def _say(error: BaseException) -> int:
     else:
         text = f"{type(error).__name__}: {error}\nthis should not happen; please report it with what --debug shows"
         code = FAILED
-    print(f"gstar-fast: {text}", file=sys.stderr, flush=True)
+    print(f"gstar-fast: {printable(text)}", file=sys.stderr, flush=True)
     return code
 
 
