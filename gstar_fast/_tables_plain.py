@@ -38,18 +38,17 @@ def decompressed(raw: BinaryIO, compression: str | None) -> BinaryIO:
 def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str], bytes]:
     """Names in the first record of a CSV file, and what was read of the records after it."""
     head, rest = b"", b""
-    while True:
-        line = stream.readline(LONGEST_HEADER)
-        head += line
-        if not line or len(head) >= LONGEST_HEADER or (head.strip() and head.count(b'"') % 2 == 0):
+    while line := stream.readline(LONGEST_HEADER):
+        if head or line.strip():  # blank lines are passed over; a tab that begins the header is a nameless column
+            head = (head + line).lstrip(b"\r\n")
+        if len(head) >= LONGEST_HEADER or (head and head.count(b'"') % 2 == 0):
             break
-    if not head.strip():
+    if not head:
         raise CliError(f"{source.name} is empty; a CSV file begins with the names of its columns")
-    head = head.lstrip()
     end = head.find(b"\r")
     while end >= 0 and head.count(b'"', 0, end) % 2:
         end = head.find(b"\r", end + 1)
-    if 0 <= end < len(head.rstrip()):  # lines that end as on old Macs
+    if 0 <= end < len(head.rstrip(b"\r\n")):  # lines that end as on old Macs
         head, rest = head[:end], head[end + 1 :]
     try:
         text = head.decode("utf-8-sig")

@@ -35,13 +35,17 @@ def rows_of(groups, n=400, seed=5):
     return rng.normal(labels + 0.2 * places, 1), labels, [groups[place] for place in places]
 
 
-@pytest.fixture
-def sketch(here):
-    """A sketch of two groups that print alike, 1 and '1'."""
-    scores, labels, groups = rows_of([1, "1"])
+def saved(names):
+    """A sketch of such groups, and the file of it."""
+    scores, labels, groups = rows_of(names)
     found = gf.Sketch(bins=128).update(scores, labels, groups)
     found.save("s.gstar")
     return found
+
+
+@pytest.fixture
+def sketch(here):
+    return saved(["a", "b"])
 
 
 def said(capsys, code, *argv):
@@ -182,8 +186,8 @@ def test_a_saved_result_is_known_in_whatever_order_its_keys_are(sketch, capsys):
 # ---------------------------------------------------------------------------------------------------------------- names
 
 
-def test_groups_that_print_alike_keep_their_columns(sketch, capsys):
-    expected = gf.frontier(sketch, "equalized_odds").thresholds
+def test_groups_that_print_alike_keep_their_columns(here, capsys):
+    expected = gf.frontier(saved([1, "1"]), "equalized_odds").thresholds
     names = ["gap", "error", "threshold_1", "threshold_'1'"]
     for target in ("csv", "parquet"):
         words = ["frontier", "s.gstar", "--criterion", "equalized_odds", "-o", f"f.{target}", "-q"]
@@ -209,8 +213,7 @@ def test_groups_that_print_alike_keep_their_columns(sketch, capsys):
 
 def test_no_name_reaches_the_terminal_as_a_command(here, capsys):
     wild = "\x1b[31mred\x07\x9b2J"
-    scores, labels, groups = rows_of([wild, "b"])
-    gf.Sketch(bins=128).update(scores, labels, groups).save("s.gstar")
+    saved([wild, "b"])
     for words in (
         ["show", "s.gstar"],
         ["merge", "s.gstar", "-o", "m.gstar"],
@@ -272,3 +275,119 @@ def test_bash_completes_the_values_of_the_command(here, capsys, words, values):
     call = f'COMP_WORDS=({line}); COMP_CWORD={len(words) + 1}; _gstar_fast; printf "%s\\n" "${{COMPREPLY[@]}}"'
     run = subprocess.run(["bash", "-c", capsys.readouterr().out + call], capture_output=True, text=True, check=True)
     assert run.stdout.split() == values
+
+
+# --------------------------------------------------------------------------------------------------------------- values
+
+
+def written(columns, target):
+    """The same rows as a table of this format; a column of text stays text where the format has types."""
+    name = f"in.{target}"
+    arrays = {key: np.array(values) for key, values in columns.items()}
+    if target == "csv":
+        with Path(name).open("w", newline="") as file:
+            csv.writer(file).writerows([list(columns), *zip(*columns.values(), strict=True)])
+    elif target == "npz":
+        np.savez(name, **arrays)
+    else:
+        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pa.table(arrays), name)
+    return name
+
+
+def texts(numbers):
+    return [str(number) for number in numbers]
+
+
+SMALL, LARGE, LARGER = range(200), range(2**63 - 200, 2**63), range(2**64 - 200, 2**64)
+LONG = texts(range(2**64, 2**64 + 200))
+PADDED = [f"0{i}" for i in SMALL]
+KEYS = {  # as they are in the file, and what they are
+    "text": (texts(SMALL), SMALL),
+    "int64": (list(LARGE), LARGE),
+    "int64 as text": (texts(LARGE), LARGE),
+    "uint64": (list(LARGER), LARGER),
+    "uint64 as text": (texts(LARGER), LARGER),
+    "lowest": (list(range(-(2**63), -(2**63) + 200)), range(-(2**63), -(2**63) + 200)),
+    "longer than 64 bits": (LONG, LONG),
+    "padded": (PADDED, PADDED),
+    "of both ends": ([*texts(range(-100, 0)), *texts(LARGER[:100])], [*range(-100, 0), *LARGER[:100]]),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("target", ["csv", "npz", "parquet"])
+def test_a_key_draws_the_same_in_every_format(here, kind, target):
+    keys, meant = KEYS[kind]
+    decider = gf.Decider({"a": 0.0}, mixtures={"a": [(0.0, 0.5), (9.0, 0.5)]}, score_column="p", group_column="g")
+    decider.save("t.json")
+    name = written({"p": [1.0] * 200, "g": ["a"] * 200, "id": keys}, target)
+    assert main(["apply", name, "--thresholds", "t.json", "--key", "id", "-o", "out.csv", "-q"]) == 0
+    with Path("out.csv").open() as file:
+        found = [row["decision"] == "1" for row in csv.DictReader(file)]
+    assert found == decider([1.0] * 200, ["a"] * 200, keys=list(meant)).tolist()
+    assert 60 < sum(found) < 140
+
+
+@pytest.fixture(params=["pyarrow", "csv"])
+def reader(request, monkeypatch):
+    """Each of the two readers of CSV."""
+    if request.param == "pyarrow":
+        pytest.importorskip("pyarrow")
+    else:
+        monkeypatch.setattr(_tables, "has_pyarrow", lambda: False)
+
+
+def test_none_is_a_label_and_na_is_no_label(here, reader):
+    labels = ["some", "none", "None", "NA", "na", "", "null", "NaN", "other", "some"]
+    Path("t.csv").write_text("p,y,g\n" + "".join(f"{i}.5,{label},a\n" for i, label in enumerate(labels)))
+    assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--positive", "some", "-q"]) == 0
+    found = gf.Sketch.load("s.gstar")
+    assert (found.counts[0].sum(), found.counts[1].sum(), found.unlabelled.sum()) == (3, 2, 5)
+
+
+@pytest.mark.parametrize("header", ["\tp\ty\tg", "\n  \n\tp\ty\tg", "\r\n\tp\ty\tg\r"])
+def test_a_first_column_without_a_name_is_a_column(here, reader, header):
+    """As `DataFrame.to_csv(sep="\\t")` writes them."""
+    Path("t.tsv").write_bytes((header + "\n0\t0.5\t1\ta\n1\t1.5\t0\tb\n").encode())
+    assert main(["sketch", "t.tsv", "-o", "s.gstar", *COLUMNS, "-q"]) == 0
+    assert gf.Sketch.load("s.gstar").n_rows == 2
+
+
+def test_a_space_belongs_to_the_name(here, reader, capsys):
+    Path("t.csv").write_text(" p,y,g\n0.5,1,a\n")
+    assert (
+        "t.csv has no column 'p' (--score); did you mean ' p'?"
+        in said(capsys, 1, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS).err
+    )
+    assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS[2:], "--score", " p", "-q"]) == 0
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0663", "none", "None", "  ", "1\u00a0", "0x10", "#NA", "1.#IND", " NA"])
+def test_what_is_no_number_is_none_to_any_reader(here, reader, capsys, text):
+    Path("t.csv").write_text(f"p,y,g\n0.5,1,a\n{text},0,a\n", encoding="utf-8")
+    error = said(capsys, 1, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--nan", "skip").err
+    assert "column 'p' must hold numbers, found " in error
+
+
+@pytest.mark.parametrize("text", ["", "NA", "na", "nA", "N/A", "#n/a", "NaN", "nan", "-nan", "null", "Null", "NULL"])
+def test_what_is_missing_is_so_to_any_reader(here, reader, text):
+    Path("t.csv").write_text(f"p,y,g\n0.5,1,a\n{text},0,a\n")
+    assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--nan", "skip", "-q"]) == 0
+    assert gf.Sketch.load("s.gstar").skipped == 1
+
+
+@pytest.mark.parametrize("text", ["+1.5", " 1.5", "1.5 ", "1.", ".5", "1e5", "1E+5", "inf", "-Infinity", "1e400"])
+def test_what_is_a_number_is_one_to_any_reader(here, reader, text):
+    Path("t.csv").write_text(f"p,y,g\n0.5,1,a\n{text},0,a\n")
+    assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "-q"]) == 0
+    assert gf.Sketch.load("s.gstar").digest() == gf.Sketch().update([0.5, float(text)], [1, 0], ["a", "a"]).digest()
+
+
+def test_a_key_keeps_its_zeros_on_the_way_to_parquet(here):
+    pq = pytest.importorskip("pyarrow.parquet")
+    gf.Decider({"a": 0.5}).save("t.json")
+    Path("t.csv").write_text("p,g,id,other\n0.7,a,007,008\n")
+    words = ["--thresholds", "t.json", "--score", "p", "--group", "g", "--key", "id", "-o", "out.parquet", "-q"]
+    assert main(["apply", "t.csv", *words]) == 0
+    assert pq.read_table("out.parquet").to_pylist() == [{"p": 0.7, "g": "a", "id": "007", "other": 8, "decision": 1}]
