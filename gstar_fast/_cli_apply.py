@@ -156,7 +156,7 @@ def _copy(
             decisions = deciding.decide(inputs[i], block, rows_of[i], is_text)
             columns = {name: column for name, column in block.columns.items() if name != DECISION}
             try:
-                writer.write({**columns, DECISION: decisions}, block.rows)
+                writer.write({**columns, DECISION: decisions}, block.rows, block.written)
             except CliError as error:
                 raise CliError(f"{inputs[i].name}: {error}") from None
             rows_of[i] += block.rows
@@ -179,7 +179,7 @@ def _blocks(inputs: list[Input], deciding: _Deciding, *, text: bool) -> Generato
                 empty = False
                 yield i, block, reader.text
             if empty:  # a table without rows still has columns
-                yield i, Block(reader.nothing(), 0, 1.0), reader.text
+                yield i, reader.nothing(), reader.text
         except CliError:
             raise
         except READ_ERRORS as error:

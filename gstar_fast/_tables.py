@@ -44,12 +44,27 @@ Kinds: TypeAlias = Mapping[str, Literal["number", "text"]]
 NO_KINDS: Kinds = {}
 
 
+class Written(NamedTuple):
+    """Records of a CSV file to the character: with their quotes and line ends, and the byte order mark of the first."""
+
+    header: str
+    lines: list[str]
+    names: list[str]
+    delimiter: str
+
+    @property
+    def end(self) -> str:
+        """How its lines end."""
+        return self.header[len(self.header.rstrip("\r\n")) :] or "\n"
+
+
 class Block(NamedTuple):
     """Consecutive rows of a table."""
 
     columns: Mapping[str, Any]  # arrays of NumPy or Arrow, or lists of text, one entry a row
     rows: int
     done: float | None  # share of the file that is read by now; None where nobody knows
+    written: Written | None = None  # the same rows, where they are text and all columns are wanted
 
 
 class Reader(Protocol):
@@ -62,7 +77,7 @@ class Reader(Protocol):
         """The rows after the first `skip`, of these columns (None: of all); `kinds` says how to read text."""
         ...
 
-    def nothing(self) -> Mapping[str, Any]:
+    def nothing(self) -> Block:
         """All columns, with no rows."""
         ...
 
