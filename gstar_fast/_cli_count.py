@@ -163,7 +163,7 @@ class Tally:
                 self.sketch.update(scores, labels, groups[0], weights=weights)
             else:
                 self._add_crossed(scores, labels, groups, weights)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, MemoryError) as error:
             raise CliError(f"{source.name}: {self._in_our_words(str(error), first_row)}") from error
 
     def _add_crossed(self, scores: Any, labels: Any, groups: list[Any], weights: Any) -> None:
@@ -194,6 +194,12 @@ class Tally:
     def _in_our_words(self, said: str, first_row: int) -> str:
         """A message of the library with columns for arrays, rows of the file for rows of the block, our options."""
         c = self.columns
+        if many := re.match(r"(\d+) groups(?: of|; at most)", said):
+            names = " and ".join(map(repr, c.group))
+            return (
+                f"column {names} has too many different values to be a group: {int(many[1]):,} or more; "
+                "name a column that has few, or give fewer --bins"
+            )
         said = re.sub(r"at row (\d+)", lambda found: f"at row {first_row + int(found[1]):,} (counted from 0)", said)
         for array, column in (("scores", c.score), ("labels", c.label), ("groups", c.group[0]), ("weights", c.weight)):
             if column is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import signal
@@ -398,6 +399,20 @@ def test_thresholds_must_be_good(here, capsys):
     assert "does not say which column is the score; give --score" in said(capsys, 2, *words)
     assert "does not say which column is the group; give --group" in said(capsys, 2, *words, "--score", "p")
     apply("in.csv", out="out.csv", extra=["--score", "p", "--group", "g"])
+
+
+def test_thresholds_that_miss_their_limits_are_refused(here, capsys):
+    rows = gf.Sketch.from_rows([0, 1, 2, 3, 0, 1, 2], [0, 1, 1, 1, 0, 0, 1], list("aaaabbb"))
+    result = gf.solve(rows, limits={"accuracy_parity": 0.0, "demographic_parity": 0.0})
+    assert result.verdict == "infeasible"
+    dataclasses.replace(result, score_column="p", group_column="g").save("t.json")
+    Path("in.csv").write_text("p,g\n1,a\n")
+    words = ["in.csv", "-o", "out.csv", "--thresholds", "t.json"]
+    found = said(capsys, 1, *words)
+    assert "t.json says that no thresholds meet the limits" in found
+    assert "--allow-infeasible" in found
+    assert not Path("out.csv").exists()
+    apply("in.csv", out="out.csv", extra=["--allow-infeasible"])
 
 
 def test_replace_writes_over_decisions(here):

@@ -436,6 +436,13 @@ def test_malformed_csv(here, capsys, arrow, text, words):
     assert not Path("s.gstar").exists()
 
 
+def test_a_column_of_identities_is_no_group(here, capsys, arrow):
+    Path("t.csv").write_text("p,y,g\n" + "".join(f"1,1,{i}\n" for i in range(70_000)))
+    found = said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
+    assert "column 'g' has too many different values to be a group" in found
+    assert "memory_limit" not in found
+
+
 def test_a_quote_inside_a_value_stands_for_itself(here, arrow):
     Path("t.csv").write_text('p,y,g\n1,1,5" pipe\n2,0,"6"" pipe"\n3,1,7"\n4,1,5" pipe\n')
     assert count("t.csv").groups == ('5" pipe', '6" pipe', '7"')
