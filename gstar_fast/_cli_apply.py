@@ -125,7 +125,7 @@ class _Deciding:
         if not block.rows:
             return np.zeros(0, np.uint8)
         assert self.score is not None
-        scores = numbers_of(block.columns[self.score], where(self.score))
+        scores = numbers_of(block.columns[self.score], where(self.score), first_row)
         groups = [
             groups_of(block.columns[name], where(name), known if text else None, first_row)
             for name, known in zip(self.group, self._name_of, strict=False)

@@ -227,6 +227,7 @@ def _audit(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
     p.add_argument("--thresholds", metavar="FILE", help="what `solve` saved")
     p.add_argument("--decision", metavar="COL", help="column of 0/1 decisions, for tables that are decided already")
+    p.add_argument("--accepted", metavar="VALUE", help="the decision that means 1; all others mean 0")
     _output(p, "the audit, as .json, .csv or .html")
     group = p.add_argument_group("intervals")
     group.add_argument("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")

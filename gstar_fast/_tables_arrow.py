@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from gstar_fast._cli_errors import CliError
 from gstar_fast._tables import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
+from gstar_fast._tables_columns import no_number
 from gstar_fast._tables_plain import Rewound, cut_short, decompressed, header_of
 
 CSV_BLOCK = 1 << 20  # bytes; a longer line cannot be read
@@ -252,7 +253,7 @@ def _explained(source: Input, names: list[str], error: Exception) -> CliError:
     if wrong:
         name, kind, value = names[int(wrong[1])], wrong[2], wrong[3][:60]
         if kind == "double":
-            return CliError(f"{source.name}: column {name!r} must hold numbers, found {value}")
+            return no_number(f"{source.name}: column {name!r}", value.strip("'"))
         return CliError(
             f"{source.name}: column {name!r} began as {kind}, and later has {value}; write CSV, which keeps it as it is"
         )

@@ -505,6 +505,45 @@ def test_audit_of_decisions_is_that_of_the_rows(scores, capsys):
     assert shown == json.loads(json.dumps(gf.audit(decisions, scores.labels, names, replicates=100).to_dict()))
 
 
+@pytest.mark.parametrize("kind", ["csv", "npz", "parquet"])
+def test_decisions_are_read_as_labels_are(here, capsys, kind):
+    """Also where labels and decisions have words of their own; advice that is given works."""
+    words = {"d": ["yes", "no", "yes", "yes"], "y": ["good", "good", "bad", "bad"], "t": ["true", "false"] * 2}
+    columns = {**words, "p": [0.5, 1.0, 0.25, 1.0], "g": ["a", "a", "b", "b"]}
+    if kind == "csv":
+        Path("d.csv").write_text(
+            "\n".join(",".join(map(str, row)) for row in [columns, *zip(*columns.values(), strict=True)])
+        )
+    elif kind == "npz":
+        np.savez("d.npz", **{name: np.array(column) for name, column in columns.items()})
+    else:
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(columns), "d.parquet")
+    others = ["--label", "y", "--positive", "good", "--group", "g"]
+
+    def selected(*given):
+        assert main(["audit", f"d.{kind}", *given, *others, "--json", "--replicates", "0"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert shown["overall"]["base_rate"]["value"] == 0.5
+        return [group["rates"]["selection_rate"]["value"] for group in shown["groups"]]
+
+    def refused(*given):
+        return fails(capsys, 1, "audit", f"d.{kind}", *given, *others)
+
+    assert selected("--decision", "t") == [0.5, 0.5]
+    assert selected("--decision", "d", "--accepted", "yes") == [0.5, 1.0]
+    assert selected("--decision", "p", "--accepted", "1") == [0.5, 0.5]
+    assert "column 'd' must hold decisions 0 and 1, found 'no', 'yes'; say which one accepts: --accepted" in refused(
+        "--decision", "d"
+    )
+    assert "or audit scores with --thresholds" in refused("--decision", "p")
+    assert "no row has the decision 'si' (--accepted); found 'no', 'yes'" in refused(
+        "--decision", "d", "--accepted", "si"
+    )
+
+
 def test_audit_of_decisions_takes_weights_and_needs_no_labels(here, capsys):
     Path("d.csv").write_text("d,y,g,w\n1,1,a,3\n0,1,a,1\n0,0,b,0.5\n1,0,b,0.5\n")
     assert main(["audit", "d.csv", "--decision", "d", "--no-label", "--group", "g", "--weight", "w", "--json"]) == 0
@@ -519,6 +558,8 @@ def test_audit_of_decisions_takes_weights_and_needs_no_labels(here, capsys):
         (["s.gstar", "--decision", "d"], "a sketch is audited with --thresholds"),
         (["d.csv", "--decision", "d", "--score", "p"], "--decision takes the place of --score"),
         (["d.csv", "--decision", "d", "--group", "g"], "tables need --group and --label"),
+        (["s.gstar", "--thresholds", "t.json", "--accepted", "yes"], "--accepted names a decision"),
+        (["d.csv", "--decision", "d", "--group", "g", "--no-label", "--positive", "1"], "is named with --accepted"),
     ],
 )
 def test_audit_says_what_it_needs(sketch, capsys, words, said):
@@ -530,7 +571,8 @@ def test_audit_refuses_what_is_no_decision(sketch, capsys):
     Path("d.csv").write_text("d,y,g\n1,1,a\n,0,a\n")
     assert "has no decision in 1 rows" in fails(capsys, 1, "audit", "d.csv", *columns)
     Path("d.csv").write_text("d,y,g\n0.7,1,a\n0.2,0,a\n")
-    assert "decision column 'd' must hold" in fails(capsys, 1, "audit", "d.csv", *columns)
+    assert "column 'd' must hold decisions 0 and 1, found '0.2', '0.7'" in fails(capsys, 1, "audit", "d.csv", *columns)
+    assert "no column 'e' (--decision)" in fails(capsys, 1, "audit", "d.csv", "--decision", "e", *columns[2:])
     Path("d.csv").write_text("d,y,g\n")
     assert "there are no rows to audit" in fails(capsys, 1, "audit", "d.csv", *columns)
 

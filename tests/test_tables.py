@@ -428,6 +428,8 @@ def test_a_whole_number_becomes_an_int_and_back(text):
         ('p,y,g\n1,1,"a"\n0.7,1,"b\n', "t.csv ends inside quotes"),
         ('p,y,g\n1,1,"a"\n0.7,1,"b""\n', "t.csv ends inside quotes"),
         ('p,y,"g', "t.csv ends inside quotes"),
+        ('p,y,g\n1,1,a\n"0,374",1,a\n', "must hold numbers, found '0,374'"),
+        ('p,y,g\n1,1,a\n"0,374",1,a\n', "; write numbers with a decimal point: 0.374"),
     ],
 )
 def test_malformed_csv(here, capsys, arrow, text, words):
@@ -559,6 +561,14 @@ def test_a_positive_label_that_never_comes_is_a_mistake(here, capsys, arrow):
         ({"p": np.zeros(1, complex), "y": np.zeros(1, int), "g": np.zeros(1, int)}, "complex"),
         ({"p": np.zeros(1), "y": np.zeros(1, "datetime64[s]"), "g": np.zeros(1, int)}, "column 'y' must hold labels"),
         ({"p": np.zeros(1), "y": np.zeros(1, int), "g": np.zeros(1)}, "column 'g' must hold whole numbers or text"),
+        (
+            {"p": np.zeros(1), "y": np.zeros(1, int), "g": np.zeros(1, "datetime64[D]")},
+            "to be a group, found datetime64[D]; cut it into ranges where the table is made",
+        ),
+        (
+            {"p": np.array(["1", "0,5"]), "y": np.zeros(2, int), "g": np.zeros(2, int)},
+            "found '0,5' at row 1 (counted from 0); write numbers with a decimal point: 0.5",
+        ),
     ],
 )
 def test_malformed_npz(here, capsys, arrays, words):
