@@ -12,7 +12,7 @@ from gstar_fast import _cli_resume
 from gstar_fast._cli_count import Place, Stop, Tally, count
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted, distinct, group_name, span
-from gstar_fast._cli_read import check_output, columns_of, load_sketch, merged, new_sketch, write_bytes
+from gstar_fast._cli_read import check_output, columns_of, load_sketch, merged, new_sketch, note_alike, write_bytes
 from gstar_fast._cli_resume import Unfinished
 from gstar_fast._result import _count, _table
 from gstar_fast._tables import Input, find_inputs
@@ -62,15 +62,17 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
             if _changed(one, before):
                 console.note(f"note: {one.name} has changed while it was counted; count it anew when it is at rest")
         total = new if base is None else base + new
+        note_alike(total, console)
         if given.output == "-":
             write_bytes(total.to_bytes())
             return
         total.save(given.output)
         partial.unlink(missing_ok=True)
     rows = sum(place.rows for place in places)
+    was = {} if base is None else {"rows_before": base.n_rows, "rows_added": new.n_rows}
     console.answer(
-        {"output": given.output, "files": len(inputs), "seconds": progress.seconds, **facts(total)},
-        lambda: _summary(given.output, total, rows, len(inputs), progress.seconds),
+        {"output": given.output, "files": len(inputs), "seconds": progress.seconds, **was, **facts(total)},
+        lambda: _summary(given.output, total, rows, len(inputs), progress.seconds, base),
     )
 
 
@@ -130,9 +132,15 @@ def _how_to_go_on(given: argparse.Namespace, inputs: list[Input], places: list[P
     return f"{kept}\nto go on: {shlex.join(['gstar-fast', *words])}"
 
 
-def _summary(output: str, total: gf.Sketch, rows: int, files: int, seconds: float) -> str:
+def _summary(
+    output: str, total: gf.Sketch, rows: int, files: int, seconds: float, base: gf.Sketch | None = None
+) -> str:
     speed = f", {rows / seconds / 1e6:,.1f} million a second" if rows >= 100_000 else ""
     first = f"{output}: {counted(rows, 'row')} of {counted(files, 'table')} counted in {span(seconds)}{speed}"
+    if base is not None:
+        first += (
+            f"\nadded to {counted(base.n_rows, 'row')} that were there; nothing tells whether some are the same rows"
+        )
     return f"{first}\n{total}"
 
 
@@ -143,6 +151,7 @@ def merge(given: argparse.Namespace, console: Console) -> None:
     """Add sketches up."""
     check_output(given.output)
     total = merged(given.inputs, unfinished=console)
+    note_alike(total, console)
     if given.output == "-":
         write_bytes(total.to_bytes())
         return
@@ -158,6 +167,7 @@ def merge(given: argparse.Namespace, console: Console) -> None:
 def show(given: argparse.Namespace, console: Console) -> None:
     """Print what a sketch holds."""
     found = load_sketch(given.inputs[0], unfinished=console)
+    note_alike(found, console)
     console.answer(facts(found), lambda: _text(found))
 
 

@@ -8,9 +8,11 @@ columns come from it. Read by: the commands.
 from __future__ import annotations
 
 import contextlib
+import re
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,13 +61,23 @@ def _codes(column: Any) -> NDArray[Any]:
 # -------------------------------------------------------------------------------------------------------------- numbers
 
 
-def numbers_of(column: Any, where: str) -> Any:
+def no_number(where: str, value: str, row: int | None = None) -> CliError:
+    """The error for a text that is no number."""
+    at = "" if row is None else f" at row {row:,} (counted from 0)"
+    comma = re.fullmatch(r"\s*([-+]?\d+),(\d+)\s*", value)
+    cure = f"; write numbers with a decimal point: {comma[1]}.{comma[2]}" if comma else ""
+    return CliError(f"{where} must hold numbers, found {value[:60]!r}{at}{cure}")
+
+
+def numbers_of(column: Any, where: str, first_row: int = 0) -> Any:
     """Scores or weights: numbers, with NaN for what is missing."""
     if isinstance(column, list):
-        return _numbers_of_text(column, where)
+        return _numbers_of_text(column, where, first_row)
     if not is_arrow(column):
         if column.dtype.kind in "US":
-            return _numbers_of_text([str(value) for value in column.astype(str).tolist()], where)
+            return _numbers_of_text([str(value) for value in column.astype(str).tolist()], where, first_row)
+        if column.dtype.kind not in "biuf":
+            raise CliError(f"{where} must hold numbers, found {column.dtype}")
         return column
     types = _pa().types
     kind = column.type
@@ -82,23 +94,23 @@ def numbers_of(column: Any, where: str) -> Any:
     return column
 
 
-def _numbers_of_text(values: list[str], where: str) -> NDArray[np.float64]:
+def _numbers_of_text(values: list[str], where: str, first_row: int) -> NDArray[np.float64]:
     every = "".join(values)
     if every.isascii() and "_" not in every:
         try:
             return np.array(list(map(float, values)))
         except ValueError:
             pass
-    return np.array([_number_of_text(value, where) for value in values])
+    return np.array([_number_of_text(value, where, row) for row, value in enumerate(values, first_row)])
 
 
-def _number_of_text(value: str, where: str) -> float:
+def _number_of_text(value: str, where: str, row: int) -> float:
     if value.lower() in MISSING:
         return float("nan")
     try:
         return _float(value)
     except ValueError:
-        raise CliError(f"{where} must hold numbers, found {value[:60]!r}") from None
+        raise no_number(where, value, row) from None
 
 
 def _float(text: str) -> float:
@@ -113,9 +125,10 @@ def _float(text: str) -> float:
 
 @dataclass
 class Labels:
-    """Labels as 0 and 1; remembers what it saw, for the message when nothing was positive."""
+    """Labels, or decisions, as 0 and 1; remembers what it saw, for the message when nothing was positive."""
 
     positive: str | None
+    what: Literal["label", "decision"] = "label"
     seen: set[str] = field(default_factory=set)
 
     def of(self, column: Any, where: str) -> Any:
@@ -140,7 +153,7 @@ class Labels:
             elif types.is_null(kind):
                 column = np.full(len(column), np.nan)
             elif not (plain or types.is_floating(kind)):
-                raise CliError(f"{where} must hold labels 0 and 1, found {kind}")
+                raise CliError(f"{where} must hold {self.what}s 0 and 1, found {kind}")
             return self._of_numbers(np.asarray(column), where)
         if column.dtype.kind in "US":
             values, codes = np.unique(column, return_inverse=True)
@@ -148,7 +161,7 @@ class Labels:
         if column.dtype.kind in "biu" and self.positive is None:
             return column
         if column.dtype.kind not in "biuf":
-            raise CliError(f"{where} must hold labels 0 and 1, found {column.dtype}")
+            raise CliError(f"{where} must hold {self.what}s 0 and 1, found {column.dtype}")
         return self._of_numbers(column, where)
 
     def _of_numbers(self, values: NDArray[Any], where: str) -> Any:
@@ -161,7 +174,7 @@ class Labels:
             ones = values == 1
             wrong = ~(ones | (values == 0) | missing)
             if wrong.any():
-                raise _not_labels(where, np.unique(values[~missing]).tolist())
+                raise self._wrong(where, np.unique(values[~missing]).tolist())
         return _masked(ones, missing)
 
     def _by_value(self, values: list[Any], codes: NDArray[Any], where: str) -> Any:
@@ -170,7 +183,7 @@ class Labels:
         labels = table[codes]
         if (labels == 3).any():
             present = [values[code] for code in np.unique(codes[labels != 2]).tolist()]
-            raise _not_labels(where, present)
+            raise self._wrong(where, present)
         return _masked(labels == 1, labels == 2)
 
     def _one(self, value: Any) -> int:
@@ -187,6 +200,19 @@ class Labels:
         number = _as_number(text)
         return int(number) if number in (0, 1) else 3
 
+    def never_came(self, option: str) -> CliError:
+        """The error for a value named by an option that no row has."""
+        found = some(map(repr, sorted(self.seen)))
+        return CliError(f"no row has the {self.what} {self.positive!r} ({option}); found {found}")
+
+    def _wrong(self, where: str, found: Iterable[Any]) -> CliError:
+        values = sorted({str(value) for value in found})
+        if self.what == "label":
+            cure = f"say which one is positive: --positive {shlex.quote(values[-1])}"
+        else:
+            cure = "say which one accepts: --accepted VALUE, or audit scores with --thresholds"
+        return CliError(f"{where} must hold {self.what}s 0 and 1, found {some(map(repr, values), 6)}; {cure}")
+
 
 def _as_number(text: str) -> float:
     """NaN, which equals nothing, where it is none."""
@@ -201,14 +227,6 @@ def _as_number(text: str) -> float:
 def _masked(ones: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Any:
     labels = ones.view(np.uint8)
     return np.ma.MaskedArray(labels, mask=missing) if missing.any() else labels
-
-
-def _not_labels(where: str, found: Iterable[Any]) -> CliError:
-    values = sorted({str(value) for value in found})
-    return CliError(
-        f"{where} must hold labels 0 and 1, found {some(map(repr, values), 6)}; "
-        f"say which one is positive: --positive {values[-1]}"
-    )
 
 
 # --------------------------------------------------------------------------------------------------------------- groups
@@ -255,10 +273,8 @@ def groups_of(
         names = {text: name_of(text) for text in dict.fromkeys(column)}
         return list(map(names.__getitem__, column))
     if not is_arrow(column):
-        if column.dtype.kind == "f":
-            raise CliError(
-                f"{where} must hold whole numbers or text to be a {what}, found {column.dtype}; cast it first"
-            )
+        if column.dtype.kind not in "biuUS":
+            raise _no_name(where, what, column.dtype)
         return column
     if column.null_count:
         _refuse_missing(
@@ -268,9 +284,7 @@ def groups_of(
     if encoded is None:
         types = _pa().types
         if not (types.is_integer(column.type) or types.is_boolean(column.type)):
-            raise CliError(
-                f"{where} must hold whole numbers or text to be a {what}, found {column.type}; cast it first"
-            )
+            raise _no_name(where, what, column.type)
         return column
     if name_of is None:
         return encoded
@@ -285,6 +299,13 @@ def groups_of(
         with contextlib.suppress(OverflowError):  # keys may be larger
             return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(understood, _pa().int64()))
     return [understood[code] for code in _codes(encoded).tolist()]
+
+
+def _no_name(where: str, what: str, kind: Any) -> CliError:
+    cure = "cut it into ranges" if what == "group" else "cast it"
+    return CliError(
+        f"{where} must hold whole numbers or text to be a {what}, found {kind}; {cure} where the table is made"
+    )
 
 
 def _refuse_missing(count: int, first: Callable[[], Any], rows: int, where: str, first_row: int, what: str) -> None:
