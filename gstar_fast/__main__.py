@@ -8,6 +8,14 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    try:
+        return _main(argv)
+    except KeyboardInterrupt:  # before a command was there to say more
+        print("gstar-fast: stopped", file=sys.stderr, flush=True)
+        return 130
+
+
+def _main(argv: Sequence[str] | None) -> int:
     from gstar_fast._cli import run
 
     if argv is not None:

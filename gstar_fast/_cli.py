@@ -6,16 +6,18 @@ Reads from: the parser, and the command that was called, which is imported only 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
+import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from gstar_fast._cli_errors import DONE, FAILED, INTERRUPTED, CliError, Interrupted
-from gstar_fast._cli_output import Console
+from gstar_fast._cli_errors import DONE, FAILED, INTERRUPTED, USAGE, CliError, Interrupted
+from gstar_fast._cli_output import Console, printable
 from gstar_fast._cli_parser import parse
 
 _HOMES = {
@@ -50,6 +52,7 @@ _WORDS = (
     (r"\bpass keys=, one for each row", "name the column that identifies a row with --key"),
     (r"(?<![-\w])bins must be", "--bins must be"),
     (r"(?<![-\w])range must", "--range must"),
+    (r"^(confidence|replicates|seed) must", r"--\1 must"),
     (r"\bcosts must be", "--cost-fp and --cost-fn must be"),
     (r"update it with scores, labels and groups before solving", "count some first"),
     (r"update it with labels", "count rows that have labels (--label)"),
@@ -86,15 +89,29 @@ def run(argv: list[str]) -> int:
 
 
 def _run(given: argparse.Namespace, console: Console) -> int:
-    command: Callable[[argparse.Namespace, Console], int | None] = getattr(
-        import_module(f"gstar_fast.{_HOMES[given.command]}"), given.command
-    )
+    with _undisturbed():
+        command: Callable[[argparse.Namespace, Console], int | None] = getattr(
+            import_module(f"gstar_fast.{_HOMES[given.command]}"), given.command
+        )
     if given.backend is None:
         return command(given, console) or DONE
     from gstar_fast import use_backend
 
     with use_backend(given.backend):
         return command(given, console) or DONE
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits for the end: NumPy takes one in the middle of its import for a broken installation."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _say(error: BaseException) -> int:
@@ -107,11 +124,12 @@ def _say(error: BaseException) -> int:
         name = f"{error.filename}: " if error.filename is not None else ""
         text, code = f"{name}{error.strerror}", FAILED
     elif isinstance(error, (ValueError, TypeError, OSError, ImportError, MemoryError)):
-        text, code = in_our_words(str(error)) or type(error).__name__, FAILED
+        text = in_our_words(str(error)) or type(error).__name__
+        code = USAGE if re.match(r"--|disparate_impact\b", text) else FAILED  # an option's value is wrong
     else:
         text = f"{type(error).__name__}: {error}\nthis should not happen; please report it with what --debug shows"
         code = FAILED
-    print(f"gstar-fast: {text}", file=sys.stderr, flush=True)
+    print(f"gstar-fast: {printable(text)}", file=sys.stderr, flush=True)
     return code
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import re
 import sys
 from collections.abc import Callable, Generator
@@ -17,11 +18,12 @@ from gstar_fast._cli_count import Distance, Stop, read_ahead
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted, span
 from gstar_fast._cli_read import check_output, split_names
-from gstar_fast._files import open_atomically
+from gstar_fast._files import open_atomically, read_limited
 from gstar_fast._tables import Block, Input, Kinds, find_inputs, format_of_output
-from gstar_fast._tables_columns import groups_of, known_names, name_of_text, numbers_of
-from gstar_fast._tables_open import READ_ERRORS, check_columns, open_table, unreadable
+from gstar_fast._tables_columns import groups_of, keys_of, known_names, numbers_of
+from gstar_fast._tables_open import check_columns, reading
 from gstar_fast._tables_write import Tap, Writer, writer_for
+from gstar_fast._thresholds_io import LONGEST_FILE
 
 DECISION = "decision"
 _NAN: dict[str | None, Any] = {None: None, "raise": "raise", "reject": False, "accept": True}
@@ -29,6 +31,8 @@ _NAN: dict[str | None, Any] = {None: None, "raise": "raise", "reject": False, "a
 
 def apply(given: argparse.Namespace, console: Console) -> None:
     """Decide the rows of tables and write them with a column `decision`."""
+    if not given.allow_infeasible:
+        _refuse_infeasible(given.thresholds)
     decider = gf.Decider.load(
         given.thresholds, unknown=given.unknown, nan=_NAN[given.nan], allow_expired=given.allow_expired
     )
@@ -60,6 +64,19 @@ def apply(given: argparse.Namespace, console: Console) -> None:
         {"output": given.output, "rows": rows, "accepted": accepted, "seconds": progress.seconds},
         f"{given.output}: {counted(rows, 'row')} decided{share}, in {span(progress.seconds)}",
     )
+
+
+def _refuse_infeasible(path: str) -> None:
+    """Refuse thresholds that are saved with the verdict that they miss the limits."""
+    try:
+        document = json.loads(read_limited(path, LONGEST_FILE))
+    except (ValueError, RecursionError):
+        return  # whoever reads the thresholds says better what is wrong with them
+    if isinstance(document, dict) and document.get("verdict") == "infeasible":
+        raise CliError(
+            f"{path} says that no thresholds meet the limits it was asked for, and these do not; "
+            "solve again with looser limits, or give --allow-infeasible to decide by them all the same"
+        )
 
 
 class _Deciding:
@@ -108,7 +125,7 @@ class _Deciding:
         if not block.rows:
             return np.zeros(0, np.uint8)
         assert self.score is not None
-        scores = numbers_of(block.columns[self.score], where(self.score))
+        scores = numbers_of(block.columns[self.score], where(self.score), first_row)
         groups = [
             groups_of(block.columns[name], where(name), known if text else None, first_row)
             for name, known in zip(self.group, self._name_of, strict=False)
@@ -122,8 +139,7 @@ class _Deciding:
             )
         keys = None
         if self.key is not None:
-            name_of = name_of_text if text else None
-            keys = groups_of(block.columns[self.key], where(self.key), name_of, first_row, "key")
+            keys = keys_of(block.columns[self.key], where(self.key), first_row)
         try:
             decisions = self._decider(scores, one, keys=keys)
         except (ValueError, TypeError) as error:
@@ -156,7 +172,7 @@ def _copy(
             decisions = deciding.decide(inputs[i], block, rows_of[i], is_text)
             columns = {name: column for name, column in block.columns.items() if name != DECISION}
             try:
-                writer.write({**columns, DECISION: decisions}, block.rows)
+                writer.write({**columns, DECISION: decisions}, block.rows, block.written)
             except CliError as error:
                 raise CliError(f"{inputs[i].name}: {error}") from None
             rows_of[i] += block.rows
@@ -168,8 +184,7 @@ def _copy(
 
 def _blocks(inputs: list[Input], deciding: _Deciding, *, text: bool) -> Generator[tuple[int, Block, bool], None, None]:
     for i, source in enumerate(inputs):
-        reader = open_table(source, as_text=text, whole=True)
-        try:
+        with reading(source, as_text=text, whole=True) as reader:
             check_columns(source, reader.names, deciding.options)
             if DECISION in reader.names and not deciding.replace:
                 raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")
@@ -179,10 +194,4 @@ def _blocks(inputs: list[Input], deciding: _Deciding, *, text: bool) -> Generato
                 empty = False
                 yield i, block, reader.text
             if empty:  # a table without rows still has columns
-                yield i, Block(reader.nothing(), 0, 1.0), reader.text
-        except CliError:
-            raise
-        except READ_ERRORS as error:
-            raise unreadable(source, error) from error
-        finally:
-            reader.close()
+                yield i, reader.nothing(), reader.text

@@ -8,6 +8,7 @@ import html
 import io
 import json
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ import numpy as np
 import gstar_fast as gf
 from gstar_fast._cli_count import Columns, Tally
 from gstar_fast._cli_errors import USAGE, CliError
-from gstar_fast._cli_output import Console, plain
-from gstar_fast._cli_read import check_output, count_tables, ending, sketch_of, split_names
+from gstar_fast._cli_output import Console, distinct, plain
+from gstar_fast._cli_read import check_output, count_tables, ending, refuse_options, sketch_of, split_names
 from gstar_fast._files import write_atomically
-from gstar_fast._tables import is_sketch
+from gstar_fast._tables import Kinds, is_sketch
 from gstar_fast._tables_columns import Labels
 
 # ---------------------------------------------------------------------------------------------------------------- audit
@@ -31,6 +32,8 @@ def audit(given: argparse.Namespace, console: Console) -> None:
         raise CliError("give either --thresholds FILE or --decision COL, to say what is audited", USAGE)
     write = None if given.output is None else ending(given.output, {".json": _json, ".csv": _csv, ".html": _page})
     check_output(given.output, [*given.inputs, given.thresholds])
+    if given.accepted is not None and given.decision is None:
+        raise CliError("--accepted names a decision, and there is no --decision", USAGE)
     settings: dict[str, Any] = {"confidence": given.confidence, "replicates": given.replicates, "seed": given.seed}
     if given.decision is not None:
         rows, weights = _decisions(given, console)
@@ -62,15 +65,44 @@ def _take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider)
         given.group = split_names(thresholds.group_column, several)
 
 
+@dataclass(frozen=True)
+class _DecisionColumns(Columns):
+    """Decisions in the place of scores."""
+
+    accepted: str | None = None
+
+    @property
+    def options(self) -> dict[str, str | None]:
+        return {"--decision": self.score, **{k: v for k, v in super().options.items() if k != "--score"}}
+
+
 class _DecisionTally(Tally):
     """Counts decisions as if they were scores, 0 and 1."""
 
-    def scores_of(self, column: Any, where: str) -> Any:
-        decisions = Labels(None).of(column, where.replace("column", "decision column"))
+    columns: _DecisionColumns
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._decisions = Labels(self.columns.accepted, "decision")
+        self._some_accepted = False
+
+    @property
+    def kinds(self) -> Kinds:
+        return {**super().kinds, self.columns.score: "text"}
+
+    def scores_of(self, column: Any, where: str, first_row: int) -> Any:  # noqa: ARG002
+        decisions = self._decisions.of(column, where)
         if isinstance(decisions, np.ma.MaskedArray):
             missing = int(np.ma.getmaskarray(decisions).sum())
             raise CliError(f"{where} has no decision in {missing:,} rows; every row needs one, 0 or 1")
-        return np.asarray(decisions).astype(np.float32)
+        scores = np.asarray(decisions).astype(np.float32)
+        self._some_accepted |= bool(scores.any())
+        return scores
+
+    def check_positive(self) -> None:
+        super().check_positive()
+        if self.columns.accepted is not None and self.sketch.n_rows and not self._some_accepted:
+            raise self._decisions.never_came("--accepted")
 
 
 def _decisions(given: argparse.Namespace, console: Console) -> tuple[tuple[Any, Any, Any], list[float]]:
@@ -79,9 +111,14 @@ def _decisions(given: argparse.Namespace, console: Console) -> tuple[tuple[Any, 
         raise CliError("--decision names a column of tables; a sketch is audited with --thresholds", USAGE)
     if given.score is not None:
         raise CliError("--decision takes the place of --score; give one of them", USAGE)
+    refuse_options(given, ("bins", "range", "nan"), "is about scores, and --decision needs none")
     if not given.group or (given.label is None and not given.no_label):
         raise CliError("tables need --group and --label (or --no-label); see: gstar-fast audit --help", USAGE)
-    columns = Columns(given.decision, given.label, tuple(given.group), given.weight, given.positive)
+    if given.positive is not None and given.label is None:
+        raise CliError("--positive names a label; the decision that accepts is named with --accepted", USAGE)
+    columns = _DecisionColumns(
+        given.decision, given.label, tuple(given.group), given.weight, given.positive, given.accepted
+    )
     sketch = count_tables(given, columns, gf.Sketch(bins=16, range=(0, 2)), console, kind=_DecisionTally)
     half = int(np.searchsorted(sketch.edges, 0.5))
     kinds: list[tuple[int, int | None, Any, float]] = []
@@ -104,9 +141,10 @@ def _csv(found: gf.Audit) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["group", "metric", "value", "low", "high", "method"])
-    rows = [(str(name), metric, e) for name in found.groups for metric, e in found.rates[name].items()]
+    text_of = dict(zip(found.groups, distinct(found.groups), strict=True))
+    rows = [(text_of[name], metric, e) for name in found.groups for metric, e in found.rates[name].items()]
     if found.thresholds is not None:
-        rows += [(str(name), "threshold", e) for name, e in found.thresholds.items()]
+        rows += [(text_of[name], "threshold", e) for name, e in found.thresholds.items()]
     rows += [("", name, e) for name, e in (*found.overall.items(), *found.gaps.items())]
     for name, metric, e in rows:
         numbers = ("" if x is None else repr(float(x)) for x in (e.value, e.low, e.high))

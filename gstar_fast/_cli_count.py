@@ -19,11 +19,11 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 import gstar_fast as gf
-from gstar_fast._cli_errors import CliError, Interrupted, some
+from gstar_fast._cli_errors import CliError, Interrupted
 from gstar_fast._cli_output import Progress
 from gstar_fast._tables import Block, Input, Kinds
 from gstar_fast._tables_columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
-from gstar_fast._tables_open import READ_ERRORS, check_columns, open_table, unreadable
+from gstar_fast._tables_open import check_columns, reading
 
 T = TypeVar("T")
 
@@ -146,24 +146,30 @@ class Tally:
     def __post_init__(self) -> None:
         self.labels = Labels(self.columns.positive)
 
-    def scores_of(self, column: Any, where: str) -> Any:
+    @property
+    def kinds(self) -> Kinds:
+        """How a CSV file is to be read."""
+        c = self.columns
+        return {**dict.fromkeys(c.names, "text"), **{n: "number" for n in (c.score, c.weight) if n is not None}}
+
+    def scores_of(self, column: Any, where: str, first_row: int) -> Any:
         """Scores of a column."""
-        return numbers_of(column, where)
+        return numbers_of(column, where, first_row)
 
     def add(self, source: Input, block: Block, first_row: int, text: bool) -> None:
         """Count the rows of a block, or none of them."""
         c = self.columns
-        scores = self.scores_of(block.columns[c.score], _where(source, c.score))
+        scores = self.scores_of(block.columns[c.score], _where(source, c.score), first_row)
         labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label))
         name_of = name_of_text if text else None
         groups = [groups_of(block.columns[name], _where(source, name), name_of, first_row) for name in c.group]
-        weights = None if c.weight is None else numbers_of(block.columns[c.weight], _where(source, c.weight))
+        weights = None if c.weight is None else numbers_of(block.columns[c.weight], _where(source, c.weight), first_row)
         try:
             if len(groups) == 1:
                 self.sketch.update(scores, labels, groups[0], weights=weights)
             else:
                 self._add_crossed(scores, labels, groups, weights)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, MemoryError) as error:
             raise CliError(f"{source.name}: {self._in_our_words(str(error), first_row)}") from error
 
     def _add_crossed(self, scores: Any, labels: Any, groups: list[Any], weights: Any) -> None:
@@ -194,6 +200,12 @@ class Tally:
     def _in_our_words(self, said: str, first_row: int) -> str:
         """A message of the library with columns for arrays, rows of the file for rows of the block, our options."""
         c = self.columns
+        if many := re.match(r"(\d+) groups(?: of|; at most)", said):
+            names = " and ".join(map(repr, c.group))
+            return (
+                f"column {names} has too many different values to be a group: {int(many[1]):,} or more; "
+                "name a column that has few, or give fewer --bins"
+            )
         said = re.sub(r"at row (\d+)", lambda found: f"at row {first_row + int(found[1]):,} (counted from 0)", said)
         for array, column in (("scores", c.score), ("labels", c.label), ("groups", c.group[0]), ("weights", c.weight)):
             if column is not None:
@@ -206,11 +218,8 @@ class Tally:
 
     def check_positive(self) -> None:
         """Refuse a count in which the label named as positive never came."""
-        wanted = self.columns.positive
-        if wanted is not None and self.sketch.n_rows and not _positives(self.sketch):
-            raise CliError(
-                f"no row has the label {wanted!r} (--positive); found {some(map(repr, sorted(self.labels.seen)))}"
-            )
+        if self.columns.positive is not None and self.sketch.n_rows and not _positives(self.sketch):
+            raise self.labels.never_came("--positive")
 
 
 def _positives(sketch: gf.Sketch) -> bool:
@@ -272,24 +281,15 @@ def count(
     places = [Place() for _ in inputs] if places is None else places
     distance = Distance(inputs)
     rows, saved = 0, time.monotonic()
-    c = tally.columns
-    kinds: Kinds = {**dict.fromkeys(c.names, "text"), **{n: "number" for n in (c.score, c.weight) if n is not None}}
 
     def blocks() -> Generator[tuple[int, Block | None, bool], None, None]:
         for i, source in enumerate(inputs):
             if places[i].whole:
                 continue
-            reader = open_table(source)
-            try:
+            with reading(source) as reader:
                 check_columns(source, reader.names, tally.columns.options)
-                for block in reader.blocks(tally.columns.names, skip=places[i].rows, kinds=kinds):
+                for block in reader.blocks(tally.columns.names, skip=places[i].rows, kinds=tally.kinds):
                     yield i, block, reader.text
-            except CliError:
-                raise
-            except READ_ERRORS as error:
-                raise unreadable(source, error) from error
-            finally:
-                reader.close()
             yield i, None, reader.text
 
     try:

@@ -121,13 +121,17 @@ def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
     group.add_argument(
         "--score", metavar="COL", required=needed, help="what the classifier gave; higher = more positive"
     )
-    group.add_argument("--label", metavar="COL", help="true outcome, 0 or 1; empty where it is not known")
+    group.add_argument("--label", metavar="COL", help="true outcome, 0 or 1; empty, NA, NaN or null if not known")
     group.add_argument("--no-label", action="store_true", help="no row has a label: only selection rates can be found")
     group.add_argument(
         "--group", metavar="COL", action="append", required=needed, help="who; give it again for intersections"
     )
     group.add_argument("--weight", metavar="COL", help="weight of each row; a whole one counts the row so many times")
-    group.add_argument("--positive", metavar="VALUE", help="the label that means 1; all others mean 0")
+    group.add_argument(
+        "--positive",
+        metavar="VALUE",
+        help="the label that means 1; all others mean 0, if not missing",
+    )
     group = parser.add_argument_group("counting")
     group.add_argument("--bins", type=int, metavar="N", help="bins, a power of two (default: 4096)")
     group.add_argument(
@@ -140,7 +144,12 @@ def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
 def _asking(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is asked")
     group.add_argument(
-        "--limit", metavar="NAME=VALUE", type=_pair, action="append", default=[], help="largest gap allowed; repeatable"
+        "--limit",
+        metavar="NAME=VALUE",
+        type=_pair,
+        action="append",
+        default=[],
+        help="largest gap (of disparate_impact: least ratio) allowed; repeatable",
     )
     group.add_argument("--cost-fp", type=float, default=1.0, metavar="X", help="price of a false positive (default: 1)")
     group.add_argument("--cost-fn", type=float, default=1.0, metavar="X", help="price of a false negative (default: 1)")
@@ -162,28 +171,30 @@ def _sketch(p: argparse.ArgumentParser) -> None:
     _reading(p)
     group = p.add_argument_group("going on")
     group.add_argument("--resume", action="store_true", help="go on where an interrupted count of the same files ended")
-    group.add_argument("--append", action="store_true", help="add the rows to the sketch that is already in the output")
+    group.add_argument(
+        "--append", action="store_true", help="add the rows to the sketch that is already in the output; see below"
+    )
     group.add_argument(
         "--checkpoint", type=float, default=30.0, metavar="S", help="seconds between saves (default: 30)"
     )
 
 
 def _merge(p: argparse.ArgumentParser) -> None:
-    p.add_argument("inputs", nargs="+", metavar="SKETCH")
+    p.add_argument("inputs", nargs="+", metavar="SKETCH", help="saved sketches; - for standard input")
     _output(p, "the merged sketch to write; - for standard output", required=True)
 
 
 def _show(p: argparse.ArgumentParser) -> None:
-    p.add_argument("inputs", nargs=1, metavar="SKETCH")
+    p.add_argument("inputs", nargs=1, metavar="SKETCH", help="a saved sketch; - for standard input")
 
 
 def _digest(p: argparse.ArgumentParser) -> None:
-    p.add_argument("inputs", nargs="+", metavar="SKETCH")
+    p.add_argument("inputs", nargs="+", metavar="SKETCH", help="saved sketches; - for standard input")
 
 
 def _solve(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, which are merged, or tables, which are counted")
-    _output(p, "thresholds to write, as JSON")
+    _output(p, "thresholds to write, as JSON; - for standard output")
     p.add_argument("--report", metavar="FILE", help="a page (HTML) to read and to keep")
     p.add_argument("--title", help="of the report")
     _asking(p)
@@ -210,7 +221,7 @@ def _frontier(p: argparse.ArgumentParser) -> None:
     group = p.add_argument_group("one point of it")
     group.add_argument("--at-gap", type=float, metavar="X", help="the cheapest with a gap of at most X")
     group.add_argument("--at-error", type=float, metavar="X", help="the fairest with an error of at most X")
-    group.add_argument("--thresholds", metavar="FILE", help="where to save the thresholds of that point")
+    group.add_argument("--thresholds", metavar="FILE", help="where to save its thresholds; - for standard output")
     _asking(p)
     _counting(p, needed=False)
     _reading(p)
@@ -220,6 +231,7 @@ def _audit(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
     p.add_argument("--thresholds", metavar="FILE", help="what `solve` saved")
     p.add_argument("--decision", metavar="COL", help="column of 0/1 decisions, for tables that are decided already")
+    p.add_argument("--accepted", metavar="VALUE", help="the decision that means 1; all others mean 0")
     _output(p, "the audit, as .json, .csv or .html")
     group = p.add_argument_group("intervals")
     group.add_argument("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")
@@ -247,13 +259,16 @@ def _apply(p: argparse.ArgumentParser) -> None:
     _output(p, "the table to write, in any format; - for standard output", required=True)
     p.add_argument("--score", metavar="COL", help="default: the column named in the thresholds")
     p.add_argument("--group", metavar="COL", action="append", help="default: as named in the thresholds")
-    p.add_argument("--key", metavar="COL", help="what identifies a row, for thresholds that are randomised")
+    p.add_argument(
+        "--key", metavar="COL", help="what identifies a row, for randomised thresholds; a text 7 is the number 7"
+    )
     p.add_argument(
         "--unknown", type=_unknown, metavar="X", help="a group without a threshold: raise, default, or a number"
     )
     p.add_argument("--nan", choices=("raise", "reject", "accept"), help="a score that is missing or NaN")
     p.add_argument("--replace", action="store_true", help="write over a column `decision` that is there")
     p.add_argument("--allow-expired", action="store_true", help="take thresholds whose time is over")
+    p.add_argument("--allow-infeasible", action="store_true", help="take thresholds that miss their limits")
     p.add_argument("--to", choices=FORMATS, help="format to write, where the name does not say it")
     p.add_argument("--progress", action="store_true", default=None, help="show progress also where no terminal is")
     _reading(p)
@@ -287,7 +302,10 @@ examples:
   zcat scores.csv.gz | gstar-fast sketch - -o s.gstar --score p --label outcome --positive yes --group sex
 
 Ctrl-C keeps what is counted in OUTPUT.partial; the same command with --resume goes on, to the same bytes as one pass.
-With --resume and nothing to go on from, it begins at the beginning: jobs may always give it.""",
+With --resume and nothing to go on from, it begins at the beginning: jobs may always give it.
+
+A sketch knows neither files nor columns: --append counts a file again that is in it already, and adds scores of another
+column. Where that may happen, make one sketch of each file, and the total with `gstar-fast merge`.""",
     ),
     "merge": (
         "add sketches up",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import os
 import sys
 from collections.abc import Iterable
@@ -16,7 +15,9 @@ from gstar_fast import _cli_resume
 from gstar_fast._cli_count import Columns, Stop, Tally, count
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted
-from gstar_fast._tables import find_inputs, is_sketch
+from gstar_fast._tables import STANDARD_INPUT, find_inputs, is_sketch, refuse_json, refuse_twins, standard_input
+
+_LARGEST = 2**31 + 2**20  # bytes of a sketch, as `Sketch.load` has it
 
 # ---------------------------------------------------------------------------------------------------------------- input
 
@@ -41,7 +42,12 @@ def new_sketch(given: argparse.Namespace, like: gf.Sketch | None = None) -> gf.S
 
 
 def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
-    """A saved sketch; an unfinished count only where that is told to a console."""
+    """A saved sketch, or one from standard input; an unfinished count only where that is told to a console."""
+    if path == "-":
+        try:
+            return gf.Sketch.from_bytes(standard_input().read(_LARGEST))
+        except ValueError as error:
+            raise CliError(f"{STANDARD_INPUT} is not a sketch: {error}") from None
     if _cli_resume.is_unfinished(path):
         if unfinished is None:
             whole = path.removesuffix(_cli_resume.ENDING)
@@ -52,6 +58,7 @@ def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
         state = _cli_resume.load(Path(path))
         unfinished.note(f"note: {path} is unfinished: {counted(state.rows, 'row')} so far")
         return state.sketch
+    refuse_json(path)
     try:
         return gf.Sketch.load(path)
     except ValueError as error:
@@ -60,30 +67,58 @@ def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
 
 def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
     """The sum of saved sketches, each named once."""
-    seen: set[str] = set()
+    refuse_twins(paths)
     total: gf.Sketch | None = None
     for path in paths:
-        place = os.path.realpath(path)
-        if place in seen:
-            raise CliError(f"{path} is given twice, and its rows would count twice; name it once")
-        seen.add(place)
         sketch = load_sketch(path, unfinished=unfinished)
         try:
             total = sketch if total is None else total + sketch
         except (ValueError, TypeError) as error:
-            raise CliError(f"{path} cannot be merged with {paths[0]}: {error}") from None
+            cure = "; count one of them anew with the --bins and --range of the other" * ("different" in str(error))
+            raise CliError(f"{path} cannot be merged with {paths[0]}: {error}{cure}") from None
     assert total is not None
     return total
+
+
+def note_alike(sketch: gf.Sketch, console: Console) -> None:
+    """Say that groups print alike, such as 1 and '1': most often one that was read from files of two formats."""
+    first: dict[str, Any] = {}
+    for name in sketch.groups:
+        other = first.setdefault(str(name), name)
+        if other is not name:
+            console.note(
+                f"note: {_kind(other)} and {_kind(name)} are two groups that print alike; if they are one, "
+                "give the column the same type in all tables and count them anew"
+            )
+            return
+
+
+def _kind(name: Any) -> str:
+    word = {bool: "a truth value", int: "a number", str: "text"}.get(type(name), "several values")
+    return f"{name!r} ({word})"
 
 
 def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     """The sketch of the inputs: saved sketches are merged, tables are counted."""
     kinds = {is_sketch(name) for name in given.inputs}
     if kinds == {True}:
-        return merged(given.inputs)
+        names = ("label", "no_label", "weight", "positive", "bins", "range", "nan", "format", "delimiter")
+        refuse_options(given, names, "says how tables are counted, and a sketch is counted already")
+        total = merged(given.inputs)
+        note_alike(total, console)
+        return total
     if kinds == {True, False}:
         raise CliError("sketches and tables cannot be mixed; count the tables into a sketch first")
+    for name in given.inputs:
+        refuse_json(name)
     return count_tables(given, columns_of(given), new_sketch(given), console)
+
+
+def refuse_options(given: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that would change nothing here: whoever gave one thinks that it did."""
+    for name in names:
+        if getattr(given, name) not in (None, False, "raise"):  # "raise" is what --nan does anyway
+            raise CliError(f"--{name.replace('_', '-')} {why}; leave it out", USAGE)
 
 
 def count_tables(
@@ -102,26 +137,18 @@ def count_tables(
                 end.code - 128,
             ) from None
     tally.check_positive()
+    note_alike(sketch, console)
     return sketch
 
 
 # --------------------------------------------------------------------------------------------------------- column names
 
 
-def joined_names(names: Iterable[str] | None) -> str | None:
-    """Names of group columns as one text, for the thresholds file: a line of CSV where there are several."""
-    if not names:
-        return None
-    several = list(names)
-    if len(several) == 1:
-        return several[0]
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(several)
-    return line.getvalue()
-
-
 def split_names(text: str, several: bool) -> list[str]:
-    """The way back; `several` where groups are intersections, since one column may have a comma in its name."""
+    """Group columns of a thresholds file, which `_groups.joined_columns` wrote.
+
+    `several` where groups are intersections, since one column may have a comma in its name.
+    """
     return next(csv.reader([text])) if several else [text]
 
 
@@ -143,6 +170,18 @@ def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
     for source in inputs:
         if source is not None and target.exists() and os.path.exists(source) and os.path.samefile(target, source):  # noqa: PTH110, PTH121
             raise CliError(f"{path} is also an input; write to another file")
+
+
+def check_outputs(outputs: dict[str, str | None], inputs: Iterable[str | None]) -> None:
+    """`check_output` for each of them (option -> path), and refuse that one would overwrite the other."""
+    options: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        first = options.setdefault(os.path.realpath(path), option)
+        if first != option:
+            raise CliError(f"{first} and {option} both write to {path}; give each a name of its own", USAGE)
+        check_output(path, inputs)
 
 
 def write_bytes(data: bytes) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
@@ -31,6 +31,7 @@ _ENDINGS = {
     ".npz": "npz",
 }
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2"}
+STANDARD_INPUT = "standard input"
 SKETCH_MAGIC = b"\x89GSTAR\r\n"
 _MAGICS = (
     (b"PAR1", "parquet"),
@@ -44,12 +45,27 @@ Kinds: TypeAlias = Mapping[str, Literal["number", "text"]]
 NO_KINDS: Kinds = {}
 
 
+class Written(NamedTuple):
+    """Records of a CSV file to the character: with their quotes and line ends, and the byte order mark of the first."""
+
+    header: str
+    lines: list[str]
+    names: list[str]
+    delimiter: str
+
+    @property
+    def end(self) -> str:
+        """How its lines end."""
+        return self.header[len(self.header.rstrip("\r\n")) :] or "\n"
+
+
 class Block(NamedTuple):
     """Consecutive rows of a table."""
 
     columns: Mapping[str, Any]  # arrays of NumPy or Arrow, or lists of text, one entry a row
     rows: int
     done: float | None  # share of the file that is read by now; None where nobody knows
+    written: Written | None = None  # the same rows, where they are text and all columns are wanted
 
 
 class Reader(Protocol):
@@ -62,7 +78,7 @@ class Reader(Protocol):
         """The rows after the first `skip`, of these columns (None: of all); `kinds` says how to read text."""
         ...
 
-    def nothing(self) -> Mapping[str, Any]:
+    def nothing(self) -> Block:
         """All columns, with no rows."""
         ...
 
@@ -119,13 +135,28 @@ def find_inputs(given: list[str], *, format: str | None = None, delimiter: str |
         else:
             raise CliError(f"{name} does not exist{_near_file(path)}")
         found += [_input_of(file, format, delimiter) for file in files]
-    seen: set[str] = set()
-    for one in found:
-        place = one.name if one.path is None else os.path.realpath(one.path)
-        if place in seen:
-            raise CliError(f"{one.name} is given twice, and its rows would count twice; name it once")
-        seen.add(place)
+    refuse_twins(one.name if one.path is None else one.path for one in found)
     return found
+
+
+def refuse_twins(names: Iterable[str]) -> None:
+    """Refuse a file that is named twice, be it by a link."""
+    seen: dict[str, str] = {}
+    for name in names:
+        place = os.path.realpath(name)
+        if place in seen:
+            twin = "" if seen[place] == name else f" (also as {seen[place]})"
+            raise CliError(f"{name} is given twice{twin}, and its rows would count twice; name it once")
+        seen[place] = name
+
+
+def refuse_json(name: str) -> None:
+    """Refuse saved thresholds where tables or sketches are wanted."""
+    if Path(name).suffix.lower() == ".json":
+        raise CliError(
+            f"{name} is JSON, as saved thresholds are, and neither a table nor a sketch; "
+            "thresholds are given with --thresholds, to apply, audit and report"
+        )
 
 
 def _is_table(relative: Path, file: Path) -> bool:
@@ -157,32 +188,43 @@ def _input_of(name: str, format: str | None, delimiter: str | None) -> Input:  #
     named = _format_of_name(name)
     compression = named[1] if named else _COMPRESSED.get(Path(name.lower()).suffix)
     if format is None:
-        format = named[0] if named else _format_of_bytes(_first_bytes(name))  # noqa: A001
+        refuse_json(name)
+        format = named[0] if named else _format_of_bytes(_first_bytes(name), name)  # noqa: A001
     if format not in ("csv", "tsv"):
         compression = None
     return Input(name, name, format, compression, delimiter)
 
 
 def _standard_input(format: str | None, delimiter: str | None) -> Input:  # noqa: A002
-    return _pipe("standard input", _open_standard_input(), format, delimiter)
+    return _pipe(STANDARD_INPUT, standard_input(), format, delimiter)
 
 
 def _pipe(name: str, stream: Any, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
     first = stream.peek(8)[:8]
     if format is None:
-        format = _format_of_bytes(first)  # noqa: A001
+        format = _format_of_bytes(first, name)  # noqa: A001
     compression = "gzip" if format in ("csv", "tsv") and first.startswith(b"\x1f\x8b") else None
     return Input(name, None, format, compression, delimiter, stream)
 
 
-def _open_standard_input() -> Any:
-    """A stream of its own: a thread that waits for sys.stdin would keep Python from ending."""
+_opened: tuple[Any, Any] = None, None  # sys.stdin, and the stream made of it
+
+
+def standard_input() -> Any:
+    """A stream of its own, since a thread that waits for sys.stdin would keep Python from ending.
+
+    Always the same one: a second would miss what the first has read ahead.
+    """
+    global _opened
     if sys.stdin is None:
         raise CliError("there is no standard input")
-    try:
-        return open(sys.stdin.fileno(), "rb", closefd=False)
-    except (AttributeError, OSError, ValueError):  # replaced by something that is no file
-        return sys.stdin.buffer
+    if _opened[0] is not sys.stdin or _opened[1].closed:
+        try:
+            stream: Any = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (open to the end)
+        except (AttributeError, OSError, ValueError):  # replaced by something that is no file
+            stream = sys.stdin.buffer
+        _opened = sys.stdin, stream
+    return _opened[1]
 
 
 def _first_bytes(path: str) -> bytes:
@@ -193,14 +235,18 @@ def _first_bytes(path: str) -> bytes:
         raise CliError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _format_of_bytes(first: bytes) -> str:
+def _format_of_bytes(first: bytes, name: str) -> str:
+    if first == SKETCH_MAGIC:
+        raise CliError(
+            f"{name} is a sketch, not a table; `gstar-fast show` prints it, `gstar-fast merge` adds it to others"
+        )
     return next((name for magic, name in _MAGICS if first.startswith(magic)), "csv")
 
 
 def is_sketch(name: str) -> bool:
     """Whether a name is that of a sketch or of an unfinished count, by its ending or its first bytes."""
     if name == "-":
-        return False
+        return bool(standard_input().peek(8)[:8] == SKETCH_MAGIC)
     path = Path(name)
     if path.suffix in (".gstar", ".partial"):
         return True

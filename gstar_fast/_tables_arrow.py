@@ -5,8 +5,9 @@ Reads from: pyarrow. Read by: `_tables.open_table`, which is the only one to imp
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,10 +15,19 @@ import pyarrow as pa
 
 from gstar_fast._cli_errors import CliError
 from gstar_fast._tables import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
-from gstar_fast._tables_plain import Rewound, decompressed, header_of
+from gstar_fast._tables_columns import MISSING, no_number
+from gstar_fast._tables_plain import Rewound, cut_short, decompressed, header_of
 
 CSV_BLOCK = 1 << 20  # bytes; a longer line cannot be read
 CSV_PIECE = 1 << 23  # several blocks, for several threads
+
+
+# pyarrow has a list of its own and minds the case
+_NULLS = sorted(
+    "".join(letters)
+    for word in MISSING
+    for letters in itertools.product(*({letter.lower(), letter.upper()} for letter in word))
+)
 
 
 def _blocks_of(batch: Any, done: float | None) -> Iterator[Block]:
@@ -27,8 +37,8 @@ def _blocks_of(batch: Any, done: float | None) -> Iterator[Block]:
         yield Block(dict(zip(part.schema.names, part.columns, strict=True)), part.num_rows, done)
 
 
-def _no_rows(schema: Any) -> Mapping[str, Any]:
-    return {field.name: pa.array([], field.type) for field in schema}
+def _no_rows(schema: Any) -> Block:
+    return Block({field.name: pa.array([], field.type) for field in schema}, 0, 1.0)
 
 
 class _Skipper:
@@ -71,7 +81,7 @@ class ParquetReader:
             read += batch.num_rows
             yield from _blocks_of(skipper.rest_of(batch), read / total if total else 1.0)
 
-    def nothing(self) -> Mapping[str, Any]:
+    def nothing(self) -> Block:
         return _no_rows(self._schema)
 
     def close(self) -> None:
@@ -134,11 +144,35 @@ class IpcReader:
         else:
             yield from self._reader
 
-    def nothing(self) -> Mapping[str, Any]:
+    def nothing(self) -> Block:
         return _no_rows(self._reader.schema)
 
     def close(self) -> None:
         self._file.close()
+
+
+class _Quoted(Rewound):
+    """Remembers whether the text ended inside quotes, of which pyarrow says nothing."""
+
+    def __init__(self, stream: BinaryIO, head: bytes) -> None:
+        super().__init__(stream, head)
+        self._quotes = 0
+        self._tail = b""
+
+    def readinto(self, buffer: Any) -> int:
+        size = super().readinto(buffer)
+        read = bytes(buffer[:size])
+        self._quotes += read.count(b'"')
+        self._tail = read if size >= CSV_BLOCK else (self._tail + read)[-CSV_BLOCK:]
+        return size
+
+    def is_open(self, delimiter: str) -> bool:
+        """Whether the last value begins with a quote and has no other; pyarrow itself refuses one longer than a block.
+
+        A quote in the middle of a value (a pipe of 5") stands for itself, so that an odd number alone proves nothing.
+        """
+        sign = re.escape(delimiter.encode())
+        return self._quotes % 2 == 1 and bool(re.search(rb'(?:\A|[\r\n]|%s)"(?:[^"]|"")*+\Z' % sign, self._tail))
 
 
 class CsvReader:
@@ -161,7 +195,7 @@ class CsvReader:
             self._raw = source.stream
         self._stream = decompressed(self._raw, source.compression)
         try:
-            self.names, self._rest = header_of(self._stream, self._delimiter, source)
+            self.names, _, self._rest = header_of(self._stream, self._delimiter, source)
         except BaseException:
             self.close()
             raise
@@ -178,7 +212,7 @@ class CsvReader:
             "read_options": csv.ReadOptions(block_size=CSV_BLOCK, column_names=self.names),
             "parse_options": csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
             "convert_options": csv.ConvertOptions(
-                column_types=types, include_columns=columns, strings_can_be_null=False
+                column_types=types, include_columns=columns, strings_can_be_null=False, null_values=_NULLS
             ),
         }
         try:
@@ -190,9 +224,11 @@ class CsvReader:
             self._rest = self._rest or self._stream.read(CSV_PIECE)
             if not self._rest.strip():  # pyarrow refuses a stream of nothing
                 return
-            rest = Rewound(self._stream, self._rest)
+            rest = _Quoted(self._stream, self._rest)
             for batch in csv.open_csv(pa.PythonFile(rest, "r"), **options):
                 yield from _blocks_of(skipper.rest_of(batch), self._raw.tell() / size if size else None)
+            if rest.is_open(self._delimiter):
+                raise cut_short(self._source)
         except pa.ArrowInvalid as error:
             raise _explained(self._source, self.names, error) from error
 
@@ -210,8 +246,8 @@ class CsvReader:
             if piece.strip():
                 yield piece
 
-    def nothing(self) -> Mapping[str, Any]:
-        return {name: pa.array([], pa.string()) for name in self.names}
+    def nothing(self) -> Block:
+        return Block({name: pa.array([], pa.string()) for name in self.names}, 0, 1.0)
 
     def close(self) -> None:
         if self._source.path is not None:
@@ -226,7 +262,7 @@ def _explained(source: Input, names: list[str], error: Exception) -> CliError:
     if wrong:
         name, kind, value = names[int(wrong[1])], wrong[2], wrong[3][:60]
         if kind == "double":
-            return CliError(f"{source.name}: column {name!r} must hold numbers, found {value}")
+            return no_number(f"{source.name}: column {name!r}", value.strip("'"))
         return CliError(
             f"{source.name}: column {name!r} began as {kind}, and later has {value}; write CSV, which keeps it as it is"
         )

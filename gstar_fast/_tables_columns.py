@@ -7,17 +7,21 @@ columns come from it. Read by: the commands.
 
 from __future__ import annotations
 
+import contextlib
+import re
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._cli_errors import CliError, some
 
-# what stands for "not there" in a CSV file, besides nothing at all; names of groups are spared, since NA may be one
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a"})
+# what stands for "not there" as a score, a weight or a label, in upper or lower case; names of groups are spared, since
+# NA may be one, and `none` is a word like others: it may be the label of those who have none of what is looked for
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null"})
 TRUTH = {"true": 1, "false": 0}
 
 
@@ -57,13 +61,23 @@ def _codes(column: Any) -> NDArray[Any]:
 # -------------------------------------------------------------------------------------------------------------- numbers
 
 
-def numbers_of(column: Any, where: str) -> Any:
+def no_number(where: str, value: str, row: int | None = None) -> CliError:
+    """The error for a text that is no number."""
+    at = "" if row is None else f" at row {row:,} (counted from 0)"
+    comma = re.fullmatch(r"\s*([-+]?\d+),(\d+)\s*", value)
+    cure = f"; write numbers with a decimal point: {comma[1]}.{comma[2]}" if comma else ""
+    return CliError(f"{where} must hold numbers, found {value[:60]!r}{at}{cure}")
+
+
+def numbers_of(column: Any, where: str, first_row: int = 0) -> Any:
     """Scores or weights: numbers, with NaN for what is missing."""
     if isinstance(column, list):
-        return _numbers_of_text(column, where)
+        return _numbers_of_text(column, where, first_row)
     if not is_arrow(column):
         if column.dtype.kind in "US":
-            return _numbers_of_text([str(value) for value in column.astype(str).tolist()], where)
+            return _numbers_of_text([str(value) for value in column.astype(str).tolist()], where, first_row)
+        if column.dtype.kind not in "biuf":
+            raise CliError(f"{where} must hold numbers, found {column.dtype}")
         return column
     types = _pa().types
     kind = column.type
@@ -80,20 +94,30 @@ def numbers_of(column: Any, where: str) -> Any:
     return column
 
 
-def _numbers_of_text(values: list[str], where: str) -> NDArray[np.float64]:
-    try:
-        return np.array(list(map(float, values)))
-    except ValueError:
-        pass
-    out = np.empty(len(values))
-    for row, value in enumerate(values):
+def _numbers_of_text(values: list[str], where: str, first_row: int) -> NDArray[np.float64]:
+    every = "".join(values)
+    if every.isascii() and "_" not in every:
         try:
-            out[row] = float(value)
+            return np.array(list(map(float, values)))
         except ValueError:
-            if value.strip().lower() not in MISSING:
-                raise CliError(f"{where} must hold numbers, found {value[:60]!r}") from None
-            out[row] = np.nan
-    return out
+            pass
+    return np.array([_number_of_text(value, where, row) for row, value in enumerate(values, first_row)])
+
+
+def _number_of_text(value: str, where: str, row: int) -> float:
+    if value.lower() in MISSING:
+        return float("nan")
+    try:
+        return _float(value)
+    except ValueError:
+        raise no_number(where, value, row) from None
+
+
+def _float(text: str) -> float:
+    """A number as pyarrow reads it; Python alone would take 1_000 and the digits of all scripts."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return float(text)
 
 
 # --------------------------------------------------------------------------------------------------------------- labels
@@ -101,9 +125,10 @@ def _numbers_of_text(values: list[str], where: str) -> NDArray[np.float64]:
 
 @dataclass
 class Labels:
-    """Labels as 0 and 1; remembers what it saw, for the message when nothing was positive."""
+    """Labels, or decisions, as 0 and 1; remembers what it saw, for the message when nothing was positive."""
 
     positive: str | None
+    what: Literal["label", "decision"] = "label"
     seen: set[str] = field(default_factory=set)
 
     def of(self, column: Any, where: str) -> Any:
@@ -128,7 +153,7 @@ class Labels:
             elif types.is_null(kind):
                 column = np.full(len(column), np.nan)
             elif not (plain or types.is_floating(kind)):
-                raise CliError(f"{where} must hold labels 0 and 1, found {kind}")
+                raise CliError(f"{where} must hold {self.what}s 0 and 1, found {kind}")
             return self._of_numbers(np.asarray(column), where)
         if column.dtype.kind in "US":
             values, codes = np.unique(column, return_inverse=True)
@@ -136,7 +161,7 @@ class Labels:
         if column.dtype.kind in "biu" and self.positive is None:
             return column
         if column.dtype.kind not in "biuf":
-            raise CliError(f"{where} must hold labels 0 and 1, found {column.dtype}")
+            raise CliError(f"{where} must hold {self.what}s 0 and 1, found {column.dtype}")
         return self._of_numbers(column, where)
 
     def _of_numbers(self, values: NDArray[Any], where: str) -> Any:
@@ -149,7 +174,7 @@ class Labels:
             ones = values == 1
             wrong = ~(ones | (values == 0) | missing)
             if wrong.any():
-                raise _not_labels(where, np.unique(values[~missing]).tolist())
+                raise self._wrong(where, np.unique(values[~missing]).tolist())
         return _masked(ones, missing)
 
     def _by_value(self, values: list[Any], codes: NDArray[Any], where: str) -> Any:
@@ -158,7 +183,7 @@ class Labels:
         labels = table[codes]
         if (labels == 3).any():
             present = [values[code] for code in np.unique(codes[labels != 2]).tolist()]
-            raise _not_labels(where, present)
+            raise self._wrong(where, present)
         return _masked(labels == 1, labels == 2)
 
     def _one(self, value: Any) -> int:
@@ -175,13 +200,26 @@ class Labels:
         number = _as_number(text)
         return int(number) if number in (0, 1) else 3
 
+    def never_came(self, option: str) -> CliError:
+        """The error for a value named by an option that no row has."""
+        found = some(map(repr, sorted(self.seen)))
+        return CliError(f"no row has the {self.what} {self.positive!r} ({option}); found {found}")
+
+    def _wrong(self, where: str, found: Iterable[Any]) -> CliError:
+        values = sorted({str(value) for value in found})
+        if self.what == "label":
+            cure = f"say which one is positive: --positive {shlex.quote(values[-1])}"
+        else:
+            cure = "say which one accepts: --accepted VALUE, or audit scores with --thresholds"
+        return CliError(f"{where} must hold {self.what}s 0 and 1, found {some(map(repr, values), 6)}; {cure}")
+
 
 def _as_number(text: str) -> float:
     """NaN, which equals nothing, where it is none."""
     if text.lower() in TRUTH:
         return TRUTH[text.lower()]
     try:
-        return float(text)
+        return _float(text)
     except ValueError:
         return float("nan")
 
@@ -191,23 +229,27 @@ def _masked(ones: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Any:
     return np.ma.MaskedArray(labels, mask=missing) if missing.any() else labels
 
 
-def _not_labels(where: str, found: Iterable[Any]) -> CliError:
-    values = sorted({str(value) for value in found})
-    return CliError(
-        f"{where} must hold labels 0 and 1, found {some(map(repr, values), 6)}; "
-        f"say which one is positive: --positive {values[-1]}"
-    )
-
-
 # --------------------------------------------------------------------------------------------------------------- groups
 
 
-def name_of_text(text: str) -> int | str:
-    """A whole number written as numbers usually are becomes an int; all else, 007 and 1.0 among it, stays text."""
+def name_of_text(text: str, end: int = 2**63) -> int | str:
+    """A whole number written as numbers usually are becomes an int; all else, 007 and 1.0 among it, stays text.
+
+    So does a number of `end` or more, or under -2^63: no column of numbers could hold it.
+    """
     digits = text[1:] if text.startswith("-") else text
-    if digits.isascii() and digits.isdecimal() and len(digits) <= 18 and str(int(text)) == text:
-        return int(text)
+    if digits.isascii() and digits.isdecimal() and len(digits) <= 20:
+        number = int(text)
+        if -(2**63) <= number < end and str(number) == text:
+            return number
     return text
+
+
+def keys_of(column: Any, where: str, first_row: int) -> Any:
+    """Keys of a column: a text that is written as a whole number is that number, in whatever format the file is."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "US":
+        column = (np.char.decode(column, "utf-8") if column.dtype.kind == "S" else column).tolist()
+    return groups_of(column, where, lambda text: name_of_text(text, 2**64), first_row, "key")
 
 
 def known_names(names: Iterable[Any]) -> Callable[[str], Any]:
@@ -231,10 +273,8 @@ def groups_of(
         names = {text: name_of(text) for text in dict.fromkeys(column)}
         return list(map(names.__getitem__, column))
     if not is_arrow(column):
-        if column.dtype.kind == "f":
-            raise CliError(
-                f"{where} must hold whole numbers or text to be a {what}, found {column.dtype}; cast it first"
-            )
+        if column.dtype.kind not in "biuUS":
+            raise _no_name(where, what, column.dtype)
         return column
     if column.null_count:
         _refuse_missing(
@@ -244,9 +284,7 @@ def groups_of(
     if encoded is None:
         types = _pa().types
         if not (types.is_integer(column.type) or types.is_boolean(column.type)):
-            raise CliError(
-                f"{where} must hold whole numbers or text to be a {what}, found {column.type}; cast it first"
-            )
+            raise _no_name(where, what, column.type)
         return column
     if name_of is None:
         return encoded
@@ -258,8 +296,16 @@ def groups_of(
     if understood == texts:
         return encoded
     if all(type(name) is int for name in understood):
-        return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(understood, _pa().int64()))
+        with contextlib.suppress(OverflowError):  # keys may be larger
+            return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(understood, _pa().int64()))
     return [understood[code] for code in _codes(encoded).tolist()]
+
+
+def _no_name(where: str, what: str, kind: Any) -> CliError:
+    cure = "cut it into ranges" if what == "group" else "cast it"
+    return CliError(
+        f"{where} must hold whole numbers or text to be a {what}, found {kind}; {cure} where the table is made"
+    )
 
 
 def _refuse_missing(count: int, first: Callable[[], Any], rows: int, where: str, first_row: int, what: str) -> None:

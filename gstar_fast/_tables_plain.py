@@ -11,15 +11,16 @@ import csv
 import gzip
 import io
 import itertools
+import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from gstar_fast._cli_errors import CliError
-from gstar_fast._tables import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
+from gstar_fast._tables import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, Written, spooled
 
 LONGEST_HEADER = 1 << 20  # bytes; a file without line ends should not be read whole to find that out
 TEXT_ROWS = 1 << 15  # rows of text take much more memory than numbers
@@ -35,32 +36,50 @@ def decompressed(raw: BinaryIO, compression: str | None) -> BinaryIO:
     return raw
 
 
-def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str], bytes]:
-    """Names in the first record of a CSV file, and what was read of the records after it."""
+def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str], str, bytes]:
+    """Names in the first record of a CSV file, that record as it is written, and what was read of those after it."""
     head, rest = b"", b""
-    while True:
-        line = stream.readline(LONGEST_HEADER)
-        head += line
-        if not line or len(head) >= LONGEST_HEADER or (head.strip() and head.count(b'"') % 2 == 0):
+    while line := stream.readline(LONGEST_HEADER):
+        # blank lines are passed over; a tab that begins the header is the end of a name that is empty
+        head = re.sub(rb"\A(?:[ \t]*[\r\n])+", b"", head + line)
+        if len(head) >= LONGEST_HEADER or (head and head.count(b'"') % 2 == 0):
             break
     if not head.strip():
         raise CliError(f"{source.name} is empty; a CSV file begins with the names of its columns")
-    head = head.lstrip()
     end = head.find(b"\r")
     while end >= 0 and head.count(b'"', 0, end) % 2:
         end = head.find(b"\r", end + 1)
-    if 0 <= end < len(head.rstrip()):  # lines that end as on old Macs
-        head, rest = head[:end], head[end + 1 :]
+    if 0 <= end < len(head.rstrip(b"\r\n")):  # lines that end as on old Macs
+        head, rest = head[: end + 1], head[end + 1 :]
     try:
-        text = head.decode("utf-8-sig")
+        text = head.decode()
     except UnicodeDecodeError:
         raise CliError(
             f"{source.name} is not UTF-8 text; give its --format, or convert it, for instance with iconv"
         ) from None
     if len(head) >= LONGEST_HEADER or "\0" in text:
         raise CliError(f"{source.name} does not begin with a line of column names; is it CSV? Else give --format")
-    names = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
-    return names, rest
+    plain = io.StringIO(text.removeprefix("\ufeff"), newline="")
+    try:
+        names = next(row for row in csv.reader(plain, delimiter=delimiter, strict=True) if row)
+    except csv.Error as error:
+        raise malformed(source, error) from None
+    return names, text, rest
+
+
+def cut_short(source: Input) -> CliError:
+    """The error for a file that ends inside quotes."""
+    return CliError(
+        f"{source.name} ends inside quotes: its last value begins with one and is never closed.\n"
+        "the file was cut short, so write or copy it anew; a quote that is part of a value is written as two, in quotes"
+    )
+
+
+def malformed(source: Input, error: csv.Error) -> CliError:
+    """The error for text that is no CSV."""
+    if "unexpected end of data" in str(error):
+        return cut_short(source)
+    return CliError(f"{source.name} cannot be read as CSV: {error}")
 
 
 class Rewound(io.RawIOBase):
@@ -98,7 +117,7 @@ class CsvReader:
             self._raw = source.stream
         self._stream = decompressed(self._raw, source.compression)
         try:
-            self.names, rest = header_of(self._stream, self.delimiter, source)
+            self.names, self._header, rest = header_of(self._stream, self.delimiter, source)
         except BaseException:
             self.close()
             raise
@@ -107,39 +126,60 @@ class CsvReader:
     def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:  # noqa: ARG002
         names = self.names if columns is None else columns
         places = [self.names.index(name) for name in names]
-        for rows, done in self.rows(skip):
+        for rows, lines, done in self.rows(skip):
             yield Block(
-                {name: [row[i] for row in rows] for name, i in zip(names, places, strict=True)}, len(rows), done
+                {name: [row[i] for row in rows] for name, i in zip(names, places, strict=True)},
+                len(rows),
+                done,
+                self._written(lines) if columns is None else None,
             )
 
-    def nothing(self) -> Mapping[str, Any]:
-        return {name: [] for name in self.names}
+    def nothing(self) -> Block:
+        return Block({name: [] for name in self.names}, 0, 1.0, self._written([]))
 
-    def rows(self, skip: int = 0) -> Iterator[tuple[list[list[str]], float | None]]:
-        """Records, some at a time, and the share of the file that is read by then."""
+    def _written(self, lines: list[str]) -> Written:
+        return Written(self._header, lines, self.names, self.delimiter)
+
+    def rows(self, skip: int = 0) -> Iterator[tuple[list[list[str]], list[str], float | None]]:
+        """Records, some at a time, the same as they are written, and the share of the file that is read by then."""
         size = self._source.size
         width = len(self.names)
         try:
             text = io.TextIOWrapper(self._body, encoding="utf-8", newline="")
-            reader = csv.reader(text, delimiter=self.delimiter, strict=True)
-            records = itertools.islice((row for row in reader if row), skip, None)  # a blank line is no record
-            while rows := list(itertools.islice(records, TEXT_ROWS)):
+            records = itertools.islice(_records(text, self.delimiter), skip, None)
+            while some := list(itertools.islice(records, TEXT_ROWS)):
+                rows = [row for row, _ in some]
                 if set(map(len, rows)) != {width}:
                     wrong = next(row for row in rows if len(row) != width)
                     raise CliError(
                         f"{self._source.name} has rows of different length: expected {width} columns, "
                         f"got {len(wrong)}: {self.delimiter.join(wrong)[:100]}"
                     )
-                yield rows, self._raw.tell() / size if size else None
+                yield rows, [line for _, line in some], self._raw.tell() / size if size else None
         except UnicodeDecodeError:
             raise CliError(f"{self._source.name} is not UTF-8 text; convert it, for instance with iconv") from None
         except csv.Error as error:
-            raise CliError(f"{self._source.name} cannot be read as CSV: {error}") from None
+            raise malformed(self._source, error) from None
 
     def close(self) -> None:
         if self._source.path is not None:
             self._stream.close()
             self._raw.close()
+
+
+def _records(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[list[str], str]]:
+    """Values of each record, and its line as it is written: several lines where quotes hide a line end."""
+    taken: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in text:
+            taken.append(line)
+            yield line
+
+    for row in csv.reader(lines(), delimiter=delimiter, strict=True):
+        if row:  # a blank line is no record
+            yield row, taken[0] if len(taken) == 1 else "".join(taken)
+        taken.clear()
 
 
 class NpzReader:
@@ -181,12 +221,12 @@ class NpzReader:
                 if start > skip:
                     yield Block(block, rows, start / total)
 
-    def nothing(self) -> Mapping[str, Any]:
+    def nothing(self) -> Block:
         empty = {}
         for name, member in self._members.items():
             with self._zip.open(member) as stream:
                 empty[name] = np.empty(0, self._header(stream, name)[0])
-        return empty
+        return Block(empty, 0, 1.0)
 
     def _header(self, stream: Any, name: str) -> tuple[np.dtype[Any], int]:
         version = np.lib.format.read_magic(stream)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -19,14 +20,18 @@ from numpy.typing import NDArray
 
 from gstar_fast import _tables
 from gstar_fast._cli_errors import CliError, pyarrow_missing, some
+from gstar_fast._tables import Written
 from gstar_fast._tables_columns import is_arrow
 
 
 class Writer(Protocol):
     """A table in the making."""
 
-    def write(self, columns: Mapping[str, Any], rows: int) -> None:
-        """Append rows; columns are arrays of NumPy or Arrow, or lists of text."""
+    def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:
+        """Append rows; columns are arrays of NumPy or Arrow, or lists of text.
+
+        `written` has all columns but the last as they stand in the CSV file they come from.
+        """
         ...
 
     def close(self) -> None:
@@ -84,6 +89,8 @@ def _same_columns(first: list[str], columns: Mapping[str, Any]) -> None:
 
 
 class _CsvWriter:
+    """CSV; what comes from a CSV file of the same form is copied to the character."""
+
     def __init__(self, out: Any, compression: str | None, delimiter: str) -> None:
         if compression == "bz2":
             import bz2
@@ -94,13 +101,24 @@ class _CsvWriter:
         self._compressed = compression is not None
         self._delimiter = delimiter
         self._names: list[str] | None = None
+        self._end = "\n"
 
-    def write(self, columns: Mapping[str, Any], rows: int) -> None:
+    def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:
+        names = list(columns)
+        if written is not None and written.delimiter != self._delimiter:
+            written = None
         if self._names is None:
-            self._names = list(columns)
-            self._out.write(self._lines([self._names]))
+            self._names = names
+            if written is None:
+                self._out.write(self._lines([names]))
+            else:
+                self._end = written.end
+                self._out.write(_extended(written, [written.header], names[-1], names[-1:]))
         _same_columns(self._names, columns)
         if not rows:
+            return
+        if written is not None and self._names == names:
+            self._out.write(_extended(written, written.lines, names[-1], _values(columns[names[-1]])))
             return
         ordered = [columns[name] for name in self._names]
         if any(map(is_arrow, ordered)):
@@ -110,7 +128,7 @@ class _CsvWriter:
 
     def _lines(self, rows: Any) -> bytes:
         text = io.StringIO()
-        csv.writer(text, delimiter=self._delimiter, lineterminator="\n").writerows(rows)
+        csv.writer(text, delimiter=self._delimiter, lineterminator=self._end).writerows(rows)
         return text.getvalue().encode()
 
     def _write_arrow(self, columns: list[Any]) -> None:
@@ -135,6 +153,23 @@ class _CsvWriter:
     def close(self) -> None:
         if self._compressed:
             self._out.close()
+
+
+def _extended(written: Written, lines: list[str], name: str, values: list[Any]) -> bytes:
+    """Lines as they are written, with one more value at the end of each and without an older one of that name."""
+    sign = re.escape(written.delimiter)
+    field = re.compile(rf'("(?:[^"]|"")*"|[^{sign}]*)(?:{sign}|\Z)')
+    old = written.names.index(name) if name in written.names else None
+    out = []
+    for line, value in zip(lines, values, strict=True):
+        body = line.rstrip("\r\n")
+        end = line[len(body) :] or written.end
+        if old is not None:
+            mark = "\ufeff" if body.startswith("\ufeff") else ""
+            fields = field.findall(body.removeprefix(mark))[: len(written.names)]
+            body = mark + written.delimiter.join(fields[:old] + fields[old + 1 :])
+        out.append(f"{body}{written.delimiter}{value}{end}")
+    return "".join(out).encode()
 
 
 def _values(column: Any) -> list[Any]:
@@ -165,7 +200,7 @@ class _ArrowWriter:
         self._schema: Any = None
         self._writer: Any = None
 
-    def write(self, columns: Mapping[str, Any], rows: int) -> None:
+    def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:  # noqa: ARG002
         import pyarrow as pa
 
         arrays = {
@@ -214,7 +249,7 @@ class _NpzWriter:
         self._types: dict[str, np.dtype[Any]] = {}
         self._blocks = self._rows = 0
 
-    def write(self, columns: Mapping[str, Any], rows: int) -> None:
+    def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:  # noqa: ARG002
         if not self._parts:
             self._parts = {name: tempfile.TemporaryFile() for name in columns}  # noqa: SIM115 (closed by close)
         _same_columns(list(self._parts), columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -251,19 +252,8 @@ def test_merge_is_one_pass_over_all_rows(scores, sketch, capsys):
         (["merge", "s.gstar", "-o", "."], ". is a folder; name a file in it"),
         (["solve", "s.gstar", "scores.csv"], "sketches and tables cannot be mixed"),
         (["solve", "empty.gstar"], "the sketch has no rows; count some first"),
-        (
-            ["solve", "s.gstar", "--limit", "equalized_odds=2"],
-            "--limit equalized_odds is a largest gap and must be from 0",
-        ),
-        (["solve", "s.gstar", "--penalty", "disparate_impact=2"], "use --limit disparate_impact=0.8"),
-        (["solve", "s.gstar", "--randomize", "--unified"], "--randomize works with limits"),
-        (["solve", "s.gstar", "--method", "newton"], "--method newton needs a smooth density, such as --density kde"),
-        (["solve", "s.gstar", "--cost-fp", "-1"], "--cost-fp and --cost-fn must be finite"),
-        (["frontier", "s.gstar", "--criterion", "disparate_impact"], "disparate_impact is a ratio"),
         (["audit", "s.gstar", "--thresholds", "s.gstar"], "'s.gstar' is not UTF-8 text, so not saved thresholds"),
         (["audit", "s.gstar", "--thresholds", "absent.json"], "absent.json: No such file or directory"),
-        (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--bins", "100"], "--bins must be a power of two"),
-        (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--range", "1", "-1e3"], "--range must have lo < hi"),
     ],
 )
 def test_errors_say_what_is_wrong_and_change_nothing(sketch, capsys, words, said):
@@ -274,6 +264,98 @@ def test_errors_say_what_is_wrong_and_change_nothing(sketch, capsys, words, said
     before = sorted((path.name, path.read_bytes()) for path in Path().iterdir())
     assert said in fails(capsys, 1, *words)
     assert sorted((path.name, path.read_bytes()) for path in Path().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["solve", "s.gstar", "--limit", "equalized_odds=2"],
+            "--limit equalized_odds is a largest gap and must be from 0",
+        ),
+        (["solve", "s.gstar", "--penalty", "disparate_impact=2"], "use --limit disparate_impact=0.8"),
+        (["solve", "s.gstar", "--randomize", "--unified"], "--randomize works with limits"),
+        (["solve", "s.gstar", "--method", "newton"], "--method newton needs a smooth density, such as --density kde"),
+        (["solve", "s.gstar", "--cost-fp", "-1"], "--cost-fp and --cost-fn must be finite"),
+        (["frontier", "s.gstar", "--criterion", "disparate_impact"], "disparate_impact is a ratio"),
+        (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--bins", "100"], "--bins must be a power of two"),
+        (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--range", "1", "-1e3"], "--range must have lo < hi"),
+        (["audit", "s.gstar", "--thresholds", "t.json", "--confidence", "2"], "--confidence must be from 0.5"),
+        (["audit", "s.gstar", "--thresholds", "t.json", "--replicates", "-1"], "--replicates must be"),
+        (["audit", "s.gstar", "--thresholds", "t.json", "--seed", "-1"], "--seed must be a whole number"),
+    ],
+)
+def test_a_wrong_value_of_an_option_is_wrong_usage(sketch, capsys, words, said):
+    gf.Decider({"F": 0.0, "M": 0.0}).save("t.json")
+    assert said in fails(capsys, 2, *words)
+    assert not Path("t.gstar").exists()
+
+
+def test_every_command_reads_a_sketch_from_standard_input(sketch, capsys, monkeypatch):
+    data = Path("s.gstar").read_bytes()
+    gf.Decider({"F": 0.0, "M": 0.0}).save("t.json")
+    for words in (
+        ["show", "-"],
+        ["digest", "-"],
+        ["merge", "-", "-o", "m.gstar"],
+        ["solve", "-", "--limit", "equal_opportunity=0.1"],
+        ["frontier", "-", "--criterion", "equal_opportunity"],
+        ["audit", "-", "--thresholds", "t.json"],
+    ):
+
+        class Stdin:
+            buffer = io.BufferedReader(io.BytesIO(data))
+
+        monkeypatch.setattr(sys, "stdin", Stdin)
+        assert main(words) == 0
+        from_pipe = capsys.readouterr().out
+        assert main([word if word != "-" else "s.gstar" for word in words]) == 0
+        assert from_pipe.replace("  -\n", "  s.gstar\n") == capsys.readouterr().out
+    assert Path("m.gstar").read_bytes() == data
+    Stdin.buffer = io.BufferedReader(io.BytesIO(b"p,y\n"))
+    assert "standard input is not a sketch" in fails(capsys, 1, "show", "-")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sketch", "s.gstar", "-o", "t.gstar", *COLUMNS], "s.gstar is a sketch, not a table; `gstar-fast show`"),
+        (["solve", "t.json"], "t.json is JSON, as saved thresholds are, and neither a table nor a sketch"),
+        (["show", "t.json"], "t.json is JSON, as saved thresholds are"),
+        (["merge", "s.gstar", "link.gstar", "-o", "t.gstar"], "link.gstar is given twice (also as s.gstar)"),
+        (
+            ["sketch", "scores.csv", "link.csv", "-o", "t.gstar", *COLUMNS],
+            "link.csv is given twice (also as scores.csv)",
+        ),
+        (["merge", "s.gstar", "fine.gstar", "-o", "t.gstar"], "anew with the --bins and --range of the other"),
+    ],
+)
+def test_a_file_of_another_kind_is_known(sketch, capsys, words, said):
+    gf.Decider({"F": 0.0, "M": 0.0}).save("t.json")
+    gf.Sketch.from_rows([0.5], [1], ["F"], bins=256).save("fine.gstar")
+    Path("link.gstar").symlink_to("s.gstar")
+    Path("link.csv").symlink_to("scores.csv")
+    assert said in fails(capsys, 1, *words)
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ((True, "True"), "True (a truth value) and 'True' (text) are two groups that print alike"),
+        ((1, "1"), "1 (a number) and '1' (text) are two groups that print alike"),
+    ],
+)
+def test_groups_that_print_alike_are_told_apart(here, capsys, groups, said):
+    for i, name in enumerate(groups):
+        gf.Sketch.from_rows([0.25, 0.75], [0, 1], [name] * 2).save(f"{i}.gstar")
+    for words in (["merge", "0.gstar", "1.gstar", "-o", "t.gstar"], ["show", "t.gstar"], ["solve", "t.gstar"]):
+        capsys.readouterr()
+        assert main(words) == 0
+        printed = capsys.readouterr()
+        assert said in printed.err
+        if words[0] == "show":
+            shown = [line.split()[0] for line in printed.out.splitlines()[3:5]]
+            assert shown == [repr(name) for name in groups]
 
 
 # ------------------------------------------------------------------------------------------------------ solve, frontier
@@ -423,6 +505,45 @@ def test_audit_of_decisions_is_that_of_the_rows(scores, capsys):
     assert shown == json.loads(json.dumps(gf.audit(decisions, scores.labels, names, replicates=100).to_dict()))
 
 
+@pytest.mark.parametrize("kind", ["csv", "npz", "parquet"])
+def test_decisions_are_read_as_labels_are(here, capsys, kind):
+    """Also where labels and decisions have words of their own; advice that is given works."""
+    words = {"d": ["yes", "no", "yes", "yes"], "y": ["good", "good", "bad", "bad"], "t": ["true", "false"] * 2}
+    columns = {**words, "p": [0.5, 1.0, 0.25, 1.0], "g": ["a", "a", "b", "b"]}
+    if kind == "csv":
+        Path("d.csv").write_text(
+            "\n".join(",".join(map(str, row)) for row in [columns, *zip(*columns.values(), strict=True)])
+        )
+    elif kind == "npz":
+        np.savez("d.npz", **{name: np.array(column) for name, column in columns.items()})
+    else:
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(columns), "d.parquet")
+    others = ["--label", "y", "--positive", "good", "--group", "g"]
+
+    def selected(*given):
+        assert main(["audit", f"d.{kind}", *given, *others, "--json", "--replicates", "0"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert shown["overall"]["base_rate"]["value"] == 0.5
+        return [group["rates"]["selection_rate"]["value"] for group in shown["groups"]]
+
+    def refused(*given):
+        return fails(capsys, 1, "audit", f"d.{kind}", *given, *others)
+
+    assert selected("--decision", "t") == [0.5, 0.5]
+    assert selected("--decision", "d", "--accepted", "yes") == [0.5, 1.0]
+    assert selected("--decision", "p", "--accepted", "1") == [0.5, 0.5]
+    assert "column 'd' must hold decisions 0 and 1, found 'no', 'yes'; say which one accepts: --accepted" in refused(
+        "--decision", "d"
+    )
+    assert "or audit scores with --thresholds" in refused("--decision", "p")
+    assert "no row has the decision 'si' (--accepted); found 'no', 'yes'" in refused(
+        "--decision", "d", "--accepted", "si"
+    )
+
+
 def test_audit_of_decisions_takes_weights_and_needs_no_labels(here, capsys):
     Path("d.csv").write_text("d,y,g,w\n1,1,a,3\n0,1,a,1\n0,0,b,0.5\n1,0,b,0.5\n")
     assert main(["audit", "d.csv", "--decision", "d", "--no-label", "--group", "g", "--weight", "w", "--json"]) == 0
@@ -437,6 +558,8 @@ def test_audit_of_decisions_takes_weights_and_needs_no_labels(here, capsys):
         (["s.gstar", "--decision", "d"], "a sketch is audited with --thresholds"),
         (["d.csv", "--decision", "d", "--score", "p"], "--decision takes the place of --score"),
         (["d.csv", "--decision", "d", "--group", "g"], "tables need --group and --label"),
+        (["s.gstar", "--thresholds", "t.json", "--accepted", "yes"], "--accepted names a decision"),
+        (["d.csv", "--decision", "d", "--group", "g", "--no-label", "--positive", "1"], "is named with --accepted"),
     ],
 )
 def test_audit_says_what_it_needs(sketch, capsys, words, said):
@@ -448,7 +571,8 @@ def test_audit_refuses_what_is_no_decision(sketch, capsys):
     Path("d.csv").write_text("d,y,g\n1,1,a\n,0,a\n")
     assert "has no decision in 1 rows" in fails(capsys, 1, "audit", "d.csv", *columns)
     Path("d.csv").write_text("d,y,g\n0.7,1,a\n0.2,0,a\n")
-    assert "decision column 'd' must hold" in fails(capsys, 1, "audit", "d.csv", *columns)
+    assert "column 'd' must hold decisions 0 and 1, found '0.2', '0.7'" in fails(capsys, 1, "audit", "d.csv", *columns)
+    assert "no column 'e' (--decision)" in fails(capsys, 1, "audit", "d.csv", "--decision", "e", *columns[2:])
     Path("d.csv").write_text("d,y,g\n")
     assert "there are no rows to audit" in fails(capsys, 1, "audit", "d.csv", *columns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import signal
@@ -137,6 +138,35 @@ def test_csv_to_csv_keeps_every_character(here):
     )
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("last", [True, False])
+def test_csv_to_csv_keeps_quotes_line_ends_and_the_byte_order_mark(here, end, mark, last):
+    rows = ['"1","0.50","a","a ""q"" ; b"', '2,-1,b,"two\nlines"', '3,0.1,a,5" pipe', '"4",9,"b",""']
+    head = '"id","p","g","n ""ö"""'
+    Path("in.csv").write_bytes((mark + end.join([head, *rows]) + end * last).encode())
+    apply("in.csv", out="out.csv")
+    lines = [f"{row},{decision}" for row, decision in zip(rows, (1, 0, 0, 1), strict=True)]
+    assert Path("out.csv").read_bytes() == (mark + end.join([f"{head},decision", *lines]) + end).encode()
+    apply("out.csv", out="again.csv", extra=["--replace"])
+    assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
+
+
+def test_a_decision_is_replaced_between_quoted_values(here):
+    Path("in.csv").write_bytes('\ufeff"decision","p","g","x,y"\r\n"7,8","1","a","1,2"\r\n,-1,"a",""\r\n'.encode())
+    apply("in.csv", out="out.csv", extra=["--replace"])
+    expected = '\ufeff"p","g","x,y",decision\r\n"1","a","1,2",1\r\n-1,"a","",0\r\n'
+    assert Path("out.csv").read_bytes() == expected.encode()
+
+
+def test_tables_whose_columns_stand_in_another_order_are_brought_into_one(here):
+    Path("1.csv").write_bytes(b'"p",g\r\n1,"a"')
+    Path("2.csv").write_bytes(b'p,g\n"2",b')
+    Path("3.csv").write_bytes(b'g,p\n"a",3\n')
+    apply("1.csv", "2.csv", "3.csv", out="out.csv")
+    assert Path("out.csv").read_bytes() == b'"p",g,decision\r\n1,"a",1\r\n"2",b,1\n3,a,1\r\n'
+
+
 def test_a_column_that_changes_its_kind_is_kept_by_csv_only(here, capsys, monkeypatch):
     monkeypatch.setattr(_tables_arrow, "CSV_BLOCK", 64)
     Path("in.csv").write_text("p,g,n\n" + "1,a,7\n" * 50 + "1,a,x\n")
@@ -208,7 +238,7 @@ def test_a_table_without_rows_keeps_its_columns(here, table, source, target):
     write(table.slice(0, 0), f"in.{source}")
     apply(f"in.{source}", out=f"out.{target}")
     if target == "csv":
-        assert Path("out.csv").read_text() == "id,p,g,text,decision\n"
+        assert Path("out.csv").read_text().replace('"', "") == "id,p,g,text,decision\n"
     else:
         assert read(f"out.{target}") == {"id": [], "p": [], "g": [], "text": [], "decision": []}
 
@@ -369,6 +399,20 @@ def test_thresholds_must_be_good(here, capsys):
     assert "does not say which column is the score; give --score" in said(capsys, 2, *words)
     assert "does not say which column is the group; give --group" in said(capsys, 2, *words, "--score", "p")
     apply("in.csv", out="out.csv", extra=["--score", "p", "--group", "g"])
+
+
+def test_thresholds_that_miss_their_limits_are_refused(here, capsys):
+    rows = gf.Sketch.from_rows([0, 1, 2, 3, 0, 1, 2], [0, 1, 1, 1, 0, 0, 1], list("aaaabbb"))
+    result = gf.solve(rows, limits={"accuracy_parity": 0.0, "demographic_parity": 0.0})
+    assert result.verdict == "infeasible"
+    dataclasses.replace(result, score_column="p", group_column="g").save("t.json")
+    Path("in.csv").write_text("p,g\n1,a\n")
+    words = ["in.csv", "-o", "out.csv", "--thresholds", "t.json"]
+    found = said(capsys, 1, *words)
+    assert "t.json says that no thresholds meet the limits" in found
+    assert "--allow-infeasible" in found
+    assert not Path("out.csv").exists()
+    apply("in.csv", out="out.csv", extra=["--allow-infeasible"])
 
 
 def test_replace_writes_over_decisions(here):

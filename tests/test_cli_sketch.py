@@ -219,6 +219,18 @@ def test_append_adds_to_what_is_there(files, capsys):
     assert Path("s.gstar").read_bytes() == expected
 
 
+def test_append_says_how_many_rows_were_there_and_how_many_came(here, capsys):
+    """It cannot know that they are the same rows, so it must not hide that they are more."""
+    Path("t.csv").write_text("score,label,group\n0.5,1,0\n0.25,0,0\n")
+    assert sketch("t.csv", extra=["-q"]) == 0
+    assert sketch("t.csv", extra=["--append"]) == 0
+    assert "2 rows of 1 table counted" in (said := capsys.readouterr().out)
+    assert "added to 2 rows that were there; nothing tells whether some are the same rows" in said
+    assert sketch("t.csv", extra=["--append", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["rows_before"], facts["rows_added"], facts["rows"]) == (4, 2, 6)
+
+
 def test_append_takes_the_bins_of_the_sketch_and_refuses_early(here, capsys):
     Path("t.csv").write_text("score,label,group\n0.5,1,0\n0.25,0,0\n")
     assert sketch("t.csv", extra=["--bins", "64", "-q"]) == 0
@@ -433,6 +445,23 @@ def test_a_terminal_sees_a_bar(files):
     assert re.search(rb"\r\[#+\.+\] +\d+%  [\d,]+ rows, [\d.]+ million a second", drawn)
     assert drawn.rstrip(b" ").endswith(b"\r")  # the line is taken away again
     assert Path("s.gstar").read_bytes() == expected
+
+
+@pytest.mark.parametrize("module", ["gstar_fast._cli", "gstar_fast._cli_parser", "numpy.linalg", "gstar_fast._sketch"])
+def test_ctrl_c_while_it_starts_is_one_line(here, module):
+    """Whatever is being imported: NumPy itself would call its installation broken."""
+    code = f"""
+import os, signal, sys
+from gstar_fast.__main__ import main
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+sys.exit(main(["show", "absent.gstar"]))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    assert (run.returncode, run.stderr) == (130, "gstar-fast: stopped\n")
 
 
 def test_the_second_ctrl_c_does_not_wait(here):

@@ -424,12 +424,35 @@ def test_a_whole_number_becomes_an_int_and_back(text):
             "t.csv: column 'p' has NaN at row 1 (counted from 0); drop such rows or give --nan skip",
         ),
         ("p,y,g\n1,1,a\n1e305,1,a\n", "t.csv: column 'p' has 1e+305 at row 1"),
+        ('p,y,g\n1,1,a\n0.7,1,"b', "t.csv ends inside quotes"),
+        ('p,y,g\n1,1,"a"\n0.7,1,"b\n', "t.csv ends inside quotes"),
+        ('p,y,g\n1,1,"a"\n0.7,1,"b""\n', "t.csv ends inside quotes"),
+        ('p,y,"g', "t.csv ends inside quotes"),
+        ('p,y,g\n1,1,a\n"0,374",1,a\n', "must hold numbers, found '0,374'"),
+        ('p,y,g\n1,1,a\n"0,374",1,a\n', "; write numbers with a decimal point: 0.374"),
     ],
 )
 def test_malformed_csv(here, capsys, arrow, text, words):
     Path("t.csv").write_text(text)
     assert words in said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
     assert not Path("s.gstar").exists()
+
+
+def test_a_column_of_identities_is_no_group(here, capsys, arrow):
+    Path("t.csv").write_text("p,y,g\n" + "".join(f"1,1,{i}\n" for i in range(70_000)))
+    found = said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
+    assert "column 'g' has too many different values to be a group" in found
+    assert "memory_limit" not in found
+
+
+def test_a_quote_inside_a_value_stands_for_itself(here, arrow):
+    Path("t.csv").write_text('p,y,g\n1,1,5" pipe\n2,0,"6"" pipe"\n3,1,7"\n4,1,5" pipe\n')
+    assert count("t.csv").groups == ('5" pipe', '6" pipe', '7"')
+
+
+def test_a_first_column_without_a_name_is_a_column(here, arrow):
+    Path("t.tsv").write_text("\tp\ty\tg\n0\t1\t1\ta\n")
+    assert count("t.tsv").n_rows == 1
 
 
 def test_row_numbers_are_those_of_the_file(here, capsys, arrow, monkeypatch):
@@ -538,6 +561,14 @@ def test_a_positive_label_that_never_comes_is_a_mistake(here, capsys, arrow):
         ({"p": np.zeros(1, complex), "y": np.zeros(1, int), "g": np.zeros(1, int)}, "complex"),
         ({"p": np.zeros(1), "y": np.zeros(1, "datetime64[s]"), "g": np.zeros(1, int)}, "column 'y' must hold labels"),
         ({"p": np.zeros(1), "y": np.zeros(1, int), "g": np.zeros(1)}, "column 'g' must hold whole numbers or text"),
+        (
+            {"p": np.zeros(1), "y": np.zeros(1, int), "g": np.zeros(1, "datetime64[D]")},
+            "to be a group, found datetime64[D]; cut it into ranges where the table is made",
+        ),
+        (
+            {"p": np.array(["1", "0,5"]), "y": np.zeros(2, int), "g": np.zeros(2, int)},
+            "found '0,5' at row 1 (counted from 0); write numbers with a decimal point: 0.5",
+        ),
     ],
 )
 def test_malformed_npz(here, capsys, arrays, words):
