@@ -132,8 +132,9 @@ def gaps_section(contents: Contents) -> Html:
         for name, estimate in audit.gaps.items()
     ]
     words = (
-        f"Each gap is counted on the rows of the sketch; small numbers are intervals, with {confidence(audit)}. Names "
-        "that sound alike measure different things: read the definition before comparing with another tool."
+        "Each gap is counted on the rows of the sketch, which the thresholds were fitted to; small numbers are "
+        f"intervals, with {confidence(audit)}, for thresholds fixed beforehand. Names that sound alike "
+        "measure different things: read the definition before comparing with another tool."
     )
     if not contents.is_unified:
         words += " “Before” is the audit that was given to the report, not the best unified threshold."

@@ -53,7 +53,8 @@ def test_a_limit_that_will_hold_is_green_and_says_what_to_expect():
 
 def test_intervals_are_said_to_be_those_of_thresholds_fixed_beforehand():
     sketch = synthetic()
-    _, _, box = page_of(gf.solve(sketch, limits={"equalized_odds": 0.02}), sketch)
+    page, _, box = page_of(gf.solve(sketch, limits={"equalized_odds": 0.02}), sketch)
+    assert "for thresholds fixed beforehand" in page.one(id="gaps").text
     assert "With 95" not in box.text
     assert "does not allow for thresholds that were found on the same rows" in box.text
 
