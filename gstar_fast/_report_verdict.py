@@ -8,7 +8,6 @@ limits that are met here and may be expected to hold, roughly, on new rows too.
 
 from __future__ import annotations
 
-from gstar_fast._audit_text import threshold_number
 from gstar_fast._report_contents import (
     Contents,
     asked,
@@ -22,7 +21,7 @@ from gstar_fast._report_contents import (
     sentence_list,
 )
 from gstar_fast._report_html import Html, tag
-from gstar_fast._result import _number
+from gstar_fast._result import _number, threshold_number
 
 CLEARLY = 1.25  # times the limit: a gap expected on new rows that is larger is not put down to chance
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gstar_fast import _density
-from gstar_fast._audit_text import threshold_number
 from gstar_fast._groups import Name
 from gstar_fast._report_data import (
     COLORS,
@@ -25,7 +24,7 @@ from gstar_fast._report_data import (
     roc_point,
     style,
 )
-from gstar_fast._result import Result
+from gstar_fast._result import Result, threshold_number
 from gstar_fast._sketch import Sketch
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from strategies import tables
 
 import gstar_fast as gf
 from gstar_fast import datasets
-from gstar_fast._audit_text import threshold_number
+from gstar_fast._result import threshold_number
 
 GOLDEN = Path(__file__).parent / "golden"
 METRICS = [
