@@ -213,7 +213,9 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Any = None
     'equalized odds gap'
     """
     ax = frontier.plot(_axes(ax))
-    ax.get_lines()[-1].set(color="black", label="least error possible")
+    ax.get_lines()[-1].set(
+        color="black", label="least error possible" if frontier.penalty is None else "reached by penalties"
+    )
     if result is not None and not result.balanced and result.costs == (1.0, 1.0):
         name = frontier.criterion
         if name in result.before_gaps:
