@@ -111,8 +111,9 @@ class Source:
         if self.columns is None or not self.drop:
             return X
         table = as_table(X)
-        wanted = [self.columns] if isinstance(self.columns, str) else self.columns
-        if isinstance(wanted, (list, tuple)) and not set(wanted) & {*(column_names(table) or wanted)}:
+        places = [self.columns] if isinstance(self.columns, (str, int, np.integer)) else list(self.columns)
+        names = column_names(table)
+        if names is not None and all(isinstance(place, str) and place not in names for place in places):
             return X
         return without_columns(table, places_of(table, self.columns))
 
