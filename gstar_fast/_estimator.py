@@ -77,7 +77,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     cv : int, float, splitter, iterable or "prefit", optional
         How rows are cut for out-of-fold scores. A number (5 if not given) is that many folds, dealt by label and group
         so that small groups are spread evenly; a float is a single held-out share, dealt alike; splitters decide for
-        themselves. ``"prefit"`` takes the fitted `estimator` as it is: pass rows it was not trained on.
+        themselves, but may test no row twice. ``"prefit"`` takes the fitted `estimator`: pass rows it has not seen.
     refit : bool
         Whether to train on all rows in the end. False needs a single split, whose model is then kept. Not looked at
         with ``cv="prefit"``.

@@ -107,7 +107,7 @@ def splits_of(
     """Train and test rows of each fold.
 
     A number deals the rows of each cell (label, group) to the folds in turn, so that no two folds differ by more than
-    one row of a cell, however small, or of a label.
+    one row of a cell, however small, or of a label. Other splitters may leave rows out, but test none twice.
     """
     if isinstance(cv, str):
         raise ValueError(f"cv must be a number of folds, a share of rows, a splitter or 'prefit', got {cv!r}")
@@ -121,7 +121,28 @@ def splits_of(
             raise ValueError(f"cv as a share of rows to test on must be between 0 and 1, got {cv!r}")
         return _held_out(cells, float(cv), random_state)
     splits = check_cv(cv, y, classifier=True).split(X, y, **params)
-    return [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    rows = np.arange(len(y))  # makes row numbers of masks too
+    found = [(rows[np.asarray(train)], rows[np.asarray(test)]) for train, test in splits]
+    _check_once(found, len(y))
+    return found
+
+
+def _check_once(splits: Sequence[Split], n: int) -> None:
+    """Refuse to count a row again: the sketch would look as if it had more rows, and intervals would be too narrow.
+
+    Averaging a row's scores instead would find thresholds for scores that no single model gives.
+    """
+    times = np.zeros(n, np.int64)
+    for _, test in splits:
+        np.add.at(times, test, 1)
+    if not times.any():
+        raise ValueError("cv tests no row, so there are no scores to find thresholds on")
+    if times.max() > 1:
+        again = int((times > 1).sum())
+        raise ValueError(
+            f"cv tests {again} of {n} rows more than once, up to {times.max()} times, but a row may count only once; "
+            "pass folds that do not overlap, such as StratifiedKFold, or hold out a single share, such as cv=0.3"
+        )
 
 
 def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:
