@@ -33,7 +33,7 @@ from gstar_fast._groups import listed
 from gstar_fast._objective import Objective
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
-from gstar_fast._solver import METHODS, solve
+from gstar_fast._solver import check_options, solve
 from gstar_fast._thresholds_io import Unknown
 
 __all__ = ["GroupThresholdClassifier"]
@@ -261,9 +261,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def _empty_sketch(self) -> Sketch:
         """A sketch to count into; also looks at the other options, before anything is trained."""
-        Objective.of(self.limits, self.penalties, self.costs, self.balanced)
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}; got {self.method!r}")
+        objective = Objective.of(self.limits, self.penalties, self.costs, self.balanced)
+        ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize")}
+        check_options(objective, **ways)
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
         return Sketch(bins=self.bins, range=self.range)

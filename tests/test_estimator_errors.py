@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
+import gstar_fast as gf
 from gstar_fast import GroupThresholdClassifier
 
 LIMITS = {"equalized_odds": 0.05}
@@ -62,6 +63,15 @@ FEATURES = X[["a", "b"]]
         ({"limits": {"equal_odds": 0.1}}, X, "names in limits must be among .*; got 'equal_odds'; did you mean"),
         ({"costs": (1,)}, X, r"costs must be two numbers"),
         ({"method": "fast"}, X, "method must be one of exact, alternating"),
+        ({"density": "foo"}, X, "density must be one of empirical, kde, .*, or what gf.densities returns; got 'foo'"),
+        ({"method": "newton"}, X, "method='newton' needs a smooth density, such as density='kde'"),
+        ({"method": "newton", "density": "kde"}, X, "method='newton' needs penalties and takes no limits"),
+        ({"density": "kde", "randomize": True}, X, "randomize=True works with limits, method='exact' and density="),
+        (
+            {"method": "alternating", "density": "kde", "unified": True, "penalties": {"equalized_odds": 1}},
+            X,
+            "method='alternating' moves one group at a time",
+        ),
         ({"unknown": "accept"}, X, 'unknown must be "raise", "default" or a threshold'),
         ({"bins": 1000}, X, "bins must be a power of two"),
         ({"range": (1, 0)}, X, "range must have lo < hi"),
@@ -81,6 +91,25 @@ def test_fit_says_what_is_wrong_before_it_trains(options, table, text):
     with pytest.raises(ValueError, match=text):
         model.set_params(estimator=prefit(), cv="prefit").partial_fit(table, y)
     assert not hasattr(model, "sketch_")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"density": "foo"},
+        {"density": None},
+        {"method": "fast"},
+        {"method": "newton"},
+        {"method": "newton", "density": "kde"},
+        {"randomize": True, "unified": True},
+    ],
+)
+def test_options_are_refused_in_the_words_of_solve(options):
+    with pytest.raises(ValueError) as of_solve:
+        gf.solve(gf.Sketch.from_rows(X["a"], y, X["sex"]), **options)
+    with pytest.raises(ValueError) as of_fit:
+        GroupThresholdClassifier(FirstColumn(), **options).fit(FEATURES, y)
+    assert str(of_fit.value) == str(of_solve.value)
 
 
 @pytest.mark.parametrize(
