@@ -145,6 +145,18 @@ def _check_once(splits: Sequence[Split], n: int) -> None:
         )
 
 
+def check_trainable(splits: Sequence[Split], y: NDArray[Any]) -> None:
+    """Refuse folds that lack a class, before any is trained."""
+    for number, (train, _) in enumerate(splits):
+        seen = np.unique(y[train])
+        if len(seen) < 2:
+            found = f"only the class {seen.tolist()[0]!r}" if len(seen) else "nothing"
+            raise ValueError(
+                f"fold {number} would train on {found}: y has too few rows of one class to be cut into folds; pass "
+                "more rows, other folds, or a fitted estimator and cv='prefit'"
+            )
+
+
 def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool)
 
@@ -187,8 +199,8 @@ def out_of_fold(
     """For each fold the model of its train rows and the scores of its test rows."""
     return list(
         Parallel(n_jobs=n_jobs)(
-            delayed(_one_fold)(clone(estimator), X, y, train, test, fit_params, method, positive, number)
-            for number, (train, test) in enumerate(splits)
+            delayed(_one_fold)(clone(estimator), X, y, train, test, fit_params, method, positive)
+            for train, test in splits
         )
     )
 
@@ -202,14 +214,6 @@ def _one_fold(
     fit_params: dict[str, Any],
     method: str,
     positive: int,
-    number: int,
 ) -> tuple[Any, NDArray[Any]]:
-    seen = np.unique(y[train])
-    if len(seen) < 2:
-        found = f"only the class {seen.tolist()[0]!r}" if len(seen) else "nothing"
-        raise ValueError(
-            f"fold {number} would train on {found}: y has too few rows of one class to be cut into folds; pass more "
-            "rows, other folds, or a fitted estimator and cv='prefit'"
-        )
     estimator.fit(rows_at(X, train), y[train], **_check_method_params(X, fit_params, indices=train))
     return estimator, scores_of(estimator, rows_at(X, test), method, positive)

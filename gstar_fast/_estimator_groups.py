@@ -5,9 +5,10 @@ Reads from: the validation of user input, the names of groups.  Read by: the est
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +117,19 @@ class Source:
         if names is not None and all(isinstance(place, str) and place not in names for place in places):
             return X
         return without_columns(table, places_of(table, self.columns))
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Add to an error of the estimator what it cannot know: that it did not see all of X."""
+        try:
+            yield
+        except Exception as error:
+            if self.columns is not None and self.drop:
+                error.add_note(
+                    f"The columns sensitive_features={self.columns!r} were dropped before the estimator saw X; "
+                    "drop_sensitive=False keeps them."
+                )
+            raise
 
 
 # ----------------------------------------------------------------------------------------------- sensitive_features=...

@@ -6,8 +6,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from estimator_cases import FirstColumn, people, prefit
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 import gstar_fast as gf
@@ -169,8 +172,10 @@ def test_groups_come_from_one_place():
         ([0, 1, 2] * 400, "Only binary classification is supported. Unknown label type: multiclass"),
         (np.linspace(0, 1, 1200), "Only binary classification is supported. Unknown label type: continuous"),
         ([1] * 1200, "y has only one class, .*1.*; thresholds need rows of both classes"),
-        ([0.0, np.nan] * 600, "Input y contains NaN"),
+        ([0.0, np.nan] * 600, "y has 600 missing labels, first at row 1; drop such rows from X, y and the groups"),
         (["yes", None] * 600, "y has 600 missing labels, first at row 1; drop such rows"),
+        (pd.Series([pd.NA, 0, 1] * 400, dtype="Int64"), "y has 400 missing labels, first at row 0; drop such rows"),
+        ([0.0, np.inf] * 600, "Input y contains infinity"),
         (None, "requires y to be passed, but the target y is None"),
         ([0, 1], "inconsistent numbers of samples"),
     ],
@@ -222,6 +227,35 @@ def test_an_estimator_without_scores_is_refused():
         GroupThresholdClassifier(LinearRegression()).fit(FEATURES, y)
     with pytest.raises(TypeError, match="estimator must have predict_proba, which LinearSVC has not"):
         GroupThresholdClassifier(LinearSVC(), response_method="predict_proba").fit(FEATURES, y)
+
+
+def notes_of(error):
+    return getattr(error.value, "__notes__", [])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_estimator_that_misses_a_dropped_column_is_explained(n_jobs):
+    encode = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+    pipeline = make_pipeline(encode, LogisticRegression())
+    table = X[["a", "b", "sex"]]
+    model = GroupThresholdClassifier(pipeline, sensitive_features="sex", n_jobs=n_jobs)
+    with pytest.raises(ValueError, match="columns") as error:
+        model.fit(table, y)
+    assert notes_of(error) == [
+        "The columns sensitive_features='sex' were dropped before the estimator saw X; drop_sensitive=False keeps them."
+    ]
+    assert list(model.set_params(drop_sensitive=False).fit(table, y).thresholds_) == ["F", "M"]
+
+
+def test_only_errors_of_the_estimator_are_explained():
+    table = X[["a", "b", "sex"]]
+    beside = GroupThresholdClassifier(LogisticRegression())
+    with pytest.raises(ValueError, match="could not convert string to float") as error:
+        beside.fit(table, y, sensitive_features=X["sex"])
+    assert notes_of(error) == []
+    with pytest.raises(ValueError, match="fold 3 would train on") as error:
+        GroupThresholdClassifier(LogisticRegression(), sensitive_features="sex").fit(table[:9], [0] * 8 + [1])
+    assert notes_of(error) == []
 
 
 def test_limits_out_of_reach_are_said_aloud():
