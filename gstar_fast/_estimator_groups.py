@@ -5,7 +5,8 @@ Reads from: the validation of user input, the names of groups.  Read by: the est
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,10 +110,24 @@ class Source:
         if self.columns is None or not self.drop:
             return X
         table = as_table(X)
-        wanted = [self.columns] if isinstance(self.columns, str) else self.columns
-        if isinstance(wanted, (list, tuple)) and not set(wanted) & {*(column_names(table) or wanted)}:
+        places = [self.columns] if isinstance(self.columns, (str, int, np.integer)) else list(self.columns)
+        names = column_names(table)
+        if names is not None and all(isinstance(place, str) and place not in names for place in places):
             return X
         return without_columns(table, places_of(table, self.columns))
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Add to an error of the estimator what it cannot know: that it did not see all of X."""
+        try:
+            yield
+        except Exception as error:
+            if self.columns is not None and self.drop:
+                error.add_note(
+                    f"The columns sensitive_features={self.columns!r} were dropped before the estimator saw X; "
+                    "drop_sensitive=False keeps them."
+                )
+            raise
 
 
 # ----------------------------------------------------------------------------------------------- sensitive_features=...
