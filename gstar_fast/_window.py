@@ -15,7 +15,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NoReturn, Self
 
-from gstar_fast import _files
+from gstar_fast import _files, _sketch_io
+from gstar_fast._grid import memory_of
+from gstar_fast._groups import MOST_GROUPS
 from gstar_fast._sketch import Sketch
 from gstar_fast._validation import checked_limit
 
@@ -151,20 +153,18 @@ class Window:
             raise TypeError(
                 f"data must be bytes, got {type(data).__name__}; for a file use Window.load(path)"
             ) from None
-        most, (first, *rest) = _cut(plain)
-        blank = Sketch.from_bytes(first, nan=nan, memory_limit=limit)
+        most, blobs = _cut(plain)
+        need = sum(map(_memory, blobs))
+        if need > together:
+            raise ValueError(
+                f"{len(blobs) - 1} panes need {need} bytes of memory together, memory_limit is {together}; "
+                "pass a larger one if you trust these bytes"
+            )
+        blank, *panes = (Sketch.from_bytes(blob, nan=nan, memory_limit=limit) for blob in blobs)
         if blank.n_rows or blank.skipped or blank.weighted:
             _refuse("the empty pane is not empty")
-        panes: list[Sketch] = []
-        for blob in rest:
-            together -= LEAST_MEMORY
-            if together < 0:
-                _refuse("all panes together need more than memory_limit; pass a larger one")
-            pane = Sketch.from_bytes(blob, nan=nan, memory_limit=int(min(limit, together)))
-            if _shape(pane) != _shape(blank):
-                _refuse("a pane has other options than the rest")
-            together -= pane.nbytes
-            panes.append(_moved(pane, blank))
+        if any(_shape(pane) != _shape(blank) for pane in panes):
+            _refuse("a pane has other options than the rest")
         new = cls.__new__(cls)
         new._set_up(most, blank, panes)
         return new
@@ -225,13 +225,12 @@ def _cut(data: memoryview) -> tuple[int, list[bytes]]:
     return most, blobs
 
 
-def _moved(pane: Sketch, blank: Sketch) -> Sketch:
-    """The pane with the memory limit of all panes, not what was left of it when this one was read."""
-    new = blank.copy()
-    new._warned = True  # no news: these rows have had their warning
-    new += pane
-    new._warned = False
-    return new
+def _memory(blob: bytes) -> int:
+    """What a sketch will take, read from the front of its bytes before anything is made of them."""
+    front = _sketch_io.Reader(blob, _sketch_io.HEADER.size, len(blob))
+    bins = 1 << front.varint(17)
+    front.zigzag(), front.zigzag(), front.varint()  # level, first bin, rows skipped
+    return LEAST_MEMORY + memory_of(front.varint(MOST_GROUPS + 1), bins)
 
 
 def _shape(sketch: Sketch) -> tuple[Any, ...]:
