@@ -210,7 +210,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             estimator = self._prefit(source, X)
             self._count(sketch, estimator, rows)
         else:
-            estimator = self._train(sketch, rows, sensitive_features, params)
+            estimator = self._train(sketch, rows, source, sensitive_features, params)
         solved = self._solve(sketch, rows.groups.column)
         self._keep(estimator, sketch, source, X, rows.groups.column, solved)
         return self
@@ -300,7 +300,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             check_columns(self.estimator, as_table(X), source)
         return self.estimator
 
-    def _train(self, sketch: Sketch, rows: Rows, given: Any, params: dict[str, Any]) -> Any:
+    def _train(self, sketch: Sketch, rows: Rows, source: Source, given: Any, params: dict[str, Any]) -> Any:
         """Count out-of-fold scores into the sketch and return the model that shall score from now on."""
         X, y, groups, weights = rows
         metadata = {"sensitive_features": given, "sample_weight": weights, **params}
@@ -315,14 +315,16 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         if not self.refit and len(splits) > 1:
             raise ValueError(f"refit=False needs a single split, such as cv=0.3; this cv has {len(splits)}")
         method = response_method(self.estimator, self.response_method)
-        folds = out_of_fold(
-            self.estimator, X, y, splits, fit_params, method=method, positive=positive, n_jobs=self.n_jobs
-        )
+        with source.telling_what_is_dropped():
+            folds = out_of_fold(
+                self.estimator, X, y, splits, fit_params, method=method, positive=positive, n_jobs=self.n_jobs
+            )
+            estimator = clone(self.estimator).fit(X, y, **fit_params) if self.refit else folds[0][0]
         counted = self._counted(weights)
         for (_, test), (_, scores) in zip(splits, folds, strict=True):
             part = None if counted is None else counted[test]
             count_scores(sketch, scores, labels[test], groups.take(test), part)
-        return clone(self.estimator).fit(X, y, **fit_params) if self.refit else folds[0][0]
+        return estimator
 
     def _count(self, sketch: Sketch, estimator: Any, rows: Rows) -> None:
         """Score rows with a fitted estimator and count them."""

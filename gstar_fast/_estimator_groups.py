@@ -5,9 +5,10 @@ Reads from: the validation of user input, the names of groups.  Read by: the est
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +106,19 @@ class Source:
         if not self.beside:
             raise ValueError("fit had no sensitive_features, so there is one threshold for all; do not pass them here")
         return X, groups_of_rows(given, n)
+
+    @contextlib.contextmanager
+    def telling_what_is_dropped(self) -> Iterator[None]:
+        """Add to an error of the estimator that it did not see all of X: its own words cannot say why."""
+        try:
+            yield
+        except Exception as error:
+            if self.columns is not None and self.drop:
+                error.add_note(
+                    f"sensitive_features={self.columns!r} were dropped before the estimator saw X; "
+                    "drop_sensitive=False keeps them"
+                )
+            raise
 
     def features(self, X: Any) -> Any:
         """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""

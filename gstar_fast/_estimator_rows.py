@@ -34,6 +34,13 @@ def checked_labels(y: Any) -> NDArray[Any]:
         raise ValueError("GroupThresholdClassifier requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
+        missing = np.isnan(y)
+        if missing.any():  # begins as scikit-learn says it
+            n, row = int(missing.sum()), int(missing.argmax())
+            raise ValueError(
+                f"Input y contains NaN in {n} row{'s' * (n != 1)}, first at row {row}; "
+                "drop rows without a label, from X and the groups too"
+            )
         assert_all_finite(y, input_name="y")
     elif y.dtype == object and (rows := [row for row, label in enumerate(y.tolist()) if is_missing(label)]):
         raise ValueError(f"y has {len(rows)} missing labels, first at row {rows[0]}; drop such rows")

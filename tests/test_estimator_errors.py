@@ -6,8 +6,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from estimator_cases import FirstColumn, people, prefit
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from gstar_fast import GroupThresholdClassifier
@@ -140,7 +143,7 @@ def test_groups_come_from_one_place():
         ([0, 1, 2] * 400, "Only binary classification is supported. Unknown label type: multiclass"),
         (np.linspace(0, 1, 1200), "Only binary classification is supported. Unknown label type: continuous"),
         ([1] * 1200, "y has only one class, .*1.*; thresholds need rows of both classes"),
-        ([0.0, np.nan] * 600, "Input y contains NaN"),
+        ([0.0, np.nan] * 600, "Input y contains NaN in 600 rows, first at row 1; drop rows without a label"),
         (["yes", None] * 600, "y has 600 missing labels, first at row 1; drop such rows"),
         (None, "requires y to be passed, but the target y is None"),
         ([0, 1], "inconsistent numbers of samples"),
@@ -186,6 +189,25 @@ def test_prefit_looks_at_the_estimator_first():
         GroupThresholdClassifier(prefit(), cv="prefit").fit(FEATURES[:2], [0, 2])
     with pytest.raises(ValueError, match="cv='prefit' trains nothing, so there is no use for 'epochs'"):
         GroupThresholdClassifier(prefit(), cv="prefit").fit(FEATURES, y, epochs=3)
+
+
+@pytest.mark.parametrize("column", ["sex", 2])
+def test_an_estimator_that_misses_a_dropped_column_is_told_how_to_keep_it(column):
+    assert X.columns[2] == "sex"
+    encoder = make_column_transformer((OneHotEncoder(), [column]))
+    model = GroupThresholdClassifier(
+        make_pipeline(encoder, LogisticRegression()), sensitive_features=column, limits=LIMITS
+    )
+    table = X[["a", "b", "sex"]]
+    with pytest.raises(ValueError) as caught:
+        model.fit(table, y)
+    assert caught.value.__notes__ == [
+        f"sensitive_features={column!r} were dropped before the estimator saw X; drop_sensitive=False keeps them"
+    ]
+    model.set_params(drop_sensitive=False).fit(table, y)
+    with pytest.raises(ValueError, match="only one class") as caught:  # no fault of the columns
+        model.set_params(drop_sensitive=True).fit(table, np.ones(len(y), int))
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_an_estimator_without_scores_is_refused():
