@@ -18,6 +18,7 @@ from gstar_fast._cli_output import Console, group_name, plain
 from gstar_fast._cli_read import check_output, ending, joined_names, sketch_of
 from gstar_fast._files import write_atomically
 from gstar_fast._result import _number, _table
+from gstar_fast._thresholds_io import seal
 
 
 def solve(given: argparse.Namespace, console: Console) -> int:
@@ -40,7 +41,10 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         randomize=given.randomize,
     )
     result = with_columns(result, given)
-    console.answer(json.loads(result.to_json()), lambda: str(result))
+    document = json.loads(result.to_json())
+    if given.expires is not None:
+        document = seal(document, result.decider(expires=given.expires)._thresholds)
+    console.answer(document, lambda: str(result))
     if result.verdict == "infeasible":
         outputs = " and ".join(path for path in (given.output, given.report) if path is not None)
         unwritten = f"; {outputs} not written" if outputs else ""
@@ -48,7 +52,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         print(f"gstar-fast: the limits cannot be met: {result.message.split('; shown')[0]}{unwritten}", file=sys.stderr)
         return INFEASIBLE
     if given.output is not None:
-        result.save(given.output)
+        write_atomically(given.output, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
     if given.report is not None:
         command = shlex.join(["gstar-fast", *given.argv])
         gf.report(result, sketch, title=given.title, command=command).save(given.report)
