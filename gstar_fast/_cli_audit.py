@@ -17,7 +17,7 @@ import numpy as np
 import gstar_fast as gf
 from gstar_fast._cli_count import Columns, Tally
 from gstar_fast._cli_errors import USAGE, CliError
-from gstar_fast._cli_output import Console, plain
+from gstar_fast._cli_output import Console, plain, shown_names
 from gstar_fast._cli_read import check_output, count_tables, ending, sketch_of, split_names
 from gstar_fast._files import write_atomically
 from gstar_fast._tables import Kinds, is_sketch
@@ -140,9 +140,10 @@ def _csv(found: gf.Audit) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["group", "metric", "value", "low", "high", "method"])
-    rows = [(str(name), metric, e) for name in found.groups for metric, e in found.rates[name].items()]
+    shown = dict(zip(found.groups, shown_names(found.groups), strict=True))
+    rows = [(shown[name], metric, e) for name in found.groups for metric, e in found.rates[name].items()]
     if found.thresholds is not None:
-        rows += [(str(name), "threshold", e) for name, e in found.thresholds.items()]
+        rows += [(shown[name], "threshold", e) for name, e in found.thresholds.items()]
     rows += [("", name, e) for name, e in (*found.overall.items(), *found.gaps.items())]
     for name, metric, e in rows:
         numbers = ("" if x is None else repr(float(x)) for x in (e.value, e.low, e.high))

@@ -7,7 +7,8 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,13 @@ def _count(value: Any) -> Any:
 def group_name(name: Any) -> Any:
     """A group's name for JSON."""
     return {"tuple": list(name)} if isinstance(name, tuple) else name
+
+
+def shown_names(names: Iterable[Any]) -> list[str]:
+    """Groups for people: as they print, and as Python writes them where two print alike, such as 1 and '1'."""
+    every = list(names)
+    times = Counter(map(str, every))
+    return [repr(name) if times[str(name)] > 1 else str(name) for name in every]
 
 
 def _key(key: Any) -> str:

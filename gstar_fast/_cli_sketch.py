@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import gstar_fast as gf
 from gstar_fast import _cli_resume
 from gstar_fast._cli_count import Place, Stop, Tally, count
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
-from gstar_fast._cli_output import Console, Progress, counted, group_name, span
+from gstar_fast._cli_output import Console, Progress, counted, group_name, shown_names, span
 from gstar_fast._cli_read import check_output, columns_of, load_sketch, merged, new_sketch, note_alike, write_bytes
 from gstar_fast._cli_resume import Unfinished
 from gstar_fast._result import _count, _table
@@ -196,13 +195,9 @@ def facts(sketch: gf.Sketch) -> dict[str, Any]:
 
 def _text(sketch: gf.Sketch, most: int = 50) -> str:
     rows = [["group", "rows", "label 0", "label 1", "unlabelled", "base rate"]]
-    times = Counter(map(str, sketch.groups))
-    alike = {text for text, n in times.items() if n > 1}
-    for name, (zero, one, free) in list(zip(sketch.groups, _cells(sketch), strict=True))[:most]:
+    for name, (zero, one, free) in list(zip(shown_names(sketch.groups), _cells(sketch), strict=True))[:most]:
         base = f"{one / (zero + one):.4f}" if zero + one else "-"
-        rows.append(
-            [repr(name) if str(name) in alike else str(name), *map(_count, (zero + one + free, zero, one, free)), base]
-        )
+        rows.append([name, *map(_count, (zero + one + free, zero, one, free)), base])
     lines = [str(sketch), "", *_table(rows)]
     if len(sketch.groups) > most:
         lines.append(f"... and {len(sketch.groups) - most} more groups")

@@ -14,7 +14,7 @@ from typing import Any
 import gstar_fast as gf
 from gstar_fast import _tables
 from gstar_fast._cli_errors import DONE, INFEASIBLE, USAGE, CliError, pyarrow_missing
-from gstar_fast._cli_output import Console, group_name, plain
+from gstar_fast._cli_output import Console, group_name, plain, shown_names
 from gstar_fast._cli_read import check_output, ending, joined_names, sketch_of
 from gstar_fast._files import write_atomically
 from gstar_fast._result import _number, _table
@@ -119,7 +119,7 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
 
 
 def _header(found: gf.Frontier) -> list[str]:
-    return ["gap", "error", *(f"threshold_{name}" for name in found.groups)]
+    return ["gap", "error", *(f"threshold_{name}" for name in shown_names(found.groups))]
 
 
 def _points(found: gf.Frontier) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _points(found: gf.Frontier) -> dict[str, Any]:
 def _text(found: gf.Frontier, most: int = 12) -> str:
     n = len(found)
     shown = range(n) if n <= most else sorted({round(i * (n - 1) / (most - 1)) for i in range(most)})
-    rows = [["gap", "error", *map(str, found.groups)]]
+    rows = [["gap", "error", *shown_names(found.groups)]]
     rows += [[_number(float(x)) for x in (found.gaps[i], found.errors[i], *found.thresholds[i])] for i in shown]
     lines = [str(found), "", *_table(rows)]
     if n > most:

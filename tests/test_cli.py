@@ -357,6 +357,10 @@ def test_groups_that_print_alike_are_told_apart(here, capsys, groups, said):
         if words[0] == "show":
             shown = [line.split()[0] for line in printed.out.splitlines()[3:5]]
             assert shown == [repr(name) for name in groups]
+    words = ["frontier", "t.gstar", "--criterion", "equal_opportunity", "-o", "f.csv", "-q"]
+    assert main(words) == 0
+    header = Path("f.csv").read_text().splitlines()[0]
+    assert header == ",".join(["gap", "error", *(f"threshold_{name!r}" for name in groups)])
 
 
 # ------------------------------------------------------------------------------------------------------ solve, frontier
