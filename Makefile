@@ -146,16 +146,17 @@ SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CX
 
 # The other backends run no C++, so only tests on the native one (and those without a backend) are run again. A fork
 # while other threads allocate is left to the plain run: ASan's allocator has no fork handlers before GCC 14, and its
-# lock may stay closed in the child. Pages, pictures and other people's checks run no C++ that the rest does not.
-NO_NEW_CORE = $(patsubst %,--ignore=tests/test_%.py,docs readme examples embed plot report report_browser \
-    report_shapes estimator_sklearn audit_intervals audit_rivals)
+# lock may stay closed in the child. Pages, pictures, the estimator
+# and the command line run no C++ that the rest does not.
+NO_NEW_CORE = $(wildcard $(patsubst %,tests/test_%*.py,docs readme examples embed plot report estimator cli tables \
+    audit_))
 ifeq ($(call can,$(CXX),$(SANITIZE)),yes)
 test-sanitized: $(STAMPS)/test
 	@echo "building gstar_fast under ASan and UBSan in build/sanitized"
 	@GSTAR_FAST_SANITIZE=1 GSTAR_FAST_REQUIRE_CORE=1 $(BIN)/python setup.py --quiet build \
 	    --build-base build/sanitized --build-lib build/sanitized/lib
 	@$(SANITIZED) $(BIN)/python -P -c "import gstar_fast._core as core; assert 'sanitized' in core.__file__, core.__file__"
-	$(SANITIZED) $(BIN)/pytest -q -k "not [numba and not [numpy and not fork_in_the_middle" $(NO_NEW_CORE) $(PYTEST_ARGS)
+	$(SANITIZED) $(BIN)/pytest -q -k "not [numba and not [numpy and not fork_in_the_middle" $(patsubst %,--ignore=%,$(NO_NEW_CORE)) $(PYTEST_ARGS)
 else
 test-sanitized:
 	@echo "test-sanitized: skipped, $(CXX) cannot build with $(SANITIZE)"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gstar_fast._sketch import Sketch
     from gstar_fast._solver import solve
     from gstar_fast._window import Window
-    from gstar_fast.errors import MissingClassWarning, NotConvergedWarning, ResolutionWarning
+    from gstar_fast.errors import InfeasibleWarning, MissingClassWarning, NotConvergedWarning, ResolutionWarning
 
 __version__ = "0.1.0"
 
@@ -59,6 +59,7 @@ _HOMES = {
     "Sketch": "_sketch",
     "solve": "_solver",
     "Window": "_window",
+    "InfeasibleWarning": "errors",
     "MissingClassWarning": "errors",
     "NotConvergedWarning": "errors",
     "ResolutionWarning": "errors",
@@ -94,6 +95,7 @@ __all__ = [
     "Density",
     "Frontier",
     "GroupThresholdClassifier",
+    "InfeasibleWarning",
     "LiveDecider",
     "MissingClassWarning",
     "Moments",

@@ -6,7 +6,7 @@ Reads from: the audit's counts, metrics, intervals and words.  Read by: users, t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, overload
 
@@ -19,7 +19,7 @@ from gstar_fast._audit_counts import Counts, count_decisions, count_sketch, thre
 from gstar_fast._audit_intervals import Rates, gap_interval, two_sided
 from gstar_fast._audit_metrics import GAPS, METRICS, gap_of
 from gstar_fast._audit_notes import notes_of
-from gstar_fast._audit_thresholds import FEWEST, threshold_limits
+from gstar_fast._audit_thresholds import FEWEST, Again, draw_again
 from gstar_fast._decide import Decider
 from gstar_fast._groups import Name
 from gstar_fast._result import Result
@@ -75,7 +75,10 @@ class Audit:
     replicates, seed : int
         Of the bootstrap.
     notes : tuple of str
-        What a reader should know: small groups, missing classes, approximations.
+        What a reader should know: thresholds fitted to these very rows, small groups, missing classes.
+    new_rows : dict of float
+        By criterion that was asked for, the gap to expect on new rows of the same kind, where a result was found on
+        these: the mean gap that thresholds found on resampled rows leave here. Empty where it is not known.
     """
 
     groups: tuple[Name, ...]
@@ -89,6 +92,7 @@ class Audit:
     replicates: int
     seed: int
     notes: tuple[str, ...] = ()
+    new_rows: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return _audit_text.text_of(self)
@@ -98,9 +102,9 @@ class Audit:
         return _audit_text.dict_of(self)
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with columns group, metric, value, low, high and method.
+        """A pandas frame with columns group, metric, value, low, high, method and new_rows.
 
-        `group` is None for what concerns all groups: the overall metrics and the gaps.
+        `group` is None for what concerns all groups: the overall metrics and the gaps. `new_rows` is as above.
         """
         return _audit_text.frame_of(self)
 
@@ -177,8 +181,9 @@ def audit(
     replicates : int
         Poisson-resampled counts behind the intervals of gaps, 0 for none.
     threshold_replicates : int, optional
-        How often a result is solved again on resampled counts for the intervals of its thresholds; by default 500, or
-        fewer where there are many groups, and 0 where it would take long.
+        How often a result is solved again on resampled counts, for the intervals of its thresholds and `new_rows`; by
+        default up to 500, fewer where there are many groups (with less than 100 the thresholds get no intervals), and
+        0 where even ten would take long.
     seed : int
         The same seed gives the same answer, on every backend.
 
@@ -204,16 +209,16 @@ def audit(
         threshold_replicates = _whole("threshold_replicates", threshold_replicates)
     seed = _checked_seed(seed)
     thresholds: dict[Name, Estimate] | None = None
+    again = Again()
     if isinstance(data, Sketch):
         if groups is not None or weights is not None:
             raise TypeError("a sketch holds its groups and weights; call audit(sketch, thresholds)")
         counts, mixtures, snapshot = count_sketch(data, thresholds_of(against))
         thresholds = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
         if isinstance(against, Result):
-            limits, notes = threshold_limits(against, snapshot, confidence, threshold_replicates, seed)
-            counts = replace(counts, notes=(*counts.notes, *notes))
-            for k, name in enumerate(counts.groups if limits else ()):
-                low, high = limits[k]
+            again = draw_again(against, snapshot, confidence, threshold_replicates, seed)
+            counts = replace(counts, notes=(*counts.notes, *again.notes))
+            for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all
                 thresholds[name] = Estimate(thresholds[name].value, low, high, "bootstrap")
     elif groups is None:
         found = type(data).__name__
@@ -222,7 +227,7 @@ def audit(
         raise TypeError("decisions have no thresholds; threshold_replicates= goes with audit(sketch, result)")
     else:
         counts = count_decisions(data, against, groups, weights)
-    return assess(counts, thresholds, confidence, replicates, seed)
+    return replace(assess(counts, thresholds, confidence, replicates, seed), new_rows=again.new_rows)
 
 
 def _likeliest(mixture: Mixture) -> float:

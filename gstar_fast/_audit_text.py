@@ -5,6 +5,7 @@ Reads from: the words of a result, the definitions.  Read by: the audit.
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,24 @@ COLUMNS = {
 
 def _limits(e: Estimate) -> str:
     return "" if e.low is None else f"{_number(e.low, 3)}..{_number(e.high, 3)}"
+
+
+def threshold_number(x: float) -> str:
+    """A threshold with four decimals, or as many as tell it from the neighbouring bin edges.
+
+    Edges are multiples of a power of two, so one unit of the last digit must not be more than the lowest bit of the
+    number; where the digits already give back the very number, that is enough.
+    """
+    if not math.isfinite(x):
+        return _number(x)
+    if x != 0 and not 1e-4 <= abs(x) < 1e6:
+        return repr(x)
+    above, below = abs(x).as_integer_ratio()
+    lowest_bit = (above & -above) / below
+    digits = 4
+    while 10.0**-digits > lowest_bit > 0 and float(f"{x:.{digits}f}") != x and digits < 16:
+        digits += 1
+    return f"{x:.{digits}f}"
 
 
 def _heading(a: Audit) -> str:
@@ -64,7 +83,7 @@ def _two_rows(a: Audit, name: Any) -> list[list[str]]:
     limits = ["", ""]
     if a.thresholds is not None:
         threshold = None if name is None else a.thresholds[name]
-        values.append("" if threshold is None else _number(threshold.value))
+        values.append("" if threshold is None or threshold.value is None else threshold_number(threshold.value))
         limits.append("" if threshold is None else _limits(threshold))
     return [[*values, *(_number(e.value) for e in shown)], [*limits, *(_limits(e) for e in shown)]]
 
@@ -127,7 +146,10 @@ def dict_of(a: Audit) -> dict[str, Any]:
             for name in a.groups
         ],
         "overall": {metric: _plain(e) for metric, e in a.overall.items()},
-        "gaps": {name: {**_plain(e), "definition": a.definitions[name]} for name, e in a.gaps.items()},
+        "gaps": {
+            name: {**_plain(e), "new_rows": _encode_number(a.new_rows.get(name)), "definition": a.definitions[name]}
+            for name, e in a.gaps.items()
+        },
         "notes": list(a.notes),
     }
 
@@ -149,4 +171,6 @@ def frame_of(a: Audit) -> Any:
     columns: dict[str, Any] = {"group": groups, "metric": [metric for _, metric, _ in rows]}
     for key in ("value", "low", "high"):
         columns[key] = pd.Series([getattr(e, key) for _, _, e in rows], dtype="float64")
-    return pd.DataFrame({**columns, "method": [e.method for _, _, e in rows]})
+    columns["method"] = [e.method for _, _, e in rows]
+    found = [a.new_rows.get(metric) if name is None else None for name, metric, _ in rows]
+    return pd.DataFrame({**columns, "new_rows": pd.Series(found, dtype="float64")})

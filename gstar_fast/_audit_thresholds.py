@@ -1,68 +1,128 @@
-"""How far thresholds move when other rows are drawn: `solve` again on Poisson-resampled counts.
+"""How thresholds and gaps change when other rows are drawn: `solve` again on Poisson-resampled counts.
 
 Reads from: the solver.  Read by: the audit.
 
 A replicate draws every occupied bin anew and looks for the optimum under the same limits, penalties and costs; it costs
-bins, not rows. The thresholds' limits are percentiles of what was found.
+bins, not rows. The thresholds' limits are percentiles of what was found; the gaps that these thresholds leave on the
+rows at hand say what to expect on rows that the solver has not seen.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gstar_fast._audit_metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._backends._search import Floats, Ints
+from gstar_fast._mixture import mix, mixed
 from gstar_fast._objective import RATES, Objective, Snapshot, has_rate, scale_of
 from gstar_fast._result import Result
-from gstar_fast._solver import choose, choose_unified, lay_out
+from gstar_fast._solver import Search, choose, choose_unified, lay_out
 
 REPLICATES = 500
+MIXED_REPLICATES = 100  # linear programs: dearer, and there is no interval to be had
 FEWEST = 100  # fewer say nothing of the ends of an interval
-WORK = 2**25  # counts looked at without being asked: under a second
+FEWEST_MEAN = 10  # enough for a mean: so few are drawn only for many groups, whose largest gap varies little
+WORK = 2**26  # counts looked at without being asked: about a second
+MOST_WORK = 4 * WORK  # for the fewest replicates
 
 
-def threshold_limits(
-    result: Result, snapshot: Snapshot, confidence: float, replicates: int | None, seed: int
-) -> tuple[list[tuple[float, float]], list[str]]:
-    """Limits of each group's threshold, and what to know of them; no limits where the notes say why.
+@dataclass(frozen=True)
+class Again:
+    """What solving again has shown; the notes say why where it has shown nothing."""
+
+    limits: list[tuple[float, float]] = field(default_factory=list)  # of each group's threshold
+    new_rows: dict[str, float] = field(default_factory=dict)  # criterion asked for -> gap to expect on new rows
+    notes: list[str] = field(default_factory=list)
+
+
+def draw_again(result: Result, snapshot: Snapshot, confidence: float, replicates: int | None, seed: int) -> Again:
+    """Limits of each group's threshold, the gaps to expect on new rows, and what to know of both.
 
     `replicates` None chooses for itself.
     """
+    digest = result.sketch_digest
+    if digest is not None and digest != snapshot.digest():
+        elsewhere = "the thresholds have no intervals: they were not found on this sketch"
+        return Again(notes=[] if replicates == 0 else [elsewhere])
+    fitted = [] if digest is None else [_fitted(result, {})]
     if replicates == 0:
-        return [], []
+        return Again(notes=fitted)
     why = why_not(result)
     if why is None and replicates is None:
-        replicates = min(WORK // snapshot.rows.size, REPLICATES)
-        if replicates < FEWEST or (result.penalties and len(snapshot.groups) > 2):
-            why = f"solving for {len(snapshot.groups)} groups takes long; ask with threshold_replicates=200"
+        replicates = affordable(result, snapshot)
+        why = None if replicates else _takes_long(snapshot)
     if why is not None or replicates is None:
-        return [], [f"the thresholds have no intervals: {why}"]
+        return Again(notes=[*fitted, f"the thresholds have no intervals: {why}"])
     resolved = solve_again(result, snapshot, replicates, seed)
     if resolved is None:
-        return [], ["the thresholds have no intervals: they were not found on this sketch"]
-    failed = replicates - len(resolved.thresholds)
+        return Again(notes=["the thresholds have no intervals: they were not found on this sketch"])
+    failed = replicates - resolved.accepted.shape[1]
     words = f"the limits could not be met in {failed} of {replicates} replicates"
     if failed > replicates / 2:
-        return [], [f"the thresholds have no intervals: {words}"]
-    notes = [f"{words}, which are left out of the thresholds' intervals"] if failed else []
-    notes += [
-        f"the thresholds were found on these rows; on new rows expect {name} of about {there:.2g}, not {here:.2g}"
-        for name, here, there in resolved.expected(result, snapshot)
-        if f"{there:.2g}" != f"{here:.2g}"
-    ]
+        return Again(notes=[*fitted, f"the thresholds have no intervals: {words}"])
+    new_rows = {name: there for name, _, there in resolved.expected(result, snapshot)}
+    notes = [_fitted(result, new_rows)]
+    notes += [f"{words}, which are left out of what is said of new rows and of the thresholds' intervals"] * bool(
+        failed
+    )
+    if result.randomized or replicates < FEWEST:
+        why = "it mixes thresholds at random" if result.randomized else _takes_long(snapshot)
+        return Again(new_rows=new_rows, notes=[*notes, f"the thresholds have no intervals: {why}"])
     found = zip(result.thresholds.values(), *(side.tolist() for side in resolved.limits(confidence)), strict=True)
-    return [(min(low, value), max(high, value)) for value, low, high in found], notes
+    return Again([(min(low, value), max(high, value)) for value, low, high in found], new_rows, notes)
+
+
+def _fitted(result: Result, new_rows: dict[str, float]) -> str:
+    """A plain word on thresholds that were found on the rows they are measured on."""
+    words = (
+        "the thresholds were found on these very rows: rates and gaps are measured on what they were fitted to, and "
+        "their intervals do not allow for that; "
+    )
+    expected = []
+    for name in asked(result):
+        if name in new_rows and name in result.gaps:
+            here, there = f"{result.gaps[name]:.2g}", f"{new_rows[name]:.2g}"
+            expected.append(f"{name} of about {there}, {'as here' if here == there else f'not {here}'}")
+    if expected:
+        return f"{words}on new rows expect {' and '.join(expected)}"
+    return f"{words}audit rows that were set aside to see how they fare on new ones"
+
+
+def _takes_long(snapshot: Snapshot) -> str:
+    return f"solving for {len(snapshot.groups)} groups takes long; ask with threshold_replicates=200"
+
+
+def asked(result: Result) -> list[str]:
+    """Criteria of limits and penalties."""
+    return list(dict.fromkeys([*result.limits, *result.penalties]))
+
+
+def affordable(result: Result, snapshot: Snapshot) -> int:
+    """How many replicates are drawn without being asked; 0 where even a few take long.
+
+    By counts and by the steps that the result itself took, not by the clock: the same seed gives the same audit.
+    """
+    k, work, most = len(snapshot.groups), snapshot.rows.size, REPLICATES
+    if result.randomized:
+        work, most = work + result.iterations * (2**14 + 2**9 * k * k), MIXED_REPLICATES
+    elif result.penalties and k > 2:
+        work = work * k // 2 + result.iterations * k * 2**8
+    elif not result.unified:
+        work += result.iterations * k * 2**4
+    if FEWEST_MEAN * work > MOST_WORK:
+        return 0
+    return max(min(WORK // work, most), FEWEST_MEAN)
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """Thresholds of replicates: (n, K), for the replicates whose limits could be met."""
+    """Thresholds of replicates: (n, K), for the replicates whose limits could be met; of mixtures, the likeliest."""
 
     thresholds: Floats
-    accepted: Ints  # (3, n, K) rows of the sketch itself that they accept
+    accepted: Floats | Ints  # (3, n, K) rows of the sketch itself that they accept
 
     def limits(self, confidence: float) -> tuple[Floats, Floats]:
         """Percentiles, each of them a threshold that was found: no mean is taken of -inf and a number."""
@@ -74,15 +134,15 @@ class Resolved:
     def expected(self, result: Result, snapshot: Snapshot) -> list[tuple[str, float, float]]:
         """Each criterion that was asked for, its gap here, and the mean gap here of thresholds found elsewhere.
 
-        The sketch stands for the new rows, its replicates for the rows thresholds are found on.
+        The sketch stands for the new rows, its replicates for the rows thresholds are found on. Gaps that nothing was
+        asked of are not fitted to the rows; where thresholds wander they would tell of other thresholds than these.
         """
         totals = snapshot.rows.sum(axis=2)
+        rates = [values_of(*shares_of(rows, totals)) for rows in np.moveaxis(self.accepted, 1, 0)]
         found = []
-        for name in dict.fromkeys([*result.limits, *result.penalties]):
-            gaps = [
-                gap_of(GAPS[name], values_of(*shares_of(rows, totals))) for rows in np.moveaxis(self.accepted, 1, 0)
-            ]
-            found.append((name, result.gaps[name], float(np.mean([gap for gap in gaps if gap is not None]))))
+        for name in asked(result):
+            gaps = [gap for each in rates if (gap := gap_of(GAPS[name], each)) is not None]
+            found.append((name, result.gaps[name], float(np.mean(gaps))))
         return found
 
 
@@ -90,8 +150,6 @@ def why_not(result: Result) -> str | None:
     """Why a result cannot be solved again, in a few words; None if it can."""
     if result.verdict == "infeasible":
         return "its limits could not be met"
-    if result.randomized:
-        return "it mixes thresholds at random"
     if result.method != "exact" or result.density != "empirical":
         return "it was found on smooth densities, not on the counts"
     return None
@@ -100,30 +158,60 @@ def why_not(result: Result) -> str | None:
 def solve_again(result: Result, snapshot: Snapshot, replicates: int, seed: int) -> Resolved | None:
     """Thresholds of resampled counts; None if the counts themselves give other thresholds than the result has."""
     objective = Objective(result.limits, result.penalties, result.costs, result.balanced)
-    found = _solved(snapshot, objective, result.unified)
-    if (
-        found is None
-        or dict(zip(snapshot.groups, snapshot.thresholds(found).tolist(), strict=True)) != result.thresholds
-    ):
+    upward = np.cumsum(snapshot.rows[:, :, ::-1], axis=2)[:, :, ::-1]
+    own = _found(snapshot, objective, result, upward)
+    if own is None or dict(zip(snapshot.groups, own[0].tolist(), strict=True)) != result.thresholds:
         return None
     random = np.random.default_rng([seed, 1])  # another stream than that of the gaps
     occupied = np.flatnonzero(snapshot.rows)
     expected = snapshot.rows.flat[occupied] * snapshot.weight_unit
     drawn = np.zeros_like(snapshot.rows)
-    candidates = []
+    found = []
     for _ in range(replicates):
         drawn.flat[occupied] = random.poisson(expected)
-        found = _solved(replace(snapshot, rows=drawn), objective, result.unified)
-        if found is not None:
-            candidates.append(found)
-    chosen = np.array(candidates, dtype=np.int64).reshape(-1, len(snapshot.groups))
-    group = np.arange(len(snapshot.groups))
-    upward = np.cumsum(snapshot.rows[:, :, ::-1], axis=2)[:, :, ::-1]
-    return Resolved(snapshot.thresholds(chosen), upward[:, group, chosen])
+        if (one := _found(replace(snapshot, rows=drawn), objective, result, upward)) is not None:
+            found.append(one)
+    shape = -1, len(snapshot.groups)
+    thresholds = np.array([thresholds for thresholds, _ in found]).reshape(shape)
+    accepted = np.array([accepted for _, accepted in found]).reshape(-1, 3, shape[1])
+    return Resolved(thresholds, np.moveaxis(accepted, 1, 0))
+
+
+def _found(
+    snapshot: Snapshot, objective: Objective, result: Result, upward: Ints
+) -> tuple[Floats, Floats | Ints] | None:
+    """Threshold of each group, of a mixture the likeliest, and the rows accepted of those that `upward` counts."""
+    if not result.randomized:
+        candidates = _solved(snapshot, objective, result.unified)
+        if candidates is None:
+            return None
+        return snapshot.thresholds(candidates), upward[:, np.arange(len(candidates)), candidates]
+    search = _searched(snapshot, objective, shared=False)
+    mixture = None if search is None else mix(search.arrays)
+    if search is None or mixture is None:
+        return None
+    group = np.repeat(np.arange(len(snapshot.groups)), np.diff(search.arrays.start))
+    likeliest = np.full(len(snapshot.groups), -1)
+    for entry in mixture.entries[np.lexsort((mixture.entries, -mixture.weights))][::-1]:
+        likeliest[group[entry]] = search.table.candidate[entry]
+    accepted = mixed(upward[:, group, search.table.candidate], search.arrays, mixture)
+    return snapshot.thresholds(likeliest), accepted
 
 
 def _solved(snapshot: Snapshot, objective: Objective, unified: bool) -> Ints | None:
     """Candidate of each group; None where the limits cannot be met, or too few rows are left to ask."""
+    search = _searched(snapshot, objective, shared=unified)
+    if search is None:
+        return None
+    numbers = (choose_unified(search) if unified else choose(search)).numbers
+    if numbers is None:
+        return None
+    candidates: Ints = search.table.candidate[search.table.start[:-1] + numbers]
+    return candidates
+
+
+def _searched(snapshot: Snapshot, objective: Objective, shared: bool) -> Search | None:
+    """What the solver starts from; None where too few rows are left to ask."""
     totals = snapshot.rows.sum(axis=2)
     has = has_rate(totals)
     labelled = int(totals[0].sum()), int(totals[1].sum())
@@ -131,9 +219,4 @@ def _solved(snapshot: Snapshot, objective: Objective, unified: bool) -> Ints | N
         return None
     if len(snapshot.groups) > 1 and any(has[RATES.index(rate)].sum() < 2 for _, rate in objective.asked()):
         return None
-    search = lay_out(snapshot, objective, totals, scale_of(objective, *labelled), has, shared=unified)
-    numbers = (choose_unified(search) if unified else choose(search)).numbers
-    if numbers is None:
-        return None
-    candidates: Ints = search.table.candidate[search.table.start[:-1] + numbers]
-    return candidates
+    return lay_out(snapshot, objective, totals, scale_of(objective, *labelled), has, shared=shared)

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from gstar_fast._cli_errors import DONE, FAILED, INTERRUPTED, USAGE, CliError, Interrupted
-from gstar_fast._cli_output import Console
+from gstar_fast._cli_output import Console, printable
 from gstar_fast._cli_parser import parse
 
 _HOMES = {
@@ -129,7 +129,7 @@ def _say(error: BaseException) -> int:
     else:
         text = f"{type(error).__name__}: {error}\nthis should not happen; please report it with what --debug shows"
         code = FAILED
-    print(f"gstar-fast: {text}", file=sys.stderr, flush=True)
+    print(f"gstar-fast: {printable(text)}", file=sys.stderr, flush=True)
     return code
 
 
@@ -141,12 +141,13 @@ def in_our_words(said: str) -> str:
 
 
 def _show_warnings(console: Console) -> None:
-    from gstar_fast.errors import MissingClassWarning, NotConvergedWarning, ResolutionWarning
+    from gstar_fast.errors import InfeasibleWarning, MissingClassWarning, NotConvergedWarning, ResolutionWarning
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         console.note(f"note: {in_our_words(str(message))}")
 
     warnings.showwarning = show  # restored by catch_warnings
+    warnings.simplefilter("always", InfeasibleWarning)
     warnings.simplefilter("always", ResolutionWarning)
     for kind in (MissingClassWarning, NotConvergedWarning):  # the verdict says it too
         warnings.simplefilter("ignore", kind)

@@ -20,8 +20,8 @@ from gstar_fast._cli_output import Console, Progress, counted, span
 from gstar_fast._cli_read import check_output, split_names
 from gstar_fast._files import open_atomically, read_limited
 from gstar_fast._tables import Block, Input, Kinds, find_inputs, format_of_output
-from gstar_fast._tables_columns import groups_of, known_names, name_of_text, numbers_of
-from gstar_fast._tables_open import READ_ERRORS, check_columns, open_table, unreadable
+from gstar_fast._tables_columns import groups_of, keys_of, known_names, numbers_of
+from gstar_fast._tables_open import check_columns, reading
 from gstar_fast._tables_write import Tap, Writer, writer_for
 from gstar_fast._thresholds_io import LONGEST_FILE
 
@@ -139,8 +139,7 @@ class _Deciding:
             )
         keys = None
         if self.key is not None:
-            name_of = name_of_text if text else None
-            keys = groups_of(block.columns[self.key], where(self.key), name_of, first_row, "key")
+            keys = keys_of(block.columns[self.key], where(self.key), first_row)
         try:
             decisions = self._decider(scores, one, keys=keys)
         except (ValueError, TypeError) as error:
@@ -185,8 +184,7 @@ def _copy(
 
 def _blocks(inputs: list[Input], deciding: _Deciding, *, text: bool) -> Generator[tuple[int, Block, bool], None, None]:
     for i, source in enumerate(inputs):
-        reader = open_table(source, as_text=text, whole=True)
-        try:
+        with reading(source, as_text=text, whole=True) as reader:
             check_columns(source, reader.names, deciding.options)
             if DECISION in reader.names and not deciding.replace:
                 raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")
@@ -197,9 +195,3 @@ def _blocks(inputs: list[Input], deciding: _Deciding, *, text: bool) -> Generato
                 yield i, block, reader.text
             if empty:  # a table without rows still has columns
                 yield i, reader.nothing(), reader.text
-        except CliError:
-            raise
-        except READ_ERRORS as error:
-            raise unreadable(source, error) from error
-        finally:
-            reader.close()

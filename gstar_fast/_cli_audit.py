@@ -17,8 +17,8 @@ import numpy as np
 import gstar_fast as gf
 from gstar_fast._cli_count import Columns, Tally
 from gstar_fast._cli_errors import USAGE, CliError
-from gstar_fast._cli_output import Console, plain, shown_names
-from gstar_fast._cli_read import check_output, count_tables, ending, sketch_of, split_names
+from gstar_fast._cli_output import Console, distinct, plain
+from gstar_fast._cli_read import check_output, count_tables, ending, refuse_options, sketch_of, split_names
 from gstar_fast._files import write_atomically
 from gstar_fast._tables import Kinds, is_sketch
 from gstar_fast._tables_columns import Labels
@@ -111,6 +111,7 @@ def _decisions(given: argparse.Namespace, console: Console) -> tuple[tuple[Any, 
         raise CliError("--decision names a column of tables; a sketch is audited with --thresholds", USAGE)
     if given.score is not None:
         raise CliError("--decision takes the place of --score; give one of them", USAGE)
+    refuse_options(given, ("bins", "range", "nan"), "is about scores, and --decision needs none")
     if not given.group or (given.label is None and not given.no_label):
         raise CliError("tables need --group and --label (or --no-label); see: gstar-fast audit --help", USAGE)
     if given.positive is not None and given.label is None:
@@ -140,10 +141,10 @@ def _csv(found: gf.Audit) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["group", "metric", "value", "low", "high", "method"])
-    shown = dict(zip(found.groups, shown_names(found.groups), strict=True))
-    rows = [(shown[name], metric, e) for name in found.groups for metric, e in found.rates[name].items()]
+    text_of = dict(zip(found.groups, distinct(found.groups), strict=True))
+    rows = [(text_of[name], metric, e) for name in found.groups for metric, e in found.rates[name].items()]
     if found.thresholds is not None:
-        rows += [(shown[name], "threshold", e) for name, e in found.thresholds.items()]
+        rows += [(text_of[name], "threshold", e) for name, e in found.thresholds.items()]
     rows += [("", name, e) for name, e in (*found.overall.items(), *found.gaps.items())]
     for name, metric, e in rows:
         numbers = ("" if x is None else repr(float(x)) for x in (e.value, e.low, e.high))

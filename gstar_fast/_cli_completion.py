@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gstar_fast._cli_output import Console
-from gstar_fast._cli_parser import COMMANDS, CRITERIA, make_parser
+from gstar_fast._cli_parser import BACKENDS, COMMANDS, CRITERIA, make_parser
 
 _CRITERIA_OPTIONS = ("--limit", "--penalty")
 
@@ -52,12 +52,15 @@ def _option(action: argparse.Action) -> Option:
 
 def _bash(commands: dict[str, list[Option]]) -> str:
     cases: list[str] = []
-    values: dict[str, tuple[str, ...]] = {}
+    places: dict[tuple[str, ...], list[str]] = {}  # values -> where they are wanted; --nan has others in `apply`
     for name, options in commands.items():
         words = " ".join(word for option in options for word in option.names)
         cases.append(f'        {name}) words="{words}" ;;')
-        values |= {option.names[-1]: option.values for option in options if option.values}
-    choices = [f'        {option}) words="{" ".join(words)}" ;;' for option, words in values.items()]
+        for option in options:
+            if option.values:
+                places.setdefault(option.values, []).append(f'"{name} {option.names[-1]}"')
+    places.setdefault(BACKENDS, []).append('" --backend"')  # also before the command
+    choices = [f'        {"|".join(where)}) words="{" ".join(values)}" ;;' for values, where in places.items()]
     lines = [
         "# bash completion for gstar-fast",
         "_gstar_fast() {",
@@ -65,7 +68,7 @@ def _bash(commands: dict[str, list[Option]]) -> str:
         "    for ((i = 1; i < COMP_CWORD; i++)); do",
         f'        case "${{COMP_WORDS[i]}}" in {"|".join(commands)}) command="${{COMP_WORDS[i]}}"; break ;; esac',
         "    done",
-        '    case "$before" in',
+        '    case "$command $before" in',
         *choices,
         "    esac",
         '    if [ -n "$words" ]; then',

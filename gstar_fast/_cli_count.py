@@ -23,7 +23,7 @@ from gstar_fast._cli_errors import CliError, Interrupted
 from gstar_fast._cli_output import Progress
 from gstar_fast._tables import Block, Input, Kinds
 from gstar_fast._tables_columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
-from gstar_fast._tables_open import READ_ERRORS, check_columns, open_table, unreadable
+from gstar_fast._tables_open import check_columns, reading
 
 T = TypeVar("T")
 
@@ -286,17 +286,10 @@ def count(
         for i, source in enumerate(inputs):
             if places[i].whole:
                 continue
-            reader = open_table(source)
-            try:
+            with reading(source) as reader:
                 check_columns(source, reader.names, tally.columns.options)
                 for block in reader.blocks(tally.columns.names, skip=places[i].rows, kinds=tally.kinds):
                     yield i, block, reader.text
-            except CliError:
-                raise
-            except READ_ERRORS as error:
-                raise unreadable(source, error) from error
-            finally:
-                reader.close()
             yield i, None, reader.text
 
     try:

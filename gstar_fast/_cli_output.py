@@ -7,8 +7,7 @@ import math
 import shutil
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +22,28 @@ class Console:
     def answer(self, data: Any, text: str | Callable[[], str]) -> None:
         """What the command is for: JSON if asked for, else text, nothing if quiet."""
         if self.json:
-            print(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False))
+            print(printable(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
         elif not self.quiet:
-            print(text if isinstance(text, str) else text())
+            print(printable(text if isinstance(text, str) else text()))
 
     def note(self, text: str) -> None:
         """Something the user should know besides."""
         if not self.quiet:
-            print(f"gstar-fast: {text}", file=sys.stderr, flush=True)
+            print(f"gstar-fast: {printable(text)}", file=sys.stderr, flush=True)
+
+
+_CONTROLS = {code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+
+
+def printable(text: str) -> str:
+    """Text without characters that a terminal obeys, which a name may hold; escaped as JSON does, so JSON stays so."""
+    return text.translate(_CONTROLS)
+
+
+def distinct(names: Sequence[Any]) -> list[str]:
+    """Names of groups as text no two share: 1 and '1' where there are both."""
+    texts = [str(name) for name in names]
+    return texts if len(set(texts)) == len(texts) else [repr(name) for name in names]
 
 
 def plain(value: Any) -> Any:
@@ -56,13 +69,6 @@ def _count(value: Any) -> Any:
 def group_name(name: Any) -> Any:
     """A group's name for JSON."""
     return {"tuple": list(name)} if isinstance(name, tuple) else name
-
-
-def shown_names(names: Iterable[Any]) -> list[str]:
-    """Groups for people: as they print, and as Python writes them where two print alike, such as 1 and '1'."""
-    every = list(names)
-    times = Counter(map(str, every))
-    return [repr(name) if times[str(name)] > 1 else str(name) for name in every]
 
 
 def _key(key: Any) -> str:

@@ -134,13 +134,17 @@ def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
     group.add_argument(
         "--score", metavar="COL", required=needed, help="what the classifier gave; higher = more positive"
     )
-    group.add_argument("--label", metavar="COL", help="true outcome, 0 or 1; empty where it is not known")
+    group.add_argument("--label", metavar="COL", help="true outcome, 0 or 1; empty, NA, NaN or null if not known")
     group.add_argument("--no-label", action="store_true", help="no row has a label: only selection rates can be found")
     group.add_argument(
         "--group", metavar="COL", action="append", required=needed, help="who; give it again for intersections"
     )
     group.add_argument("--weight", metavar="COL", help="weight of each row; a whole one counts the row so many times")
-    group.add_argument("--positive", metavar="VALUE", help="the label that means 1; all others mean 0")
+    group.add_argument(
+        "--positive",
+        metavar="VALUE",
+        help="the label that means 1; all others mean 0, if not missing",
+    )
     group = parser.add_argument_group("counting")
     group.add_argument("--bins", type=int, metavar="N", help="bins, a power of two (default: 4096)")
     group.add_argument(
@@ -203,7 +207,7 @@ def _digest(p: argparse.ArgumentParser) -> None:
 
 def _solve(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, which are merged, or tables, which are counted")
-    _output(p, "thresholds to write, as JSON")
+    _output(p, "thresholds to write, as JSON; - for standard output")
     p.add_argument(
         "--expires", type=_moment, metavar="DATE", help="from when on (UTC) `apply` refuses these thresholds"
     )
@@ -233,7 +237,7 @@ def _frontier(p: argparse.ArgumentParser) -> None:
     group = p.add_argument_group("one point of it")
     group.add_argument("--at-gap", type=float, metavar="X", help="the cheapest with a gap of at most X")
     group.add_argument("--at-error", type=float, metavar="X", help="the fairest with an error of at most X")
-    group.add_argument("--thresholds", metavar="FILE", help="where to save the thresholds of that point")
+    group.add_argument("--thresholds", metavar="FILE", help="where to save its thresholds; - for standard output")
     _asking(p)
     _counting(p, needed=False)
     _reading(p)
@@ -271,7 +275,9 @@ def _apply(p: argparse.ArgumentParser) -> None:
     _output(p, "the table to write, in any format; - for standard output", required=True)
     p.add_argument("--score", metavar="COL", help="default: the column named in the thresholds")
     p.add_argument("--group", metavar="COL", action="append", help="default: as named in the thresholds")
-    p.add_argument("--key", metavar="COL", help="what identifies a row, for thresholds that are randomised")
+    p.add_argument(
+        "--key", metavar="COL", help="what identifies a row, for randomised thresholds; a text 7 is the number 7"
+    )
     p.add_argument(
         "--unknown", type=_unknown, metavar="X", help="a group without a threshold: raise, default, or a number"
     )

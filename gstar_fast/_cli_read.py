@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import os
 import sys
 from collections.abc import Iterable
@@ -103,6 +102,8 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     """The sketch of the inputs: saved sketches are merged, tables are counted."""
     kinds = {is_sketch(name) for name in given.inputs}
     if kinds == {True}:
+        names = ("label", "no_label", "weight", "positive", "bins", "range", "nan", "format", "delimiter")
+        refuse_options(given, names, "says how tables are counted, and a sketch is counted already")
         total = merged(given.inputs)
         note_alike(total, console)
         return total
@@ -111,6 +112,13 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     for name in given.inputs:
         refuse_json(name)
     return count_tables(given, columns_of(given), new_sketch(given), console)
+
+
+def refuse_options(given: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that would change nothing here: whoever gave one thinks that it did."""
+    for name in names:
+        if getattr(given, name) not in (None, False, "raise"):  # "raise" is what --nan does anyway
+            raise CliError(f"--{name.replace('_', '-')} {why}; leave it out", USAGE)
 
 
 def count_tables(
@@ -136,20 +144,11 @@ def count_tables(
 # --------------------------------------------------------------------------------------------------------- column names
 
 
-def joined_names(names: Iterable[str] | None) -> str | None:
-    """Names of group columns as one text, for the thresholds file: a line of CSV where there are several."""
-    if not names:
-        return None
-    several = list(names)
-    if len(several) == 1:
-        return several[0]
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(several)
-    return line.getvalue()
-
-
 def split_names(text: str, several: bool) -> list[str]:
-    """The way back; `several` where groups are intersections, since one column may have a comma in its name."""
+    """Group columns of a thresholds file, which `_groups.joined_columns` wrote.
+
+    `several` where groups are intersections, since one column may have a comma in its name.
+    """
     return next(csv.reader([text])) if several else [text]
 
 
@@ -171,6 +170,18 @@ def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
     for source in inputs:
         if source is not None and target.exists() and os.path.exists(source) and os.path.samefile(target, source):  # noqa: PTH110, PTH121
             raise CliError(f"{path} is also an input; write to another file")
+
+
+def check_outputs(outputs: dict[str, str | None], inputs: Iterable[str | None]) -> None:
+    """`check_output` for each of them (option -> path), and refuse that one would overwrite the other."""
+    options: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        first = options.setdefault(os.path.realpath(path), option)
+        if first != option:
+            raise CliError(f"{first} and {option} both write to {path}; give each a name of its own", USAGE)
+        check_output(path, inputs)
 
 
 def write_bytes(data: bytes) -> None:

@@ -11,7 +11,7 @@ import gstar_fast as gf
 from gstar_fast import _cli_resume
 from gstar_fast._cli_count import Place, Stop, Tally, count
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
-from gstar_fast._cli_output import Console, Progress, counted, group_name, shown_names, span
+from gstar_fast._cli_output import Console, Progress, counted, distinct, group_name, span
 from gstar_fast._cli_read import check_output, columns_of, load_sketch, merged, new_sketch, note_alike, write_bytes
 from gstar_fast._cli_resume import Unfinished
 from gstar_fast._result import _count, _table
@@ -24,6 +24,8 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     """Count tables into a sketch."""
     if given.output == "-" and (given.resume or given.append):
         raise CliError("--resume and --append need a file to write to, not -o -", USAGE)
+    if not given.checkpoint >= 0:  # NaN among them, with which the time to save would never come
+        raise CliError(f"--checkpoint must be a number of seconds, 0 or more, got {given.checkpoint:g}", USAGE)
     columns = columns_of(given)
     inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
     check_output(given.output, (one.path for one in inputs))
@@ -57,7 +59,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
             raise Interrupted(_how_to_go_on(given, inputs, places, save, partial), end.code - 128) from None
         tally.check_positive()
         for one, before in zip(inputs, identities, strict=True):
-            if one.identity() != before:
+            if _changed(one, before):
                 console.note(f"note: {one.name} has changed while it was counted; count it anew when it is at rest")
         total = new if base is None else base + new
         note_alike(total, console)
@@ -72,6 +74,14 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         {"output": given.output, "files": len(inputs), "seconds": progress.seconds, **was, **facts(total)},
         lambda: _summary(given.output, total, rows, len(inputs), progress.seconds, base),
     )
+
+
+def _changed(one: Input, before: dict[str, Any]) -> bool:
+    """Whether a file is another one by now; one that is gone has been read to its end and is no reason for doubt."""
+    try:
+        return one.identity() != before
+    except FileNotFoundError:
+        return False
 
 
 def _base(given: argparse.Namespace) -> gf.Sketch | None:
@@ -195,7 +205,7 @@ def facts(sketch: gf.Sketch) -> dict[str, Any]:
 
 def _text(sketch: gf.Sketch, most: int = 50) -> str:
     rows = [["group", "rows", "label 0", "label 1", "unlabelled", "base rate"]]
-    for name, (zero, one, free) in list(zip(shown_names(sketch.groups), _cells(sketch), strict=True))[:most]:
+    for name, (zero, one, free) in list(zip(distinct(sketch.groups), _cells(sketch), strict=True))[:most]:
         base = f"{one / (zero + one):.4f}" if zero + one else "-"
         rows.append([name, *map(_count, (zero + one + free, zero, one, free)), base])
     lines = [str(sketch), "", *_table(rows)]

@@ -9,22 +9,23 @@ import io
 import json
 import shlex
 import sys
+from datetime import datetime
 from typing import Any
 
 import gstar_fast as gf
 from gstar_fast import _tables
 from gstar_fast._cli_errors import DONE, INFEASIBLE, USAGE, CliError, pyarrow_missing
-from gstar_fast._cli_output import Console, group_name, plain, shown_names
-from gstar_fast._cli_read import check_output, ending, joined_names, sketch_of
+from gstar_fast._cli_output import Console, distinct, group_name, plain, printable
+from gstar_fast._cli_read import check_outputs, ending, sketch_of, write_bytes
 from gstar_fast._files import write_atomically
+from gstar_fast._groups import joined_columns
 from gstar_fast._result import _number, _table
 from gstar_fast._thresholds_io import seal
 
 
 def solve(given: argparse.Namespace, console: Console) -> int:
     """Find thresholds, print the verdict, save them."""
-    for path in (given.output, given.report):
-        check_output(path, given.inputs)
+    check_outputs({"-o": given.output, "--report": given.report}, given.inputs)
     if given.report is not None:
         ending(given.report, {".html": None, ".htm": None})
     limits, penalties = _once(given.limit, "--limit"), _once(given.penalty, "--penalty")
@@ -41,25 +42,48 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         randomize=given.randomize,
     )
     result = with_columns(result, given)
-    document = json.loads(result.to_json())
-    if given.expires is not None:
-        document = seal(document, result.decider(expires=given.expires)._thresholds)
-    console.answer(document, lambda: str(result))
+    text = _saved(result, given.expires)
     if result.verdict == "infeasible":
-        outputs = " and ".join(path for path in (given.output, given.report) if path is not None)
+        _answer(result, text, given.output, console)
+        outputs = " and ".join(_files(given.output, given.report))
         unwritten = f"; {outputs} not written" if outputs else ""
         sys.stdout.flush()
-        print(f"gstar-fast: the limits cannot be met: {result.message.split('; shown')[0]}{unwritten}", file=sys.stderr)
+        said = f"the limits cannot be met: {result.message.split('; shown')[0]}{unwritten}"
+        print(f"gstar-fast: {printable(said)}", file=sys.stderr)
         return INFEASIBLE
-    if given.output is not None:
-        write_atomically(given.output, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    # files first: whoever reads what is printed may have seen enough before its end
+    if given.output not in (None, "-"):
+        write_atomically(given.output, text.encode())
     if given.report is not None:
         command = shlex.join(["gstar-fast", *given.argv])
         gf.report(result, sketch, title=given.title, command=command).save(given.report)
-    written = [path for path in (given.output, given.report) if path is not None]
-    if written:
+    _answer(result, text, given.output, console)
+    if written := _files(given.output, given.report):
         console.note(f"wrote {' and '.join(written)}")
     return DONE
+
+
+def _saved(result: gf.Result, expires: datetime | None) -> str:
+    """The result as it is saved, with the date from which on it is refused."""
+    if expires is None:
+        return result.to_json()
+    sealed = seal(json.loads(result.to_json()), result._decider(expires=expires)._thresholds)
+    return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _answer(result: gf.Result, text: str, output: str | None, console: Console) -> None:
+    """Print the verdict; where standard output is to have the thresholds themselves, beside it."""
+    if output != "-":
+        console.answer(json.loads(text), lambda: str(result))
+        return
+    if result.verdict != "infeasible":  # thresholds nobody asked for, which the next program would take
+        write_bytes(text.encode())
+    if not (console.json or console.quiet):
+        print(printable(str(result)), file=sys.stderr)
+
+
+def _files(*outputs: str | None) -> list[str]:
+    return [path for path in outputs if path is not None and path != "-"]
 
 
 def _once(pairs: list[tuple[str, float]], option: str) -> dict[str, float]:
@@ -72,7 +96,8 @@ def _once(pairs: list[tuple[str, float]], option: str) -> dict[str, float]:
 
 def with_columns(result: gf.Result, given: argparse.Namespace) -> gf.Result:
     """The result with the names of the columns it is about, so that `apply` need not be told again."""
-    return dataclasses.replace(result, score_column=given.score, group_column=joined_names(given.group))
+    group = joined_columns(given.group) if given.group else None
+    return dataclasses.replace(result, score_column=given.score, group_column=group)
 
 
 # ------------------------------------------------------------------------------------------------------------- frontier
@@ -86,8 +111,7 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     if given.thresholds is not None and not any(at):
         raise CliError("--thresholds saves one point; say which: --at-gap X or --at-error X", USAGE)
     write = None if given.output is None else ending(given.output, {".csv": _csv, ".json": _json, ".parquet": _parquet})
-    for path in (given.output, given.thresholds):
-        check_output(path, given.inputs)
+    check_outputs({"-o": given.output, "--thresholds": given.thresholds}, given.inputs)
     sketch, limits = sketch_of(given, console), _once(given.limit, "--limit")
     point = None
     try:
@@ -107,19 +131,18 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
         raise
     if write is not None:
         write_atomically(given.output, write(found))
-    if point is not None and given.thresholds is not None:
+    if point is not None and given.thresholds not in (None, "-"):
         point.save(given.thresholds)
     if point is not None:
-        console.answer(json.loads(point.to_json()), lambda: str(point))
+        _answer(point, point.to_json(), given.thresholds, console)
     else:
         console.answer(_points(found), lambda: _text(found))
-    written = [path for path in (given.output, given.thresholds) if path is not None]
-    if written:
+    if written := _files(given.output, given.thresholds):
         console.note(f"wrote {' and '.join(written)}")
 
 
 def _header(found: gf.Frontier) -> list[str]:
-    return ["gap", "error", *(f"threshold_{name}" for name in shown_names(found.groups))]
+    return ["gap", "error", *(f"threshold_{name}" for name in distinct(found.groups))]
 
 
 def _points(found: gf.Frontier) -> dict[str, Any]:
@@ -137,7 +160,7 @@ def _points(found: gf.Frontier) -> dict[str, Any]:
 def _text(found: gf.Frontier, most: int = 12) -> str:
     n = len(found)
     shown = range(n) if n <= most else sorted({round(i * (n - 1) / (most - 1)) for i in range(most)})
-    rows = [["gap", "error", *shown_names(found.groups)]]
+    rows = [["gap", "error", *distinct(found.groups)]]
     rows += [[_number(float(x)) for x in (found.gaps[i], found.errors[i], *found.thresholds[i])] for i in shown]
     lines = [str(found), "", *_table(rows)]
     if n > most:

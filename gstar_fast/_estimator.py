@@ -5,7 +5,6 @@ Reads from: the sketch, the solver, the result; scikit-learn.  Read by: users.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -362,8 +361,6 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             unified=self.unified,
             randomize=self.randomize,
         )
-        if result.verdict == "infeasible":
-            warnings.warn(f"infeasible: {result.message}", UserWarning, stacklevel=3)
         result = replace(result, group_column=column)
         return result, result.decider(unknown=self.unknown)
 

@@ -6,8 +6,6 @@ Reads from: the validation of user input, the names of groups.  Read by: the est
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from gstar_fast._arrow import Column
-from gstar_fast._groups import Name, cross, is_missing, listed, sort_key
+from gstar_fast._groups import Name, cross, is_missing, joined_columns, listed, sort_key
 from gstar_fast._validation import _named, column_of
 
 EVERYBODY = "all"  # the one group of those who have no sensitive features
@@ -189,11 +187,7 @@ def _joined(names: Sequence[Any] | None) -> str | None:
     """Names of columns as one text, as the command line writes it into a thresholds file and reads it there."""
     if names is None or not all(isinstance(name, str) and name for name in names):
         return None
-    if len(names) == 1:
-        return str(names[0])
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
+    return joined_columns(names)
 
 
 def _read(data: Any, label: str) -> tuple[NDArray[Any], tuple[Name, ...]]:

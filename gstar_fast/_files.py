@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -16,44 +18,45 @@ from typing import BinaryIO
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file, fsync it, give it its name, fsync the folder."""
-    target = Path(os.path.realpath(path))  # through a link, the file it points to is replaced
-    folder = os.open(target.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    try:
-        unnamed = _open_unnamed(target.parent)
-        if unnamed is None:
-            _write_named(target, data)
-        else:
-            try:
-                _write_all(unnamed, data)
-                _give_name(unnamed, target.name, folder)
-            finally:
-                os.close(unnamed)
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with open_atomically(path) as file:
+        _write_all(file.fileno(), data)
 
 
 @contextlib.contextmanager
 def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, piece by piece; it gets its name when the block ends, and none if the block raises."""
-    target = Path(os.path.realpath(path))
+    """A file to write to, piece by piece; it gets its name when the block ends, and none if the block raises.
+
+    A file that is replaced keeps its mode. What is no file, a pipe or a device, is written to and not replaced.
+    """
+    target = Path(os.path.realpath(path))  # through a link, the file it points to is replaced
+    mode = _mode_of(target)
+    if mode is not None and not stat.S_ISREG(mode):
+        with target.open("wb") as file:
+            yield file
+        return
     folder = os.open(target.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     try:
         unnamed = _open_unnamed(target.parent)
-        if unnamed is not None:
-            with os.fdopen(unnamed, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(unnamed)
+        with contextlib.ExitStack() as stack:
+            descriptor = stack.enter_context(_named(target)) if unnamed is None else unnamed
+            file = stack.enter_context(os.fdopen(descriptor, "wb"))
+            if mode is not None:
+                os.fchmod(descriptor, stat.S_IMODE(mode))
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+            if unnamed is not None:
                 _give_name(unnamed, target.name, folder)
-        else:
-            with _named(target) as descriptor, os.fdopen(descriptor, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(descriptor)
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _mode_of(target: Path) -> int | None:
+    try:
+        return target.stat().st_mode
+    except FileNotFoundError:
+        return None
 
 
 def read_limited(path: str | os.PathLike[str], most: int) -> bytes:
@@ -80,7 +83,6 @@ def _write_all(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
-    os.fsync(descriptor)
 
 
 def _give_name(descriptor: int, name: str, folder: int) -> None:
@@ -104,23 +106,14 @@ def _give_name(descriptor: int, name: str, folder: int) -> None:
             continue
 
 
-def _write_named(target: Path, data: bytes) -> None:
-    with _named(target) as descriptor:
-        try:
-            _write_all(descriptor, data)
-        finally:
-            os.close(descriptor)
-
-
 @contextlib.contextmanager
 def _named(target: Path) -> Iterator[int]:
     """Where files must have a name: a temporary one, removed on every error. The block closes the descriptor."""
-    import tempfile  # slow, and needed here only
-
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".saving", dir=target.parent)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.saving")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
         yield descriptor
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

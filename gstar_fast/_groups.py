@@ -5,6 +5,8 @@ Reads from: numpy. Read by: the validation of user input, the sketch, its bytes 
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -114,6 +116,15 @@ def given_names(groups: Iterable[object]) -> tuple[Name, ...]:
 def listed(names: Sequence[Name]) -> str:
     """Names as they appear in messages: at most ten."""
     return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+
+
+def joined_columns(names: Sequence[str]) -> str:
+    """Names of group columns as one text, for the thresholds file: a line of CSV where there are several."""
+    if len(names) == 1:
+        return str(names[0])
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 # ---------------------------------------------------------------------------------------------------- columns -> codes

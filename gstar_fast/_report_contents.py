@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gstar_fast._audit_text import threshold_number
 from gstar_fast._groups import Name
 from gstar_fast._objective import TOLERANCE
 from gstar_fast._report_data import FrontierPoints, mixture_text
@@ -122,7 +123,7 @@ def estimate_cell(estimate: Estimate | None) -> Html:
 
 def threshold_text(result: Result, group: Name) -> str:
     """A group's threshold, or its mixture."""
-    return mixture_text(result, group, _number)
+    return mixture_text(result, group, threshold_number)
 
 
 def is_met(name: str, limit: float, gap: float | None) -> bool | None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gstar_fast._audit_text import threshold_number
 from gstar_fast._groups import Name
 from gstar_fast._report_data import CellCurve, FrontierPoints, Roc, main_gaps, style
 from gstar_fast._report_html import Html, join, tag
@@ -82,7 +83,8 @@ def score_panel(
     for value, words in across.ticks(5):
         parts.append(line(across(value), 216, across(value), 220, "axis"))
         parts.append(text(across(value), 233, words, "middle", "tick"))
-    title = f"Scores of group {group} with its threshold {_number(threshold)} and the unified one {_number(before)}"
+    own, unified = threshold_number(threshold), threshold_number(before)
+    title = f"Scores of group {group} with its threshold {own} and the unified one {unified}"
     return svg(name, width, height, title, *parts)
 
 
@@ -94,7 +96,7 @@ def _across(value: float, across: Scale, kind: str, top: float) -> Html:
 def _threshold_words(value: float) -> str:
     if math.isinf(value):
         return "-inf: accepts all" if value < 0 else "inf: accepts none"
-    return _number(value)
+    return threshold_number(value)
 
 
 # ------------------------------------------------------------------------------------------------------------- ROC
@@ -127,12 +129,12 @@ def roc(
     marks: list[Html] = []
     entries: list[tuple[Html, object]] = []
     for i, group in enumerate(names):
-        look = style(i)
+        if group not in curves:  # nothing to draw, so nothing to explain
+            continue
+        look, curve = style(i), curves[group]
         color = f"g{look.color}"
-        if group in curves:
-            curve = curves[group]
-            points = [(across(float(x)), up(float(y))) for x, y in zip(curve.fpr, curve.tpr, strict=True)]
-            parts.append(tag("path", d=polyline(points), class_=f"roc {color}", stroke_dasharray=dashes(look.dash)))
+        points = [(across(float(x)), up(float(y))) for x, y in zip(curve.fpr, curve.tpr, strict=True)]
+        parts.append(tag("path", d=polyline(points), class_=f"roc {color}", stroke_dasharray=dashes(look.dash)))
         one, two = unified.get(group), chosen.get(group)
         if one is not None and two is not None:
             ways.append(line(across(one[0]), up(one[1]), across(two[0]), up(two[1]), f"way {color}"))

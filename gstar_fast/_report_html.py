@@ -24,10 +24,10 @@ def html(value: object) -> Html:
         return value
     if value is None:
         return Html("")
-    return Html(escape(_printable(str(value))))
+    return Html(escape(printable(str(value))))
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Control characters, bidirectional overrides and the like are shown by number: they could hide what is there."""
     if text.isprintable():
         return text
@@ -55,7 +55,7 @@ def _attribute(key: str, value: object) -> str:
     if value is None or value is False:
         return ""
     name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(_printable(str(value)))}"'
+    return f" {name}" if value is True else f' {name}="{escape(printable(str(value)))}"'
 
 
 def table(

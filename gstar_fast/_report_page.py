@@ -13,13 +13,14 @@ from string import Template
 
 from gstar_fast import _report_tables as tables
 from gstar_fast import _report_trade_off as trade_off
+from gstar_fast import _report_verdict as verdict
 from gstar_fast import _report_views as views
 from gstar_fast._report_contents import Contents
 from gstar_fast._report_html import html, join, tag
 from gstar_fast._result import _count
 
 SECTIONS = (
-    ("verdict", "Verdict", tables.verdict_section),
+    ("verdict", "Verdict", verdict.verdict_section),
     ("asked", "What was asked", tables.asked_section),
     ("thresholds", "Thresholds", tables.thresholds_section),
     ("gaps", "Gaps", tables.gaps_section),

@@ -1,4 +1,4 @@
-"""The sections of a report that are words and tables: verdict, question, thresholds, before and after, evidence.
+"""The sections of a report that are words and tables: question, thresholds, before and after, evidence.
 
 Reads from: _report_contents.  Read by: _report_page.
 """
@@ -13,17 +13,13 @@ from gstar_fast._groups import Name
 from gstar_fast._objective import DEFINITIONS
 from gstar_fast._report_contents import (
     Contents,
-    asked,
     bound_word,
     confidence,
     estimate_cell,
-    gap_word,
     is_met,
     limits_of,
-    percent,
     plain,
     section,
-    sentence_list,
     threshold_text,
     who,
 )
@@ -31,120 +27,6 @@ from gstar_fast._report_html import TALL, Html, details, framed, html, join, tab
 from gstar_fast._result import _count, _number
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
-
-_SIGNS = {"good": "M4 8.5l3 3 6-7", "warn": "M8.5 3v6.5M8.5 13v.2", "bad": "M4 4l9 9M13 4l-9 9"}
-
-
-# ---------------------------------------------------------------------------------------------------------- verdict
-
-
-def tone_and_headline(contents: Contents) -> tuple[str, str]:
-    """good, warn or bad, and the verdict in a few words. Good means that what was asked for holds, with proof."""
-    r = contents.result
-    if r.verdict == "infeasible":
-        return "bad", "The limits cannot be met" if len(r.limits) > 1 else "The limit cannot be met"
-    broken = [name for name, limit in r.limits.items() if is_met(name, limit, r.gaps.get(name)) is False]
-    if broken:
-        return "bad", f"A limit is not met: {', '.join(map(plain, broken))}"
-    if r.verdict == "not_converged":
-        return "warn", "Thresholds found, but not proven to be the best"
-    met = "The limits are met" if len(r.limits) > 1 else "The limit is met"
-    if trivial := _all_alike(contents):
-        return "warn", f"{met}, but only by {trivial}" if r.limits else f"Least loss, by {trivial}"
-    if r.limits:
-        return "good", met
-    return "good", "Best balance of error and gaps" if r.penalties else "Least error"
-
-
-def _all_alike(contents: Contents) -> str | None:
-    """Whether the thresholds decide nothing: everybody is accepted, or nobody."""
-    rates = {at["selection_rate"].value for at in contents.audit.rates.values()}
-    return {0.0: "rejecting everybody", 1.0: "accepting everybody"}.get(rates.pop() or 0.0) if len(rates) == 1 else None
-
-
-def verdict_section(contents: Contents) -> Html:
-    """What a reader in a hurry should know."""
-    r = contents.result
-    tone, headline = tone_and_headline(contents)
-    mark = tag("path", d=_SIGNS[tone], class_="mark")
-    mark = tag("svg", mark, viewBox="0 0 17 17", class_="sign", aria_hidden="true")
-    criteria = asked(r) or (["equalized_odds"] if len(r.thresholds) > 1 else [])
-    criteria = [name for name in criteria if name in r.gaps]
-    lines = [
-        tag("p", tag("strong", f"{r.verdict.replace('_', ' ').capitalize()}: "), f"{r.message}."),
-        tag("p", *_outcome(contents, criteria)),
-        *(tag("p", words) for words in _caution(contents, criteria)),
-        *(tag("p", tag("strong", "Note: "), f"{note}.") for note in r.notes),
-        *_more_notes(contents),
-    ]
-    banner = tag("div", tag("h2", mark, headline, id="verdict-name"), *lines, class_=f"verdict {tone}")
-    return tag("section", banner, _key_figures(contents, criteria), id="verdict", aria_labelledby="verdict-name")
-
-
-def _more_notes(contents: Contents) -> list[Html]:
-    """A pointer to what the audit had to say, which may be long."""
-    n = len(contents.notes) - len(contents.result.notes)
-    link = tag("a", f"{n} {'note' if n == 1 else 'notes'} of the audit", href="#notes")
-    return [tag("p", "Before relying on this, read the ", link, ".")] if n else []
-
-
-def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
-    """What the thresholds change, in a sentence or two."""
-    r = contents.result
-    unified = f"the best single threshold for everybody, {_number(r.default_threshold)}"
-    if r.verdict == "infeasible":  # nothing changes
-        gaps = [f"the {gap_word(name)} {_number(r.gaps[name])}" for name in criteria]
-        return [f"At {unified}, the error rate is {percent(r.error)}, ", sentence_list(gaps), "."]
-    kind = "one threshold for everybody" if r.unified else "one threshold for each group"
-    if r.randomized:
-        kind = "thresholds that are mixed by chance in each group"
-    said: list[object] = [f"With {kind} the error rate goes from {percent(r.before_error)} to {percent(r.error)}"]
-    if criteria:
-        said += ["; ", sentence_list([_change(contents, name) for name in criteria])]
-    return [*said, f". “Before” is {unified}."]
-
-
-def _change(contents: Contents, name: str) -> str:
-    was = contents.result.before_gaps.get(name)
-    start = f" from {_number(was)}" if was is not None else ""
-    return f"the {gap_word(name)}{start} to {_number(contents.result.gaps[name])}"
-
-
-def _caution(contents: Contents, criteria: list[str]) -> list[str]:
-    """What the numbers do not promise."""
-    words = []
-    intervals = {name: limits_of(contents.audit.gaps.get(name)) for name in criteria}
-    known = [f"the {gap_word(name)} lies between {i.replace(' to ', ' and ')}" for name, i in intervals.items() if i]
-    if known:
-        words.append(
-            f"With {confidence(contents.audit)}, {', '.join(known)}. A limit holds exactly on the rows that were "
-            "counted; on new rows it holds as far as they are alike."
-        )
-    if contents.result.density != "empirical":
-        words.append(
-            f"The thresholds were found on {contents.result.density} densities. Gaps and rates in the tables below are "
-            "counted on the rows themselves and differ a little."
-        )
-    return words
-
-
-def _key_figures(contents: Contents, criteria: list[str]) -> Html:
-    r = contents.result
-    cards = [("error rate", percent(r.error), f"before {percent(r.before_error)}")]
-    for name in criteria[:3]:
-        parts = [f"before {_number(r.before_gaps[name])}"] if name in r.before_gaps else []
-        parts += [f"{bound_word(name)} {r.limits[name]:g} asked"] if name in r.limits else []
-        cards.append((gap_word(name), _number(r.gaps[name]), ", ".join(parts)))
-    n = len(contents.audit.groups)
-    count = "one for everybody" if r.unified else f"one for each of {n} groups" if n > 1 else "one group"
-    low, high = min(r.thresholds.values()), max(r.thresholds.values())
-    cards.append(("thresholds", _number(low) if low == high else f"{_number(low)} to {_number(high)}", count))
-    items = (
-        tag("li", tag("span", a, class_="name"), tag("span", b, class_="value"), tag("span", c, class_="was"))
-        for a, b, c in cards
-    )
-    return tag("ul", *items, class_="key")
-
 
 # ------------------------------------------------------------------------------------------------------------ asked
 
@@ -162,10 +44,10 @@ def asked_section(contents: Contents) -> Html:
     for name, weight in r.penalties.items():
         rows.append([plain(name), f"penalty {weight:g}", *_both(contents, name), tag("td", "weighed")])
     for row, name in zip(rows, [*r.limits, *r.penalties], strict=True):
-        row.append(DEFINITIONS[name])
-    head = ["criterion", "asked", "before", "after", "met", "how it is measured"]
+        row += [_number(contents.audit.new_rows.get(name)), DEFINITIONS[name]]
+    head = ["criterion", "asked", "before", "after", "met", "expected on new rows", "how it is measured"]
     asked_for = (
-        table("Criteria", head, rows, words=[5], quiet=True)
+        table("Criteria", head, rows, words=[6], quiet=True)
         if rows
         else tag("p", "No limit and no penalty: the thresholds with the least error, group by group.")
     )
@@ -250,8 +132,9 @@ def gaps_section(contents: Contents) -> Html:
         for name, estimate in audit.gaps.items()
     ]
     words = (
-        f"Each gap is counted on the rows of the sketch; small numbers are intervals, with {confidence(audit)}. Names "
-        "that sound alike measure different things: read the definition before comparing with another tool."
+        "Each gap is counted on the rows of the sketch, which the thresholds were fitted to; small numbers are "
+        f"intervals, with {confidence(audit)}, for thresholds fixed beforehand. Names that sound alike "
+        "measure different things: read the definition before comparing with another tool."
     )
     if not contents.is_unified:
         words += " “Before” is the audit that was given to the report, not the best unified threshold."

@@ -9,13 +9,14 @@ from gstar_fast import _report_figures as figures
 from gstar_fast._groups import Name
 from gstar_fast._report_contents import Contents, asked, plain, section, threshold_text, who
 from gstar_fast._report_data import FrontierPoints, thinned, weighted_error
-from gstar_fast._report_html import Html, details, join, table, tag
+from gstar_fast._report_html import Html, details, join, printable, table, tag
 from gstar_fast._report_svg import place
 from gstar_fast._result import _number
 
 TABLE_ROWS = 60  # points of the frontier in its table
 TABLE_GROUPS = 12  # groups with a column of thresholds there
 SLIDER_GROUPS = 50  # groups in the slider's table
+MOST_NAMED = 5  # groups spelled out beside the slider
 RATES = ("selection_rate", "tpr", "fpr")
 
 Point = tuple[float, float]
@@ -102,8 +103,21 @@ def _said(contents: Contents, points: FrontierPoints, i: int) -> str:
     gap = points.results[i].gaps[points.criterion]
     return (
         f"point {i + 1} of {len(points.results)}: {plain(points.criterion)} gap {_number(gap)}, "
-        f"{_error_name(contents)} {_number(points.errors[i])}"
+        f"{_error_name(contents)} {_number(points.errors[i])}{_extremes(contents, points, i)}"
     )
+
+
+def _extremes(contents: Contents, points: FrontierPoints, i: int) -> str:
+    """A warning of groups in which a point decides nothing: a gap closes where everybody is treated alike."""
+    rates = points.results[i].rates
+    said = ""
+    for rate, word in ((0.0, "rejects"), (1.0, "accepts")):
+        found = [g for g in rates if rates[g].selection_rate == rate]
+        some = [printable(contents.names[g]).replace("\t", " ") for g in found[:MOST_NAMED]]  # a tab ends a cell
+        more = ["..."] if len(found) > MOST_NAMED else []
+        if found:
+            said += f"; {word} everybody in {'every group' if len(found) == len(rates) else ', '.join(some + more)}"
+    return said
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gstar_fast import _report_figures as figures
+from gstar_fast._audit_text import threshold_number
 from gstar_fast._groups import Name
 from gstar_fast._report_contents import Contents, confidence, section, who
 from gstar_fast._report_data import (
@@ -117,6 +118,8 @@ def roc_section(contents: Contents) -> Html:
         "Every threshold of a group is a point on its curve; up and to the left is better. Groups whose filled signs "
         "lie together are accepted at the same rates." + _choice(contents)
     )
+    if lacking := [short[g] for g in contents.featured if g not in curves]:
+        caption += f" No curve, for lack of rows of both labels: {', '.join(lacking)}."
     points = []
     for group in contents.featured:
         for word, audit in (("before", contents.before), ("after", contents.audit)):
@@ -125,8 +128,8 @@ def roc_section(contents: Contents) -> Html:
     lines = []
     for group, curve in curves.items():
         for i in thinned(1 - curve.fpr, 1 - curve.tpr, ROC_ROWS).tolist():
-            numbers = (float(v[i]) for v in (curve.thresholds, curve.fpr, curve.tpr))
-            lines.append([who(contents, group), *(_number(v) for v in numbers)])
+            threshold, fpr, tpr = (float(v[i]) for v in (curve.thresholds, curve.fpr, curve.tpr))
+            lines.append([who(contents, group), threshold_number(threshold), _number(fpr), _number(tpr)])
     picture = tag("figure", figures.roc(curves, short, chosen, unified), tag("figcaption", caption))
     ends = table("Points before and after", ["group", "", "fpr", "tpr"], points)
     whole = table(f"{ROC_ROWS} points of each curve", ["group", "threshold", "fpr", "tpr"], lines, quiet=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,7 @@ from gstar_fast._decide import Decider
 from gstar_fast._files import write_atomically
 from gstar_fast._objective import DEFINITIONS
 from gstar_fast._thresholds_io import Nan, Unknown, of_document, seal
+from gstar_fast.errors import InfeasibleWarning
 
 FORMAT = "gstar_fast.result"
 VERSION = 1
@@ -144,7 +146,7 @@ class Result:
 
     def to_json(self) -> str:
         """The result as readable JSON; schemas/result.json describes it."""
-        sealed = seal(_encode(self), self.decider()._thresholds)
+        sealed = seal(_encode(self), self._decider()._thresholds)
         return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
@@ -174,6 +176,11 @@ class Result:
         expires : datetime or str, optional
             When the thresholds should no longer be used, with its time zone.
 
+        Warns
+        -----
+        InfeasibleWarning
+            If the limits could not be met: what decides is then the best unified threshold, as the verdict says.
+
         Examples
         --------
         >>> import gstar_fast as gf
@@ -185,6 +192,13 @@ class Result:
         >>> bool((decisions != table.labels).mean() == result.error)
         True
         """
+        if self.verdict == "infeasible":
+            warnings.warn(f"infeasible: {self.message}", InfeasibleWarning, stacklevel=2)
+        return self._decider(unknown, nan, expires)
+
+    def _decider(
+        self, unknown: Unknown = "raise", nan: Nan = "raise", expires: datetime | str | None = None
+    ) -> Decider:
         return Decider(
             self.thresholds,
             unknown=unknown,
@@ -228,6 +242,19 @@ def _number(x: float | None, digits: int = 4) -> str:
     return f"{x:.{digits}f}" if x == 0 or 1e-4 <= abs(x) < 1e6 else f"{x:.{digits}g}"
 
 
+def threshold_text(x: float) -> str:
+    """A threshold with four decimals, and more where its bin is so narrow that they would name another one.
+
+    An edge is a whole multiple of a power of two, which is at least the width of a bin.
+    """
+    if not math.isfinite(x) or x == 0:
+        return _number(x)
+    numerator, denominator = abs(x).as_integer_ratio()
+    unit = (numerator & -numerator) / denominator
+    digits = 4 if unit >= 1e-4 else min(17, math.ceil(-math.log10(unit)))
+    return _number(x) if digits == 4 else f"{x:.{digits}f}" if abs(x) >= 1e-4 else repr(x)
+
+
 def _count(x: float) -> str:
     return f"{x:,.0f}".replace(",", " ") if float(x).is_integer() else f"{x:.1f}"
 
@@ -249,11 +276,12 @@ def text_of(r: Result, most: int = 50) -> str:
     if asked:
         lines.append(f"asked: {', '.join(asked)}")
     lines.append("")
+    of = threshold_text if r.density == "empirical" else _number  # smooth thresholds lie anywhere, not at edges
     rows = [["group", "rows", "threshold", "tpr", "fpr", "selected"]]
     for name, threshold in list(r.thresholds.items())[:most]:
         at = r.rates[name]
         mixture = r.mixtures[name] if r.mixtures is not None else ()
-        shown = " | ".join(f"{p:.0%} {_number(t)}" for t, p in mixture) if len(mixture) > 1 else _number(threshold)
+        shown = " | ".join(f"{p:.0%} {of(t)}" for t, p in mixture) if len(mixture) > 1 else of(threshold)
         rates = (_number(x) for x in (at.tpr, at.fpr, at.selection_rate))
         rows.append([str(name), _count(at.rows), shown, *rates])
     lines += _table(rows)
@@ -265,7 +293,7 @@ def text_of(r: Result, most: int = 50) -> str:
         changes.append([name, _number(r.before_gaps.get(name)), _number(gap), DEFINITIONS[name]])
     table = _table([row[:3] for row in changes])
     lines += [f"{line}  {row[3]}".rstrip() for line, row in zip(table, changes, strict=True)]
-    lines.append(f"before: the best unified threshold, {_number(r.default_threshold)}")
+    lines.append(f"before: the best unified threshold, {of(r.default_threshold)}")
     return "\n".join(lines)
 
 

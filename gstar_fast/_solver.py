@@ -5,6 +5,7 @@ Reads from: _objective, _smooth, the backends.  Read by: users, _frontier, _boun
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -353,16 +354,16 @@ def infeasible(search: Search, opened: int, unified: bool = False) -> Result:
     slack = least_slack(search, unified)
     message = (
         "no thresholds at bin edges meet these limits; they could be met if each were "
-        f"{slack:.3g} looser; shown is the best unified threshold"
+        f"{math.ceil(1e5 * slack) / 1e5:g} looser; shown is the best unified threshold"
     )
     return finish(search, numbers, "infeasible", opened, lower_bound=0.0, message=message, unified=unified)
 
 
 def least_slack(search: Search, unified: bool) -> float:
-    """How much looser, to 1e-3, all limits would have to be before some thresholds met them."""
+    """How much looser, to 1e-5, all limits would have to be before some thresholds met them."""
     p = search.arrays
     low, high = 0.0, 1.0
-    while high - low > 1e-3:
+    while high - low > 1e-5:
         slack = (low + high) / 2
         ratio = np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio)
         looser = replace(p, limit=p.limit + slack, ratio=ratio)

@@ -5,6 +5,7 @@ Reads from: pyarrow. Read by: `_tables.open_table`, which is the only one to imp
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,19 @@ import pyarrow as pa
 
 from gstar_fast._cli_errors import CliError
 from gstar_fast._tables import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
-from gstar_fast._tables_columns import no_number
+from gstar_fast._tables_columns import MISSING, no_number
 from gstar_fast._tables_plain import Rewound, cut_short, decompressed, header_of
 
 CSV_BLOCK = 1 << 20  # bytes; a longer line cannot be read
 CSV_PIECE = 1 << 23  # several blocks, for several threads
+
+
+# pyarrow has a list of its own and minds the case
+_NULLS = sorted(
+    "".join(letters)
+    for word in MISSING
+    for letters in itertools.product(*({letter.lower(), letter.upper()} for letter in word))
+)
 
 
 def _blocks_of(batch: Any, done: float | None) -> Iterator[Block]:
@@ -203,7 +212,7 @@ class CsvReader:
             "read_options": csv.ReadOptions(block_size=CSV_BLOCK, column_names=self.names),
             "parse_options": csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
             "convert_options": csv.ConvertOptions(
-                column_types=types, include_columns=columns, strings_can_be_null=False
+                column_types=types, include_columns=columns, strings_can_be_null=False, null_values=_NULLS
             ),
         }
         try:

@@ -7,6 +7,7 @@ columns come from it. Read by: the commands.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Callable, Iterable
@@ -18,8 +19,9 @@ from numpy.typing import NDArray
 
 from gstar_fast._cli_errors import CliError, some
 
-# what stands for "not there" in a CSV file, besides nothing at all; names of groups are spared, since NA may be one
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a"})
+# what stands for "not there" as a score, a weight or a label, in upper or lower case; names of groups are spared, since
+# NA may be one, and `none` is a word like others: it may be the label of those who have none of what is looked for
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null"})
 TRUTH = {"true": 1, "false": 0}
 
 
@@ -93,19 +95,29 @@ def numbers_of(column: Any, where: str, first_row: int = 0) -> Any:
 
 
 def _numbers_of_text(values: list[str], where: str, first_row: int) -> NDArray[np.float64]:
-    try:
-        return np.array(list(map(float, values)))
-    except ValueError:
-        pass
-    out = np.empty(len(values))
-    for row, value in enumerate(values):
+    every = "".join(values)
+    if every.isascii() and "_" not in every:
         try:
-            out[row] = float(value)
+            return np.array(list(map(float, values)))
         except ValueError:
-            if value.strip().lower() not in MISSING:
-                raise no_number(where, value, first_row + row) from None
-            out[row] = np.nan
-    return out
+            pass
+    return np.array([_number_of_text(value, where, row) for row, value in enumerate(values, first_row)])
+
+
+def _number_of_text(value: str, where: str, row: int) -> float:
+    if value.lower() in MISSING:
+        return float("nan")
+    try:
+        return _float(value)
+    except ValueError:
+        raise no_number(where, value, row) from None
+
+
+def _float(text: str) -> float:
+    """A number as pyarrow reads it; Python alone would take 1_000 and the digits of all scripts."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return float(text)
 
 
 # --------------------------------------------------------------------------------------------------------------- labels
@@ -207,7 +219,7 @@ def _as_number(text: str) -> float:
     if text.lower() in TRUTH:
         return TRUTH[text.lower()]
     try:
-        return float(text)
+        return _float(text)
     except ValueError:
         return float("nan")
 
@@ -220,12 +232,24 @@ def _masked(ones: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Any:
 # --------------------------------------------------------------------------------------------------------------- groups
 
 
-def name_of_text(text: str) -> int | str:
-    """A whole number written as numbers usually are becomes an int; all else, 007 and 1.0 among it, stays text."""
+def name_of_text(text: str, end: int = 2**63) -> int | str:
+    """A whole number written as numbers usually are becomes an int; all else, 007 and 1.0 among it, stays text.
+
+    So does a number of `end` or more, or under -2^63: no column of numbers could hold it.
+    """
     digits = text[1:] if text.startswith("-") else text
-    if digits.isascii() and digits.isdecimal() and len(digits) <= 18 and str(int(text)) == text:
-        return int(text)
+    if digits.isascii() and digits.isdecimal() and len(digits) <= 20:
+        number = int(text)
+        if -(2**63) <= number < end and str(number) == text:
+            return number
     return text
+
+
+def keys_of(column: Any, where: str, first_row: int) -> Any:
+    """Keys of a column: a text that is written as a whole number is that number, in whatever format the file is."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "US":
+        column = (np.char.decode(column, "utf-8") if column.dtype.kind == "S" else column).tolist()
+    return groups_of(column, where, lambda text: name_of_text(text, 2**64), first_row, "key")
 
 
 def known_names(names: Iterable[Any]) -> Callable[[str], Any]:
@@ -272,7 +296,8 @@ def groups_of(
     if understood == texts:
         return encoded
     if all(type(name) is int for name in understood):
-        return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(understood, _pa().int64()))
+        with contextlib.suppress(OverflowError):  # keys may be larger
+            return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(understood, _pa().int64()))
     return [understood[code] for code in _codes(encoded).tolist()]
 
 

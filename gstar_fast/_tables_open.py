@@ -5,8 +5,9 @@ Reads from: the readers, each of which is imported when it is needed. Read by: t
 
 from __future__ import annotations
 
+import contextlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from gstar_fast import _tables
 from gstar_fast._cli_errors import CliError, near, pyarrow_missing, some
@@ -28,6 +29,20 @@ def open_table(source: Input, *, as_text: bool = False, whole: bool = False) -> 
         raise
     except READ_ERRORS as error:
         raise unreadable(source, error) from error
+
+
+@contextlib.contextmanager
+def reading(source: Input, *, as_text: bool = False, whole: bool = False) -> Iterator[Reader]:
+    """`open_table` for a while; what goes wrong on the way is a CliError that names the file, too."""
+    reader = open_table(source, as_text=as_text, whole=whole)
+    try:
+        yield reader
+    except CliError:
+        raise
+    except READ_ERRORS as error:
+        raise unreadable(source, error) from error
+    finally:
+        reader.close()
 
 
 def _open(source: Input, as_text: bool, whole: bool) -> Reader:

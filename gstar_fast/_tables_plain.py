@@ -39,18 +39,17 @@ def decompressed(raw: BinaryIO, compression: str | None) -> BinaryIO:
 def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str], str, bytes]:
     """Names in the first record of a CSV file, that record as it is written, and what was read of those after it."""
     head, rest = b"", b""
-    while True:
-        line = stream.readline(LONGEST_HEADER)
-        head += line
-        if not line or len(head) >= LONGEST_HEADER or (head.strip() and head.count(b'"') % 2 == 0):
+    while line := stream.readline(LONGEST_HEADER):
+        # blank lines are passed over; a tab that begins the header is the end of a name that is empty
+        head = re.sub(rb"\A(?:[ \t]*[\r\n])+", b"", head + line)
+        if len(head) >= LONGEST_HEADER or (head and head.count(b'"') % 2 == 0):
             break
     if not head.strip():
         raise CliError(f"{source.name} is empty; a CSV file begins with the names of its columns")
-    head = re.sub(rb"\A(?:[ \t]*[\r\n])+", b"", head)  # blank lines; a tab may be the end of a name that is empty
     end = head.find(b"\r")
     while end >= 0 and head.count(b'"', 0, end) % 2:
         end = head.find(b"\r", end + 1)
-    if 0 <= end < len(head.rstrip()):  # lines that end as on old Macs
+    if 0 <= end < len(head.rstrip(b"\r\n")):  # lines that end as on old Macs
         head, rest = head[: end + 1], head[end + 1 :]
     try:
         text = head.decode()

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import struct
+import warnings
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 from gstar_fast._files import read_limited
 from gstar_fast._groups import MOST_GROUPS, Name, check_distinct, clean_name
 from gstar_fast._sketch_io import name_bytes, varint
+from gstar_fast.errors import InfeasibleWarning
 
 FORMAT: Final = "gstar_fast.thresholds"
 RESULT_FORMAT: Final = "gstar_fast.result"
@@ -184,7 +186,10 @@ def _seconds(expires: datetime | str | int) -> int:
         except ValueError:
             raise ValueError(f"expires must be a date such as '2030-01-31T00:00:00Z', got {expires!r}") from None
     if not isinstance(expires, datetime):
-        raise TypeError(f"expires must be a date, got {type(expires).__name__}")
+        raise TypeError(
+            f"expires must be a datetime with its time zone, or text such as '2030-01-31T00:00:00Z'; got "
+            f"{type(expires).__name__}"
+        )
     if expires.tzinfo is None:
         raise ValueError(f"expires needs a time zone, got {expires}; for UTC write {expires.isoformat()}Z")
     return math.floor(expires.timestamp())
@@ -278,13 +283,16 @@ def to_json(t: Thresholds) -> str:
 
 def from_json(text: str) -> Thresholds:
     """Read thresholds or a saved result; anything else raises ValueError and says where."""
+    return of_document(_parsed(text))
+
+
+def _parsed(text: str) -> Any:
     try:
-        document = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error}") from None
     except RecursionError:
         raise ValueError("not thresholds: nested too deeply") from None
-    return of_document(document)
 
 
 def of_document(document: Any) -> Thresholds:
@@ -350,12 +358,15 @@ def load(
     except UnicodeDecodeError:
         raise ValueError(f"{shown!r} is not UTF-8 text, so not saved thresholds") from None
     try:
-        thresholds = from_json(text)
-        if require_checksum and json.loads(text).get("checksum") is None:
+        document = _parsed(text)
+        thresholds = of_document(document)
+        if require_checksum and document.get("checksum") is None:
             _refuse("they have no checksum, and require_checksum=True asks for one")
     except ValueError as error:
         raise ValueError(f"{shown!r}: {error}") from None
     check_current(thresholds, allow_expired=allow_expired, digest=digest, now=now, where=f"{shown!r}: ")
+    if document.get("verdict") == "infeasible":
+        warnings.warn(f"{shown!r} is infeasible: {document.get('message')}", InfeasibleWarning, stacklevel=3)
     return thresholds
 
 

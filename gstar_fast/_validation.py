@@ -227,8 +227,8 @@ def as_labels(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | Non
             value = private[row].item()
             if value != value:
                 raise ValueError(
-                    f"labels has NaN at row {row}; pass labels=None if no row has a label, or a null "
-                    "(None, pandas.NA, a masked array) where a single one has none"
+                    f"labels has NaN at row {row}; pass labels=None if no row has a label, or a null where one "
+                    "has none: labels.astype('Int64') for a pandas column, else None or a masked array"
                 )
             hint = "; for -1/+1 labels pass labels > 0" if value == -1 else ""
             raise ValueError(f"labels must be 0 or 1, got {value} at row {row}{hint}")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["MissingClassWarning", "NotConvergedWarning", "ResolutionWarning"]
+__all__ = ["InfeasibleWarning", "MissingClassWarning", "NotConvergedWarning", "ResolutionWarning"]
+
+
+class InfeasibleWarning(UserWarning):
+    """Thresholds that do not meet the limits they were asked for are about to decide."""
 
 
 class MissingClassWarning(UserWarning):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gstar_fast import _density
+from gstar_fast._audit_text import threshold_number
 from gstar_fast._groups import Name
 from gstar_fast._report_data import (
     COLORS,
@@ -55,6 +56,8 @@ def densities(
 ) -> Any:
     """Draw the histogram and the density of every cell: one panel for each group, one colour for each label.
 
+    All panels have the same score axis.
+
     Parameters
     ----------
     sketch : Sketch
@@ -89,11 +92,15 @@ def densities(
         _draw_cell(panels[groups.index(curve.group)], curve, kind)
     for panel, group in zip(panels, groups, strict=True):
         if thresholds is not None and group in thresholds:
-            panel.axvline(thresholds[group], color="black", linestyle="--", label=f"threshold {thresholds[group]:.3g}")
+            words = f"threshold {threshold_number(thresholds[group])}"
+            panel.axvline(thresholds[group], color="black", linestyle="--", label=words)
         panel.set_title(f"group {group}")
         panel.set_ylabel("density")
         if panel.get_legend_handles_labels()[0]:
             panel.legend()
+    ends = [panel.get_xlim() for panel in panels]
+    for panel in panels:  # one axis for all, so that thresholds can be compared from group to group
+        panel.set_xlim(min(low for low, _ in ends), max(high for _, high in ends))
     panels[-1].set_xlabel("score")
     return panels[0].figure
 
@@ -154,8 +161,20 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     ax.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal")
     if curves:
-        ax.legend(loc="lower right")
+        signs = _signs(chosen=bool(values), unified=isinstance(thresholds, Result))
+        ax.legend(handles=[*ax.get_legend_handles_labels()[0], *signs], loc="lower right")
     return ax.figure
+
+
+def _signs(*, chosen: bool, unified: bool) -> list[Any]:
+    """What filled and empty signs mean, for the legend."""
+    from matplotlib.lines import Line2D
+
+    look: dict[str, Any] = {"marker": "o", "linestyle": "none", "color": "0.35"}
+    signs = [Line2D([], [], label="at the chosen thresholds", **look)] if chosen else []
+    if unified:
+        signs.append(Line2D([], [], markerfacecolor="white", label="at the best unified threshold", **look))
+    return signs
 
 
 def _chosen(

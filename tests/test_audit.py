@@ -16,6 +16,7 @@ from strategies import tables
 
 import gstar_fast as gf
 from gstar_fast import datasets
+from gstar_fast._audit_text import threshold_number
 
 GOLDEN = Path(__file__).parent / "golden"
 METRICS = [
@@ -322,6 +323,32 @@ def test_texts_are_the_golden_ones(backend, sketch):
         assert str(audit) + "\n" == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("threshold", "text"),
+    [
+        (0.25, "0.2500"),
+        (-1.0703125, "-1.0703"),
+        (0.3, "0.3000"),
+        (0.0, "0.0000"),
+        (math.inf, "inf"),
+        (2.0**-15 + 0.5, "0.50003"),
+        (0.5 + 2.0**-20, "0.5000010"),
+        (2.0**-20, "9.5367431640625e-07"),
+        (1234567.5, "1234567.5"),
+    ],
+)
+def test_thresholds_have_the_digits_that_tell_neighbouring_bins_apart(threshold, text):
+    assert threshold_number(threshold) == text
+    audit = gf.audit(gf.Sketch.from_rows([threshold], [1], ["a"], bins=16), threshold)
+    assert text in str(audit).split()
+
+
+@given(level=st.integers(-30, 0), number=st.integers(1, 2**16))
+def test_neighbouring_edges_are_never_shown_alike(level, number):
+    one, two = math.ldexp(number, level), math.ldexp(number + 1, level)
+    assert threshold_number(one) != threshold_number(two)
+
+
 def test_text_and_html_of_many_groups_end(sketch):
     audit = gf.audit([1, 0] * 300, [1, 1] * 300, list(range(300)) * 2, replicates=100)
     assert "... and 250 more groups before the last row" in str(audit)
@@ -337,6 +364,7 @@ def test_dict_is_json_and_whole(sketch):
             assert list(group["rates"]) == METRICS
             assert group["rates"]["tpr"]["value"] == audit.rates[name]["tpr"].value
         assert set(data["gaps"]) == set(audit.gaps) == set(audit.definitions)
+        assert {name: gap["new_rows"] for name, gap in data["gaps"].items() if gap["new_rows"]} == audit.new_rows
         assert data["notes"] == list(audit.notes)
     assert data["groups"][0]["threshold"] is None
     assert gf.audit(sketch, math.inf).to_dict()["groups"][0]["threshold"]["value"] == "inf"
@@ -346,7 +374,10 @@ def test_data_frame_is_tidy(sketch):
     pd = pytest.importorskip("pandas")
     for _, audit in audits(sketch):
         frame = audit.to_dataframe()
-        assert list(frame.columns) == ["group", "metric", "value", "low", "high", "method"]
+        assert list(frame.columns) == ["group", "metric", "value", "low", "high", "method", "new_rows"]
+        gaps = frame[frame["group"].isna() & ~frame["metric"].isin(METRICS)]
+        assert gaps.set_index("metric")["new_rows"].dropna().to_dict() == audit.new_rows
+        assert frame["new_rows"].count() == len(audit.new_rows)
         per_group = len(METRICS) + (audit.thresholds is not None)
         assert len(frame) == per_group * len(audit.groups) + len(METRICS) + len(audit.gaps)
         assert frame["value"].dtype == "float64"

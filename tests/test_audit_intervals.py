@@ -15,13 +15,13 @@ from scipy import stats
 from strategies import tables
 
 import gstar_fast as gf
-from gstar_fast import datasets
+from gstar_fast import _audit_thresholds, datasets
 from gstar_fast._audit import assess
 from gstar_fast._audit_bootstrap import critical, ranges_of
 from gstar_fast._audit_counts import Counts
 from gstar_fast._audit_intervals import Rates, _furthest, gap_interval, two_sided, wilson
 from gstar_fast._audit_metrics import GAPS, shares_of, values_of
-from gstar_fast._audit_thresholds import _solved, solve_again
+from gstar_fast._audit_thresholds import _solved, affordable, solve_again
 from gstar_fast._objective import Objective, Snapshot
 
 # --------------------------------------------------------------------------------------------------------------- rates
@@ -271,7 +271,7 @@ def test_thresholds_of_a_result_have_limits(synthetic):
         assert e.low < e.high
         assert e.low in synthetic.edges
         assert e.method == "bootstrap"
-    assert any(note.startswith("the thresholds were found on these rows; on new rows expect") for note in audit.notes)
+    assert any("on new rows expect equalized_odds of about" in note for note in audit.notes)
     wider = gf.audit(synthetic, result, threshold_replicates=200, confidence=0.99)
     assert all(wider.thresholds[g].low <= audit.thresholds[g].low for g in audit.groups)
 
@@ -307,16 +307,62 @@ def test_bare_thresholds_have_no_limits(synthetic):
     assert not any("intervals" in note for note in audit.notes)
 
 
-def test_costly_solving_waits_to_be_asked(synthetic):
-    random = np.random.default_rng(0)
-    groups = random.integers(0, 3, 3_000)
-    labels = random.integers(0, 2, 3_000)
-    sketch = gf.Sketch.from_rows(random.normal(labels, 1), labels, groups, bins=16)
+def many_groups(n_groups, rows, seed=0, **options):
+    random = np.random.default_rng(seed)
+    groups, labels = random.integers(0, n_groups, rows), random.integers(0, 2, rows)
+    return gf.Sketch.from_rows(random.normal(labels, 1), labels, groups, **options)
+
+
+def test_costly_solving_waits_to_be_asked():
+    sketch = many_groups(3, 3_000, bins=16)
     result = gf.solve(sketch, penalties={"equal_opportunity": 1.0})
-    silent = gf.audit(sketch, result)
+    dear = dataclasses.replace(result, iterations=10**6)  # as hard a search as this would take long again and again
+    silent = gf.audit(sketch, dear)
     assert any("takes long; ask with threshold_replicates=200" in note for note in silent.notes)
-    asked = gf.audit(sketch, result, threshold_replicates=100)
+    assert silent.new_rows == {}
+    asked = gf.audit(sketch, dear, threshold_replicates=100)
     assert all(e.low is not None for e in asked.thresholds.values())
+    assert asked.new_rows
+
+
+def test_many_groups_get_fewer_replicates_before_they_get_none(monkeypatch):
+    """Ten are enough for what to expect on new rows, though not for the ends of an interval."""
+    sketch = many_groups(40, 20_000, bins=1024)
+    result = gf.solve(sketch, limits={"equalized_odds": 0.05})
+    snapshot = Snapshot.of(sketch)
+    assert affordable(result, snapshot) >= 100
+    assert all(e.low is not None for e in gf.audit(sketch, result).thresholds.values())
+    monkeypatch.setattr(_audit_thresholds, "WORK", 30 * snapshot.rows.size)
+    assert 10 <= affordable(result, snapshot) <= 30
+    audit = gf.audit(sketch, result)
+    assert audit.new_rows["equalized_odds"] > 0.1  # the limit of 0.05 is far from holding for 250 rows a class
+    assert all(e.low is None for e in audit.thresholds.values())
+    assert any("no intervals: solving for 40 groups takes long" in note for note in audit.notes)
+
+
+def test_a_mixture_is_solved_again_for_what_to_expect_on_new_rows(synthetic):
+    result = gf.solve(synthetic, limits={"equalized_odds": 0.0}, randomize=True)
+    assert result.gaps["equalized_odds"] < 1e-9
+    audit = gf.audit(synthetic, result)
+    assert 0.005 < audit.new_rows["equalized_odds"] < 0.05
+    expected = f"on new rows expect equalized_odds of about {audit.new_rows['equalized_odds']:.2g}, not "
+    assert any(expected in note for note in audit.notes)
+
+
+def test_an_audit_says_when_thresholds_were_fitted_to_its_rows(synthetic):
+    fitted = "the thresholds were found on these very rows"
+    limits = {"equalized_odds": 0.02}
+    result = gf.solve(synthetic, limits=limits)
+    silent = gf.audit(synthetic, result, threshold_replicates=0)
+    assert any(note.startswith(fitted) and "audit rows that were set aside" in note for note in silent.notes)
+    for asked in ({"limits": limits, "randomize": True}, {"penalties": limits, "density": "normal"}, {}):
+        audit = gf.audit(synthetic, gf.solve(synthetic, **asked))
+        assert any(note.startswith(fitted) for note in audit.notes)
+    other = datasets.paper_synthetic(rows=20_000, seed=3)
+    fresh = gf.Sketch.from_rows(other.scores, other.labels, other.groups, bins=256)
+    for audit in (gf.audit(fresh, result), gf.audit(synthetic, result.thresholds)):
+        assert audit.new_rows == {}
+        assert not any(note.startswith(fitted) for note in audit.notes)
 
 
 def test_replicates_whose_limits_cannot_be_met_are_counted():

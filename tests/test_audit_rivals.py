@@ -45,6 +45,21 @@ def test_gaps_are_those_of_fairlearn(seed, n_groups, weighting):
     assert {name: audit.gaps[name].value for name in expected} == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_group_without_positives_counts_as_zero_in_fairlearn_and_is_left_out_here():
+    """What docs/guide/audit.md says of the one place where the two differ."""
+    fl = pytest.importorskip("fairlearn.metrics")
+    labels = np.array([1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0])
+    decisions = np.array([1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0])
+    groups = np.repeat(list("abc"), 4)  # b has no positives
+    gaps = gf.audit(decisions, labels, groups).gaps
+    common = {"y_true": labels, "y_pred": decisions, "sensitive_features": groups}
+    assert fl.equalized_odds_difference(**common) == fl.equal_opportunity_difference(**common) == 1.0
+    assert (gaps["equalized_odds"].value, gaps["equal_opportunity"].value) == (0.25, 0.0)
+    flipped = gf.audit(decisions, 1 - labels, groups).gaps  # b has no negatives
+    assert fl.false_positive_rate_difference(1 - labels, decisions, sensitive_features=groups) == 1.0
+    assert flipped["predictive_equality"].value == 0.0
+
+
 @pytest.mark.parametrize(("seed", "n_groups"), [(4, 2), (5, 5)])
 def test_rates_are_those_of_metric_frame(seed, n_groups):
     fl = pytest.importorskip("fairlearn.metrics")

@@ -108,6 +108,22 @@ def test_masked_arrays_and_none_mark_unlabelled_rows(backend):
     assert gf.Sketch.from_rows(scores, LABELS, GROUPS, nan="skip").skipped == 1
 
 
+def test_masks_count_beside_plain_arrays_too(backend):
+    """The quickest way in takes plain arrays only; a mask must not slip through it."""
+    scores, labels, codes = np.array([0.5, 1.5, 2.5, 3.5]), np.array([0, 1, 1, 0]), np.array([0, 1, 0, 1])
+    hidden = [False, True, False, True]
+    expected = gf.Sketch.from_rows(scores.tolist(), [0, None, 1, None], codes.tolist())
+    for dtype in (np.uint8, np.int64, bool):
+        masked = np.ma.array(labels.astype(dtype), mask=hidden)
+        assert gf.Sketch.from_rows(scores, masked, codes) == expected
+        assert gf.audit(scores > 1, masked, codes).overall["rows"].value == 4
+    assert gf.Sketch.from_rows(np.ma.array(scores, mask=hidden), labels, codes, nan="skip").skipped == 2
+    with pytest.raises(ValueError, match="NaN"):
+        gf.Sketch.from_rows(np.ma.array(scores, mask=hidden), labels, codes)
+    with pytest.raises(TypeError, match=r"null|missing|masked"):
+        gf.Sketch.from_rows(scores, labels, np.ma.array(codes, mask=hidden))
+
+
 def test_many_groups_of_strings_and_integers(backend):
     n = 3000
     numbers = np.random.default_rng(0).integers(-(10**12), 10**12, 300)[np.arange(n) % 300]

@@ -25,7 +25,19 @@ def test_a_panel_for_each_group_with_a_curve_for_each_label(sketch):
         assert line.get_xdata()[0] == threshold
         texts = [text.get_text() for text in panel.get_legend().get_texts()]
         assert "label 1: kde" in texts
-        assert f"threshold {threshold:.3g}" in texts
+        assert f"threshold {threshold:.4f}" in texts
+
+
+def test_panels_share_the_score_axis_so_that_thresholds_can_be_compared():
+    scores = np.concatenate((np.linspace(0, 1, 100), np.linspace(5, 9, 100)))
+    sketch = gf.Sketch.from_rows(scores, np.arange(200) % 2, np.repeat(["a", "b"], 100))
+    from matplotlib.figure import Figure
+
+    for axes in (None, Figure().subplots(2, 1)):
+        one, two = gf.plot.densities(sketch, thresholds={"a": 0.5, "b": 7.0}, axes=axes).axes
+        assert one.get_xlim() == two.get_xlim()
+        assert one.get_xlim()[0] <= 0
+        assert one.get_xlim()[1] >= 9
 
 
 def test_the_bars_hold_all_rows_and_the_curve_is_the_density(sketch):
@@ -66,6 +78,17 @@ def test_wrong_questions_are_answered(sketch):
         gf.plot.densities(sketch, thresholds={7: 0.0})
     with pytest.raises(ValueError, match="one entry for each of the 2 groups, got 1"):
         gf.plot.densities(sketch, axes=[object()])
+
+
+def test_roc_says_what_filled_and_empty_signs_are(sketch):
+    result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    for thresholds, signs in (
+        (result, ["at the chosen thresholds", "at the best unified threshold"]),
+        (result.thresholds, ["at the chosen thresholds"]),
+        (None, []),
+    ):
+        legend = gf.plot.roc(sketch, thresholds).axes[0].get_legend()
+        assert [text.get_text() for text in legend.get_texts()] == ["0", "1", *signs]
 
 
 def test_roc_shows_the_curves_and_both_points(sketch):

@@ -84,7 +84,7 @@ def test_every_rate_of_every_group_is_there_before_and_after(page, audit, before
         assert rows[2 * k + 1] == ["after", *(interval(now[m]) for m in metrics)]
 
 
-def test_what_was_asked_is_answered(page, result):
+def test_what_was_asked_is_answered(page, result, audit):
     assert rows_of(page, "Criteria") == [
         [
             "equalized odds",
@@ -92,6 +92,7 @@ def test_what_was_asked_is_answered(page, result):
             _number(result.before_gaps["equalized_odds"]),
             _number(result.gaps["equalized_odds"]),
             "yes",
+            _number(audit.new_rows["equalized_odds"]),
             result.definitions["equalized_odds"],
         ]
     ]

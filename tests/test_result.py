@@ -12,6 +12,7 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast import datasets
+from gstar_fast._result import threshold_text
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = Path(gf.__file__).parent / "schemas" / "result.json"
@@ -153,3 +154,36 @@ def test_a_result_changed_by_hand_is_refused(backend, tmp_path):
     path.write_text(json.dumps(document))
     with pytest.raises(ValueError, match="changed or damaged"):
         gf.Result.load(path)
+
+
+def test_narrow_bins_show_enough_digits_to_name_the_edge(backend):
+    narrow = gf.Sketch.from_rows([0.998, 0.999, 1.0] * 400, [0, 0, 1] * 400, ["u", "v"] * 600)
+    result = gf.solve(narrow)
+    shown = float(str(result).split("\nu")[1].split()[2])
+    assert result.decider().one(shown, "u") == result.decider().one(1.0, "u")
+    assert not result.decider().one(0.999, "u")
+    assert shown > 0.999
+    constant = gf.Sketch.from_rows([0.5] * 9, [0] * 8 + [1], ["a"] * 5 + ["b"] * 4)
+    assert "0.5000000000000001" in str(gf.solve(constant))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "text"),
+    [(-0.9609375, "-0.9609"), (0.0, "0.0000"), (-math.inf, "-inf"), (0.5 + 2**-20, "0.5000010"), (2.0**40, "1.1e+12")],
+)
+def test_four_decimals_where_they_are_enough(threshold, text):
+    assert threshold_text(threshold) == text
+
+
+def test_deciding_by_an_infeasible_result_warns(backend, tmp_path):
+    """The verdict is in the text; who never prints it must hear of it before anybody is decided about."""
+    rows = [1, 2, 3, 4] * 2, [0, 0, 1, 1, 0, 1, 1, 1], list("aaaabbbb")
+    result = gf.solve(gf.Sketch.from_rows(*rows), limits={"accuracy_parity": 0, "demographic_parity": 0}, unified=True)
+    assert result.verdict == "infeasible"
+    with pytest.warns(gf.InfeasibleWarning, match="looser"):
+        result.decider()
+    path = tmp_path / "thresholds.json"
+    result.save(path)
+    with pytest.warns(gf.InfeasibleWarning, match="looser"):
+        gf.Decider.load(path)
+    assert gf.Result.load(path).verdict == "infeasible"

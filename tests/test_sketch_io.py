@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -335,6 +336,36 @@ def test_without_unnamed_files_saving_works_too(tmp_path, monkeypatch):
         sketch.save(tmp_path / "a")
         assert gf.Sketch.load(tmp_path / "a") == sketch
     assert names_in(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_replaced_file_keeps_its_mode(tmp_path, monkeypatch, named):
+    if named:
+        monkeypatch.setattr(_files, "_open_unnamed", lambda _: None)
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    small().save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    fresh, plain = tmp_path / "b", tmp_path / "c"
+    small().save(fresh)
+    plain.write_bytes(b"")
+    assert fresh.stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        small().save(pipe)
+        assert gf.Sketch.from_bytes(os.read(reader, 1 << 20)) == small()
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    with pytest.raises(IsADirectoryError):
+        small().save(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs unnamed files")

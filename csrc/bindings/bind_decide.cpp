@@ -214,22 +214,15 @@ void away_from_python(std::size_t n, Run run) {
     run();
 }
 
-/// An array and nothing more: a subclass may have a mask, or rules of its own.
-bool is_plain(PyObject* o) {
-    return Py_TYPE(o) == py::detail::npy_api::get().PyArray_Type_;
-}
-
 /// The answer for plain arrays; null, without an error, for anything else.
 PyObject* quick(core& c, PyObject* const* args, std::size_t n) {
     const gstar::thresholds& set = c.what.set();
     if (set.randomized || n != (set.unified ? 1u : 2u)) return nullptr;
     gstar::rows r;
-    if (!is_plain(args[0])) return nullptr;
     r.scores = column_of(args[0], r.n);
     if (!is_float(r.scores.type)) return nullptr;
     if (!set.unified) {
         std::size_t n_groups = 0;
-        if (!is_plain(args[1])) return nullptr;
         r.groups = column_of(args[1], n_groups);
         if (!is_whole(r.groups.type) || r.groups.type == gstar::dtype::boolean ||
             n_groups != r.n)

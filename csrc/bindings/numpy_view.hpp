@@ -48,9 +48,14 @@ inline bool is_whole(gstar::dtype t) {
     return t != gstar::dtype::none && !is_float(t);
 }
 
-/// A 1-D array as a column, and its length in `n`; none if it is anything else.
+/// An array and nothing more: a subclass may have a mask, or rules of its own.
+inline bool is_plain(PyObject* object) {
+    return Py_TYPE(object) == py::detail::npy_api::get().PyArray_Type_;
+}
+
+/// A plain 1-D array as a column, and its length in `n`; none if it is anything else.
 inline gstar::column column_of(PyObject* object, std::size_t& n) {
-    if (!py::detail::npy_api::get().PyArray_Check_(object)) return {};
+    if (!is_plain(object)) return {};
     const auto* a = py::detail::array_proxy(object);
     if (a->nd != 1) return {};
     n = static_cast<std::size_t>(a->dimensions[0]);

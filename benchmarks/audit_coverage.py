@@ -1,7 +1,7 @@
 """How often an interval of 95 % confidence holds the truth, by simulation: rates, gaps and thresholds of `gf.audit`.
 
-    python benchmarks/coverage.py                 all of it, about a quarter of an hour
-    python benchmarks/coverage.py --trials 100    a quick look
+    python benchmarks/audit_coverage.py                 all of it, about a quarter of an hour
+    python benchmarks/audit_coverage.py --trials 100    a quick look
 
 Gaps are compared with three bootstrap intervals one would write first: the percentiles of the replicates' gaps, the
 same turned around (basic), and with the bias taken out (bias-corrected). All see the same rows and the same replicates.
@@ -204,9 +204,9 @@ def main() -> None:
 
 {harness.heading(about)}
 
-`python benchmarks/coverage.py --trials {given.trials} --replicates {given.replicates}`: per cent of {given.trials}
-simulated tables whose interval of 95 % confidence holds the truth; about half the rows are positive, tpr and fpr of the
-groups lie around 0.7 and 0.3, evenly over the true gap or with one group apart. "5000 to 50" are groups of unequal
+`python benchmarks/audit_coverage.py --trials {given.trials} --replicates {given.replicates}`: per cent of
+{given.trials} simulated tables whose interval of 95 % confidence holds the truth; about half the rows are positive, tpr
+and fpr of the groups lie around 0.7 and 0.3, evenly over the true gap or with one group apart. "5000 to 50" are groups of unequal
 size. The standard error of a coverage of 95 % is {100 * (0.95 * 0.05 / given.trials) ** 0.5:.1f}.
 
 ## Gaps: four constructions
