@@ -206,8 +206,8 @@ def main() -> None:
 
 `python benchmarks/audit_coverage.py --trials {given.trials} --replicates {given.replicates}`: per cent of
 {given.trials} simulated tables whose interval of 95 % confidence holds the truth; about half the rows are positive, tpr
-and fpr of the groups lie around 0.7 and 0.3, evenly over the true gap or with one group apart. "5000 to 50" are groups of unequal
-size. The standard error of a coverage of 95 % is {100 * (0.95 * 0.05 / given.trials) ** 0.5:.1f}.
+and fpr of the groups lie around 0.7 and 0.3, evenly over the true gap or with one group apart. "5000 to 50" are groups
+of unequal size. The standard error of a coverage of 95 % is {100 * (0.95 * 0.05 / given.trials) ** 0.5:.1f}.
 
 ## Gaps: four constructions
 

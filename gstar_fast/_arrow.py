@@ -8,7 +8,8 @@ Reads from: numpy. Read by: the validation of user input and `Sketch.update_tabl
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, NamedTuple
 
@@ -170,11 +171,29 @@ def joined(chunks: list[Column]) -> Column:
     return Column(np.concatenate(parts), valid, names)
 
 
+def _way_out(data: Any) -> str:
+    """What to do with an object that has rows, or leads to them, but does not hand them out."""
+    if isinstance(data, (str, os.PathLike)):
+        return "; open the file first: pyarrow.dataset.dataset(path).scanner().to_reader() reads it piece by piece"
+    if isinstance(data, Mapping):
+        return "; pass pyarrow.table(data)"
+    if isinstance(data, (Iterator, list, tuple)):  # such as read_csv(chunksize=...) of pandas
+        return "; call update_table for each piece of data"
+    ways = {
+        "collect": "pass data.collect()",  # a LazyFrame of polars
+        "scanner": "pass data.scanner().to_reader()",  # a dataset of pyarrow, and next its scanner
+        "to_reader": "pass data.to_reader()",
+        "iter_batches": "call update_table for each of data.iter_batches()",  # a Parquet file of pyarrow
+    }
+    return next((f"; {way}" for method, way in ways.items() if hasattr(data, method)), "")
+
+
 def _chunks(data: Any) -> Iterator[tuple[_Schema, _Array, object]]:
     """Schema, array and owner of each chunk of a stream; the stream is released at the end, also of an error."""
     if not hasattr(data, "__arrow_c_stream__"):
         raise TypeError(
-            f"data must offer __arrow_c_stream__ (pyarrow, polars, pandas, duckdb), got {type(data).__name__}"
+            "data must offer __arrow_c_stream__, as tables and readers of pyarrow, polars, pandas and duckdb do; got "
+            f"{type(data).__name__}{_way_out(data)}"
         )
     capsule = data.__arrow_c_stream__()
     stream = _Stream.from_address(_capsule_pointer(capsule, b"arrow_array_stream"))

@@ -295,7 +295,9 @@ def _checked_confidence(confidence: Any) -> float:
 
 
 def _checked_seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise TypeError(f"seed must be a whole number, got {seed!r}")
+    if seed < 0:
         raise ValueError(f"seed must be a whole number that is not negative, got {seed!r}")
     return int(seed)
 

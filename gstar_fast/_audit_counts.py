@@ -60,8 +60,22 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     if inside:
         some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
         notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
+    if bins.fixed and (beyond := _beyond_at_inf(mixtures, snapshot)):
+        notes.append(
+            f"a threshold of inf accepts rows whose score is inf, which range= does not tell from others above "
+            f"it; all {beyond * snapshot.weight_unit:g} such rows are counted as rejected"
+        )
     counts = Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes))
     return counts, mixtures, snapshot
+
+
+def _beyond_at_inf(mixtures: dict[Name, Mixture], snapshot: Snapshot) -> int:
+    """Rows above the window, in groups that may have a threshold of inf."""
+    return sum(
+        int(snapshot.rows[:, k, -1].sum())
+        for k, mixture in enumerate(mixtures.values())
+        if any(threshold == math.inf for threshold, _ in mixture)
+    )
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ Reads from: the words of a result, the definitions.  Read by: the audit.
 
 from __future__ import annotations
 
-import math
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gstar_fast._audit_metrics import METRIC_DEFINITIONS
-from gstar_fast._result import _count, _encode_name, _encode_number, _number, _table
+from gstar_fast._result import _count, _encode_name, _encode_number, _number, _table, threshold_number
 
 if TYPE_CHECKING:
     from gstar_fast._audit import Audit, Estimate
@@ -32,24 +31,6 @@ COLUMNS = {
 
 def _limits(e: Estimate) -> str:
     return "" if e.low is None else f"{_number(e.low, 3)}..{_number(e.high, 3)}"
-
-
-def threshold_number(x: float) -> str:
-    """A threshold with four decimals, or as many as tell it from the neighbouring bin edges.
-
-    Edges are multiples of a power of two, so one unit of the last digit must not be more than the lowest bit of the
-    number; where the digits already give back the very number, that is enough.
-    """
-    if not math.isfinite(x):
-        return _number(x)
-    if x != 0 and not 1e-4 <= abs(x) < 1e6:
-        return repr(x)
-    above, below = abs(x).as_integer_ratio()
-    lowest_bit = (above & -above) / below
-    digits = 4
-    while 10.0**-digits > lowest_bit > 0 and float(f"{x:.{digits}f}") != x and digits < 16:
-        digits += 1
-    return f"{x:.{digits}f}"
 
 
 def _heading(a: Audit) -> str:

@@ -25,14 +25,14 @@ except ImportError as error:
     raise ImportError("GroupThresholdClassifier needs scikit-learn 1.6; install gstar-fast[sklearn]") from error
 
 from gstar_fast._decide import Decider
-from gstar_fast._estimator_folds import out_of_fold, response_method, routed, scores_of, splits_of
+from gstar_fast._estimator_folds import check_trainable, out_of_fold, response_method, routed, scores_of, splits_of
 from gstar_fast._estimator_groups import EVERYBODY, Source, as_table, check_columns
 from gstar_fast._estimator_rows import Rows, as_labels, cells_of, checked_labels, checked_weights, count_scores, decide
 from gstar_fast._groups import listed
 from gstar_fast._objective import Objective
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
-from gstar_fast._solver import METHODS, solve
+from gstar_fast._solver import check_options, solve
 from gstar_fast._thresholds_io import Unknown
 
 __all__ = ["GroupThresholdClassifier"]
@@ -76,7 +76,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     cv : int, float, splitter, iterable or "prefit", optional
         How rows are cut for out-of-fold scores. A number (5 if not given) is that many folds, dealt by label and group
         so that small groups are spread evenly; a float is a single held-out share, dealt alike; splitters decide for
-        themselves. ``"prefit"`` takes the fitted `estimator` as it is: pass rows it was not trained on.
+        themselves, but may test no row twice. ``"prefit"`` takes the fitted `estimator`: pass rows it has not seen.
     refit : bool
         Whether to train on all rows in the end. False needs a single split, whose model is then kept. Not looked at
         with ``cv="prefit"``.
@@ -207,9 +207,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             if params:
                 raise ValueError(f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
             estimator = self._prefit(source, X)
-            self._count(sketch, estimator, rows)
+            self._count(sketch, estimator, source, rows)
         else:
-            estimator = self._train(sketch, rows, source, sensitive_features, params)
+            estimator = self._train(sketch, source, rows, sensitive_features, params)
         solved = self._solve(sketch, rows.groups.column)
         self._keep(estimator, sketch, source, X, rows.groups.column, solved)
         return self
@@ -251,7 +251,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         estimator = self.estimator_ if fitted else self._prefit(source, X)
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), estimator.classes_):
             raise ValueError(f"classes must be those of the estimator, {estimator.classes_.tolist()}; got {classes!r}")
-        self._count(sketch, estimator, rows)
+        self._count(sketch, estimator, source, rows)
         if fitted:
             self._solved = None
         else:
@@ -260,9 +260,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def _empty_sketch(self) -> Sketch:
         """A sketch to count into; also looks at the other options, before anything is trained."""
-        Objective.of(self.limits, self.penalties, self.costs, self.balanced)
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}; got {self.method!r}")
+        objective = Objective.of(self.limits, self.penalties, self.costs, self.balanced)
+        ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize")}
+        check_options(objective, **ways)
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
         return Sketch(bins=self.bins, range=self.range)
@@ -299,7 +299,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             check_columns(self.estimator, as_table(X), source)
         return self.estimator
 
-    def _train(self, sketch: Sketch, rows: Rows, source: Source, given: Any, params: dict[str, Any]) -> Any:
+    def _train(self, sketch: Sketch, source: Source, rows: Rows, given: Any, params: dict[str, Any]) -> Any:
         """Count out-of-fold scores into the sketch and return the model that shall score from now on."""
         X, y, groups, weights = rows
         metadata = {"sensitive_features": given, "sample_weight": weights, **params}
@@ -313,24 +313,26 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         splits = splits_of(self.cv, X, y, cells_of(labels, groups), self.random_state, split_params)
         if not self.refit and len(splits) > 1:
             raise ValueError(f"refit=False needs a single split, such as cv=0.3; this cv has {len(splits)}")
+        check_trainable(splits, y)
         method = response_method(self.estimator, self.response_method)
-        with source.telling_what_is_dropped():
+        with source.explained():
             folds = out_of_fold(
                 self.estimator, X, y, splits, fit_params, method=method, positive=positive, n_jobs=self.n_jobs
             )
-            estimator = clone(self.estimator).fit(X, y, **fit_params) if self.refit else folds[0][0]
+            model = clone(self.estimator).fit(X, y, **fit_params) if self.refit else folds[0][0]
         counted = self._counted(weights)
         for (_, test), (_, scores) in zip(splits, folds, strict=True):
             part = None if counted is None else counted[test]
             count_scores(sketch, scores, labels[test], groups.take(test), part)
-        return estimator
+        return model
 
-    def _count(self, sketch: Sketch, estimator: Any, rows: Rows) -> None:
+    def _count(self, sketch: Sketch, estimator: Any, source: Source, rows: Rows) -> None:
         """Score rows with a fitted estimator and count them."""
         positive = self._positive(estimator.classes_)
         labels = as_labels(rows.y, estimator.classes_, positive)
         method = response_method(estimator, self.response_method)
-        scores = scores_of(estimator, rows.X, method, positive)
+        with source.explained():
+            scores = scores_of(estimator, rows.X, method, positive)
         count_scores(sketch, scores, labels, rows.groups, self._counted(rows.weights))
 
     def _counted(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:

@@ -107,7 +107,7 @@ def splits_of(
     """Train and test rows of each fold.
 
     A number deals the rows of each cell (label, group) to the folds in turn, so that no two folds differ by more than
-    one row of a cell, however small, or of a label.
+    one row of a cell, however small, or of a label. Other splitters may leave rows out, but test none twice.
     """
     if isinstance(cv, str):
         raise ValueError(f"cv must be a number of folds, a share of rows, a splitter or 'prefit', got {cv!r}")
@@ -121,7 +121,40 @@ def splits_of(
             raise ValueError(f"cv as a share of rows to test on must be between 0 and 1, got {cv!r}")
         return _held_out(cells, float(cv), random_state)
     splits = check_cv(cv, y, classifier=True).split(X, y, **params)
-    return [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    rows = np.arange(len(y))  # makes row numbers of masks too
+    found = [(rows[np.asarray(train)], rows[np.asarray(test)]) for train, test in splits]
+    _check_once(found, len(y))
+    return found
+
+
+def _check_once(splits: Sequence[Split], n: int) -> None:
+    """Refuse to count a row again: the sketch would look as if it had more rows, and intervals would be too narrow.
+
+    Averaging a row's scores instead would find thresholds for scores that no single model gives.
+    """
+    times = np.zeros(n, np.int64)
+    for _, test in splits:
+        np.add.at(times, test, 1)
+    if not times.any():
+        raise ValueError("cv tests no row, so there are no scores to find thresholds on")
+    if times.max() > 1:
+        again = int((times > 1).sum())
+        raise ValueError(
+            f"cv tests {again} of {n} rows more than once, up to {times.max()} times, but a row may count only once; "
+            "pass folds that do not overlap, such as StratifiedKFold, or hold out a single share, such as cv=0.3"
+        )
+
+
+def check_trainable(splits: Sequence[Split], y: NDArray[Any]) -> None:
+    """Refuse folds that lack a class, before any is trained."""
+    for number, (train, _) in enumerate(splits):
+        seen = np.unique(y[train])
+        if len(seen) < 2:
+            found = f"only the class {seen.tolist()[0]!r}" if len(seen) else "nothing"
+            raise ValueError(
+                f"fold {number} would train on {found}: y has too few rows of one class to be cut into folds; pass "
+                "more rows, other folds, or a fitted estimator and cv='prefit'"
+            )
 
 
 def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:
@@ -166,8 +199,8 @@ def out_of_fold(
     """For each fold the model of its train rows and the scores of its test rows."""
     return list(
         Parallel(n_jobs=n_jobs)(
-            delayed(_one_fold)(clone(estimator), X, y, train, test, fit_params, method, positive, number)
-            for number, (train, test) in enumerate(splits)
+            delayed(_one_fold)(clone(estimator), X, y, train, test, fit_params, method, positive)
+            for train, test in splits
         )
     )
 
@@ -181,14 +214,6 @@ def _one_fold(
     fit_params: dict[str, Any],
     method: str,
     positive: int,
-    number: int,
 ) -> tuple[Any, NDArray[Any]]:
-    seen = np.unique(y[train])
-    if len(seen) < 2:
-        found = f"only the class {seen.tolist()[0]!r}" if len(seen) else "nothing"
-        raise ValueError(
-            f"fold {number} would train on {found}: y has too few rows of one class to be cut into folds; pass more "
-            "rows, other folds, or a fitted estimator and cv='prefit'"
-        )
     estimator.fit(rows_at(X, train), y[train], **_check_method_params(X, fit_params, indices=train))
     return estimator, scores_of(estimator, rows_at(X, test), method, positive)

@@ -105,28 +105,29 @@ class Source:
             raise ValueError("fit had no sensitive_features, so there is one threshold for all; do not pass them here")
         return X, groups_of_rows(given, n)
 
-    @contextlib.contextmanager
-    def telling_what_is_dropped(self) -> Iterator[None]:
-        """Add to an error of the estimator that it did not see all of X: its own words cannot say why."""
-        try:
-            yield
-        except Exception as error:
-            if self.columns is not None and self.drop:
-                error.add_note(
-                    f"sensitive_features={self.columns!r} were dropped before the estimator saw X; "
-                    "drop_sensitive=False keeps them"
-                )
-            raise
-
     def features(self, X: Any) -> Any:
         """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""
         if self.columns is None or not self.drop:
             return X
         table = as_table(X)
-        wanted = [self.columns] if isinstance(self.columns, str) else self.columns
-        if isinstance(wanted, (list, tuple)) and not set(wanted) & {*(column_names(table) or wanted)}:
+        places = [self.columns] if isinstance(self.columns, (str, int, np.integer)) else list(self.columns)
+        names = column_names(table)
+        if names is not None and all(isinstance(place, str) and place not in names for place in places):
             return X
         return without_columns(table, places_of(table, self.columns))
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Add to an error of the estimator what it cannot know: that it did not see all of X."""
+        try:
+            yield
+        except Exception as error:
+            if self.columns is not None and self.drop:
+                error.add_note(
+                    f"The columns sensitive_features={self.columns!r} were dropped before the estimator saw X; "
+                    "drop_sensitive=False keeps them."
+                )
+            raise
 
 
 # ----------------------------------------------------------------------------------------------- sensitive_features=...

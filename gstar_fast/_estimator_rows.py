@@ -33,22 +33,26 @@ def checked_labels(y: Any) -> NDArray[Any]:
     if y is None:
         raise ValueError("GroupThresholdClassifier requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)
+    missing = _missing(y)
+    if len(missing):
+        raise ValueError(
+            f"y has {len(missing)} missing label{'s' if len(missing) > 1 else ''}, first at row {missing[0]}; "
+            "drop such rows from X, y and the groups"
+        )
     if y.dtype.kind == "f":
-        missing = np.isnan(y)
-        if missing.any():  # begins as scikit-learn says it
-            n, row = int(missing.sum()), int(missing.argmax())
-            raise ValueError(
-                f"Input y contains NaN in {n} row{'s' * (n != 1)}, first at row {row}; "
-                "drop rows without a label, from X and the groups too"
-            )
         assert_all_finite(y, input_name="y")
-    elif y.dtype == object and (rows := [row for row, label in enumerate(y.tolist()) if is_missing(label)]):
-        raise ValueError(f"y has {len(rows)} missing labels, first at row {rows[0]}; drop such rows")
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
         raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
     labels: NDArray[Any] = y
     return labels
+
+
+def _missing(y: NDArray[Any]) -> NDArray[np.intp]:
+    """Rows that have no label."""
+    if y.dtype.kind == "f":
+        return np.flatnonzero(np.isnan(y))
+    return np.flatnonzero([is_missing(label) for label in y.tolist()] if y.dtype == object else [])
 
 
 def checked_weights(given: Any, n: int) -> NDArray[np.float64]:

@@ -45,6 +45,11 @@ def python_command(
         options.append("frontier=True")
     elif frontier is not None:
         kind = ", randomize=True" if frontier.randomized else ""
+        if frontier.penalty is not None:
+            kind += ', by="penalties"'
+        lines.append(
+            "# the frontier was given by hand; options it was made with, such as limits or costs, are not known"
+        )
         lines.append(f'frontier = gf.frontier(sketch, "{frontier.criterion}"{kind})')
         options.append("frontier=frontier")
     if criterion is not None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gstar_fast._audit_text import threshold_number
 from gstar_fast._groups import Name
 from gstar_fast._objective import TOLERANCE
 from gstar_fast._report_data import FrontierPoints, mixture_text
 from gstar_fast._report_html import Html, join, tag
-from gstar_fast._result import Result, _number
+from gstar_fast._result import Result, _number, threshold_number
 from gstar_fast._sketch import Sketch
 
 if TYPE_CHECKING:

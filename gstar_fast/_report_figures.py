@@ -10,12 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gstar_fast._audit_text import threshold_number
 from gstar_fast._groups import Name
 from gstar_fast._report_data import CellCurve, FrontierPoints, Roc, main_gaps, style
 from gstar_fast._report_html import Html, join, tag
 from gstar_fast._report_svg import Scale, around, dashes, line, marker, place, polyline, stairs, svg, text
-from gstar_fast._result import _number
+from gstar_fast._result import _number, threshold_number
 
 if TYPE_CHECKING:
     from gstar_fast._audit import Audit

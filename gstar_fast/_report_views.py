@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gstar_fast import _report_figures as figures
-from gstar_fast._audit_text import threshold_number
 from gstar_fast._groups import Name
 from gstar_fast._report_contents import Contents, confidence, section, who
 from gstar_fast._report_data import (
@@ -22,7 +21,7 @@ from gstar_fast._report_data import (
 )
 from gstar_fast._report_html import Html, details, table, tag
 from gstar_fast._report_svg import line as line_mark
-from gstar_fast._result import _count, _number
+from gstar_fast._result import _count, _number, threshold_number
 
 if TYPE_CHECKING:
     from gstar_fast._audit import Audit

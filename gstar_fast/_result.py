@@ -242,17 +242,25 @@ def _number(x: float | None, digits: int = 4) -> str:
     return f"{x:.{digits}f}" if x == 0 or 1e-4 <= abs(x) < 1e6 else f"{x:.{digits}g}"
 
 
-def threshold_text(x: float) -> str:
-    """A threshold with four decimals, and more where its bin is so narrow that they would name another one.
+def threshold_number(x: float) -> str:
+    """A threshold with four decimals, or as many as tell it from the neighbouring bin edges.
 
-    An edge is a whole multiple of a power of two, which is at least the width of a bin.
+    Edges are multiples of a power of two, so one unit of the last digit must not be more than the lowest bit of the
+    number; where the digits already give back the very number, that is enough. A number with nearly all bits set is no
+    edge, unless all scores are the same: eight decimals then, if they say more than four.
     """
-    if not math.isfinite(x) or x == 0:
+    if not math.isfinite(x):
         return _number(x)
-    numerator, denominator = abs(x).as_integer_ratio()
-    unit = (numerator & -numerator) / denominator
-    digits = 4 if unit >= 1e-4 else min(17, math.ceil(-math.log10(unit)))
-    return _number(x) if digits == 4 else f"{x:.{digits}f}" if abs(x) >= 1e-4 else repr(x)
+    if x != 0 and not 1e-4 <= abs(x) < 1e6:
+        return repr(x)
+    above, below = abs(x).as_integer_ratio()
+    lowest_bit = (above & -above) / below
+    digits = 4
+    while 10.0**-digits > lowest_bit > 0 and float(f"{x:.{digits}f}") != x and digits < 16:
+        digits += 1
+    if above.bit_length() > 45 and f"{x:.8f}" != f"{x:.4f}0000":
+        digits = min(digits, 8)
+    return f"{x:.{digits}f}"
 
 
 def _count(x: float) -> str:
@@ -276,7 +284,7 @@ def text_of(r: Result, most: int = 50) -> str:
     if asked:
         lines.append(f"asked: {', '.join(asked)}")
     lines.append("")
-    of = threshold_text if r.density == "empirical" else _number  # smooth thresholds lie anywhere, not at edges
+    of = threshold_number if r.density == "empirical" else _number  # smooth thresholds lie anywhere, not at edges
     rows = [["group", "rows", "threshold", "tpr", "fpr", "selected"]]
     for name, threshold in list(r.thresholds.items())[:most]:
         at = r.rates[name]

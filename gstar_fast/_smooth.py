@@ -158,14 +158,10 @@ def _cells(sketch: Sketch, kind: Any, groups: tuple[Any, ...], rows: Ints, total
 
 
 def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any, unified: bool) -> Result:
-    """What `solve` does for densities other than the counts."""
+    """What `solve` does for densities other than the counts, with options it has checked."""
     s = prepare_smooth(sketch, objective, kind)
     if method == "exact":
         return _exact(s, unified)
-    if objective.limits or not objective.penalties:
-        raise ValueError(f"method={method!r} needs penalties and takes no limits; method='exact' takes both")
-    if unified and method == "alternating":
-        raise ValueError("method='alternating' moves one group at a time; unified=True needs 'exact' or 'newton'")
     backend = room("solver")
     n_groups = len(s.groups)
     p = s.problem

@@ -1,6 +1,6 @@
 """Thresholds with a proof: `solve`.
 
-Reads from: _objective, _smooth, the backends.  Read by: users, _frontier, _bounds, the estimator.
+Reads from: the densities' kinds, _objective, _smooth, the backends.  Read by: users, _frontier, _bounds, the estimator.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, Ints, Table
 from gstar_fast._backends.numpy.choices import allowed, loss_of
+from gstar_fast._density import KINDS
 from gstar_fast._mixture import Mixture, mix, mixed
 from gstar_fast._objective import (
     RATES,
@@ -158,18 +159,10 @@ def solve(
     >>> result.error, result.verdict
     (0.0, 'optimal')
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     objective = Objective.of(limits, penalties, costs, balanced)
-    if randomize and (objective.penalties or unified or method != "exact" or density != "empirical"):
-        raise ValueError(
-            "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
-            "unified=True; a mixture needs no penalty: give limits={...}"
-        )
+    check_options(objective, method=method, density=density, unified=unified, randomize=randomize)
     if not (isinstance(density, str) and density == "empirical"):
         return solve_smooth(sketch, objective, method=method, kind=density, unified=unified)
-    if method != "exact":
-        raise ValueError(f"method={method!r} needs a smooth density, such as density='kde' or 'normal'")
     search = prepare(sketch, objective, shared=unified)
     if randomize:
         mixture = mix(search.arrays)
@@ -186,6 +179,30 @@ def solve(
         lower_bound=choice.lower_bound,
         unified=unified,
     )
+
+
+def check_options(
+    objective: Objective, *, method: str, density: str | Mapping[Any, Any], unified: bool, randomize: bool
+) -> None:
+    """Refuse options of `solve` that do not go together; needs no sketch, so that nobody counts or trains in vain."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    if not isinstance(density, Mapping) and density not in KINDS:
+        raise ValueError(f"density must be one of {', '.join(KINDS)}, or what gf.densities returns; got {density!r}")
+    counted = isinstance(density, str) and density == "empirical"
+    if randomize and (objective.penalties or unified or method != "exact" or not counted):
+        raise ValueError(
+            "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
+            "unified=True; a mixture needs no penalty: give limits={...}"
+        )
+    if method == "exact":
+        return
+    if counted:
+        raise ValueError(f"method={method!r} needs a smooth density, such as density='kde' or 'normal'")
+    if objective.limits or not objective.penalties:
+        raise ValueError(f"method={method!r} needs penalties and takes no limits; method='exact' takes both")
+    if unified and method == "alternating":
+        raise ValueError("method='alternating' moves one group at a time; unified=True needs 'exact' or 'newton'")
 
 
 class Choice(NamedTuple):

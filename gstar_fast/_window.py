@@ -1,25 +1,44 @@
 """Window: a ring of sketches that forgets the oldest rows.
 
-Reads from: the sketch. Read by: users; later rooms take `window.sketch`.
+Reads from: the sketch and its bytes. Read by: users; later rooms take `window.sketch`.
 """
 
 from __future__ import annotations
 
+import math
 import operator
+import os
+import struct
 import threading
+import zlib
 from collections import deque
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NoReturn, Self
 
+from gstar_fast import _files
 from gstar_fast._sketch import Sketch
+from gstar_fast._validation import checked_limit
 
 __all__ = ["Window"]
+
+# Bytes, little-endian: magic, version (u16), reserved (u16), number of sketches (u32), most panes (u64), length of all
+# bytes (u64); the sketches, each after its length (u64): an empty pane, which holds the options, then the panes, oldest
+# first; the CRC-32 of all before it (u32).
+MAGIC: Final = b"\x89GPANE\r\n"
+VERSION: Final = 1
+HEADER: Final = struct.Struct("<8sHHIQQ")
+LENGTH: Final = struct.Struct("<Q")
+CHECKSUM: Final = struct.Struct("<I")
+LEAST_MEMORY: Final = 2**12  # about what a sketch without rows takes
+MOST_PANES: Final = 2**31 - 1
 
 
 class Window:
     """Sketch of the last `panes` stretches of a stream, such as the last 24 hours.
 
     Rows go into the newest pane. `advance` begins a new one and forgets the oldest, with its effect on the window of
-    scores: what is left is the sketch of the rows that are left.
+    scores: what is left is the sketch of the rows that are left. `save` and `load`, `to_bytes` and `from_bytes`, and
+    pickles keep every pane and the options, so that a service that was restarted goes on where it was.
 
     Parameters
     ----------
@@ -36,6 +55,9 @@ class Window:
     ...     window = window.update([hour / 4], [1], ["F"]).advance()
     >>> window.sketch.n_rows
     1
+    >>> again = gf.Window.from_bytes(window.to_bytes())
+    >>> again.advance().sketch.n_rows
+    0
     """
 
     def __init__(self, panes: int = 24, **options: Any) -> None:
@@ -43,11 +65,16 @@ class Window:
             n = operator.index(panes)
         except TypeError:
             raise TypeError(f"panes must be an int, got {type(panes).__name__}") from None
-        if n < 1:
-            raise ValueError(f"panes must be at least 1, got {n}")
-        self._options = options
+        if not 1 <= n <= MOST_PANES:
+            wrong = "at least 1" if n < 1 else f"at most {MOST_PANES}"
+            raise ValueError(f"panes must be {wrong}, got {n}")
+        blank = Sketch(**options)
+        self._set_up(n, blank, [blank.copy()])
+
+    def _set_up(self, most: int, blank: Sketch, panes: Sequence[Sketch]) -> None:
+        self._blank = blank  # never counted into: every new pane is a copy
         self._lock = threading.Lock()
-        self._panes: deque[Sketch] = deque([Sketch(**options)], maxlen=n)
+        self._panes: deque[Sketch] = deque(panes, maxlen=most)
         self._closed: Sketch | None = None  # the sum of all panes but the newest
 
     @property
@@ -66,7 +93,7 @@ class Window:
 
     def advance(self) -> Self:
         """Begin a new pane; where there are `panes` already, forget the oldest."""
-        new = Sketch(**self._options)
+        new = self._blank.copy()
         with self._lock:
             self._panes.append(new)
             self._closed = None
@@ -78,7 +105,7 @@ class Window:
         with self._lock:
             *old, newest = self._panes
             if self._closed is None:
-                self._closed = Sketch(**self._options)
+                self._closed = self._blank.copy()
                 for pane in old:
                     self._closed += pane
             return self._closed + newest
@@ -88,3 +115,126 @@ class Window:
 
     def __repr__(self) -> str:
         return f"Window({len(self)} of {self.panes} panes; {self.sketch!r})"
+
+    # ---------------------------------------------------------------------------------------------------------- bytes
+
+    def to_bytes(self) -> bytes:
+        """The window as bytes: versioned, checksummed, the same for the same rows in the same panes."""
+        with self._lock:
+            sketches = [self._blank, *self._panes]
+        blobs = [sketch.to_bytes() for sketch in sketches]
+        body = b"".join(LENGTH.pack(len(blob)) + blob for blob in blobs)
+        length = HEADER.size + len(body) + CHECKSUM.size
+        signed = HEADER.pack(MAGIC, VERSION, 0, len(blobs), self.panes, length) + body
+        return signed + CHECKSUM.pack(zlib.crc32(signed))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30) -> Self:
+        """Read what `to_bytes` wrote. Anything else, however hostile, is a ValueError.
+
+        Parameters
+        ----------
+        data : bytes
+            What `to_bytes` gave.
+        nan, memory_limit
+            Options of every pane that bytes do not hold, see `Sketch`. Besides, all panes that are read may take
+            `memory_limit` together.
+        """
+        limit = checked_limit(memory_limit)
+        return cls._read(data, nan, limit, limit)
+
+    @classmethod
+    def _read(cls, data: bytes, nan: Literal["raise", "skip"], limit: int, together: float) -> Self:
+        try:
+            plain = memoryview(data).cast("B")
+        except TypeError:
+            raise TypeError(
+                f"data must be bytes, got {type(data).__name__}; for a file use Window.load(path)"
+            ) from None
+        most, (first, *rest) = _cut(plain)
+        blank = Sketch.from_bytes(first, nan=nan, memory_limit=limit)
+        if blank.n_rows or blank.skipped or blank.weighted:
+            _refuse("the empty pane is not empty")
+        panes: list[Sketch] = []
+        for blob in rest:
+            together -= LEAST_MEMORY
+            if together < 0:
+                _refuse("all panes together need more than memory_limit; pass a larger one")
+            pane = Sketch.from_bytes(blob, nan=nan, memory_limit=int(min(limit, together)))
+            if _shape(pane) != _shape(blank):
+                _refuse("a pane has other options than the rest")
+            together -= pane.nbytes
+            panes.append(_moved(pane, blank))
+        new = cls.__new__(cls)
+        new._set_up(most, blank, panes)
+        return new
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bytes to a file, atomically: the old file stays until the new one is whole and on disk."""
+        _files.write_atomically(path, self.to_bytes())
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30
+    ) -> Self:
+        """Read a file that `save` wrote; options as in `from_bytes`."""
+        data = _files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
+        return cls.from_bytes(data, nan=nan, memory_limit=memory_limit)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        nan = "skip" if self._blank._skip_nan else "raise"
+        return _unpickled, (type(self), self.to_bytes(), nan, self._blank._core.memory_limit)
+
+
+def _unpickled(cls: type[Window], data: bytes, nan: Literal["raise", "skip"], limit: int) -> Window:
+    return cls._read(data, nan, limit, math.inf)  # what was in memory may be there again
+
+
+def _refuse(why: str) -> NoReturn:
+    raise ValueError(f"these bytes are not a valid window: {why}")
+
+
+def _cut(data: memoryview) -> tuple[int, list[bytes]]:
+    """Most panes to keep, and the bytes of each sketch; no more is made than the bytes hold."""
+    if len(data) < HEADER.size + CHECKSUM.size:
+        _refuse(f"{len(data)} bytes are too few")
+    magic, version, reserved, n, most, length = HEADER.unpack_from(data)
+    if magic != MAGIC:
+        _refuse("they do not begin like one")
+    if version != VERSION:
+        _refuse(f"their version is {version}, this release reads {VERSION}")
+    if length != len(data):
+        _refuse(f"they say they are {length} long, but are {len(data)}; the file may be cut off")
+    end = len(data) - CHECKSUM.size
+    if CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(data[:end]):
+        _refuse("the checksum is wrong, so they were damaged")
+    if reserved or not 2 <= n <= most + 1 <= MOST_PANES + 1:
+        _refuse("the number of panes is impossible")
+    blobs, at = [], HEADER.size
+    for _ in range(n):
+        if end - at < LENGTH.size:
+            _refuse("they end too early")
+        (size,) = LENGTH.unpack_from(data, at)
+        at += LENGTH.size
+        if size > end - at:
+            _refuse("they end too early")
+        blobs.append(bytes(data[at : at + size]))
+        at += size
+    if at != end:
+        _refuse("there are more bytes than the panes need")
+    return most, blobs
+
+
+def _moved(pane: Sketch, blank: Sketch) -> Sketch:
+    """The pane with the memory limit of all panes, not what was left of it when this one was read."""
+    new = blank.copy()
+    new._warned = True  # no news: these rows have had their warning
+    new += pane
+    new._warned = False
+    return new
+
+
+def _shape(sketch: Sketch) -> tuple[Any, ...]:
+    """What all panes have in common."""
+    core = sketch._core
+    return core.bins, (core.level, core.first) if core.fixed else None, core.groups if core.given else None

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gstar_fast import _density
-from gstar_fast._audit_text import threshold_number
 from gstar_fast._groups import Name
 from gstar_fast._report_data import (
     COLORS,
@@ -25,7 +24,7 @@ from gstar_fast._report_data import (
     roc_point,
     style,
 )
-from gstar_fast._result import Result
+from gstar_fast._result import Result, threshold_number
 from gstar_fast._sketch import Sketch
 
 if TYPE_CHECKING:
@@ -214,7 +213,9 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Any = None
     'equalized odds gap'
     """
     ax = frontier.plot(_axes(ax))
-    ax.get_lines()[-1].set(color="black", label="least error possible")
+    ax.get_lines()[-1].set(
+        color="black", label="least error possible" if frontier.penalty is None else "reached by penalties"
+    )
     if result is not None and not result.balanced and result.costs == (1.0, 1.0):
         name = frontier.criterion
         if name in result.before_gaps:

@@ -16,7 +16,7 @@ from strategies import tables
 
 import gstar_fast as gf
 from gstar_fast import datasets
-from gstar_fast._audit_text import threshold_number
+from gstar_fast._result import threshold_number
 
 GOLDEN = Path(__file__).parent / "golden"
 METRICS = [
@@ -410,3 +410,16 @@ def test_columns_of_every_kind_are_taken():
     for form in (np.array, pd.Series, pl.Series, pa.array):
         assert gf.audit(form(d), form(y), form(g)) == expected
     assert gf.audit(np.array(d)[::-1][::-1], pd.Series(y, dtype="Int8"), pd.Categorical(g)) == expected
+
+
+def test_inf_in_a_fixed_range_says_what_it_cannot_know(backend):
+    sketch = gf.Sketch.from_rows([0.5, 2.0, np.inf], [0, 1, 1], ["a"] * 3, range=(0, 1))
+    audit = gf.audit(sketch, {"a": np.inf})
+    assert audit.overall["tpr"].value == 0
+    assert any("all 2 such rows are counted as rejected" in note for note in audit.notes)
+    assert not any("such rows" in note for note in gf.audit(sketch, {"a": 0.5}).notes)
+
+
+def test_a_seed_of_another_kind_is_a_type_error():
+    with pytest.raises(TypeError, match="seed must be a whole number, got 'x'"):
+        gf.audit(*GOOD, seed="x")

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
+import gstar_fast as gf
 from gstar_fast import GroupThresholdClassifier
 
 LIMITS = {"equalized_odds": 0.05}
@@ -65,6 +66,15 @@ FEATURES = X[["a", "b"]]
         ({"limits": {"equal_odds": 0.1}}, X, "names in limits must be among .*; got 'equal_odds'; did you mean"),
         ({"costs": (1,)}, X, r"costs must be two numbers"),
         ({"method": "fast"}, X, "method must be one of exact, alternating"),
+        ({"density": "foo"}, X, "density must be one of empirical, kde, .*, or what gf.densities returns; got 'foo'"),
+        ({"method": "newton"}, X, "method='newton' needs a smooth density, such as density='kde'"),
+        ({"method": "newton", "density": "kde"}, X, "method='newton' needs penalties and takes no limits"),
+        ({"density": "kde", "randomize": True}, X, "randomize=True works with limits, method='exact' and density="),
+        (
+            {"method": "alternating", "density": "kde", "unified": True, "penalties": {"equalized_odds": 1}},
+            X,
+            "method='alternating' moves one group at a time",
+        ),
         ({"unknown": "accept"}, X, 'unknown must be "raise", "default" or a threshold'),
         ({"bins": 1000}, X, "bins must be a power of two"),
         ({"range": (1, 0)}, X, "range must have lo < hi"),
@@ -84,6 +94,25 @@ def test_fit_says_what_is_wrong_before_it_trains(options, table, text):
     with pytest.raises(ValueError, match=text):
         model.set_params(estimator=prefit(), cv="prefit").partial_fit(table, y)
     assert not hasattr(model, "sketch_")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"density": "foo"},
+        {"density": None},
+        {"method": "fast"},
+        {"method": "newton"},
+        {"method": "newton", "density": "kde"},
+        {"randomize": True, "unified": True},
+    ],
+)
+def test_options_are_refused_in_the_words_of_solve(options):
+    with pytest.raises(ValueError) as of_solve:
+        gf.solve(gf.Sketch.from_rows(X["a"], y, X["sex"]), **options)
+    with pytest.raises(ValueError) as of_fit:
+        GroupThresholdClassifier(FirstColumn(), **options).fit(FEATURES, y)
+    assert str(of_fit.value) == str(of_solve.value)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +172,10 @@ def test_groups_come_from_one_place():
         ([0, 1, 2] * 400, "Only binary classification is supported. Unknown label type: multiclass"),
         (np.linspace(0, 1, 1200), "Only binary classification is supported. Unknown label type: continuous"),
         ([1] * 1200, "y has only one class, .*1.*; thresholds need rows of both classes"),
-        ([0.0, np.nan] * 600, "Input y contains NaN in 600 rows, first at row 1; drop rows without a label"),
+        ([0.0, np.nan] * 600, "y has 600 missing labels, first at row 1; drop such rows from X, y and the groups"),
         (["yes", None] * 600, "y has 600 missing labels, first at row 1; drop such rows"),
+        (pd.Series([pd.NA, 0, 1] * 400, dtype="Int64"), "y has 400 missing labels, first at row 0; drop such rows"),
+        ([0.0, np.inf] * 600, "Input y contains infinity"),
         (None, "requires y to be passed, but the target y is None"),
         ([0, 1], "inconsistent numbers of samples"),
     ],
@@ -191,30 +222,40 @@ def test_prefit_looks_at_the_estimator_first():
         GroupThresholdClassifier(prefit(), cv="prefit").fit(FEATURES, y, epochs=3)
 
 
-@pytest.mark.parametrize("column", ["sex", 2])
-def test_an_estimator_that_misses_a_dropped_column_is_told_how_to_keep_it(column):
-    assert X.columns[2] == "sex"
-    encoder = make_column_transformer((OneHotEncoder(), [column]))
-    model = GroupThresholdClassifier(
-        make_pipeline(encoder, LogisticRegression()), sensitive_features=column, limits=LIMITS
-    )
-    table = X[["a", "b", "sex"]]
-    with pytest.raises(ValueError) as caught:
-        model.fit(table, y)
-    assert caught.value.__notes__ == [
-        f"sensitive_features={column!r} were dropped before the estimator saw X; drop_sensitive=False keeps them"
-    ]
-    model.set_params(drop_sensitive=False).fit(table, y)
-    with pytest.raises(ValueError, match="only one class") as caught:  # no fault of the columns
-        model.set_params(drop_sensitive=True).fit(table, np.ones(len(y), int))
-    assert not hasattr(caught.value, "__notes__")
-
-
 def test_an_estimator_without_scores_is_refused():
     with pytest.raises(TypeError, match="estimator must have predict_proba or decision_function, which Linear"):
         GroupThresholdClassifier(LinearRegression()).fit(FEATURES, y)
     with pytest.raises(TypeError, match="estimator must have predict_proba, which LinearSVC has not"):
         GroupThresholdClassifier(LinearSVC(), response_method="predict_proba").fit(FEATURES, y)
+
+
+def notes_of(error):
+    return getattr(error.value, "__notes__", [])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_estimator_that_misses_a_dropped_column_is_explained(n_jobs):
+    encode = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+    pipeline = make_pipeline(encode, LogisticRegression())
+    table = X[["a", "b", "sex"]]
+    model = GroupThresholdClassifier(pipeline, sensitive_features="sex", n_jobs=n_jobs)
+    with pytest.raises(ValueError, match="columns") as error:
+        model.fit(table, y)
+    assert notes_of(error) == [
+        "The columns sensitive_features='sex' were dropped before the estimator saw X; drop_sensitive=False keeps them."
+    ]
+    assert list(model.set_params(drop_sensitive=False).fit(table, y).thresholds_) == ["F", "M"]
+
+
+def test_only_errors_of_the_estimator_are_explained():
+    table = X[["a", "b", "sex"]]
+    beside = GroupThresholdClassifier(LogisticRegression())
+    with pytest.raises(ValueError, match="could not convert string to float") as error:
+        beside.fit(table, y, sensitive_features=X["sex"])
+    assert notes_of(error) == []
+    with pytest.raises(ValueError, match="fold 3 would train on") as error:
+        GroupThresholdClassifier(LogisticRegression(), sensitive_features="sex").fit(table[:9], [0] * 8 + [1])
+    assert notes_of(error) == []
 
 
 def test_limits_out_of_reach_are_said_aloud():

@@ -341,6 +341,35 @@ def test_tables_say_what_they_miss(backend):
     assert gf.Sketch().update_table(sliced, score="x", label=None, group="g").n_rows == 2
 
 
+def test_what_only_leads_to_rows_is_refused_with_the_way_to_them(tmp_path):
+    pa, pd, pl = (pytest.importorskip(name) for name in ("pyarrow", "pandas", "polars"))
+    dataset, parquet = pytest.importorskip("pyarrow.dataset"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"x": SCORES, "g": GROUPS})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    (tmp_path / "rows.csv").write_text("x,g\n0.5,F\n")
+    folder, file = dataset.dataset(tmp_path / "rows.parquet"), parquet.ParquetFile(tmp_path / "rows.parquet")
+    chunks = pd.read_csv(tmp_path / "rows.csv", chunksize=1)
+    names = {"score": "x", "label": None, "group": "g"}
+    for data, words in [
+        (pl.LazyFrame({"x": SCORES, "g": GROUPS}), r"got LazyFrame; pass data\.collect\(\)$"),
+        (folder, r"got FileSystemDataset; pass data\.scanner\(\)\.to_reader\(\)$"),
+        (folder.scanner(), r"got Scanner; pass data\.to_reader\(\)$"),
+        (file, r"got ParquetFile; call update_table for each of data\.iter_batches\(\)$"),
+        (chunks, "got TextFileReader; call update_table for each piece of data$"),
+        ([table], "got list; call update_table for each piece of data$"),
+        ({"x": SCORES, "g": GROUPS}, r"got dict; pass pyarrow\.table\(data\)$"),
+        ("rows.parquet", r"got str; open the file first: pyarrow\.dataset\.dataset\(path\)"),
+        (tmp_path, r"Path; open the file first"),
+        (np.zeros((4, 2)), "got ndarray$"),
+    ]:
+        with pytest.raises(TypeError, match="data must offer __arrow_c_stream__.*" + words):
+            gf.Sketch().update_table(data, **names)
+    expected = gf.Sketch.from_rows(SCORES, None, GROUPS)  # and the ways are right
+    for data in (folder.scanner().to_reader(), *file.iter_batches()):
+        assert gf.Sketch().update_table(data, **names) == expected
+    chunks.close()
+
+
 # ----------------------------------------------------------------------------------------------------------- bad input
 
 NAN = float("nan")

@@ -133,3 +133,22 @@ def test_the_slider_says_where_a_point_decides_nothing():
     assert alike <= {0.0, 1.0}
     assert points[0][0].endswith(f"; {words[alike.pop()]} everybody in every group")
     assert "everybody" not in points[-1][0]
+
+
+def test_a_limit_that_counted_rows_break_is_not_green():
+    """Smooth densities know the rows only roughly: what they promise may not hold even here."""
+    table = gf.datasets.paper_synthetic(20_000, seed=1)
+    sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    result = gf.solve(sketch, density="normal", limits={"equalized_odds": 0.02})
+    assert result.gaps["equalized_odds"] <= 0.02 + 1e-12 < gf.audit(sketch, result).gaps["equalized_odds"].value
+    page = gf.report(result, sketch, frontier=False).html
+    assert "Met by the normal densities, but not on the counted rows: equalized odds" in page
+    assert 'class="verdict warn"' in page
+
+
+def test_what_is_not_proven_is_not_green():
+    table = gf.datasets.paper_synthetic(4_000, seed=1)
+    sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    result = gf.solve(sketch, density="kde", method="newton", penalties={"equalized_odds": 1.0})
+    assert result.verdict == "converged"
+    assert 'class="verdict warn"' in gf.report(result, sketch, frontier=False).html

@@ -12,7 +12,7 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast import datasets
-from gstar_fast._result import threshold_text
+from gstar_fast._result import threshold_number
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = Path(gf.__file__).parent / "schemas" / "result.json"
@@ -169,10 +169,16 @@ def test_narrow_bins_show_enough_digits_to_name_the_edge(backend):
 
 @pytest.mark.parametrize(
     ("threshold", "text"),
-    [(-0.9609375, "-0.9609"), (0.0, "0.0000"), (-math.inf, "-inf"), (0.5 + 2**-20, "0.5000010"), (2.0**40, "1.1e+12")],
+    [
+        (-0.9609375, "-0.9609"),
+        (0.0, "0.0000"),
+        (-math.inf, "-inf"),
+        (0.5 + 2**-20, "0.5000010"),
+        (2.0**40, "1099511627776.0"),
+    ],
 )
 def test_four_decimals_where_they_are_enough(threshold, text):
-    assert threshold_text(threshold) == text
+    assert threshold_number(threshold) == text
 
 
 def test_deciding_by_an_infeasible_result_warns(backend, tmp_path):

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import struct
+import warnings
+import zlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +16,8 @@ from hypothesis import strategies as st
 from strategies import tables
 
 import gstar_fast as gf
+
+OLD = Path(__file__).parent / "old_sketches"
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
 
@@ -54,7 +63,179 @@ def test_options_go_to_every_pane(backend):
     assert window.sketch.edges[-1] == 1.0
     with pytest.raises(ValueError, match="panes must be at least 1, got 0"):
         gf.Window(panes=0)
+    with pytest.raises(ValueError, match="panes must be at most 2147483647, got 9"):
+        gf.Window(panes=2**63)
     with pytest.raises(TypeError, match="panes must be an int, got float"):
         gf.Window(panes=1.5)
     with pytest.raises(ValueError, match="bins must be a power of two"):
         gf.Window(bins=3)
+
+
+# --------------------------------------------------------------------------------------------------------------- bytes
+
+
+OPTIONS = [
+    {"bins": 32},
+    {"bins": 16, "range": (-4, 4)},
+    {"bins": 16, "groups": ["b", "a"]},
+    {},
+]
+
+
+WAYS_BACK = {
+    "bytes": lambda window: gf.Window.from_bytes(window.to_bytes()),
+    "pickle": lambda window: pickle.loads(pickle.dumps(window)),
+}
+
+
+def filled(pieces, panes, options):
+    """A window that has advanced between the pieces."""
+    window = gf.Window(panes=panes, **options)
+    for i, piece in enumerate(pieces):
+        if i:
+            window.advance()
+        fill(window, piece)
+    return window
+
+
+def fill(window, piece):
+    """Count a table, its groups renamed to those that options give."""
+    groups = ["ab"[i % 2] for i in range(len(piece.groups))]
+    piece._replace(groups=groups).into(window)
+
+
+@given(
+    pieces=st.lists(tables(max_rows=5), max_size=4),
+    after=st.lists(tables(max_rows=5), min_size=1, max_size=4),
+    panes=st.integers(1, 4),
+    options=st.sampled_from(OPTIONS),
+    back=st.sampled_from(sorted(WAYS_BACK)),
+)
+def test_a_window_read_back_is_the_same_and_goes_on_the_same(backend, pieces, after, panes, options, back):
+    window = filled(pieces, panes, options)
+    again = WAYS_BACK[back](window)
+    assert again.to_bytes() == window.to_bytes()
+    assert (len(again), again.panes, again.sketch) == (len(window), window.panes, window.sketch)
+    for piece in after:
+        for one in (window, again):
+            fill(one, piece)
+            one.advance()
+        assert again.to_bytes() == window.to_bytes()
+        assert again.sketch == window.sketch
+
+
+def small(**options):
+    """A window with a full pane, an empty one and a weighted one."""
+    window = gf.Window(panes=3, bins=16, **options)
+    window.update([0.25, -0.5, np.inf], [0, 1, None], ["F", "M", "F"]).advance().advance()
+    return window.update([0.75], [1], ["M"], weights=[0.5])
+
+
+def test_the_first_version_of_a_window_is_read_for_ever(backend):
+    data = (OLD / "window_version_1.gwindow").read_bytes()
+    assert small().to_bytes() == data, "the same rows still give the same bytes"
+    assert gf.Window.from_bytes(data).to_bytes() == data
+
+
+def test_save_and_load(backend, tmp_path):
+    path = tmp_path / "hours.gwindow"
+    small().save(path)
+    window = gf.Window.load(path)
+    window.advance().save(path)
+    assert gf.Window.load(str(path)).to_bytes() == small().advance().to_bytes()
+    assert [file.name for file in tmp_path.iterdir()] == ["hours.gwindow"]
+    (tmp_path / "zeros").write_bytes(bytes(2**21))
+    with pytest.raises(ValueError, match="is larger than any sketch within memory_limit"):
+        gf.Window.load(tmp_path / "zeros", memory_limit=0)
+
+
+def test_options_that_bytes_do_not_hold_are_given_again_or_pickled(backend):
+    nan = float("nan")
+    pickled = pickle.loads(pickle.dumps(small(nan="skip", memory_limit=2**20)))
+    read = gf.Window.from_bytes(small().to_bytes(), nan="skip", memory_limit=2**20)
+    for window in (pickled, copy.deepcopy(pickled), read):
+        for _ in range(2):  # the pane that was read, and a new one
+            assert window.update([nan], [1], ["F"]).sketch.skipped > 0
+            with pytest.raises(MemoryError, match="memory_limit"):
+                window.update(range(3000), None, range(3000))
+            window.advance()
+    with pytest.raises(ValueError, match="NaN"):
+        gf.Window.from_bytes(small().to_bytes()).update([nan], [1], ["F"])
+
+
+def test_reading_does_not_warn_again(backend):
+    window = gf.Window()
+    with pytest.warns(gf.ResolutionWarning):
+        window.update([*np.linspace(0, 1, 1000), 1e9], None, [0] * 1001)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gf.Window.from_bytes(window.to_bytes())
+        copy.copy(window)
+
+
+# ------------------------------------------------------------------------------------------------------------- hostile
+
+
+def made(blobs, panes=3, n=None, extra=b""):
+    """Bytes with a right length and checksum, as an attacker would write them."""
+    body = b"".join(struct.pack("<Q", len(blob)) + blob for blob in blobs) + extra
+    head = struct.pack("<8sHHIQQ", b"\x89GPANE\r\n", 1, 0, len(blobs) if n is None else n, panes, 36 + len(body))
+    return head + body + struct.pack("<I", zlib.crc32(head + body))
+
+
+def test_truncations_and_bit_flips_are_refused(backend):
+    data = small().to_bytes()
+    for n in range(len(data)):
+        with pytest.raises(ValueError, match="these bytes are not a valid window"):
+            gf.Window.from_bytes(data[:n])
+        flipped = bytearray(data)
+        flipped[n] ^= 1 << n % 8
+        with pytest.raises(ValueError, match="these bytes are not a valid window"):
+            gf.Window.from_bytes(bytes(flipped))
+
+
+EMPTY = gf.Sketch().to_bytes()
+FULL = gf.Sketch.from_rows([1.0], [1], ["a"]).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", "0 bytes are too few"),
+        (FULL, "they do not begin like one"),
+        (made([EMPTY]), "the number of panes is impossible"),
+        (made([EMPTY] * 5), "the number of panes is impossible"),
+        (made([EMPTY, EMPTY], panes=2**63), "the number of panes is impossible"),
+        (made([EMPTY, EMPTY], n=4), "they end too early"),
+        (made([EMPTY, EMPTY], n=2**32 - 1, panes=2**31 - 1), "the number of panes is impossible"),
+        (made([EMPTY, EMPTY], n=2**31, panes=2**31 - 1), "they end too early"),
+        (made([EMPTY, EMPTY], n=3, extra=struct.pack("<Q", 2**63)), "they end too early"),
+        (made([EMPTY, EMPTY], extra=b"\0"), "more bytes than the panes need"),
+        (made([FULL, EMPTY]), "the empty pane is not empty"),
+        (made([EMPTY, gf.Sketch(bins=16).to_bytes()]), "a pane has other options than the rest"),
+        (made([EMPTY, gf.Sketch(range=(0, 1)).to_bytes()]), "a pane has other options than the rest"),
+        (made([EMPTY, gf.Sketch(groups=["a"]).to_bytes()]), "a pane has other options than the rest"),
+        (made([EMPTY, FULL[:-1]]), "sketch"),
+    ],
+)
+def test_hostile_bytes_are_refused(backend, data, text):
+    with pytest.raises(ValueError, match=text):
+        gf.Window.from_bytes(data)
+
+
+def test_small_bytes_cannot_ask_for_much_memory(backend):
+    """Each pane may be within memory_limit and all of them far beyond it."""
+    wide = gf.Sketch(groups=range(200)).to_bytes()
+    with pytest.raises(ValueError, match="memory_limit"):
+        gf.Window.from_bytes(made([wide] * 21, panes=20), memory_limit=2**26)
+    many = made([EMPTY] * 1001, panes=1000)
+    assert len(gf.Window.from_bytes(many)) == 1000
+    with pytest.raises(ValueError, match="all panes together need more than memory_limit; pass a larger one"):
+        gf.Window.from_bytes(many, memory_limit=2**21)
+
+
+def test_wrong_types_are_named():
+    with pytest.raises(TypeError, match=r"data must be bytes, got str; for a file use Window.load\(path\)"):
+        gf.Window.from_bytes("hours.gwindow")
+    with pytest.raises(ValueError, match="memory_limit must be a number of bytes, got 'much'"):
+        gf.Window.from_bytes(small().to_bytes(), memory_limit="much")
