@@ -141,12 +141,13 @@ def in_our_words(said: str) -> str:
 
 
 def _show_warnings(console: Console) -> None:
-    from gstar_fast.errors import MissingClassWarning, NotConvergedWarning, ResolutionWarning
+    from gstar_fast.errors import InfeasibleWarning, MissingClassWarning, NotConvergedWarning, ResolutionWarning
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         console.note(f"note: {in_our_words(str(message))}")
 
     warnings.showwarning = show  # restored by catch_warnings
+    warnings.simplefilter("always", InfeasibleWarning)
     warnings.simplefilter("always", ResolutionWarning)
     for kind in (MissingClassWarning, NotConvergedWarning):  # the verdict says it too
         warnings.simplefilter("ignore", kind)

@@ -49,7 +49,7 @@ def distinct(names: Sequence[Any]) -> list[str]:
 def plain(value: Any) -> Any:
     """Anything as JSON has it; infinities as text, a tuple that names a group as an object, as in saved thresholds."""
     if isinstance(value, dict):
-        return {_key(key): plain(item) for key, item in value.items()}
+        return {_key(key): _count(item) if key in _COUNTS else plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -57,6 +57,13 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     return value
+
+
+_COUNTS = ("rows", "n_rows")  # whole unless rows are weighted, though a result has them as floats
+
+
+def _count(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else plain(value)
 
 
 def group_name(name: Any) -> Any:

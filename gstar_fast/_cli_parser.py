@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from gstar_fast._cli_errors import near
@@ -88,6 +89,18 @@ def _unknown(text: str) -> str | float:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be raise, default or a threshold, got {text!r}") from None
+
+
+def _moment(text: str) -> datetime:
+    """A date to come, in UTC where it names no time zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a date such as 2030-01-31, got {text!r}") from None
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    if moment <= datetime.now(UTC):
+        raise argparse.ArgumentTypeError(f"{text} is over already; give a date to come")
+    return moment
 
 
 def _delimiter(text: str) -> str:
@@ -195,6 +208,9 @@ def _digest(p: argparse.ArgumentParser) -> None:
 def _solve(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, which are merged, or tables, which are counted")
     _output(p, "thresholds to write, as JSON; - for standard output")
+    p.add_argument(
+        "--expires", type=_moment, metavar="DATE", help="from when on (UTC) `apply` refuses these thresholds"
+    )
     p.add_argument("--report", metavar="FILE", help="a page (HTML) to read and to keep")
     p.add_argument("--title", help="of the report")
     _asking(p)

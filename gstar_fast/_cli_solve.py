@@ -9,6 +9,7 @@ import io
 import json
 import shlex
 import sys
+from datetime import datetime
 from typing import Any
 
 import gstar_fast as gf
@@ -19,6 +20,7 @@ from gstar_fast._cli_read import check_outputs, ending, sketch_of, write_bytes
 from gstar_fast._files import write_atomically
 from gstar_fast._groups import joined_columns
 from gstar_fast._result import _number, _table
+from gstar_fast._thresholds_io import seal
 
 
 def solve(given: argparse.Namespace, console: Console) -> int:
@@ -40,8 +42,9 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         randomize=given.randomize,
     )
     result = with_columns(result, given)
+    text = _saved(result, given.expires)
     if result.verdict == "infeasible":
-        _answer(result, given.output, console)
+        _answer(result, text, given.output, console)
         outputs = " and ".join(_files(given.output, given.report))
         unwritten = f"; {outputs} not written" if outputs else ""
         sys.stdout.flush()
@@ -50,23 +53,31 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         return INFEASIBLE
     # files first: whoever reads what is printed may have seen enough before its end
     if given.output not in (None, "-"):
-        result.save(given.output)
+        write_atomically(given.output, text.encode())
     if given.report is not None:
         command = shlex.join(["gstar-fast", *given.argv])
         gf.report(result, sketch, title=given.title, command=command).save(given.report)
-    _answer(result, given.output, console)
+    _answer(result, text, given.output, console)
     if written := _files(given.output, given.report):
         console.note(f"wrote {' and '.join(written)}")
     return DONE
 
 
-def _answer(result: gf.Result, output: str | None, console: Console) -> None:
+def _saved(result: gf.Result, expires: datetime | None) -> str:
+    """The result as it is saved, with the date from which on it is refused."""
+    if expires is None:
+        return result.to_json()
+    sealed = seal(json.loads(result.to_json()), result._decider(expires=expires)._thresholds)
+    return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _answer(result: gf.Result, text: str, output: str | None, console: Console) -> None:
     """Print the verdict; where standard output is to have the thresholds themselves, beside it."""
     if output != "-":
-        console.answer(json.loads(result.to_json()), lambda: str(result))
+        console.answer(json.loads(text), lambda: str(result))
         return
     if result.verdict != "infeasible":  # thresholds nobody asked for, which the next program would take
-        write_bytes(result.to_json().encode())
+        write_bytes(text.encode())
     if not (console.json or console.quiet):
         print(printable(str(result)), file=sys.stderr)
 
@@ -123,7 +134,7 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     if point is not None and given.thresholds not in (None, "-"):
         point.save(given.thresholds)
     if point is not None:
-        _answer(point, given.thresholds, console)
+        _answer(point, point.to_json(), given.thresholds, console)
     else:
         console.answer(_points(found), lambda: _text(found))
     if written := _files(given.output, given.thresholds):

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -356,6 +357,10 @@ def test_groups_that_print_alike_are_told_apart(here, capsys, groups, said):
         if words[0] == "show":
             shown = [line.split()[0] for line in printed.out.splitlines()[3:5]]
             assert shown == [repr(name) for name in groups]
+    words = ["frontier", "t.gstar", "--criterion", "equal_opportunity", "-o", "f.csv", "-q"]
+    assert main(words) == 0
+    header = Path("f.csv").read_text().splitlines()[0]
+    assert header == ",".join(["gap", "error", *(f"threshold_{name!r}" for name in groups)])
 
 
 # ------------------------------------------------------------------------------------------------------ solve, frontier
@@ -417,6 +422,39 @@ def test_limits_that_cannot_be_met_end_in_3_and_write_nothing(sketch, capsys):
     assert "looser; t.json and r.html not written" in printed.err
     assert Path("t.json").read_text() == "old"
     assert not Path("r.html").exists()
+
+
+def test_thresholds_may_expire(sketch, capsys):
+    words = [
+        "solve",
+        "s.gstar",
+        "--limit",
+        "equalized_odds=0.1",
+        "--score",
+        "p",
+        "--group",
+        "sex",
+        "-o",
+        "t.json",
+        "-q",
+    ]
+    assert main([*words, "--expires", "2999-12-31"]) == 0
+    assert gf.Decider.load("t.json").expires == datetime(2999, 12, 31, tzinfo=UTC)
+    assert gf.Result.load("t.json").verdict == "optimal"
+    assert main([*words, "--expires", "2999-12-31T00:00:00+01:00"]) == 0
+    assert gf.Decider.load("t.json").expires == datetime(2999, 12, 30, 23, tzinfo=UTC)
+    with pytest.raises(ValueError, match="these thresholds expired on 2999-12-30"):
+        gf.Decider.load("t.json", now=datetime(3000, 1, 1, tzinfo=UTC))
+    assert "must be a date such as 2030-01-31, got 'soon'" in fails(capsys, 2, *words, "--expires", "soon")
+    assert "2001-01-01 is over already" in fails(capsys, 2, *words, "--expires", "2001-01-01")
+
+
+def test_counts_are_whole_numbers_in_json(sketch, capsys):
+    assert main(["solve", "s.gstar", "--json"]) == 0
+    printed = capsys.readouterr().out
+    assert '"n_rows": 4000,' in printed
+    assert '"rows": 2000,' in printed
+    assert gf.Result.from_json(printed).n_rows == 4000
 
 
 def test_a_limit_given_twice_is_refused(sketch, capsys):

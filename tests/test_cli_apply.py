@@ -412,7 +412,8 @@ def test_thresholds_that_miss_their_limits_are_refused(here, capsys):
     assert "t.json says that no thresholds meet the limits" in found
     assert "--allow-infeasible" in found
     assert not Path("out.csv").exists()
-    apply("in.csv", out="out.csv", extra=["--allow-infeasible"])
+    assert "note: 't.json' is infeasible: no thresholds" in said(capsys, 0, *words, "--allow-infeasible")
+    assert Path("out.csv").exists()
 
 
 def test_replace_writes_over_decisions(here):
