@@ -44,7 +44,7 @@ FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # With a compiler at hand a core that fails to build is an error, not a reason to fall back on Numba.
 REQUIRE_CORE := $(if $(shell command -v $(CXX) 2>/dev/null),GSTAR_FAST_REQUIRE_CORE=1)
 
-.PHONY: demo test python-test cpp-test test-sanitized docs bench bench-check lint format fuzz clean
+.PHONY: demo setup test python-test cpp-test test-sanitized docs bench bench-check lint format fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/core
@@ -68,6 +68,10 @@ $(STAMPS)/core: $(STAMPS)/venv pyproject.toml setup.py $(SOURCES) $(HEADERS)
 	@echo "building gstar_fast"
 	@$(REQUIRE_CORE) $(BIN)/python -m pip install -qq --disable-pip-version-check --no-build-isolation --editable .
 	@touch $@
+
+# All of it, one after the other: what runs side by side afterwards (make -j 2 test) must not install at the same time.
+setup:
+	@for extra in test docs bench lint; do $(MAKE) --no-print-directory $(STAMPS)/$$extra || exit 1; done
 
 # What an extra lists, without building the package once more.
 $(STAMPS)/test $(STAMPS)/docs $(STAMPS)/bench $(STAMPS)/lint: $(STAMPS)/%: $(STAMPS)/core pyproject.toml
