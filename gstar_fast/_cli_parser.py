@@ -394,7 +394,7 @@ examples:
         "the whole road on data it makes itself",
         _demo,
         "Make scores, count them, solve, audit, report and decide, showing each command and what it prints.",
-        "examples:\n  gstar-fast demo\n  gstar-fast demo --folder /tmp/demo --rows 1000000",
+        "examples:\n  gstar-fast demo\n  gstar-fast demo --folder demo --rows 1000000",
     ),
     "info": (
         "versions, backend, processor",
