@@ -160,8 +160,9 @@ def main() -> None:
 
 {harness.heading(about)}
 
-`python benchmarks/bench_audit.py --rows {given.rows}`: {REPLICATES:,} replicates. fairlearn's time is that of a frame
-with three metrics and {THEIRS} replicates, scaled; ours computes ten metrics and all gaps. Values agree to 1e-12.
+`python benchmarks/bench_audit.py --rows {given.rows} --rounds {given.rounds}`: {REPLICATES:,}
+replicates. fairlearn's time is that of a frame with three metrics and {THEIRS} replicates, scaled; ours
+computes ten metrics and all gaps. Values agree to 1e-12.
 "sketch and result" also solves 500 resampled sketches for the intervals of thresholds, which MetricFrame does not have.
 
 {harness.table(head, body)}
