@@ -2,6 +2,7 @@
 #
 #   make demo            the whole road on ten million scores, from counting to a report
 #   make test            Python tests on every backend, C++ tests, Python tests with the sanitized core
+#   make python-test-shuffled  the same Python tests in random order, with Ctrl-C and hang-up ignored
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
 #   make lint            ruff, mypy, clang-format, clang-tidy, sp-repo-review
@@ -44,7 +45,7 @@ FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # With a compiler at hand a core that fails to build is an error, not a reason to fall back on Numba.
 REQUIRE_CORE := $(if $(shell command -v $(CXX) 2>/dev/null),GSTAR_FAST_REQUIRE_CORE=1)
 
-.PHONY: demo setup test python-test cpp-test test-sanitized docs bench bench-check lint format fuzz clean
+.PHONY: demo setup test python-test python-test-shuffled cpp-test test-sanitized docs bench bench-check lint format fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/core
@@ -55,6 +56,10 @@ test: python-test cpp-test test-sanitized
 python-test: $(STAMPS)/test $(STAMPS)/docs
 	$(BIN)/pytest $(PYTEST_ARGS)
 	$(BIN)/pytest --doctest-modules gstar_fast
+
+# As a job of nohup or cron runs them, in an order of chance: pytest prints the seed that repeats it.
+python-test-shuffled: $(STAMPS)/test $(STAMPS)/docs
+	@trap '' INT QUIT HUP; $(BIN)/pytest -q --random-order-bucket=global $(PYTEST_ARGS)
 
 # ---- set-up -----------------------------------------------------------------
 
