@@ -1,15 +1,18 @@
 """Held-out error and gap at a limit, against fairlearn, error-parity, OxonFair and the untouched model.
 
     python benchmarks/quality.py --data FOLDER [--files "adult_*" ...] [--many "adult_*" ...] [--results FOLDER]
+    python benchmarks/quality.py --tables-only --results FOLDER
 
 FOLDER has `scores/*.npz` with arrays score, label, group, mgroup, split (0 train, 1 test) and, where the model
-overfits, oof: thresholds are found on train (on oof where present) and judged on test. `quality_tables.py` says how
-methods are paired and tested. The pages are written anew after each file, so that a run may be cut short.
+overfits, oof: thresholds are found on train (on oof where present) and judged on test. `quality_pairs.py` says how
+methods are compared. JSON and pages are written again after each file, so that a run may be cut short; `--tables-only`
+makes the pages from the JSON without measuring.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import time
 import warnings
@@ -17,12 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import heading, machine, write
-from quality_tables import CRITERIA, LIMITS, PAIRS, pair, summary
-from threshold_rivals import Decide, error_parity, fairlearn, ours, oxonfair, untouched
+from harness import machine
+from quality_pairs import LIMITS, pair
+from quality_tables import CRITERIA, PAIRS, pages
+from threshold_rivals import Decide, constant, error_parity, fairlearn, ours, oxonfair, untouched
 
 METHODS = {
     "untouched": untouched,
+    "constant": constant,
     "ours": ours(),
     "ours, kde": ours("kde"),
     "ours, best": ours("best"),
@@ -89,8 +94,8 @@ def answer(fit: Any, train: tuple[np.ndarray, ...], *asked: Any) -> Decide:
         signal.alarm(0)
 
 
-def run(path: Path, many: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """All methods, criteria and limits on one file, and the pairs of methods compared."""
+def run(path: Path, many: bool) -> dict[str, list[dict[str, Any]]]:
+    """All methods, criteria and limits on one file, the pairs of methods compared, and how many rows there were."""
     train, test = load(path, many)
     name = path.stem + (" (many)" if many else "")
     draws = np.random.default_rng(0).poisson(1.0, (RESAMPLES, len(test[0])))  # a bootstrap, row by row
@@ -122,7 +127,13 @@ def run(path: Path, many: bool) -> tuple[list[dict[str, Any]], list[dict[str, An
         for one, two in PAIRS:
             if one in found and two in found:
                 pairs += [{"file": name, "criterion": criterion, **p} for p in pair(one, two, found[one], found[two])]
-    return rows, pairs
+    cells = [
+        {"file": name, "part": part, "label": y, "group": int(g), "rows": int(((labels == y) & (groups == g)).sum())}
+        for part, (_, labels, groups) in (("train", train), ("test", test))
+        for y in (0, 1)
+        for g in np.unique(train[2])
+    ]
+    return {"rows": rows, "pairs": pairs, "cells": cells}
 
 
 def by_column(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -131,29 +142,43 @@ def by_column(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {key: [float(f"{x:.5g}") if isinstance(x := row.get(key), float) else x for row in rows] for key in keys}
 
 
+def keep(folder: Path, report: dict[str, Any]) -> None:
+    """Write the JSON and the pages made from it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "quality.json").write_text(json.dumps(report) + "\n")
+    for name, text in pages(report).items():
+        (folder / f"{name}.md").write_text(text)
+
+
 def main() -> None:
     """Parse, run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, help="folder with scores/*.npz")
     parser.add_argument("--files", nargs="*", default=["*"], help="patterns of the names of files, in this order")
     parser.add_argument("--many", nargs="*", default=[], help="the same, for runs on mgroup, the finer groups")
-    parser.add_argument("--results", type=Path, help="folder to write quality.md and quality.json to")
+    parser.add_argument("--results", type=Path, help="folder to write quality.json, quality.md and quality_files.md to")
+    parser.add_argument("--tables-only", action="store_true", help="make the pages from quality.json in --results")
     given = parser.parse_args()
-    where, rows, pairs, text = machine(), [], [], ""
+    if given.tables_only and given.results is not None:
+        return keep(given.results, json.loads((given.results / "quality.json").read_text()))
+    if given.tables_only or given.data is None:
+        parser.error("give --data to measure, or --tables-only with --results to make the pages again")
+    report: dict[str, Any] = {"machine": machine()}
+    measured: dict[str, list[dict[str, Any]]] = {"rows": [], "pairs": [], "cells": []}
     jobs = [(pattern, True) for pattern in given.many] + [(pattern, False) for pattern in given.files]
     for path, many in dict.fromkeys(
         (path, many) for pattern, many in jobs for path in sorted((given.data / "scores").glob(f"{pattern}.npz"))
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            new_rows, new_pairs = run(path, many)
-        rows, pairs = rows + new_rows, pairs + new_pairs
+            for part, new in run(path, many).items():
+                measured[part] += new
         print(path.stem, "done", flush=True)
-        text = f"# Held-out quality\n\n{heading(where)}\n{summary(rows, pairs, list(METHODS))}"
+        report |= {part: by_column(found) for part, found in measured.items()}
         if given.results is not None:
-            report = {"machine": where, "rows": by_column(rows), "pairs": by_column(pairs)}
-            write(given.results, "quality", report, text, indent=None)
-    print(text)
+            keep(given.results, report)
+    print(pages(report)["quality"])
+    return None
 
 
 if __name__ == "__main__":
