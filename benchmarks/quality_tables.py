@@ -61,11 +61,20 @@ def rows_of(columns: dict[str, list[Any]]) -> list[Row]:
 def pages(report: dict[str, Any]) -> dict[str, str]:
     """The text of each page, by name."""
     rows, pairs = rows_of(report["rows"]), rows_of(report["pairs"])
-    top = heading(report["machine"])
+    top = heading(report["machine"]) + recorded(rows_of(report["cells"]))
     return {
         "quality": f"# Held-out quality\n\n{top}\n{READING}{summary(rows, pairs)}",
         "quality_files": f"# Held-out quality, file by file\n\n{top}\n{every_file(rows, pairs, report['cells'])}",
     }
+
+
+def recorded(cells: list[Row]) -> str:
+    """At which commits files were measured, if there was more than one."""
+    at: dict[str, set[str]] = {}
+    for cell in cells:
+        at.setdefault(cell["commit"], set()).add(cell["file"])
+    told = ", ".join(f"{commit} ({len(files)} files)" for commit, files in at.items())
+    return f"\n\nRecorded in {len(at)} runs: {told}." if len(at) > 1 else ""
 
 
 def summary(rows: list[Row], pairs: list[Row]) -> str:
