@@ -32,6 +32,7 @@ AGAINST_OTHERS = (
     ("ours, randomised", "fairlearn"),
 )
 PAIRS = (*AGAINST_OTHERS, ("ours, randomised", "ours"), ("ours, kde", "ours"), ("ours, best", "ours"))
+NOTICEABLE = 0.002  # of error, on one file
 READING = """
 Thresholds are found on train rows and judged on test rows. Each file was run once with each method, criterion and
 limit; [every file by itself](quality_files.md) has all of them. The first table of each section has means over files.
@@ -73,8 +74,8 @@ def recorded(cells: list[Row]) -> str:
     at: dict[str, set[str]] = {}
     for cell in cells:
         at.setdefault(cell["commit"], set()).add(cell["file"])
-    told = ", ".join(f"{commit} ({len(files)} files)" for commit, files in at.items())
-    return f"\n\nRecorded in {len(at)} runs: {told}." if len(at) > 1 else ""
+    told = ", ".join(f"{len(files)} at commit {commit}" for commit, files in at.items())
+    return f"\n\nFiles were measured in {len(at)} runs: {told}." if len(at) > 1 else ""
 
 
 def summary(rows: list[Row], pairs: list[Row]) -> str:
@@ -101,7 +102,7 @@ def summary(rows: list[Row], pairs: list[Row]) -> str:
             head += ["worse", "better", "of", "hypervolume", "worse", "better", "of"]
             text += f"\n{table(head, body)}\n" if body else ""
     text += equal_gaps(two_groups) + f"\n## Densities\n\n{densities(rows)}\n"
-    return text + significant(pairs) + failures(rows)
+    return text + significant(two_groups, pairs) + failures(rows)
 
 
 def averages(rows: list[Row], method: str, criterion: str) -> list[str]:
@@ -178,13 +179,18 @@ def at_equal_gap(rows: list[Row], one: str, two: str, criterion: str, how: str) 
 
 def equal_gaps(rows: list[Row]) -> str:
     """How the comparison depends on what equal means, and how data sets differ."""
-    choices, sets = [], []
+    choices, counts, sets = [], [], []
     names = list(dict.fromkeys(data_set(r["file"]) for r in rows))
     for criterion in CRITERIA:
         for one, two in PAIRS:
             values = {how: at_equal_gap(rows, one, two, criterion, how) for how in DEFINITIONS}
             if values["held"]:
                 choices.append([criterion, one, two, *(interval(v) for v in values.values())])
+                better, worse = (
+                    [sum(sign * x > NOTICEABLE for x in v.values()) for v in values.values()] for sign in (-1, 1)
+                )
+                shares = [f"{b} / {w}" for b, w in zip(better, worse, strict=True)]
+                counts.append([criterion, one, two, *shares, str(len(values["held"]))])
                 means = by_data_set(values["held"])
                 sets.append([criterion, one, two, *(f"{means[name]:+.4f}" for name in names)])
     meaning = "\n".join(f"- `{name}`: {words}" for name, words in DEFINITIONS.items())
@@ -192,6 +198,8 @@ def equal_gaps(rows: list[Row]) -> str:
         "\n## Equal gap, defined in four ways\n\nDifference in error at equal gap, two groups, averaged over both"
         " directions, with 95 % intervals over data sets. What a method does beyond its points has to be assumed:\n\n"
         f"{meaning}\n\n{table(['criterion', 'ours', 'against', *DEFINITIONS], choices)}\n\n"
+        f"Files on which the first named is better / worse by more than {NOTICEABLE}:\n\n"
+        f"{table(['criterion', 'ours', 'against', *DEFINITIONS, 'of'], counts)}\n\n"
         f"By data set, `held`:\n\n{table(['criterion', 'ours', 'against', *names], sets)}\n"
     )
 
@@ -212,11 +220,15 @@ def densities(rows: list[Row]) -> str:
     return table(["data set", "density", "error", "gap beyond the limit", "hypervolume", "answers"], body)
 
 
-def significant(pairs: list[Row]) -> str:
-    """Every comparison with a rival that ours lost, by name."""
-    lost = []
+def significant(rows: list[Row], pairs: list[Row]) -> str:
+    """Every comparison with a rival that ours lost, by name: beyond noise, and by size."""
+    lost, large = [], []
     for criterion in CRITERIA:
         for one, two in AGAINST_OTHERS:
+            values = [at_equal_gap(rows, one, two, criterion, how) for how in DEFINITIONS]
+            for file in values[0]:
+                if sum(v[file] > NOTICEABLE for v in values) >= 2:
+                    large.append([file, criterion, one, two, *(f"{v[file]:+.4f}" for v in values)])
             for many in (False, True):
                 met = [p for p in pairs if (p["criterion"], p["one"], p["two"]) == (criterion, one, two)]
                 met = [p for p in met if "limit" in p and ("(many)" in p["file"]) == many]
@@ -225,7 +237,12 @@ def significant(pairs: list[Row]) -> str:
                         figures = [f"{p[key]:+.5f}" for key in ("error", "gap", "at_equal_gap")]
                         lost.append([p["file"], criterion, f"{p['limit']:g}", one, two, *figures, f"{p['p']:.1e}"])
     head = ["file", "criterion", "limit", "ours", "against", "error", "gap", "at equal gap", "p"]
-    return f"\n## Where we are worse\n\n{table(head, lost) if lost else 'Nowhere beyond noise.'}\n"
+    return (
+        f"\n## Where we are worse\n\nSingle comparisons beyond the noise of the test rows, `held`:\n\n"
+        f"{table(head, lost) if lost else 'None.'}\n\nFiles with two groups on which ours is worse at equal gap by more"
+        f" than {NOTICEABLE}, by at least two of the four definitions, averaged over limits and both directions:\n\n"
+        f"{table(['file', 'criterion', 'ours', 'against', *DEFINITIONS], large) if large else 'None.'}\n"
+    )
 
 
 def failures(rows: list[Row]) -> str:
