@@ -117,6 +117,12 @@ def untouched(*_: Any) -> Decide:
     return lambda scores, _: (scores >= 0).astype(np.float64)
 
 
+def constant(_: np.ndarray, labels: np.ndarray, *__: Any) -> Decide:
+    """The same for everybody: accept all if most labels are 1, otherwise nobody."""
+    accept = float(labels.mean() > 0.5)
+    return lambda scores, _: np.full(len(scores), accept)
+
+
 def ours(density: str = "empirical", randomize: bool = False) -> Callable[..., Decide]:
     """gstar_fast, counting included."""
     import gstar_fast as gf

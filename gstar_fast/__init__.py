@@ -1,4 +1,4 @@
-"""Count scores once, then find one threshold for each group that keeps error low and closes the gaps."""
+"""Count scores once, then find one threshold for each group: least error within limits on the gaps."""
 
 import sys
 from importlib import import_module

@@ -346,8 +346,8 @@ column. Where that may happen, make one sketch of each file, and the total with 
     "solve": (
         "find one threshold for each group",
         _solve,
-        """Find thresholds that keep the error low while gaps between groups stay within limits, with a proof that no
-others do better. Exit code 3 says that no thresholds meet the limits; nothing is written then.""",
+        """Find the thresholds with the least error while gaps between groups stay within limits, with a proof for the
+counted rows. Exit code 3 says that no thresholds meet the limits; nothing is written then.""",
         f"""{CRITERIA_HELP}
 
 examples:
@@ -418,7 +418,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = _Parser(
         prog="gstar-fast",
-        description="Count scores once, then find one threshold for each group that keeps error low and gaps small.",
+        description="Count scores once, then find one threshold for each group: least error within limits on the gaps.",
         epilog=f"{ROAD}\n\n{EXIT_CODES}",
     )
     parser.add_argument("--version", action="version", version=f"gstar-fast {version}")

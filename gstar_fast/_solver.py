@@ -118,7 +118,7 @@ def solve(
     unified: bool = False,
     randomize: bool = False,
 ) -> Result:
-    """Find one threshold for each group that keeps the error low and closes the gaps.
+    """Find one threshold for each group, with the least error while gaps stay within limits.
 
     Parameters
     ----------

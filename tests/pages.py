@@ -41,3 +41,10 @@ def text_of(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     included = re.match(r"```\{include\} (\S+)\n", text)
     return ((ROOT / page).parent / included[1]).read_text(encoding="utf-8") if included else text
+
+
+def table_in(page, name):
+    """Cells of the table between two marks in a page."""
+    text = (ROOT / page).read_text(encoding="utf-8").split(f"<!-- {name} -->")[1].split(f"<!-- end of {name} -->")[0]
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]

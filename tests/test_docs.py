@@ -123,3 +123,31 @@ def test_the_site_builds_without_a_warning_and_fetches_nothing(tmp_path):
         reader = Fetched()
         reader.feed(page.read_text(encoding="utf-8"))
         assert not [url for url in reader.urls if url and re.match(r"(https?:)?//", url)], page.name
+
+
+def test_landmarks_of_law_are_dated():
+    """Law changes: each landmark says from when it is, and the page when it was last checked."""
+    page = text_of("docs/fairness_words.md")
+    assert re.search(r"last checked on \d+ \w+ 20\d\d", page)
+    law = page.split("Reducing the second by means of the first")[1].split("### ")[0]
+    landmarks = re.findall(r"^- (\S.*)$", law, re.MULTILINE)
+    assert len(landmarks) > 10
+    same = [text for text in landmarks if not re.match(r"\*[^*]*\b(19|20)\d\d\b[^*]*\*", text)]
+    assert same == [text for text in landmarks if text.startswith("*The same.*")]
+
+
+PROMISES = ("fair decisions", "cannot be done better", "guarantee", "debias", "unbiased decisions")
+
+
+@pytest.mark.parametrize("page", [*PAGES, "pyproject.toml", "CITATION.cff", "gstar_fast/__init__.py"])
+def test_no_page_promises_fairness(page):
+    """We say what is proven: the least error within the limits, on the rows that were counted."""
+    text = re.sub(r"\s+", " ", text_of(page)).lower()
+    assert [words for words in PROMISES if words in text] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_words_say_where_the_proof_holds(page):
+    first = prose(text_of(page)).split("\n\n")[1]
+    assert re.search("proof|proven|proves", first)
+    assert re.search(r"rows\s+that\s+were\s+counted|counted\s+rows", first)
