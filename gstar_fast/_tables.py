@@ -78,8 +78,8 @@ class Reader(Protocol):
         """The rows after the first `skip`, of these columns (None: of all); `kinds` says how to read text."""
         ...
 
-    def nothing(self) -> Block:
-        """All columns, with no rows."""
+    def nothing(self, kinds: Kinds = NO_KINDS) -> Block:
+        """All columns, with no rows, of the types that they have in blocks."""
         ...
 
     def close(self) -> None:
