@@ -17,9 +17,9 @@ import gstar_fast as gf
 from gstar_fast._cli_count import Distance, Stop, read_ahead
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted, span
-from gstar_fast._cli_read import check_output, split_names
+from gstar_fast._cli_read import check_output, split_names, tables_of
 from gstar_fast._files import open_atomically, read_limited
-from gstar_fast._tables import Block, Input, Kinds, Reader, find_inputs, format_of_output
+from gstar_fast._tables import Block, Input, Kinds, Reader, format_of_output
 from gstar_fast._tables_columns import groups_of, keys_of, known_names, numbers_of
 from gstar_fast._tables_open import check_columns, reading
 from gstar_fast._tables_types import CommonTypes
@@ -39,7 +39,7 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     )
     deciding = _Deciding(decider, given)
     kind, compression = format_of_output(given.output, given.to)
-    inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
+    inputs, passed = tables_of(given, console)
     check_output(given.output, [*(one.path for one in inputs), given.thresholds])
     progress = Progress(shown=given.progress, quiet=console.quiet)
     with contextlib.ExitStack() as stack:
@@ -62,7 +62,13 @@ def apply(given: argparse.Namespace, console: Console) -> None:
         return
     share = f", {accepted / rows:.2%} of them accepted" if rows else ""
     console.answer(
-        {"output": given.output, "rows": rows, "accepted": accepted, "seconds": progress.seconds},
+        {
+            "output": given.output,
+            "rows": rows,
+            "accepted": accepted,
+            "passed_over": passed,
+            "seconds": progress.seconds,
+        },
         f"{given.output}: {counted(rows, 'row')} decided{share}, in {span(progress.seconds)}",
     )
 
