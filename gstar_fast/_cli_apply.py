@@ -7,7 +7,7 @@ import contextlib
 import json
 import re
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ import gstar_fast as gf
 from gstar_fast._cli_count import Distance, Stop, read_ahead
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted, span
-from gstar_fast._cli_read import check_output, split_names
+from gstar_fast._cli_read import check_output, split_names, tables_of
 from gstar_fast._files import open_atomically, read_limited
-from gstar_fast._tables import Block, Input, Kinds, find_inputs, format_of_output
+from gstar_fast._tables import Block, Input, Kinds, Reader, format_of_output
 from gstar_fast._tables_columns import groups_of, keys_of, known_names, numbers_of
 from gstar_fast._tables_open import check_columns, reading
+from gstar_fast._tables_types import CommonTypes
 from gstar_fast._tables_write import Tap, Writer, writer_for
 from gstar_fast._thresholds_io import LONGEST_FILE
 
@@ -38,7 +39,7 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     )
     deciding = _Deciding(decider, given)
     kind, compression = format_of_output(given.output, given.to)
-    inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
+    inputs, passed = tables_of(given, console)
     check_output(given.output, [*(one.path for one in inputs), given.thresholds])
     progress = Progress(shown=given.progress, quiet=console.quiet)
     with contextlib.ExitStack() as stack:
@@ -46,7 +47,7 @@ def apply(given: argparse.Namespace, console: Console) -> None:
         tap = Tap(sys.stdout.buffer if given.output == "-" else stack.enter_context(open_atomically(given.output)))
         writer = writer_for(kind, compression, tap, delimiter=given.delimiter if kind == "csv" else None)
         try:
-            rows, accepted = _copy(inputs, deciding, writer, stop, progress, text=kind in ("csv", "tsv"))
+            rows, accepted = _copy(inputs, deciding, writer, stop, progress, kind)
             if stop.signal is not None:
                 raise Interrupted("stopped; nothing was written", stop.signal)
         except BaseException:
@@ -61,7 +62,13 @@ def apply(given: argparse.Namespace, console: Console) -> None:
         return
     share = f", {accepted / rows:.2%} of them accepted" if rows else ""
     console.answer(
-        {"output": given.output, "rows": rows, "accepted": accepted, "seconds": progress.seconds},
+        {
+            "output": given.output,
+            "rows": rows,
+            "accepted": accepted,
+            "passed_over": passed,
+            "seconds": progress.seconds,
+        },
         f"{given.output}: {counted(rows, 'row')} decided{share}, in {span(progress.seconds)}",
     )
 
@@ -161,20 +168,17 @@ def _in_our_words(said: str) -> str:
 
 
 def _copy(
-    inputs: list[Input], deciding: _Deciding, writer: Writer, stop: Stop, progress: Progress, *, text: bool
+    inputs: list[Input], deciding: _Deciding, writer: Writer, stop: Stop, progress: Progress, kind: str
 ) -> tuple[int, int]:
     """Every block of every input, decided, to the writer; rows, and how many of them are accepted."""
     distance = Distance(inputs)
     rows = accepted = 0
     rows_of = [0] * len(inputs)
-    with read_ahead(_blocks(inputs, deciding, text=text), stop) as ahead:
+    with read_ahead(_blocks(inputs, deciding, kind), stop) as ahead:
         for i, block, is_text in ahead:
             decisions = deciding.decide(inputs[i], block, rows_of[i], is_text)
-            columns = {name: column for name, column in block.columns.items() if name != DECISION}
-            try:
-                writer.write({**columns, DECISION: decisions}, block.rows, block.written)
-            except CliError as error:
-                raise CliError(f"{inputs[i].name}: {error}") from None
+            with _naming(inputs[i]):
+                writer.write({**_kept(block), DECISION: decisions}, block.rows, block.written)
             rows_of[i] += block.rows
             rows += block.rows
             accepted += int(decisions.sum())
@@ -182,16 +186,59 @@ def _copy(
     return rows, accepted
 
 
-def _blocks(inputs: list[Input], deciding: _Deciding, *, text: bool) -> Generator[tuple[int, Block, bool], None, None]:
-    for i, source in enumerate(inputs):
-        with reading(source, as_text=text, whole=True) as reader:
-            check_columns(source, reader.names, deciding.options)
-            if DECISION in reader.names and not deciding.replace:
-                raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")
-            check_columns(source, reader.names, {name: name for name in reader.names})  # each once: all are kept
-            empty = True
-            for block in reader.blocks(None, kinds=deciding.kinds):
-                empty = False
-                yield i, block, reader.text
-            if empty:  # a table without rows still has columns
-                yield i, reader.nothing(), reader.text
+def _kept(block: Block) -> dict[str, Any]:
+    """All columns but older decisions."""
+    return {name: column for name, column in block.columns.items() if name != DECISION}
+
+
+@contextlib.contextmanager
+def _naming(source: Input) -> Iterator[None]:
+    """What is wrong with a table is said with its name."""
+    try:
+        yield
+    except CliError as error:
+        raise CliError(f"{source.name}: {error}") from None
+
+
+def _blocks(inputs: list[Input], deciding: _Deciding, kind: str) -> Generator[tuple[int, Block, bool], None, None]:
+    """All blocks, of columns that have the same types in all tables where the output has types."""
+
+    def table(source: Input) -> contextlib.AbstractContextManager[Reader]:
+        return reading(source, as_text=kind in ("csv", "tsv"), whole=True)
+
+    common = None
+    pipes: dict[int, Reader] = {}  # read once, so they stay open between finding the types and reading the rows
+    with contextlib.ExitStack() as stack:
+        if kind in ("parquet", "arrow") and len(inputs) > 1:
+            common = CommonTypes()
+            for i, source in enumerate(inputs):
+                with contextlib.ExitStack() as once:
+                    reader = (stack if source.path is None else once).enter_context(table(source))
+                    if source.path is None:
+                        pipes[i] = reader
+                    _check(source, reader, deciding)
+                    with _naming(source):
+                        common.add(source.name, _kept(reader.nothing(deciding.kinds)))
+        for i, source in enumerate(inputs):
+            with contextlib.nullcontext(pipes[i]) if i in pipes else table(source) as reader:
+                _check(source, reader, deciding)
+                empty = True
+                for block in reader.blocks(None, kinds=deciding.kinds):
+                    empty = False
+                    yield i, _widened(source, block, common), reader.text
+                if empty:  # a table without rows still has columns
+                    yield i, _widened(source, reader.nothing(deciding.kinds), common), reader.text
+
+
+def _check(source: Input, reader: Reader, deciding: _Deciding) -> None:
+    check_columns(source, reader.names, deciding.options)
+    if DECISION in reader.names and not deciding.replace:
+        raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")
+    check_columns(source, reader.names, {name: name for name in reader.names})  # each once: all are kept
+
+
+def _widened(source: Input, block: Block, common: CommonTypes | None) -> Block:
+    if common is None:
+        return block
+    with _naming(source):
+        return block._replace(columns=common.widened(block.columns))

@@ -45,6 +45,7 @@ ROAD = """the road, from tables to decisions:
 TABLES_HELP = """tables:
   CSV and TSV (also .gz, .bz2), Parquet, Feather and Arrow IPC, NPZ (one 1-D array for each column); - is standard
   input. A folder stands for all tables in it, a quoted pattern such as 'part-*.parquet' for all files that match.
+  Other files of a folder are passed over, and a note names them.
   Tables are read block by block: they may be larger than memory."""
 
 
@@ -193,7 +194,7 @@ def _sketch(p: argparse.ArgumentParser) -> None:
 
 
 def _merge(p: argparse.ArgumentParser) -> None:
-    p.add_argument("inputs", nargs="+", metavar="SKETCH", help="saved sketches; - for standard input")
+    p.add_argument("inputs", nargs="+", metavar="SKETCH", help="sketches, folders, patterns; - for standard input")
     _output(p, "the merged sketch to write; - for standard output", required=True)
 
 
@@ -327,8 +328,11 @@ column. Where that may happen, make one sketch of each file, and the total with 
         "add sketches up",
         _merge,
         "Merge sketches: the same bytes as one sketch of all their rows, in whatever order.",
-        """examples:
+        """A folder stands for all sketches in it, a quoted pattern such as 'day-*.gstar' for all files that match.
+
+examples:
   gstar-fast merge monday.gstar tuesday.gstar -o week.gstar
+  gstar-fast merge days/ -o all.gstar
   gstar-fast merge s.gstar.partial -o s.gstar        take an unfinished count as it is""",
     ),
     "show": (

@@ -15,7 +15,16 @@ from gstar_fast import _cli_resume
 from gstar_fast._cli_count import Columns, Stop, Tally, count
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted
-from gstar_fast._tables import STANDARD_INPUT, find_inputs, is_sketch, refuse_json, refuse_twins, standard_input
+from gstar_fast._tables import (
+    STANDARD_INPUT,
+    Input,
+    PassedOver,
+    find_inputs,
+    is_sketch,
+    refuse_json,
+    refuse_twins,
+    standard_input,
+)
 
 _LARGEST = 2**31 + 2**20  # bytes of a sketch, as `Sketch.load` has it
 
@@ -32,6 +41,15 @@ def columns_of(given: argparse.Namespace) -> Columns:
     if given.positive is not None and given.label is None:
         raise CliError("--positive names a label, and there is no --label", USAGE)
     return Columns(given.score, given.label, tuple(given.group), given.weight, given.positive)
+
+
+def tables_of(given: argparse.Namespace, console: Console) -> tuple[list[Input], list[str]]:
+    """The tables that are named, and the files of folders that are not read, which are told."""
+    passed = PassedOver()
+    inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter, passed=passed)
+    for text in passed.notes():
+        console.note(text)
+    return inputs, passed.names
 
 
 def new_sketch(given: argparse.Namespace, like: gf.Sketch | None = None) -> gf.Sketch:
@@ -125,7 +143,7 @@ def count_tables(
     given: argparse.Namespace, columns: Columns, sketch: gf.Sketch, console: Console, kind: type[Tally] = Tally
 ) -> gf.Sketch:
     """Count the tables of a command that saves no sketch."""
-    inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
+    inputs, _ = tables_of(given, console)
     tally = kind(columns, sketch)
     progress = Progress(shown=given.progress, quiet=console.quiet)
     with Stop() as stop:

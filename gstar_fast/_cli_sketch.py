@@ -12,10 +12,19 @@ from gstar_fast import _cli_resume
 from gstar_fast._cli_count import Place, Stop, Tally, count
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted, distinct, group_name, span
-from gstar_fast._cli_read import check_output, columns_of, load_sketch, merged, new_sketch, note_alike, write_bytes
+from gstar_fast._cli_read import (
+    check_output,
+    columns_of,
+    load_sketch,
+    merged,
+    new_sketch,
+    note_alike,
+    tables_of,
+    write_bytes,
+)
 from gstar_fast._cli_resume import Unfinished
 from gstar_fast._result import _count, _table
-from gstar_fast._tables import Input, find_inputs
+from gstar_fast._tables import Input, PassedOver, find_sketches
 
 # --------------------------------------------------------------------------------------------------------------- sketch
 
@@ -27,7 +36,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     if not given.checkpoint >= 0:  # NaN among them, with which the time to save would never come
         raise CliError(f"--checkpoint must be a number of seconds, 0 or more, got {given.checkpoint:g}", USAGE)
     columns = columns_of(given)
-    inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter)
+    inputs, passed = tables_of(given, console)
     check_output(given.output, (one.path for one in inputs))
     base = _base(given)
     new = new_sketch(given, base)
@@ -71,7 +80,14 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     rows = sum(place.rows for place in places)
     was = {} if base is None else {"rows_before": base.n_rows, "rows_added": new.n_rows}
     console.answer(
-        {"output": given.output, "files": len(inputs), "seconds": progress.seconds, **was, **facts(total)},
+        {
+            "output": given.output,
+            "files": len(inputs),
+            "passed_over": passed,
+            "seconds": progress.seconds,
+            **was,
+            **facts(total),
+        },
         lambda: _summary(given.output, total, rows, len(inputs), progress.seconds, base),
     )
 
@@ -150,17 +166,19 @@ def _summary(
 def merge(given: argparse.Namespace, console: Console) -> None:
     """Add sketches up."""
     check_output(given.output)
-    total = merged(given.inputs, unfinished=console)
+    passed = PassedOver()
+    paths = find_sketches(given.inputs, given.output, passed)
+    for text in passed.notes():
+        console.note(text)
+    total = merged(paths, unfinished=console)
     note_alike(total, console)
     if given.output == "-":
         write_bytes(total.to_bytes())
         return
     total.save(given.output)
     console.answer(
-        {"output": given.output, "files": len(given.inputs), **facts(total)},
-        lambda: (
-            f"{given.output}: {counted(len(given.inputs), 'sketch').replace('sketchs', 'sketches')} merged\n{total}"
-        ),
+        {"output": given.output, "files": len(paths), "passed_over": passed.names, **facts(total)},
+        lambda: f"{given.output}: {counted(len(paths), 'sketch').replace('sketchs', 'sketches')} merged\n{total}",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
@@ -31,6 +31,7 @@ _ENDINGS = {
     ".npz": "npz",
 }
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2"}
+_TABLE_ENDINGS = f"{', '.join(_ENDINGS)} (CSV also with {', '.join(_COMPRESSED)})"
 STANDARD_INPUT = "standard input"
 SKETCH_MAGIC = b"\x89GSTAR\r\n"
 _MAGICS = (
@@ -78,8 +79,8 @@ class Reader(Protocol):
         """The rows after the first `skip`, of these columns (None: of all); `kinds` says how to read text."""
         ...
 
-    def nothing(self) -> Block:
-        """All columns, with no rows."""
+    def nothing(self, kinds: Kinds = NO_KINDS) -> Block:
+        """All columns, with no rows, of the types that they have in blocks."""
         ...
 
     def close(self) -> None:
@@ -114,29 +115,118 @@ class Input:
 # -------------------------------------------------------------------------------------------------------------- finding
 
 
-def find_inputs(given: list[str], *, format: str | None = None, delimiter: str | None = None) -> list[Input]:  # noqa: A002
+class PassedOver:
+    """Files of folders that are not read, and why: nobody should find out later that rows are missing."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, list[str]] = {}
+
+    def add(self, name: str, why: str) -> None:
+        """One more."""
+        self._names.setdefault(why, []).append(name)
+
+    @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return sorted(name for names in self._names.values() for name in names)
+
+    def notes(self, most: int = 10) -> Iterator[str]:
+        """For each reason a line with the first names."""
+        for why, names in self._names.items():
+            yield f"note: passed over, since {why}: {some(sorted(names), most)}"
+
+
+_HIDDEN = "what begins with . or _ is not data by custom"
+_NO_FILE = "a link to a folder, a broken link or a pipe is read only by its own name"
+
+
+def find_inputs(
+    given: list[str],
+    *,
+    format: str | None = None,  # noqa: A002
+    delimiter: str | None = None,
+    passed: PassedOver | None = None,
+) -> list[Input]:
     """Files, folders and patterns -> the tables they name; a folder stands for all tables below it, sorted by name."""
+    passed = PassedOver() if passed is None else passed
     found: list[Input] = []
     for name in given:
         if name == "-":
             found.append(_standard_input(format, delimiter))
-            continue
-        path = Path(name)
-        if path.is_dir():
-            files = sorted(str(file) for file in path.rglob("*") if _is_table(file.relative_to(path), file))
-            if not files:
-                raise CliError(f"{name} has no tables in it; looked for {some(_ENDINGS)}")
-        elif path.exists():
-            files = [name]
-        elif any(sign in name for sign in "*?["):
-            files = sorted(file for file in glob.glob(name, recursive=True) if Path(file).is_file())  # noqa: PTH207
-            if not files:
-                raise CliError(f"no file matches {name!r}")
         else:
-            raise CliError(f"{name} does not exist{_near_file(path)}")
-        found += [_input_of(file, format, delimiter) for file in files]
+            found += [_input_of(file, format, delimiter) for file in _files_of(name, "tables", _why_no_table, passed)]
     refuse_twins(one.name if one.path is None else one.path for one in found)
     return found
+
+
+def find_sketches(given: list[str], output: str, passed: PassedOver) -> list[str]:
+    """Files, folders and patterns -> the sketches they name; the output must not be one that a folder stands for."""
+    found: list[str] = []
+    for name in given:
+        if name == "-":
+            found.append(name)
+            continue
+        files = _files_of(name, "sketches", _why_no_sketch, passed)
+        place = os.path.realpath(output)
+        inside = Path(place).is_relative_to(os.path.realpath(name))
+        if output != "-" and files != [name] and (inside or place in map(os.path.realpath, files)):
+            raise CliError(f"{output} is among {name}, so that it would be merged again next time; write it elsewhere")
+        found += files
+    refuse_twins(found)
+    return found
+
+
+def _files_of(name: str, what: str, why_not: Callable[[str], str | None], passed: PassedOver) -> list[str]:
+    """A file, a folder or a pattern -> the files that are meant; `why_not` says why one in a folder is none."""
+    path = Path(name)
+    if path.is_dir():
+        files, others = [], []
+        for file in _below(name):
+            hidden = any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+            why = why_not(str(file)) if file.is_file() else _NO_FILE
+            if why is None and not hidden:
+                files.append(str(file))
+            elif not hidden or why is None:  # markers such as _SUCCESS are none of the user's business
+                others.append(str(file))
+                passed.add(str(file), why or _HIDDEN)
+        if not files:
+            looked = _TABLE_ENDINGS if what == "tables" else ".gstar"
+            has = f"; it has {some(sorted(others), 5)}" if others else ""
+            raise CliError(f"{name} has no {what} in it; looked for {looked}{has}")
+        return sorted(files)
+    if path.exists():
+        return [name]
+    if any(sign in name for sign in "*?["):
+        matches = glob.glob(name, recursive=True)  # noqa: PTH207
+        files = sorted(file for file in matches if Path(file).is_file())
+        if not files:
+            raise CliError(f"no file matches {name!r}")
+        for folder in set(matches) - set(files):
+            if not any(Path(file).is_relative_to(folder) for file in files):
+                passed.add(folder, "a folder is read only by its own name, or with /** in the pattern")
+        return files
+    raise CliError(f"{name} does not exist{_near_file(path)}")
+
+
+def _below(folder: str) -> Iterator[Path]:
+    """All files below a folder, and links to folders, which are not followed."""
+
+    def fail(error: OSError) -> None:
+        raise CliError(f"{error.filename} cannot be read: {error.strerror}")
+
+    for place, folders, files in os.walk(folder, onerror=fail):
+        yield from (Path(place, name) for name in files)
+        yield from (Path(place, name) for name in folders if Path(place, name).is_symlink())
+
+
+def _why_no_table(file: str) -> str | None:
+    return None if _format_of_name(file) is not None else f"the ending is not one of {_TABLE_ENDINGS}"
+
+
+def _why_no_sketch(file: str) -> str | None:
+    if file.endswith(".partial"):
+        return "an unfinished count is taken only by its own name"
+    return None if is_sketch(file) else "it is no sketch"
 
 
 def refuse_twins(names: Iterable[str]) -> None:
@@ -157,11 +247,6 @@ def refuse_json(name: str) -> None:
             f"{name} is JSON, as saved thresholds are, and neither a table nor a sketch; "
             "thresholds are given with --thresholds, to apply, audit and report"
         )
-
-
-def _is_table(relative: Path, file: Path) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in relative.parts)
-    return not hidden and _format_of_name(str(file)) is not None and file.is_file()
 
 
 def _near_file(path: Path) -> str:

@@ -81,7 +81,7 @@ class ParquetReader:
             read += batch.num_rows
             yield from _blocks_of(skipper.rest_of(batch), read / total if total else 1.0)
 
-    def nothing(self) -> Block:
+    def nothing(self, kinds: Kinds = NO_KINDS) -> Block:  # noqa: ARG002
         return _no_rows(self._schema)
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class IpcReader:
         else:
             yield from self._reader
 
-    def nothing(self) -> Block:
+    def nothing(self, kinds: Kinds = NO_KINDS) -> Block:  # noqa: ARG002
         return _no_rows(self._reader.schema)
 
     def close(self) -> None:
@@ -194,6 +194,7 @@ class CsvReader:
             assert source.stream is not None
             self._raw = source.stream
         self._stream = decompressed(self._raw, source.compression)
+        self._open: tuple[_Quoted, Any] | None = None
         try:
             self.names, _, self._rest = header_of(self._stream, self._delimiter, source)
         except BaseException:
@@ -203,34 +204,52 @@ class CsvReader:
     def blocks(self, columns: list[str] | None, *, skip: int = 0, kinds: Kinds = NO_KINDS) -> Iterator[Block]:
         import pyarrow.csv as csv
 
-        # few distinct values are the rule in what is counted, and a dictionary is read faster than text
-        words = pa.string() if self._typed else pa.dictionary(pa.int32(), pa.string())
-        types = {name: pa.float64() if kind == "number" else words for name, kind in kinds.items()}
+        options = self._options(columns, kinds)
         size = self._source.size
         skipper = _Skipper(skip)
-        options = {
-            "read_options": csv.ReadOptions(block_size=CSV_BLOCK, column_names=self.names),
-            "parse_options": csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
-            "convert_options": csv.ConvertOptions(
-                column_types=types, include_columns=columns, strings_can_be_null=False, null_values=_NULLS
-            ),
-        }
         try:
             # types that are to be found out are those of the first piece, which a stream keeps to the end
             for piece in [] if self._typed else self._pieces():
                 table = csv.read_csv(pa.BufferReader(piece), **options)
                 for batch in table.to_batches():
                     yield from _blocks_of(skipper.rest_of(batch), self._raw.tell() / size if size else None)
-            self._rest = self._rest or self._stream.read(CSV_PIECE)
-            if not self._rest.strip():  # pyarrow refuses a stream of nothing
+            opened = self._opened(options)
+            if opened is None:
                 return
-            rest = _Quoted(self._stream, self._rest)
-            for batch in csv.open_csv(pa.PythonFile(rest, "r"), **options):
+            rest, batches = opened
+            for batch in batches:
                 yield from _blocks_of(skipper.rest_of(batch), self._raw.tell() / size if size else None)
             if rest.is_open(self._delimiter):
                 raise cut_short(self._source)
         except pa.ArrowInvalid as error:
             raise _explained(self._source, self.names, error) from error
+
+    def _types(self, kinds: Kinds) -> dict[str, Any]:
+        # few distinct values are the rule in what is counted, and a dictionary is read faster than text
+        words = pa.string() if self._typed else pa.dictionary(pa.int32(), pa.string())
+        return {name: pa.float64() if kind == "number" else words for name, kind in kinds.items()}
+
+    def _options(self, columns: list[str] | None, kinds: Kinds) -> dict[str, Any]:
+        import pyarrow.csv as csv
+
+        return {
+            "read_options": csv.ReadOptions(block_size=CSV_BLOCK, column_names=self.names),
+            "parse_options": csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            "convert_options": csv.ConvertOptions(
+                column_types=self._types(kinds), include_columns=columns, strings_can_be_null=False, null_values=_NULLS
+            ),
+        }
+
+    def _opened(self, options: dict[str, Any]) -> tuple[_Quoted, Any] | None:
+        """What is left, as a stream of batches that is opened once; None where nothing is, which pyarrow refuses."""
+        import pyarrow.csv as csv
+
+        if self._open is None:
+            self._rest = self._rest or self._stream.read(CSV_PIECE)
+            if self._rest.strip():
+                rest = _Quoted(self._stream, self._rest)
+                self._open = rest, csv.open_csv(pa.PythonFile(rest, "r"), **options)
+        return self._open
 
     def _pieces(self) -> Iterator[bytes]:
         """Whole lines, as long as there are no quotes; what is left is in `_rest` and the stream."""
@@ -246,8 +265,16 @@ class CsvReader:
             if piece.strip():
                 yield piece
 
-    def nothing(self) -> Block:
-        return Block({name: pa.array([], pa.string()) for name in self.names}, 0, 1.0)
+    def nothing(self, kinds: Kinds = NO_KINDS) -> Block:
+        """Of types that are found out as `blocks` does, which may go on from here."""
+        try:
+            opened = self._opened(self._options(None, kinds))
+        except pa.ArrowInvalid as error:
+            raise _explained(self._source, self.names, error) from error
+        if opened is not None:
+            return _no_rows(opened[1].schema)
+        types = self._types(kinds)
+        return Block({name: pa.array([], types.get(name, pa.null())) for name in self.names}, 0, 1.0)
 
     def close(self) -> None:
         if self._source.path is not None:

@@ -134,7 +134,7 @@ class CsvReader:
                 self._written(lines) if columns is None else None,
             )
 
-    def nothing(self) -> Block:
+    def nothing(self, kinds: Kinds = NO_KINDS) -> Block:  # noqa: ARG002
         return Block({name: [] for name in self.names}, 0, 1.0, self._written([]))
 
     def _written(self, lines: list[str]) -> Written:
@@ -221,7 +221,7 @@ class NpzReader:
                 if start > skip:
                     yield Block(block, rows, start / total)
 
-    def nothing(self) -> Block:
+    def nothing(self, kinds: Kinds = NO_KINDS) -> Block:  # noqa: ARG002
         empty = {}
         for name, member in self._members.items():
             with self._zip.open(member) as stream:

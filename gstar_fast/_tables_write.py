@@ -1,7 +1,7 @@
 """Tables the command line writes, block by block: CSV, Parquet, Arrow and NPZ.
 
-Reads from: pyarrow where it is there. Read by: `apply`. The first block settles the columns and their types; later ones
-must fit.
+Reads from: pyarrow where it is there. Read by: `apply`. The first block settles the columns; Parquet and Arrow have one
+type for each from then on.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast import _tables
-from gstar_fast._cli_errors import CliError, pyarrow_missing, some
+from gstar_fast._cli_errors import CliError, pyarrow_missing
 from gstar_fast._tables import Written
 from gstar_fast._tables_columns import is_arrow
+from gstar_fast._tables_types import CURE, as_arrow, plain_type, same_columns
 
 
 class Writer(Protocol):
@@ -78,13 +79,6 @@ def writer_for(kind: str, compression: str | None, out: Any, *, delimiter: str |
     return _ArrowWriter(kind, out)
 
 
-def _same_columns(first: list[str], columns: Mapping[str, Any]) -> None:
-    if set(first) != set(columns):
-        lacking, new = [n for n in first if n not in columns], [n for n in columns if n not in first]
-        said = [f"lacks {some(lacking)}"] * bool(lacking) + [f"has {some(new)} besides"] * bool(new)
-        raise CliError(f"its columns are not those of the first table: it {' and '.join(said)}")
-
-
 # ------------------------------------------------------------------------------------------------------------------ CSV
 
 
@@ -114,7 +108,7 @@ class _CsvWriter:
             else:
                 self._end = written.end
                 self._out.write(_extended(written, [written.header], names[-1], names[-1:]))
-        _same_columns(self._names, columns)
+        same_columns(self._names, columns)
         if not rows:
             return
         if written is not None and self._names == names:
@@ -135,7 +129,7 @@ class _CsvWriter:
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        plain = [_without_dictionary(pa, column) for column in columns]
+        plain = [_without_dictionary(column) for column in columns]
         batch = pa.record_batch(plain, [str(i) for i in range(len(plain))])
         for style in ("none", "needed"):  # quotes only where a value of this block needs them
             options = pa_csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=style)
@@ -181,11 +175,10 @@ def _values(column: Any) -> list[Any]:
     return values
 
 
-def _without_dictionary(pa: Any, column: Any) -> Any:
+def _without_dictionary(column: Any) -> Any:
     """An Arrow column of plain values, whatever it was."""
-    if not is_arrow(column):
-        return pa.array(column)
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    array = as_arrow(column)
+    return array.cast(array.type.value_type) if hasattr(array, "dictionary") else array
 
 
 # ---------------------------------------------------------------------------------------------------------------- Arrow
@@ -203,25 +196,15 @@ class _ArrowWriter:
     def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:  # noqa: ARG002
         import pyarrow as pa
 
-        arrays = {
-            name: column if self._kind == "parquet" and is_arrow(column) else _without_dictionary(pa, column)
-            for name, column in columns.items()
-        }
+        plain = as_arrow if self._kind == "parquet" else _without_dictionary
+        arrays = {name: plain(column) for name, column in columns.items()}
         if self._schema is None:
             self._schema = pa.schema([(name, array.type) for name, array in arrays.items()])
             self._writer = self._open()
-        _same_columns(self._schema.names, arrays)
-        fitted = []
-        for field in self._schema:
-            array = arrays[field.name]
-            try:
-                fitted.append(array if array.type == field.type else array.cast(field.type))
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                raise CliError(
-                    f"column {field.name!r} is {array.type}, where the first table has {field.type}"
-                ) from None
+        same_columns(self._schema.names, arrays)
         if rows:
-            self._writer.write_batch(pa.record_batch(fitted, schema=self._schema))
+            ordered = [arrays[name] for name in self._schema.names]
+            self._writer.write_batch(pa.record_batch(ordered, schema=self._schema))
 
     def _open(self) -> Any:
         if self._kind == "parquet":
@@ -246,19 +229,17 @@ class _NpzWriter:
     def __init__(self, out: Any) -> None:
         self._out = out
         self._parts: dict[str, Any] = {}
-        self._types: dict[str, np.dtype[Any]] = {}
+        self._types: dict[str, _Widening] = {}
         self._blocks = self._rows = 0
 
     def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:  # noqa: ARG002
         if not self._parts:
             self._parts = {name: tempfile.TemporaryFile() for name in columns}  # noqa: SIM115 (closed by close)
-        _same_columns(list(self._parts), columns)
+            self._types = {name: _Widening(name) for name in columns}
+        same_columns(self._parts, columns)
         for name, column in columns.items():
             array = _numpy(column, name)
-            before = self._types.get(name, array.dtype)
-            if (before.kind in "US") != (array.dtype.kind in "US"):
-                raise CliError(f"column {name!r} is text in one table and not in another")
-            self._types[name] = np.result_type(before, array.dtype)
+            self._types[name].add(column, array)
             np.save(self._parts[name], array, allow_pickle=False)
         self._blocks += 1
         self._rows += rows
@@ -266,7 +247,7 @@ class _NpzWriter:
     def close(self) -> None:
         with zipfile.ZipFile(self._out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, part in self._parts.items():
-                kind = self._types[name]
+                kind = self._types[name].dtype
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     header = {
                         "descr": np.lib.format.dtype_to_descr(kind),
@@ -276,8 +257,71 @@ class _NpzWriter:
                     np.lib.format.write_array_header_1_0(member, header)
                     part.seek(0)
                     for _ in range(self._blocks):
-                        member.write(np.load(part, allow_pickle=False).astype(kind).tobytes())
+                        block = np.load(part, allow_pickle=False)
+                        nothing = kind.kind in "US" and block.dtype.kind == "f"  # nulls, of a column of text
+                        member.write((np.zeros(len(block), kind) if nothing else block.astype(kind)).tobytes())
                 part.close()
+
+
+class _Widening:
+    """The dtype of a column, wide enough for every value that came; a block that leaves none is refused."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._what: str | None = None
+        self._dtypes: set[np.dtype[Any]] = set()
+        self._low = self._high = 0  # of whole numbers
+        self.dtype: np.dtype[Any] = np.dtype(np.float64)
+
+    def add(self, column: Any, array: NDArray[Any]) -> None:
+        """Take one more block in."""
+        what = _what(column)
+        if None not in (what, self._what) and what != self._what:
+            raise CliError(f"column {self._name!r} holds {what}, and in another table {self._what}; {CURE}")
+        self._what = self._what or what
+        if array.dtype.kind == "U":
+            self._dtypes = {np.result_type(array, *(one for one in self._dtypes if one.kind == "U"))}
+        else:
+            self._dtypes.add(array.dtype)
+        if array.dtype.kind in "iu" and array.size:
+            self._low, self._high = min(self._low, int(array.min())), max(self._high, int(array.max()))
+        self.dtype = self._common()
+
+    def _common(self) -> np.dtype[Any]:
+        dtypes = {one for one in self._dtypes if self._what != "text" or one.kind == "U"}  # a block of nulls is NaN
+        wide: np.dtype[Any] = np.result_type(*dtypes)
+        if wide.kind != "f" or all(one.kind not in "iu" for one in dtypes):
+            return wide
+        if all(one.kind in "iu" for one in dtypes):  # NumPy has a float for signed and unsigned ones of 64 bits
+            if self._high < 2**63:
+                return np.dtype(np.int64)
+            if self._low >= 0:
+                return np.dtype(np.uint64)
+        elif max(-self._low, self._high) <= 2 ** (np.finfo(wide).nmant + 1):
+            return wide
+        raise CliError(
+            f"column {self._name!r} has {self._low if -self._low > self._high else self._high}, and other values for "
+            f"which it must be {wide}, which cannot hold that; {CURE}"
+        )
+
+
+def _what(column: Any) -> str | None:
+    """What a column holds, in a word: only columns of the same are put together. None: nothing but nulls."""
+    if isinstance(column, list):
+        return "text"
+    if not is_arrow(column):
+        return {"U": "text", "S": "bytes", "b": "truth values", "i": "numbers", "u": "numbers", "f": "numbers"}.get(
+            column.dtype.kind, str(column.dtype)
+        )
+    import pyarrow as pa
+
+    types, kind = pa.types, plain_type(column.type)
+    if types.is_null(kind):
+        return None
+    if types.is_integer(kind) or types.is_floating(kind):
+        return "numbers"
+    words = {"bool": "truth values", "string": "text", "large_string": "text"}
+    return words.get(str(kind), re.sub(r"\W.*", "", str(kind)))
 
 
 def _numpy(column: Any, name: str) -> NDArray[Any]:
@@ -288,16 +332,22 @@ def _numpy(column: Any, name: str) -> NDArray[Any]:
         return np.asarray(column)
     import pyarrow as pa
 
-    plain = _without_dictionary(pa, column)
+    plain = _without_dictionary(column)
     types, kind = pa.types, plain.type
-    if types.is_integer(kind) or types.is_floating(kind) or (types.is_boolean(kind) and not plain.null_count):
-        return np.asarray(plain)
-    if types.is_decimal(kind) or types.is_boolean(kind):
-        return np.asarray(plain.cast(pa.float64()))
     if types.is_null(kind):
         return np.full(len(plain), np.nan)
+    if types.is_floating(kind) or ((types.is_integer(kind) or types.is_boolean(kind)) and not plain.null_count):
+        return np.asarray(plain)
     try:
+        if types.is_integer(kind) or types.is_boolean(kind):
+            return np.asarray(plain.cast(pa.float64()))
+        if types.is_decimal(kind):
+            numbers = plain.cast(pa.float64())
+            if not numbers.cast(kind).equals(plain):
+                raise pa.ArrowInvalid("digits are lost")
+            return np.asarray(numbers)
         texts = plain.cast(pa.string()).fill_null("").to_pylist()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise CliError(f"column {name!r} is {kind}, which NPZ cannot hold; write Parquet or Arrow") from None
+        nulls = " with nulls" * types.is_integer(kind)
+        raise CliError(f"column {name!r} is {kind}{nulls}, which NPZ cannot hold; write Parquet or Arrow") from None
     return np.array(texts, dtype=np.str_)

@@ -241,6 +241,61 @@ def test_merge_is_one_pass_over_all_rows(scores, sketch, capsys):
     assert one.split()[0] == two.split()[0] == sketch.digest()
 
 
+@pytest.fixture
+def days(here):
+    """A folder with sketches of three days, and files that are none; and the sketch of all rows."""
+    Path("days/june").mkdir(parents=True)
+    total = gf.Sketch()
+    for i, name in enumerate(["days/1.gstar", "days/2.gstar", "days/june/3.gstar"]):
+        day = gf.Sketch.from_rows([i, i + 0.5], [0, 1], ["a", "b"])
+        day.save(name)
+        total += day
+    Path("days/2.gstar").rename("days/2.sketch")  # known by its first bytes
+    Path("days/3.gstar.partial").write_text("{}")
+    Path("days/scores.csv").write_text("p,y,g\n")
+    Path("days/_SUCCESS").write_text("")
+    total.save("days/_old.gstar")
+    return total
+
+
+def test_merge_takes_folders_and_patterns(days, capsys):
+    assert main(["merge", "days", "-o", "all.gstar"]) == 0
+    assert gf.Sketch.load("all.gstar") == days
+    printed = capsys.readouterr()
+    assert "all.gstar: 3 sketches merged" in printed.out
+    assert "passed over, since an unfinished count is taken only by its own name: days/3.gstar.partial\n" in printed.err
+    assert "passed over, since it is no sketch: days/scores.csv\n" in printed.err
+    assert "passed over, since what begins with . or _ is not data by custom: days/_old.gstar\n" in printed.err
+    assert "3.gstar.partial is not an unfinished count" in fails(capsys, 1, "merge", "days/[0-9].*", "-o", "x.gstar")
+    Path("days/3.gstar.partial").unlink()
+    assert main(["merge", "days/[0-9].*", "days/june", "-o", "all.gstar", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["files"], told["passed_over"], told["digest"]) == (3, [], days.digest())
+    assert main(["merge", "days", "-o", "all.gstar", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["passed_over"] == ["days/_old.gstar", "days/scores.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["days", "-o", "days/all.gstar"], "days/all.gstar is among days, so that it would be merged again next time"),
+        (["days", "-o", "days/june/4.gstar"], "days/june/4.gstar is among days"),
+        (["days/*.gstar", "-o", "days/1.gstar"], "days/1.gstar is among days/*.gstar"),
+        (["days", "days/1.gstar", "-o", "all.gstar"], "days/1.gstar is given twice"),
+        (["days/june", "days", "-o", "all.gstar"], "days/june/3.gstar is given twice"),
+        (["days/*.nothing", "-o", "all.gstar"], "no file matches 'days/*.nothing'"),
+        (["empty", "-o", "all.gstar"], "empty has no sketches in it; looked for .gstar; it has empty/scores.csv"),
+        (["dys", "-o", "all.gstar"], "dys does not exist; did you mean 'days'?"),
+    ],
+)
+def test_a_merge_that_would_count_twice_or_nothing_is_refused(days, capsys, words, said):
+    Path("empty").mkdir()
+    Path("empty/scores.csv").write_text("p,y,g\n")
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    assert said in fails(capsys, 1, "merge", *words)
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -436,7 +436,7 @@ def test_where_files_must_have_a_name_it_is_all_or_nothing_too(here, table, expe
     assert {path.name for path in Path().iterdir()} == {"in.csv", "t.json", "out.parquet"}
 
 
-def test_interrupted_it_writes_nothing(here, table, monkeypatch, capsys):
+def test_interrupted_it_writes_nothing(here, signals, table, monkeypatch, capsys):
     write(table, "in.parquet")
     Path("out.parquet").write_text("old")
     decide = _cli_apply._Deciding.decide

@@ -77,7 +77,7 @@ def table_of(n):
 
 
 @pytest.fixture
-def two(here, monkeypatch):
+def two(here, signals, monkeypatch):
     """Two tables that come in many blocks."""
     monkeypatch.setattr(_tables_plain, "TEXT_ROWS", 500)
     if _tables.has_pyarrow():

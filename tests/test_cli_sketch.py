@@ -31,7 +31,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)}
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def here(tmp_path, monkeypatch, signals):
     monkeypatch.chdir(tmp_path)
     for module in (_tables_arrow, _tables_plain):
         monkeypatch.setattr(module, "BLOCK_ROWS", 100)
@@ -471,3 +471,44 @@ def test_the_second_ctrl_c_does_not_wait(here):
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+IGNORANT = """
+import signal, sys
+import pytest
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+code = pytest.main(sys.argv[1:])
+assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, "the run hears them now"
+sys.exit(code)
+"""
+
+
+def test_a_run_that_ignores_signals_tests_them_all_the_same():
+    """In the background and under nohup Ctrl-C and SIGHUP are ignored, by what is started there too."""
+    tests = Path(__file__).parent
+    chosen = [
+        "test_cli_sketch.py::test_a_signal_keeps_what_is_counted",
+        "test_cli_sketch.py::test_the_second_ctrl_c_does_not_wait",
+        "test_cli_sketch.py::test_ctrl_c_while_it_starts_is_one_line[gstar_fast._cli]",
+        "test_cli_apply.py::test_interrupted_it_writes_nothing",
+        "test_cli_outputs.py::test_a_file_that_is_gone_after_it_was_counted_costs_no_counts",
+    ]
+    words = ["-q", "-p", "no:cacheprovider", *chosen]
+    with subprocess.Popen(
+        [sys.executable, "-c", IGNORANT, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=tests,
+        env=ENVIRONMENT,
+        start_new_session=True,
+    ) as run:
+        try:
+            said, _ = run.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)  # with all it started, which hold its output open
+            raise
+    assert run.returncode == 0, said
+    assert "7 passed" in said

@@ -153,6 +153,36 @@ def test_the_c_interface_decides_counts_and_reports(library):
     library.gstar_decider_release(handle)
 
 
+@pytest.fixture(scope="module")
+def decide_c(tmp_path_factory):
+    """The program in C, as C, with our library in it."""
+    folder = tmp_path_factory.mktemp("embed")
+    main = folder / "decide.o"
+    command = [CXX, "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{get_include()}", "-c"]
+    subprocess.run([*command, str(EXAMPLES / "decide.c"), "-o", str(main)], check=True, capture_output=True)
+    return compiled(Path(get_include(), "capi", "gstar.cpp"), folder / "decide_c", str(main))
+
+
+@pytest.mark.parametrize(
+    ("score", "answer"),
+    [("0.64", "1\n"), ("0.1", "0\n"), ("1e3", "1\n"), ("-inf", "0\n"), ("1e-400", "0\n"), ("inf", "1\n")],
+)
+def test_the_program_in_c_decides(decide_c, tmp_path, score, answer):
+    path = tmp_path / "thresholds.json"
+    gf.Decider(THRESHOLDS).save(path)
+    run = subprocess.run([decide_c, path, score, "M"], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, answer, "")
+
+
+@pytest.mark.parametrize("score", ["abc", "", "0.5x", "0,5", "1e400", "-1e400"])
+def test_the_program_in_c_takes_no_text_for_a_number(decide_c, tmp_path, score):
+    """It took abc for 0, and decided by it."""
+    path = tmp_path / "thresholds.json"
+    gf.Decider({"M": -1.0}).save(path)
+    run = subprocess.run([decide_c, path, score, "M"], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", f"score must be a number, got '{score}'\n")
+
+
 def test_the_c_interface_writes_sketches_python_reads(library):
     library.gstar_sketch_new.restype = ctypes.c_void_p
     library.gstar_error.restype = ctypes.c_char_p

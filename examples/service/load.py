@@ -1,6 +1,6 @@
 """What deciding and counting cost a service: wrk on loopback, our handler and an empty one in turn.
 
-    python load.py [--seconds 3] [--rounds 3] [--connections 8]
+    python load.py [--seconds 3] [--rounds 5] [--connections 8]
 
 Needs uvicorn and wrk. Thresholds are swapped twenty times a second meanwhile. Everything is on this machine and over
 after rounds * 2 * seconds.
@@ -62,10 +62,33 @@ def wrk(url: str, duration: int, connections: int) -> dict[str, float]:
     return {"p50": seconds(found["50"]), "p99": seconds(found["99"]), "rate": float(rate[1])}
 
 
+Runs = list[dict[str, float]]
+
+
+def spread(values: list[float], form: str) -> str:
+    """Median of the rounds, with the range that eight of ten lie in, and the least."""
+    tenths = statistics.quantiles(values, n=10, method="inclusive") if len(values) > 1 else values * 9
+    return f"{statistics.median(values):{form}} ({tenths[0]:{form}} to {tenths[8]:{form}}, least {min(values):{form}})"
+
+
+def report(found: dict[str, Runs], rows: int) -> str:
+    """What was measured: every figure over all rounds."""
+    rounds = len(found["empty"])
+    lines = [f"median of {rounds} rounds (10 % to 90 % of them, least):"]
+    for name, runs in found.items():
+        p50, p99 = (spread([1e6 * run[key] for run in runs], ".0f") for key in ("p50", "p99"))
+        lines.append(
+            f"  {name:7} p50 {p50} us; p99 {p99} us; {spread([run['rate'] for run in runs], '.0f')} requests/s"
+        )
+    cost = [1e6 / d["rate"] - 1e6 / e["rate"] for d, e in zip(found["decide"], found["empty"], strict=True)]
+    lines.append(f"our work: {spread(cost, '.2f')} us a request; {rows:,} rows counted")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=3, choices=range(1, 31))
-    parser.add_argument("--rounds", type=int, default=3, choices=range(1, 11))
+    parser.add_argument("--rounds", type=int, default=5, choices=range(1, 11))
     parser.add_argument("--connections", type=int, default=8, choices=range(1, 257))
     options = parser.parse_args()
     if shutil.which("wrk") is None:
@@ -91,7 +114,7 @@ def main() -> None:
             base = f"http://{HOST}:{port}"
             wait_for(f"{base}/empty?score=0&group=F", server)
             swaps.start()
-            found: dict[str, list[dict[str, float]]] = {"empty": [], "decide": []}
+            found: dict[str, Runs] = {"empty": [], "decide": []}
             for _ in range(options.rounds):
                 for name, runs in found.items():
                     runs.append(wrk(f"{base}/{name}?score=0.31&group=M", options.seconds, options.connections))
@@ -102,14 +125,7 @@ def main() -> None:
                 swaps.join()
             server.terminate()
             server.wait(10)
-    print(f"{'handler':10} {'p50 us':>9} {'p99 us':>9} {'requests/s':>11}")
-    best = {name: max(runs, key=lambda run: run["rate"]) for name, runs in found.items()}
-    for name, run in best.items():
-        print(f"{name:10} {run['p50'] * 1e6:9.0f} {run['p99'] * 1e6:9.0f} {run['rate']:11.0f}")
-    cost = [1e6 / d["rate"] - 1e6 / e["rate"] for d, e in zip(found["decide"], found["empty"], strict=True)]
-    print(
-        f"our work: {statistics.median(cost):.2f} us a request (median of {len(cost)}); {counted.n_rows} rows counted"
-    )
+    print(report(found, counted.n_rows))
 
 
 if __name__ == "__main__":
