@@ -9,7 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gstar_fast._audit_metrics import METRIC_DEFINITIONS
-from gstar_fast._result import _count, _encode_name, _encode_number, _number, _table, threshold_number
+from gstar_fast._json import encode_name, encode_number
+from gstar_fast._result import _count, _number, _table, threshold_number
 
 if TYPE_CHECKING:
     from gstar_fast._audit import Audit, Estimate
@@ -105,7 +106,7 @@ def _html_table(head: list[str], body: list[str]) -> str:
 
 
 def _plain(e: Estimate) -> dict[str, Any]:
-    numbers = {key: _encode_number(getattr(e, key)) for key in ("value", "low", "high")}
+    numbers = {key: encode_number(getattr(e, key)) for key in ("value", "low", "high")}
     return {**numbers, "method": e.method}
 
 
@@ -120,7 +121,7 @@ def dict_of(a: Audit) -> dict[str, Any]:
         "seed": a.seed,
         "groups": [
             {
-                "name": _encode_name(name),
+                "name": encode_name(name),
                 "threshold": None if a.thresholds is None else _plain(a.thresholds[name]),
                 "rates": {metric: _plain(e) for metric, e in a.rates[name].items()},
             }
@@ -128,7 +129,7 @@ def dict_of(a: Audit) -> dict[str, Any]:
         ],
         "overall": {metric: _plain(e) for metric, e in a.overall.items()},
         "gaps": {
-            name: {**_plain(e), "new_rows": _encode_number(a.new_rows.get(name)), "definition": a.definitions[name]}
+            name: {**_plain(e), "new_rows": encode_number(a.new_rows.get(name)), "definition": a.definitions[name]}
             for name, e in a.gaps.items()
         },
         "notes": list(a.notes),

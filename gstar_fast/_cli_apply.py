@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -18,13 +17,14 @@ from gstar_fast._cli_count import Distance, Stop, read_ahead
 from gstar_fast._cli_errors import USAGE, CliError, Interrupted
 from gstar_fast._cli_output import Console, Progress, counted, span
 from gstar_fast._cli_read import check_output, split_names, tables_of
-from gstar_fast._files import open_atomically, read_limited
+from gstar_fast._files import open_atomically
+from gstar_fast._json import read
 from gstar_fast._tables import Block, Input, Kinds, Reader, format_of_output
 from gstar_fast._tables_columns import groups_of, keys_of, known_names, numbers_of
 from gstar_fast._tables_open import check_columns, reading
 from gstar_fast._tables_types import CommonTypes
 from gstar_fast._tables_write import Tap, Writer, writer_for
-from gstar_fast._thresholds_io import LONGEST_FILE
+from gstar_fast._thresholds_io import read_text
 
 DECISION = "decision"
 _NAN: dict[str | None, Any] = {None: None, "raise": "raise", "reject": False, "accept": True}
@@ -76,8 +76,8 @@ def apply(given: argparse.Namespace, console: Console) -> None:
 def _refuse_infeasible(path: str) -> None:
     """Refuse thresholds that are saved with the verdict that they miss the limits."""
     try:
-        document = json.loads(read_limited(path, LONGEST_FILE))
-    except (ValueError, RecursionError):
+        document = read(read_text(path))
+    except ValueError:
         return  # whoever reads the thresholds says better what is wrong with them
     if isinstance(document, dict) and document.get("verdict") == "infeasible":
         raise CliError(

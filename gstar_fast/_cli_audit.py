@@ -51,7 +51,7 @@ def audit(given: argparse.Namespace, console: Console) -> None:
 
 def load_thresholds(path: str) -> gf.Result | gf.Decider:
     """A saved result, or saved thresholds alone."""
-    decider = gf.Decider.load(path, allow_expired=True)  # looks at the checksum, which a result does not
+    decider = gf.Decider.load(path, allow_expired=True)  # warns where limits are missed, which a result does not
     document = json.loads(Path(path).read_bytes())
     return gf.Result.load(path) if document["format"] == "gstar_fast.result" else decider
 

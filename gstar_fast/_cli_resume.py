@@ -8,7 +8,6 @@ they are counts of belong together, and no row is counted twice. Reads from: the
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,11 @@ from typing import Any
 import gstar_fast as gf
 from gstar_fast._cli_errors import CliError, some
 from gstar_fast._files import read_limited, write_atomically
+from gstar_fast._json import check_seal, checksum, read
 from gstar_fast._tables import Input
 
 FORMAT = "gstar_fast.unfinished"
-VERSION = 1
+VERSION = 2  # version 1 had no checksum: a damaged record could skip rows or count them twice
 ENDING = ".partial"
 LONGEST = 2**32
 
@@ -48,6 +48,7 @@ class Unfinished:
             "files": self.files,
             "sketch": base64.b64encode(self.sketch.to_bytes()).decode("ascii"),
         }
+        document["checksum"] = checksum(document, "surrogatepass")
         write_atomically(path, (json.dumps(document, indent=1) + "\n").encode())
 
 
@@ -64,16 +65,17 @@ def is_unfinished(path: str) -> bool:
 def load(path: Path) -> Unfinished:
     """Read an unfinished count; whatever else is in the file is an error that says so."""
     try:
-        document = json.loads(read_limited(path, LONGEST))
+        document = read(read_limited(path, LONGEST, f"larger than {LONGEST >> 30} GiB"))
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ValueError(f"'format' is not {FORMAT!r}")
         if document.get("version") != VERSION:
             raise ValueError(f"version {document.get('version')!r}; this release reads {VERSION}")
+        check_seal(document, checksum(document, "surrogatepass"))
         asked, files = document["asked"], document["files"]
         if not isinstance(asked, dict) or not isinstance(files, list) or not all(map(_is_record, files)):
             raise ValueError("'asked' or 'files' is not as it was written")
         sketch = gf.Sketch.from_bytes(base64.b64decode(document["sketch"], validate=True))
-    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise CliError(f"{path} is not an unfinished count: {error}; remove it and begin anew") from None
     return Unfinished(asked, files, sketch)
 

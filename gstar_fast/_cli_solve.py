@@ -19,6 +19,7 @@ from gstar_fast._cli_output import Console, distinct, group_name, plain, printab
 from gstar_fast._cli_read import check_outputs, ending, sketch_of, write_bytes
 from gstar_fast._files import write_atomically
 from gstar_fast._groups import joined_columns
+from gstar_fast._json import dumps
 from gstar_fast._result import _number, _table
 from gstar_fast._thresholds_io import seal
 
@@ -67,8 +68,7 @@ def _saved(result: gf.Result, expires: datetime | None) -> str:
     """The result as it is saved, with the date from which on it is refused."""
     if expires is None:
         return result.to_json()
-    sealed = seal(json.loads(result.to_json()), result._decider(expires=expires)._thresholds)
-    return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return dumps(seal(json.loads(result.to_json()), result._decider(expires=expires)._thresholds))
 
 
 def _answer(result: gf.Result, text: str, output: str | None, console: Console) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -267,7 +267,7 @@ class Decider:
     def expires(self) -> datetime | None:
         """When the thresholds should no longer be used."""
         seconds = self._thresholds.expires
-        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+        return None if seconds is None else datetime.fromisoformat(_thresholds_io.date_text(seconds))
 
     @property
     def score_column(self) -> str | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import stat
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -59,14 +59,16 @@ def _mode_of(target: Path) -> int | None:
         return None
 
 
-def read_limited(path: str | os.PathLike[str], most: int) -> bytes:
-    """Read a file, but not one too large to be meant."""
+def read_limited(
+    path: str | os.PathLike[str],
+    most: int,
+    why: str = "larger than any sketch within memory_limit; raise it, or check the path",
+) -> bytes:
+    """Read a file, but not one too large to be meant; `why` says what it is then, and what to do."""
     with Path(path).open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise ValueError(
-            f"{os.fspath(path)!r} is larger than any sketch within memory_limit; raise it, or check the path"
-        )
+        raise ValueError(f"{os.fspath(path)!r} is {why}")
     return data
 
 
@@ -109,8 +111,9 @@ def _give_name(descriptor: int, name: str, folder: int) -> None:
 @contextlib.contextmanager
 def _named(target: Path) -> Iterator[int]:
     """Where files must have a name: a temporary one, removed on every error. The block closes the descriptor."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.saving")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.saving")
+    # A name nobody can foresee, and a new file or none: what somebody put there, a link perhaps, is not written to.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         yield descriptor
         temporary.replace(target)

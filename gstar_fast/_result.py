@@ -5,24 +5,32 @@ Reads from: the decider it makes.  Read by: users, reports.  Computes nothing ne
 
 from __future__ import annotations
 
-import json
 import math
 import os
+import reprlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from gstar_fast._decide import Decider
 from gstar_fast._files import write_atomically
+from gstar_fast._json import decode_name, decode_number, dumps, encode_name, encode_number, read
 from gstar_fast._objective import DEFINITIONS
-from gstar_fast._thresholds_io import Nan, Unknown, of_document, seal
+from gstar_fast._thresholds_io import (
+    RESULT_FORMAT,
+    VERSION,
+    Nan,
+    Unknown,
+    decode_mixture,
+    of_document,
+    read_text,
+    seal,
+    version_of,
+)
 from gstar_fast.errors import InfeasibleWarning
 
-FORMAT = "gstar_fast.result"
-VERSION = 1
 VERDICTS = ("optimal", "converged", "not_converged", "infeasible")
 
 
@@ -146,19 +154,13 @@ class Result:
 
     def to_json(self) -> str:
         """The result as readable JSON; schemas/result.json describes it."""
-        sealed = seal(_encode(self), self._decider()._thresholds)
-        return json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return dumps(seal(_encode(self), self._decider()._thresholds))
 
     @classmethod
     def from_json(cls, text: str) -> Result:
-        """Read what `to_json` wrote; anything else raises ValueError and says where."""
-        try:
-            document = json.loads(text, parse_constant=_no_constant)
-            result = _decode(document)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"not JSON: {error}") from None
-        except RecursionError:
-            raise ValueError("not a result: nested too deeply") from None
+        """Read what `to_json` wrote; anything else, or what was changed since, raises ValueError and says where."""
+        document = read(text)
+        result = _decode(document)
         of_document(document)  # compares the checksum, as a decider that reads the same file does
         return result
 
@@ -218,11 +220,8 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a saved result."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise ValueError(f"{os.fspath(path)} is not UTF-8 text, so not a saved result") from None
+        """Read a saved result. A file that was changed, or that has more than 128 MiB, raises ValueError."""
+        text = read_text(path)
         try:
             return cls.from_json(text)
         except ValueError as error:
@@ -309,140 +308,121 @@ def text_of(r: Result, most: int = 50) -> str:
 
 _NUMBERS = ("error", "loss", "lower_bound", "optimality_gap", "n_rows")
 _WORDS = ("verdict", "message", "method", "density")
-_PLAIN = (*_WORDS, "iterations", "balanced", "unified", "score_column", "group_column")
-
-
-def _encode_name(name: Any) -> Any:
-    return {"tuple": [_encode_name(part) for part in name]} if isinstance(name, tuple) else name
-
-
-def _decode_name(value: Any, where: str) -> Any:
-    if isinstance(value, dict) and set(value) == {"tuple"} and isinstance(value["tuple"], list) and value["tuple"]:
-        return tuple(_decode_name(part, where) for part in value["tuple"])
-    if isinstance(value, (bool, int, str)):
-        return value
-    raise ValueError(f"{where} must be an int, a string, a bool or {{'tuple': [...]}}; got {value!r}")
-
-
-def _encode_number(x: float | None) -> Any:
-    """JSON has no infinities: they are written as strings."""
-    if x is None or math.isfinite(x):
-        return x
-    return "inf" if x > 0 else "-inf"
+_SWITCHES = ("balanced", "unified")
+_COLUMNS = ("score_column", "group_column")
+_PLAIN = (*_WORDS, "iterations", *_SWITCHES, *_COLUMNS)
+_RATES = ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy")
 
 
 def _encode(r: Result) -> dict[str, Any]:
     groups = []
     for name, threshold in r.thresholds.items():
         at = r.rates[name]
-        entry: dict[str, Any] = {"name": _encode_name(name), "threshold": _encode_number(threshold), **vars(at)}
+        entry: dict[str, Any] = {"name": encode_name(name), "threshold": encode_number(threshold), **vars(at)}
         if r.mixtures is not None:
-            entry["mixture"] = [{"threshold": _encode_number(t), "probability": p} for t, p in r.mixtures[name]]
+            entry["mixture"] = [{"threshold": encode_number(t), "probability": p} for t, p in r.mixtures[name]]
         groups.append(entry)
     return {
-        "format": FORMAT,
+        "format": RESULT_FORMAT,
         "version": VERSION,
         **{name: getattr(r, name) for name in _PLAIN},
-        **{name: _encode_number(getattr(r, name)) for name in _NUMBERS},
+        **{name: encode_number(getattr(r, name)) for name in _NUMBERS},
         "sketch_digest": r.sketch_digest,
         "limits": dict(r.limits),
         "penalties": dict(r.penalties),
         "costs": list(r.costs),
         "groups": groups,
         "gaps": dict(r.gaps),
-        "default_threshold": _encode_number(r.default_threshold),
+        "default_threshold": encode_number(r.default_threshold),
         "before": {"error": r.before_error, "gaps": dict(r.before_gaps)},
         "notes": list(r.notes),
-        "trace": [_encode_number(x) for x in r.trace],
+        "trace": [encode_number(x) for x in r.trace],
     }
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON; infinite thresholds are written as the strings 'inf' and '-inf'")
-
-
-def _decode_number(value: Any, where: str) -> float:
-    if value in ("inf", "-inf") and isinstance(value, str):
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{where} must be a number; got {value!r}")
-    return float(value)
-
-
-def _gaps(value: Any, where: str) -> dict[str, float]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{where} must be an object; got {value!r}")
-    return {str(k): _decode_number(v, f"{where}.{k}") for k, v in value.items()}
-
-
 def _decode(data: Any) -> Result:
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError(f"not a saved result: 'format' is not {FORMAT!r}")
-    if data.get("version") != VERSION:
-        raise ValueError(f"version {data.get('version')!r} of a result; this release reads version {VERSION}")
+    if not isinstance(data, dict) or data.get("format") != RESULT_FORMAT:
+        raise ValueError(f"not a saved result: 'format' is not {RESULT_FORMAT!r}")
     try:
-        if data["verdict"] not in VERDICTS:
-            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}; got {data['verdict']!r}")
-        if not isinstance(data["groups"], list) or not data["groups"]:
-            raise ValueError("groups must be a list with at least one group")
-        thresholds: dict[Any, float] = {}
-        rates: dict[Any, GroupRates] = {}
-        mixtures: dict[Any, tuple[tuple[float, float], ...]] = {}
-        for i, entry in enumerate(data["groups"]):
-            where = f"groups[{i}]"
-            name = _decode_name(entry["name"], f"{where}.name")
-            if name in thresholds:
-                raise ValueError(f"{where}.name repeats {name!r}")
-            thresholds[name] = _decode_number(entry["threshold"], f"{where}.threshold")
-            rates[name] = GroupRates(
-                rows=_decode_number(entry["rows"], f"{where}.rows"),
-                **{
-                    rate: None if entry[rate] is None else _decode_number(entry[rate], f"{where}.{rate}")
-                    for rate in ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy")
-                },
-            )
-            if "mixture" in entry:
-                mixtures[name] = tuple(
-                    (
-                        _decode_number(part["threshold"], f"{where}.mixture"),
-                        _decode_number(part["probability"], f"{where}.mixture"),
-                    )
-                    for part in entry["mixture"]
-                )
-                total = math.fsum(p for _, p in mixtures[name])
-                if not abs(total - 1) <= 1e-9 or any(p < 0 for _, p in mixtures[name]):
-                    raise ValueError(f"{where}.mixture has probabilities that do not add up to 1")
-        if mixtures and len(mixtures) != len(thresholds):
-            raise ValueError("either all groups or none have a mixture")
-        for name in _WORDS:
-            if not isinstance(data[name], str):
-                raise ValueError(f"{name} must be a string; got {data[name]!r}")
-        for name in ("sketch_digest", "score_column", "group_column"):
-            if not isinstance(data[name], (str, type(None))):
-                raise ValueError(f"{name} must be a string or null; got {data[name]!r}")
-        for name in ("balanced", "unified"):
-            if not isinstance(data[name], bool):
-                raise ValueError(f"{name} must be true or false; got {data[name]!r}")
-        if isinstance(data["iterations"], bool) or not isinstance(data["iterations"], int):
-            raise ValueError(f"iterations must be a whole number; got {data['iterations']!r}")
-        fp, fn = (_decode_number(c, "costs") for c in data["costs"])
-        return Result(
-            thresholds=thresholds,
-            rates=rates,
-            mixtures=mixtures or None,
-            gaps=_gaps(data["gaps"], "gaps"),
-            limits=_gaps(data["limits"], "limits"),
-            penalties=_gaps(data["penalties"], "penalties"),
-            costs=(fp, fn),
-            default_threshold=_decode_number(data["default_threshold"], "default_threshold"),
-            before_error=_decode_number(data["before"]["error"], "before.error"),
-            before_gaps=_gaps(data["before"]["gaps"], "before.gaps"),
-            notes=tuple(str(note) for note in data["notes"]),
-            trace=tuple(_decode_number(x, "trace") for x in data["trace"]),
-            _digest=data["sketch_digest"],
-            **{name: data[name] for name in _PLAIN} | {name: _decode_number(data[name], name) for name in _NUMBERS},
-        )
+        version_of(data)
+        return _decoded(data)
     except KeyError as error:
-        raise ValueError(f"the result lacks {error.args[0]!r}") from None
-    except TypeError as error:
+        raise ValueError(f"not a saved result: it lacks {error.args[0]!r}") from None
+    except ValueError as error:
         raise ValueError(f"not a saved result: {error}") from None
+
+
+def _decoded(data: dict[str, Any]) -> Result:
+    if data["verdict"] not in VERDICTS:
+        raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}; got {reprlib.repr(data['verdict'])}")
+    thresholds: dict[Any, float] = {}
+    rates: dict[Any, GroupRates] = {}
+    mixtures: dict[Any, tuple[tuple[float, float], ...]] = {}
+    if not _is(data["groups"], list, "groups"):
+        raise ValueError("groups must be a list with at least one group")
+    for i, entry in enumerate(data["groups"]):
+        where = f"groups[{i}]"
+        name = decode_name(_is(entry, dict, where)["name"], f"{where}.name")
+        if name in thresholds:
+            raise ValueError(f"{where}.name repeats {name!r}")
+        thresholds[name] = decode_number(entry["threshold"], f"{where}.threshold")
+        rates[name] = GroupRates(
+            rows=_finite(entry["rows"], f"{where}.rows"),
+            **{rate: None if entry[rate] is None else _finite(entry[rate], f"{where}.{rate}") for rate in _RATES},
+        )
+        if "mixture" in entry:
+            mixtures[name] = decode_mixture(entry["mixture"], f"{where}.mixture")
+    costs = _is(data["costs"], list, "costs")
+    if len(costs) != 2:
+        raise ValueError(f"costs must be two numbers; got {len(costs)}")
+    iterations = data["iterations"]
+    if type(iterations) is not int or iterations < 0:
+        raise ValueError(f"iterations must be a whole number; got {reprlib.repr(iterations)}")
+    before = _is(data["before"], dict, "before")
+    plain: dict[str, Any] = {name: decode_number(data[name], name) for name in _NUMBERS}
+    plain |= {name: _is(data[name], str, name) for name in _WORDS}
+    plain |= {name: _is(data[name], bool, name) for name in _SWITCHES}
+    plain |= {name: _is(data[name], (str, type(None)), name) for name in _COLUMNS}
+    return Result(
+        thresholds=thresholds,
+        rates=rates,
+        mixtures=mixtures or None,
+        gaps=_by_criterion(data["gaps"], "gaps"),
+        limits=_by_criterion(data["limits"], "limits"),
+        penalties=_by_criterion(data["penalties"], "penalties"),
+        costs=(_finite(costs[0], "costs[0]"), _finite(costs[1], "costs[1]")),
+        iterations=iterations,
+        default_threshold=decode_number(data["default_threshold"], "default_threshold"),
+        before_error=_finite(before["error"], "before.error"),
+        before_gaps=_by_criterion(before["gaps"], "before.gaps"),
+        notes=tuple(_is(note, str, "each of notes") for note in _is(data["notes"], list, "notes")),
+        trace=tuple(decode_number(x, "trace") for x in _is(data["trace"], list, "trace")),
+        _digest=_is(data["sketch_digest"], (str, type(None)), "sketch_digest"),
+        **plain,
+    )
+
+
+_KINDS: dict[Any, str] = {
+    str: "a string",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    (str, type(None)): "a string or null",
+}
+
+
+def _is(value: Any, kind: Any, where: str) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"{where} must be {_KINDS[kind]}; got {reprlib.repr(value)}")
+    return value
+
+
+def _finite(value: Any, where: str) -> float:
+    return decode_number(value, where, infinite=False)
+
+
+def _by_criterion(value: Any, where: str) -> dict[str, float]:
+    for name in _is(value, dict, where):
+        if name not in DEFINITIONS:
+            raise ValueError(f"{where} has {reprlib.repr(name)}; there are {', '.join(DEFINITIONS)}")
+    return {name: _finite(number, f"{where}.{name}") for name, number in value.items()}

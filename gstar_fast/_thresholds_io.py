@@ -6,29 +6,46 @@ decider, the result.
 
 from __future__ import annotations
 
-import json
 import math
 import os
+import reprlib
 import struct
 import warnings
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
 
 from gstar_fast._files import read_limited
 from gstar_fast._groups import MOST_GROUPS, Name, check_distinct, clean_name
+from gstar_fast._json import (
+    check_seal,
+    checksum,
+    decode_name,
+    decode_number,
+    dumps,
+    encode_name,
+    encode_number,
+    read,
+    sealed,
+)
 from gstar_fast._sketch_io import name_bytes, varint
 from gstar_fast.errors import InfeasibleWarning
 
 FORMAT: Final = "gstar_fast.thresholds"
 RESULT_FORMAT: Final = "gstar_fast.result"
-VERSION: Final = 1
-LONGEST_FILE: Final = 2**28
+VERSION: Final = 2  # version 1 had a checksum of what decisions depend on alone; it is read for ever
+LONGEST_FILE: Final = 2**27  # 65,535 groups with two thresholds each take less than half of it
+BINARY_VERSION: Final = 1
 
 MAGIC: Final = b"\x89GTHRS\r\n"
 HEADER: Final = struct.Struct("<8sHHBBHQ")
+EPOCH: Final = datetime(1970, 1, 1)  # in UTC
+FIRST_SECOND: Final = (datetime.min - EPOCH) // timedelta(seconds=1)
+LAST_SECOND: Final = (datetime.max - EPOCH) // timedelta(seconds=1)
 UNIFIED, RANDOMIZED, DEFAULT, DIGEST, EXPIRES = 1, 2, 4, 8, 16
 
 Unknown: TypeAlias = Literal["raise", "default"] | float
@@ -69,7 +86,7 @@ class Thresholds:
 
     @property
     def checksum(self) -> str:
-        """Of all that decisions depend on, whatever the text of the file looks like."""
+        """Of all that decisions depend on: the one of the binary form, and of version 1 of the JSON."""
         return f"crc32:{struct.unpack('<I', self.to_bytes()[-4:])[0]:08x}"
 
     def with_policies(self, unknown: Unknown, nan: Nan) -> Thresholds:
@@ -124,11 +141,16 @@ def make(
 
 
 def _number(value: Any, what: str) -> float:
-    if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
+    if isinstance(value, (bool, np.bool_, str, bytes)) or not hasattr(value, "__float__"):
         raise TypeError(f"{what} must be a number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if math.isnan(number):
         raise ValueError(f"{what} is NaN; use inf to accept nobody, -inf to accept everybody")
+    if math.isinf(number) and value != number:
+        raise ValueError(f"{what} is too large for a float64; use inf to accept nobody, -inf to accept everybody")
     return number + 0.0  # -0.0 is 0.0
 
 
@@ -179,12 +201,14 @@ def _seconds(expires: datetime | str | int) -> int:
     if isinstance(expires, bool):
         raise TypeError("expires must be a date, got a bool")
     if isinstance(expires, int):
-        return expires
+        return _within_calendar(expires)
     if isinstance(expires, str):
         try:
             expires = datetime.fromisoformat(expires)
         except ValueError:
-            raise ValueError(f"expires must be a date such as '2030-01-31T00:00:00Z', got {expires!r}") from None
+            raise ValueError(
+                f"expires must be a date such as '2030-01-31T00:00:00Z', got {reprlib.repr(expires)}"
+            ) from None
     if not isinstance(expires, datetime):
         raise TypeError(
             f"expires must be a datetime with its time zone, or text such as '2030-01-31T00:00:00Z'; got "
@@ -192,12 +216,22 @@ def _seconds(expires: datetime | str | int) -> int:
         )
     if expires.tzinfo is None:
         raise ValueError(f"expires needs a time zone, got {expires}; for UTC write {expires.isoformat()}Z")
-    return math.floor(expires.timestamp())
+    return _within_calendar(math.floor(expires.timestamp()))
+
+
+def _within_calendar(seconds: int) -> int:
+    """Refuse a moment that has no date of four digits for its year."""
+    if not FIRST_SECOND <= seconds <= LAST_SECOND:
+        found = f"{seconds} seconds since 1970" if seconds.bit_length() < 64 else "a number beyond 64 bits"
+        raise ValueError(
+            f"expires must be from {date_text(FIRST_SECOND)} to {date_text(LAST_SECOND)}, in UTC; got {found}"
+        )
+    return seconds
 
 
 def date_text(seconds: int) -> str:
     """Seconds since 1970 as a date in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{(EPOCH + timedelta(seconds=seconds)).isoformat()}Z"
 
 
 # ---------------------------------------------------------------------------------------------------------------- bytes
@@ -229,36 +263,26 @@ def _to_bytes(t: Thresholds) -> bytes:
             mixture = t.mixtures[name]
             out += varint(len(mixture)), b"".join(struct.pack("<dd", *part) for part in mixture)
     body = b"".join(out)
-    signed = HEADER.pack(MAGIC, VERSION, flags, unknown, nan, 0, HEADER.size + len(body) + 4) + body
+    signed = HEADER.pack(MAGIC, BINARY_VERSION, flags, unknown, nan, 0, HEADER.size + len(body) + 4) + body
     return signed + struct.pack("<I", zlib.crc32(signed))
 
 
 # ----------------------------------------------------------------------------------------------------------------- JSON
 
 
-def encode_number(x: float | None) -> Any:
-    """JSON has no infinities: they are written as strings."""
-    if x is None or math.isfinite(x):
-        return x
-    return "inf" if x > 0 else "-inf"
-
-
-def encode_name(name: Name) -> Any:
-    """A tuple is written as an object, so that it is not taken for anything else."""
-    return {"tuple": list(name)} if isinstance(name, tuple) else name
-
-
 def seal(document: dict[str, Any], t: Thresholds) -> dict[str, Any]:
-    """Add policies, origin, expiry and checksum to a document that has the thresholds; a result's, or our own."""
+    """Add version, policies, origin, expiry and checksum to a document that has the thresholds; a result's, or ours."""
     unknown = t.unknown if isinstance(t.unknown, str) else encode_number(t.unknown)
-    return {
-        **document,
-        "unknown": unknown,
-        "nan": t.nan,
-        "sketch_digest": t.sketch_digest,
-        "expires": None if t.expires is None else date_text(t.expires),
-        "checksum": t.checksum,
-    }
+    return sealed(
+        {
+            **document,
+            "version": VERSION,
+            "unknown": unknown,
+            "nan": t.nan,
+            "sketch_digest": t.sketch_digest,
+            "expires": None if t.expires is None else date_text(t.expires),
+        }
+    )
 
 
 def to_json(t: Thresholds) -> str:
@@ -278,69 +302,84 @@ def to_json(t: Thresholds) -> str:
         "score_column": t.score_column,
         "group_column": t.group_column,
     }
-    return json.dumps(seal(document, t), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return dumps(seal(document, t))
 
 
 def from_json(text: str) -> Thresholds:
     """Read thresholds or a saved result; anything else raises ValueError and says where."""
-    return of_document(_parsed(text))
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error}") from None
-    except RecursionError:
-        raise ValueError("not thresholds: nested too deeply") from None
+    return of_document(read(text))
 
 
 def of_document(document: Any) -> Thresholds:
     """Thresholds of parsed JSON, with the checksum compared where there is one."""
+    try:
+        return _of_document(document)
+    except (TypeError, ValueError) as error:
+        is_result = isinstance(document, dict) and document.get("format") == RESULT_FORMAT
+        raise ValueError(f"not {'a saved result' if is_result else 'valid thresholds'}: {error}") from None
+
+
+def _of_document(document: Any) -> Thresholds:
     if not isinstance(document, dict) or document.get("format") not in (FORMAT, RESULT_FORMAT):
-        _refuse(f"'format' is neither {FORMAT!r} nor {RESULT_FORMAT!r}")
-    if document.get("version") != VERSION:
-        _refuse(
-            f"they are of version {document.get('version')!r}, and this release reads {VERSION}; install a newer one"
-        )
+        raise ValueError(f"'format' is neither {FORMAT!r} nor {RESULT_FORMAT!r}")
+    version = version_of(document)
     groups = document.get("groups")
     if not isinstance(groups, list) or not all(isinstance(entry, dict) for entry in groups):
-        _refuse("'groups' must be a list of objects")
+        raise ValueError("'groups' must be a list of objects")
     if not isinstance(unified := document.get("unified", False), bool):
-        _refuse(f"'unified' must be true or false, got {unified!r}")
+        raise ValueError(f"'unified' must be true or false, got {unified!r}")
     values: dict[Name, float] = {}
     mixtures: dict[Name, Mixture] = {}
     for i, entry in enumerate(groups):
         where = f"groups[{i}]"
-        name = _decode_name(entry.get("name"), f"{where}.name")
+        name = decode_name(entry.get("name"), f"{where}.name")
         if name in values:
-            _refuse(f"{where}.name repeats {name!r}")
-        values[name] = _decode_number(entry.get("threshold"), f"{where}.threshold")
+            raise ValueError(f"{where}.name repeats {name!r}")
+        values[name] = decode_number(entry.get("threshold"), f"{where}.threshold")
         if "mixture" in entry:
-            mixtures[name] = _decode_mixture(entry["mixture"], f"{where}.mixture")
+            mixtures[name] = decode_mixture(entry["mixture"], f"{where}.mixture")
     default = document.get("default_threshold")
     unknown = document.get("unknown", "raise")
     if unknown not in ("raise", "default"):
-        unknown = _decode_number(unknown, "unknown")
-    try:
-        thresholds = make(
-            values,
-            unified=unified,
-            default=None if default is None else _decode_number(default, "default_threshold"),
-            mixtures=mixtures or None,
-            unknown=unknown,
-            nan=document.get("nan", "raise"),
-            sketch_digest=document.get("sketch_digest"),
-            expires=_decode_text(document, "expires"),
-            score_column=_decode_text(document, "score_column"),
-            group_column=_decode_text(document, "group_column"),
-        )
-    except (TypeError, ValueError) as error:
-        _refuse(str(error))
-    checksum = document.get("checksum")
-    if checksum is not None and checksum != thresholds.checksum:
-        _refuse(f"the checksum is {checksum!r}, but the content has {thresholds.checksum!r}: it was changed or damaged")
+        unknown = decode_number(unknown, "unknown")
+    thresholds = make(
+        values,
+        unified=unified,
+        default=None if default is None else decode_number(default, "default_threshold"),
+        mixtures=mixtures or None,
+        unknown=unknown,
+        nan=document.get("nan", "raise"),
+        sketch_digest=document.get("sketch_digest"),
+        expires=_decode_text(document, "expires"),
+        score_column=_decode_text(document, "score_column"),
+        group_column=_decode_text(document, "group_column"),
+    )
+    content = checksum(document)  # of all that is there, so it also finds text that is no text
+    if version > 1:
+        check_seal(document, content)
+    elif document.get("checksum") is not None:
+        check_seal(document, thresholds.checksum)
     return thresholds
+
+
+def version_of(document: Mapping[str, Any]) -> int:
+    """The version of thresholds or a result, if it is one that can be read."""
+    version = document.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
+    return version
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of saved thresholds or a saved result; not of a file too large to be one."""
+    try:
+        return read_limited(
+            path,
+            LONGEST_FILE,
+            f"larger than {LONGEST_FILE >> 20} MiB, and thresholds of {MOST_GROUPS:,} groups take less; check the path",
+        ).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{os.fspath(path)!r} is not UTF-8 text, so not saved thresholds, nor a result") from None
 
 
 def load(
@@ -353,15 +392,12 @@ def load(
 ) -> Thresholds:
     """Read a file and refuse it where it is damaged, stale or foreign."""
     shown = os.fspath(path)
+    text = read_text(path)
     try:
-        text = read_limited(path, LONGEST_FILE).decode("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{shown!r} is not UTF-8 text, so not saved thresholds") from None
-    try:
-        document = _parsed(text)
+        document = read(text)
         thresholds = of_document(document)
         if require_checksum and document.get("checksum") is None:
-            _refuse("they have no checksum, and require_checksum=True asks for one")
+            raise ValueError("they have no checksum, and require_checksum=True asks for one")
     except ValueError as error:
         raise ValueError(f"{shown!r}: {error}") from None
     check_current(thresholds, allow_expired=allow_expired, digest=digest, now=now, where=f"{shown!r}: ")
@@ -384,53 +420,17 @@ def check_current(
         raise ValueError(f"{where}these thresholds did not come from the sketch with digest {digest}: {found}")
 
 
-def _refuse(why: str) -> NoReturn:
-    raise ValueError(f"not valid thresholds: {why}")
-
-
-def _no_constant(name: str) -> NoReturn:
-    _refuse(f"{name} is not JSON; infinite thresholds are written as the strings 'inf' and '-inf'")
-
-
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) < len(pairs):
-        _refuse("an object has a key twice")
-    return out
-
-
-def _decode_number(value: Any, where: str) -> float:
-    if isinstance(value, str) and value in ("inf", "-inf"):
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        _refuse(f"{where} must be a number, 'inf' or '-inf'; got {value!r}")
-    try:
-        return float(value)
-    except OverflowError:
-        _refuse(f"{where} is too large for a float64")
-
-
-def _decode_name(value: Any, where: str) -> Name:
-    if isinstance(value, dict) and set(value) == {"tuple"} and isinstance(value["tuple"], list):
-        value = tuple(value["tuple"])
-    if isinstance(value, (bool, int, str, tuple)):
-        try:
-            return clean_name(value)
-        except (TypeError, ValueError) as error:
-            _refuse(f"{where}: {error}")
-    _refuse(f"{where} must be an int, a string, a bool or {{'tuple': [...]}}; got {value!r}")
-
-
-def _decode_mixture(value: Any, where: str) -> Mixture:
+def decode_mixture(value: Any, where: str) -> Mixture:
+    """Thresholds of a group with their probabilities, not yet checked."""
     if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
-        _refuse(f"{where} must be a list of objects")
+        raise ValueError(f"{where} must be a list of objects")
     return tuple(
-        (_decode_number(part.get("threshold"), where), _decode_number(part.get("probability"), where)) for part in value
+        (decode_number(part.get("threshold"), where), decode_number(part.get("probability"), where)) for part in value
     )
 
 
 def _decode_text(document: dict[str, Any], key: str) -> str | None:
     value = document.get(key)
     if value is not None and not isinstance(value, str):
-        _refuse(f"{key!r} must be a string or null, got {value!r}")
+        raise ValueError(f"{key!r} must be a string or null, got {value!r}")
     return value

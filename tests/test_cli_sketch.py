@@ -17,10 +17,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import changes
 
 import gstar_fast as gf
-from gstar_fast import _cli_count, _tables_arrow, _tables_plain, datasets
+from gstar_fast import _cli_count, _cli_resume, _tables_arrow, _tables_plain, datasets
 from gstar_fast.__main__ import main
+from gstar_fast._cli_errors import CliError
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -193,9 +195,14 @@ def test_resume_takes_files_that_came_meanwhile_and_any_order(stopped):
         lambda data: data[: len(data) // 2],
         lambda _: b"[" * 100_000,
         lambda _: b"{}",
-        lambda data: data.replace(b'"version": 1', b'"version": 2'),
+        lambda data: data.replace(b'"version": 2', b'"version": 3'),
+        lambda data: data.replace(b'"rows": 1250', b'"rows": 1249'),
+        lambda data: data.replace(b'"rows": 1250', b'"rows": 1251'),
         lambda data: data.replace(b'"rows": 1250', b'"rows": -1'),
         lambda data: data.replace(b'"rows": 1250', b'"rows": true'),
+        lambda data: data.replace(b'"whole": true', b'"whole": false', 1),
+        lambda data: data.replace(b'"whole": false', b'"whole": true', 1),
+        lambda data: data.replace(b'"checksum"', b'"chequesum"'),
         lambda data: data.replace(b'"sketch": "i', b'"sketch": "A'),
         lambda _: b"\xff\xfe",
     ],
@@ -203,10 +210,47 @@ def test_resume_takes_files_that_came_meanwhile_and_any_order(stopped):
 def test_a_damaged_record_is_refused(stopped, capsys, change):
     names, _ = stopped
     path = Path("s.gstar.partial")
-    path.write_bytes(change(path.read_bytes()))
+    before = path.read_bytes()
+    damaged = change(before)
+    assert damaged != before
+    path.write_bytes(damaged)
     assert sketch(*names, extra=["--resume"]) == 1
-    assert "s.gstar.partial is not an unfinished count" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "s.gstar.partial is not an unfinished count" in error
+    assert "remove it and begin anew" in error
     assert not Path("s.gstar").exists()
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_every_change_of_the_record_is_noticed(stopped):
+    """Another number of rows would skip some or count them twice, and nothing else would show it."""
+    path = Path("s.gstar.partial")
+    document = json.loads(path.read_text())
+    for changed in changes(document):
+        path.write_text(json.dumps(changed))
+        with pytest.raises(CliError, match="is not an unfinished count"):
+            _cli_resume.load(path)
+    path.write_text(json.dumps({**document, "files": [{**file, "rows": 7} for file in document["files"]]}))
+    with pytest.raises(CliError, match=r"the checksum is .* changed or damaged; remove it and begin anew"):
+        _cli_resume.load(path)
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_a_record_without_a_checksum_is_of_an_older_version(stopped, capsys):
+    names, _ = stopped
+    path = Path("s.gstar.partial")
+    document = json.loads(path.read_text())
+    del document["checksum"]
+    path.write_text(json.dumps({**document, "version": 1}))
+    assert sketch(*names, extra=["--resume"]) == 1
+    assert "version 1; this release reads 2; remove it and begin anew" in capsys.readouterr().err
+
+
+def test_a_file_whose_name_is_no_text_is_kept_in_the_record(tmp_path):
+    odd = b"\xff.csv".decode("utf-8", "surrogateescape")  # as Python names such a file
+    before = _cli_resume.Unfinished({"score": odd}, [{"path": odd, "rows": 3, "whole": True}], gf.Sketch())
+    before.save(tmp_path / "s.partial")
+    assert _cli_resume.load(tmp_path / "s.partial") == before
 
 
 @pytest.mark.parametrize("files", ["csv", "parquet"], indirect=True)
@@ -335,6 +379,7 @@ SLOW = """
 import sys, time
 from gstar_fast import _cli_count, _tables_plain
 from gstar_fast.__main__ import main
+from gstar_fast._cli_errors import CliError
 _tables_plain.TEXT_ROWS = 100
 add = _cli_count.Tally.add
 def slow(self, *block):
@@ -453,6 +498,7 @@ def test_ctrl_c_while_it_starts_is_one_line(here, module):
     code = f"""
 import os, signal, sys
 from gstar_fast.__main__ import main
+from gstar_fast._cli_errors import CliError
 class Interrupts:
     def find_spec(self, name, *_):
         if name == {module!r}:

@@ -1,6 +1,7 @@
 """Programs without Python read what Python saved, decide as it does, and count what it can merge, byte for byte."""
 
 import ctypes
+import json
 import shutil
 import subprocess
 import sys
@@ -8,8 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import changes
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gstar_fast as gf
+from gstar_fast import _json
 from gstar_fast._include import get_cmake_dir, get_include
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "embed_cpp"
@@ -66,6 +71,15 @@ def lines(*columns):
     return "".join(",".join(map(str, row)) + "\n" for row in zip(*(c.tolist() for c in columns), strict=True))
 
 
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**64), 2**64)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.integers(-(2**64), 2**64).map(float)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
 THRESHOLDS = {"F": -0.627, "M": 0.64, "Ä": float("inf")}
 
 
@@ -113,6 +127,58 @@ def test_a_worker_counts_the_bytes_python_counts(backend, count, tmp_path):
     bad = run(count, second, "0.5,1,F\n0.5,2,F\n")
     assert bad.returncode == 1
     assert b"line 2: labels must be 0 or 1, got 2" in bad.stderr
+
+
+def test_c_and_python_believe_the_same_documents(library):
+    """Old versions and new, whole and changed: the core and Python read a document, or neither does."""
+    library.gstar_decider_read.restype = ctypes.c_void_p
+    library.gstar_error.restype = ctypes.c_char_p
+    library.gstar_decider_release.argtypes = [ctypes.c_void_p]
+
+    def core_reads(text):
+        data = text.encode("utf-8")
+        handle = library.gstar_decider_read(data, ctypes.c_size_t(len(data)))
+        if handle:
+            library.gstar_decider_release(handle)
+        return bool(handle)
+
+    def python_reads(text):
+        try:
+            gf.Decider.from_json(text)
+        except ValueError:
+            return False
+        return True
+
+    for path in sorted((Path(__file__).parent / "old_thresholds").glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text)
+        assert core_reads(text), (path, library.gstar_error())
+        assert python_reads(text)
+        relaid = json.dumps(json.loads(text, parse_float=lambda x: int(x[:-2]) if x[-2:] == ".0" else float(x)))
+        for same in (json.dumps(document, sort_keys=True, indent=3), json.dumps(document, ensure_ascii=False), relaid):
+            assert core_reads(same)
+            assert python_reads(same)
+        if document["version"] == 2:
+            for one in changes(document):
+                assert not core_reads(json.dumps(one))
+                assert not python_reads(json.dumps(one))
+    for number, read in {"007": False, "1E-400": True, "1e400": False, f"0.{'0' * 400}1": True, "-0": True}.items():
+        text = json.dumps(
+            {"format": "gstar_fast.thresholds", "version": 1, "groups": [{"name": "F", "threshold": 1.5}]}
+        )
+        text = text.replace("1.5", number)
+        assert core_reads(text) == python_reads(text) == read
+
+
+@given(json_values)
+def test_c_and_python_have_the_same_checksum(library, value):
+    """Of whatever may stand in a document: numbers of every size and form, names in every script."""
+    library.gstar_decider_read.restype = ctypes.c_void_p
+    document = {"format": "gstar_fast.thresholds", "version": 2, "groups": [{"name": "F", "threshold": 0.5}]}
+    text = json.dumps(_json.sealed(_json.read(json.dumps({**document, "more": value}))))
+    handle = library.gstar_decider_read(text.encode(), ctypes.c_size_t(len(text)))
+    assert handle, text
+    library.gstar_decider_release(ctypes.c_void_p(handle))
 
 
 def test_the_c_interface_decides_counts_and_reports(library):

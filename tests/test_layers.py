@@ -35,7 +35,10 @@ BINDING_ROOMS = [
 ]
 
 PYTHON_ROOMS = [
-    ("ground", ["errors.py", "_core.pyi", "_files.py", "_grid.py", "_groups.py", "_include.py", "_sketch_io.py"]),
+    (
+        "ground",
+        ["errors.py", "_core.pyi", "_files.py", "_grid.py", "_groups.py", "_include.py", "_json.py", "_sketch_io.py"],
+    ),
     ("thresholds", ["_thresholds_io.py"]),
     ("backends", ["_backends/*", "_config.py"]),
     ("input", ["_arrow.py", "_validation.py"]),

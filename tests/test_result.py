@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import math
 import os
 import pickle
+import warnings
 from pathlib import Path
 
 import pytest
+from documents import changed, changes, places
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gstar_fast as gf
-from gstar_fast import datasets
+from gstar_fast import _json, datasets
 from gstar_fast._result import threshold_number
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -112,7 +118,8 @@ def broken(data):
     yield "not JSON", "{"
     yield "not a saved result", "[]"
     yield "not a saved result", json.dumps({**data, "format": "other"})
-    yield "version 2", json.dumps({**data, "version": 2})
+    yield "version 3, and this release reads 1 and 2", json.dumps({**data, "version": 3})
+    yield "version True", json.dumps({**data, "version": True})
     yield "lacks 'groups'", json.dumps({k: v for k, v in data.items() if k != "groups"})
     yield "verdict must be one of", json.dumps({**data, "verdict": "fine"})
     yield "at least one group", json.dumps({**data, "groups": []})
@@ -121,14 +128,30 @@ def broken(data):
     yield "must be an int", json.dumps({**data, "groups": [{**data["groups"][0], "name": None}]})
     yield "error must be a number", json.dumps({**data, "error": True})
     yield "NaN is not JSON", json.dumps({**data, "error": math.nan})
-    yield (
-        "do not add up",
-        json.dumps({**data, "groups": [{**data["groups"][0], "mixture": [{"threshold": 0, "probability": 0.5}]}]}),
-    )
+    mixture = [{"threshold": 0, "probability": 0.5}]
+    yield "add up to 1, got .0.5.", json.dumps({**data, "groups": [{**data["groups"][0], "mixture": mixture}]})
     yield "lacks 'threshold'", json.dumps({**data, "groups": [{"name": 1}]})
     yield "not a saved result", json.dumps({**data, "groups": [7]})
     yield "unified must be", json.dumps({**data, "unified": "no"})
     yield "whole number", json.dumps({**data, "iterations": 1.5})
+    yield "whole number", json.dumps({**data, "iterations": -1})
+    yield "1e999 is too large for a float64", json.dumps(data).replace('"error": ', '"error": 1e999, "wrong": ')
+    yield "is too large for a float64", json.dumps({**data, "error": 10**400})
+    yield "is too large for a float64", json.dumps({**data, "iterations": -(10**400)})
+    yield "is too large for a float64", json.dumps({**data, "more": [10**400]})
+    yield (
+        "gaps has 'equalised_odds'; there are demographic_parity,",
+        json.dumps({**data, "gaps": {"equalised_odds": 0}}),
+    )
+    yield "before.gaps has ''", json.dumps({**data, "before": {**data["before"], "gaps": {"": 0}}})
+    yield "limits has 'gap'", json.dumps({**data, "limits": {"gap": 0}})
+    yield "gaps.equalized_odds must be a number; got 'inf'", json.dumps({**data, "gaps": {"equalized_odds": "inf"}})
+    yield "costs must be two numbers; got 1", json.dumps({**data, "costs": [1]})
+    yield "notes must be a list; got 'mind'", json.dumps({**data, "notes": "mind"})
+    yield "each of notes must be a string; got 7", json.dumps({**data, "notes": [7]})
+    yield "before must be an object", json.dumps({**data, "before": 0})
+    yield "an object has a key twice", json.dumps(data).replace('"error": ', '"error": 0, "error": ')
+    yield "half a character", json.dumps({**data, "message": "\ud800"})
     yield "nested too deeply", "[" * 200_000
 
 
@@ -145,15 +168,101 @@ def test_broken_files_say_what_is_wrong(sketch, tmp_path):
 
 
 def test_a_result_changed_by_hand_is_refused(backend, tmp_path):
-    """A result says what its thresholds do; one whose thresholds were edited would say it of others."""
+    """A result says what its thresholds do; one that was edited would say what is not so."""
     sketch = gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 0, 1, 1, 0, 0, 1, 1], list("aaaabbbb"))
     path = tmp_path / "thresholds.json"
-    gf.solve(sketch).save(path)
-    document = json.loads(path.read_text())
-    document["groups"][0]["threshold"] += 0.5
-    path.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match="changed or damaged"):
-        gf.Result.load(path)
+    result = gf.solve(sketch, limits={"equalized_odds": 0.02}, randomize=True)
+    dataclasses.replace(result, notes=("mind this",), trace=(0.5, 0.25), score_column="p").save(path)
+    text = path.read_text(encoding="utf-8")
+    document = json.loads(text)
+    assert document["version"] == 2
+    edited = {
+        "error": {**document, "error": document["error"] + 0.1},
+        "gaps": {**document, "gaps": {**document["gaps"], "equalized_odds": 0.01}},
+        "before": {**document, "before": {**document["before"], "error": 0.5}},
+        "message": {**document, "message": "no thresholds do better"},
+        "notes": {**document, "notes": []},
+        "rates": {**document, "groups": [{**entry, "tpr": 0.75} for entry in document["groups"]]},
+    }
+    for one in edited.values():
+        path.write_text(json.dumps(one), encoding="utf-8")
+        for reader in (gf.Result, gf.Decider):
+            with pytest.raises(ValueError, match=r"the checksum is .*: it was changed or damaged"):
+                reader.load(path)
+    for one in changes(document):
+        with pytest.raises(ValueError, match="not a saved result"):
+            gf.Result.from_json(json.dumps(one))
+
+
+def as_script(text):
+    """A number as JavaScript writes it: 1 for 1.0."""
+    return int(text[:-2]) if text.endswith(".0") else float(text)
+
+
+def test_a_result_may_be_laid_out_anew(sketch):
+    """By a tool that indents, sorts keys, escapes letters, or writes numbers as JavaScript does."""
+    result = dataclasses.replace(gf.solve(sketch, limits={"equalized_odds": 0.02}), notes=("Ä is \u2028 a letter",))
+    document = json.loads(result.to_json())
+    in_script = json.loads(result.to_json(), parse_float=as_script)
+    assert json.dumps(in_script) != json.dumps(document)
+    for text in (
+        json.dumps(document, indent=7),
+        json.dumps(document, sort_keys=True, separators=(",", ":")),
+        json.dumps(document, ensure_ascii=False),
+        json.dumps(in_script),
+    ):
+        assert gf.Result.from_json(text) == result
+
+
+SMALL = gf.solve(
+    gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 0, 1, 1, 0, 0, 1, 1], [True, "a"] * 4, bins=16),
+    limits={"equalized_odds": 0.02},
+    randomize=True,
+)
+HOSTILE = st.sampled_from(
+    [
+        *(None, True, "", "inf", "-inf", "NaN", "\ud800", "\0", "optimal", "x" * 10_000, [], {}, [[]], {"tuple": []}),
+        *(0, -1, 2**63, -(2**63), 2**64, 10**400, 0.5, -0.0, 5e-324, 1.7976931348623157e308, math.inf, math.nan),
+        *({"tuple": [["a"]]}, {"tuple": list(range(17))}, {"equalized_odds": 10**400}, {"a": {"a": 1}}),
+    ]
+)
+
+
+@given(st.data())
+def test_a_hostile_document_is_refused_or_can_be_used(data):
+    """Whoever writes the document may compute its checksum too, so everything else must hold without it."""
+    document = json.loads(SMALL.to_json())
+    for _ in range(data.draw(st.integers(1, 3))):
+        path, value = data.draw(st.sampled_from(list(places(document))))
+        if isinstance(value, dict) and value and data.draw(st.booleans()):
+            renamed, name = data.draw(st.sampled_from(sorted(value))), data.draw(st.text(max_size=3))
+            document = changed(document, path, {name if k == renamed else k: v for k, v in value.items()})
+        else:
+            document = changed(document, path, data.draw(HOSTILE))
+        if not isinstance(document, dict):
+            return
+    with contextlib.suppress(ValueError):  # where no reader gets as far as the checksum
+        document = _json.sealed(_json.read(json.dumps(document)))
+    try:
+        result = gf.Result.from_json(json.dumps(document))
+    except ValueError:
+        return
+    assert str(result)
+    assert gf.Result.from_json(result.to_json()) == result
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gf.InfeasibleWarning)
+        assert result.decider(unknown="default").groups == result.groups
+
+
+@given(st.integers(0, len(SMALL.to_json()) - 1), st.characters(codec="utf-8"))
+def test_a_changed_letter_is_refused_or_changes_nothing(place, letter):
+    text = SMALL.to_json()
+    damaged = text[:place] + letter + text[place + 1 :]
+    try:
+        result = gf.Result.from_json(damaged)
+    except ValueError:
+        return
+    assert result == SMALL
 
 
 def test_narrow_bins_show_enough_digits_to_name_the_edge(backend):

@@ -338,6 +338,32 @@ def test_without_unnamed_files_saving_works_too(tmp_path, monkeypatch):
     assert names_in(tmp_path) == ["a"]
 
 
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_a_temporary_name_cannot_be_foreseen_nor_taken(tmp_path, monkeypatch):
+    """In a folder that others write to: a link laid where the file is made would have its target overwritten."""
+    monkeypatch.setattr(_files, "_open_unnamed", lambda _: None)
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    seen = []
+    opened = os.open
+
+    def spy(path, flags, *rest, **more):
+        if flags & os.O_CREAT:
+            seen.append(Path(path).name)
+            if len(seen) == 3:
+                Path(path).symlink_to(victim)
+        return opened(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", spy)
+    small().save(tmp_path / "a")
+    small().save(tmp_path / "a")
+    assert seen[0] != seen[1]
+    with pytest.raises(FileExistsError):
+        gf.Sketch().save(tmp_path / "a")
+    assert victim.read_bytes() == b"precious"
+    assert gf.Sketch.load(tmp_path / "a") == small()
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_a_replaced_file_keeps_its_mode(tmp_path, monkeypatch, named):
     if named:

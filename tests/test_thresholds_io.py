@@ -2,10 +2,14 @@
 
 import json
 import math
-from datetime import UTC, datetime, timedelta
+import os
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
+from documents import changes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,29 +81,35 @@ def test_the_schema_has_the_fields_that_are_written():
 # -------------------------------------------------------------------------------------------------------- old releases
 
 
-def test_old_files_are_read_for_ever():
+@pytest.mark.parametrize("version", [1, 2])
+def test_old_files_are_read_for_ever(version):
     """One file for each form a release has written; add to them, never change them."""
-    plain = gf.Decider.load(OLD / "thresholds_v1.json")
+    plain = gf.Decider.load(OLD / f"thresholds_v{version}.json")
     assert plain.thresholds == {"F": -0.627, "M": 0.64, 7: INF, ("F", True): 1e-310}
     assert (plain.unknown, plain.nan, plain.default) == ("default", False, 0.125)
     assert plain.sketch_digest == DIGEST
     assert plain.expires == datetime(2999, 12, 31, 23, 59, 59, tzinfo=UTC)
-    mixed = gf.Decider.load(OLD / "randomised_v1.json")
+    mixed = gf.Decider.load(OLD / f"randomised_v{version}.json")
     assert mixed.mixtures == {"F": ((0.25, 0.5), (0.75, 0.5)), "M": ((-INF, 1.0),)}
     assert [mixed.one(0.5, "F", key) for key in range(8)] == [False, False, False, True, True, True, False, True]
-    result = gf.Decider.load(OLD / "result_v1.json", unknown="default")
+    result = gf.Decider.load(OLD / f"result_v{version}.json", unknown="default")
     assert result.thresholds == {"F": 0.375, "M": 0.5}
     assert result.default == 0.4375
+    whole = gf.Result.load(OLD / f"result_v{version}.json")
+    assert (whole.error, whole.gaps, whole.before_error) == (0.2, {"equalized_odds": 0.0}, 0.19)
 
 
 def test_new_files_are_written_as_the_old_ones():
-    for name in ("thresholds_v1.json", "randomised_v1.json"):
-        text = (OLD / name).read_text(encoding="utf-8")
+    for name in ("thresholds", "randomised"):
+        text = (OLD / f"{name}_v2.json").read_text(encoding="utf-8")
+        old = (OLD / f"{name}_v1.json").read_text(encoding="utf-8")
         assert gf.Decider.from_json(text).to_json() == text
+        assert gf.Decider.from_json(old).to_json() == text
 
 
-def test_the_layout_of_the_text_does_not_matter():
-    text = (OLD / "thresholds_v1.json").read_text(encoding="utf-8")
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_layout_of_the_text_does_not_matter(version):
+    text = (OLD / f"thresholds_v{version}.json").read_text(encoding="utf-8")
     assert gf.Decider.from_json(json.dumps(json.loads(text), sort_keys=True)) == gf.Decider.from_json(text)
 
 
@@ -119,9 +129,11 @@ def changed(**fields):
         ("[]", "'format' is neither"),
         ("[" * 100_000, "not JSON|nested too deeply"),
         (
-            '{"format": "gstar_fast.thresholds", "version": 2}',
-            "of version 2, and this release reads 1; install a newer",
+            '{"format": "gstar_fast.thresholds", "version": 3}',
+            "of version 3, and this release reads 1 and 2; install a newer",
         ),
+        (changed(version=1.0), "of version 1.0, and this release reads 1 and 2"),
+        (changed(version=2), "it was changed or damaged"),
         (changed(groups=[]), "thresholds is empty"),
         (changed(groups=[1]), "'groups' must be a list of objects"),
         (changed(groups=[{"name": None, "threshold": 1}]), r"groups\[0\].name must be an int, a string, a bool"),
@@ -139,6 +151,11 @@ def changed(**fields):
         (changed().replace("-0.627", "NaN"), "NaN is not JSON"),
         (changed().replace('"nan":', '"nan": true, "nan":'), "an object has a key twice"),
         (changed().replace("-0.627", "1" * 400), "too large"),
+        (changed().replace("-0.627", "1" * 5000), "too large"),
+        (changed().replace("-0.627", "-1e999"), "-1e999 is too large"),
+        (changed(score_column="\ud800"), "half a character in a string"),
+        (changed(more=[[[]]]).replace("[[[]]]", "[" * 40 + "]" * 40), "nested too deeply"),
+        (changed(groups=[{"name": 2**63, "threshold": 1}]), r"groups\[0\].name must be an int"),
     ],
 )
 def test_text_that_is_not_thresholds_is_refused(text, why):
@@ -183,7 +200,7 @@ def test_policies_can_be_chosen_at_load(tmp_path):
 
 
 def test_a_result_can_be_sealed():
-    """What `Result.save` adds to its own fields; a later change of a threshold is then noticed."""
+    """What `Result.save` adds to its own fields; a later change of anything is then noticed."""
     document = json.loads((OLD / "result_v1.json").read_text(encoding="utf-8"))
     thresholds = _thresholds_io.of_document(document)
     sealed = _thresholds_io.seal(document, thresholds)
@@ -192,3 +209,84 @@ def test_a_result_can_be_sealed():
     sealed["groups"][0]["threshold"] = 0.25
     with pytest.raises(ValueError, match="it was changed or damaged"):
         _thresholds_io.of_document(sealed)
+
+
+@pytest.mark.parametrize("name", ["thresholds", "randomised"])
+def test_every_change_of_the_content_is_noticed(name):
+    """Also of what only the command line reads: it would decide by another column."""
+    document = json.loads((OLD / f"{name}_v2.json").read_text(encoding="utf-8"))
+    for changed_one in changes(document):
+        with pytest.raises(ValueError, match="valid thresholds"):
+            gf.Decider.from_json(json.dumps(changed_one))
+    for key in ("score_column", "group_column"):
+        with pytest.raises(ValueError, match="it was changed or damaged"):
+            gf.Decider.from_json(json.dumps({**document, key: "other"}))
+    del document["checksum"]
+    with pytest.raises(ValueError, match="the checksum is missing"):
+        gf.Decider.from_json(json.dumps(document))
+
+
+def test_a_file_too_large_to_be_thresholds_is_not_read(tmp_path):
+    path = tmp_path / "thresholds.json"
+    path.touch()
+    os.truncate(path, 2**27 + 1)
+    for reader in (gf.Decider, gf.Result):
+        with pytest.raises(ValueError, match="is larger than 128 MiB, and thresholds of 65,535 groups take less"):
+            reader.load(path)
+
+
+# --------------------------------------------------------------------------------------------------------------- values
+
+
+def test_what_cannot_be_thresholds_is_refused(backend):
+    for value in (True, False, np.True_):
+        with pytest.raises(TypeError, match=f"the threshold of group 'F' must be a number, got {value!r}"):
+            gf.Decider({"F": value})
+    for value in (10**400, -(10**400), Decimal("1e400")):
+        with pytest.raises(ValueError, match="the threshold of group 'F' is too large for a float64"):
+            gf.Decider({"F": value})
+    assert gf.Decider({"F": Decimal("Infinity")}).thresholds == {"F": INF}
+
+
+@pytest.mark.parametrize("chances", [(1.5, -0.5), (-1e-9, 1.0), (-0.25, 0.75, 0.5)])
+def test_a_negative_probability_is_refused(backend, chances):
+    """Even where all add up to 1: a draw could not be made by them."""
+    with pytest.raises(ValueError, match="the probabilities of group 'F' must be from 0 to 1"):
+        gf.Decider({"F": 0.5}, mixtures={"F": [(0.5, chance) for chance in chances]})
+    mixture = [{"threshold": 0.5, "probability": chance} for chance in chances]
+    document = json.loads(changed(groups=[{"name": "F", "threshold": 0.5, "mixture": mixture}]))
+    del document["checksum"]
+    with pytest.raises(ValueError, match="the probabilities of group 'F' must be from 0 to 1"):
+        gf.Decider.from_json(json.dumps(document))
+
+
+def test_more_groups_than_there_may_be_are_refused(backend):
+    assert len(gf.Decider(dict.fromkeys(range(65_535), 0.5)).groups) == 65_535
+    with pytest.raises(ValueError, match="65536 groups; at most 65535 are supported"):
+        gf.Decider(dict.fromkeys(range(65_536), 0.5))
+
+
+@pytest.mark.parametrize(
+    "expires",
+    [
+        *(sign * 10**power for sign in (1, -1) for power in (12, 18, 19, 30, 400)),
+        2**63 - 1,
+        253_402_300_800,
+        -62_135_596_801,
+        "9999-12-31T23:59:59-01:00",
+        "0001-01-01T00:00:00+01:00",
+        datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))),
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+    ],
+)
+def test_a_moment_that_has_no_date_is_refused(expires):
+    with pytest.raises(ValueError, match="expires must be from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z"):
+        gf.Decider({"F": 0.5}, expires=expires)
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "0999-02-28T23:59:59Z", "9999-12-31T23:59:59Z"])
+def test_the_first_and_the_last_date_are_read_back(text):
+    decider = gf.Decider({"F": 0.5}, expires=text)
+    assert json.loads(decider.to_json())["expires"] == text
+    assert gf.Decider.from_json(decider.to_json()) == decider
+    assert decider.expires == datetime.fromisoformat(text)

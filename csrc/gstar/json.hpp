@@ -3,8 +3,9 @@
 // Reads from: nothing.  Read by: thresholds_json.hpp.
 #pragma once
 
-#include <charconv>  // from_chars
-#include <cstddef>   // size_t
+#include <algorithm>  // min
+#include <charconv>   // from_chars
+#include <cstddef>    // size_t
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -145,7 +146,10 @@ private:
             if (at_ == first) refuse("a value is missing");
         };
         if (peek() == '-') ++at_;
-        digits();
+        if (peek() == '0')
+            ++at_;  // and no digit after it: 007 is not JSON
+        else
+            digits();
         bool whole = true;
         if (peek() == '.') {
             whole = false;
@@ -164,11 +168,37 @@ private:
         // Too small a number is read as zero, as Python does; too large is refused.
         const auto read = std::from_chars(begin, at_, v.real);
         if (read.ec == std::errc::result_out_of_range) {
-            if (std::string_view(begin, static_cast<std::size_t>(at_ - begin))
-                    .find("e-") == std::string_view::npos)
+            if (!is_tiny({begin, static_cast<std::size_t>(at_ - begin)}))
                 refuse("a number is too large");
             v.real = 0;
         }
+    }
+
+    /// Of a number that no double can hold: whether it is too small, not too large.
+    static bool is_tiny(std::string_view number) {
+        const std::size_t e = std::min(number.find_first_of("eE"), number.size());
+        // Where the first digit that is not 0 stands, counted from the point.
+        std::int64_t place = 0;
+        bool found = false;
+        bool after_point = false;
+        for (const char c : number.substr(0, e)) {
+            after_point = after_point || c == '.';
+            if (c == '.' || c == '-') continue;
+            found = found || c != '0';
+            if (found != after_point) place += found ? 1 : -1;
+        }
+        std::int64_t exponent = 0;
+        if (e != number.size()) {
+            const char* first = number.data() + e + 1;
+            const bool minus = *first == '-';
+            if (*first == '+' || minus) ++first;
+            constexpr std::int64_t most = std::int64_t{1} << 40;
+            if (std::from_chars(first, number.data() + number.size(), exponent)
+                    .ec != std::errc())
+                exponent = most;
+            exponent = std::min(exponent, most) * (minus ? -1 : 1);
+        }
+        return !found || place + exponent < 0;
     }
 
     std::string string() {

@@ -5,9 +5,11 @@
 // The form is docs/guide/decide.md; a saved result is read too, having the same fields.
 #pragma once
 
+#include <cmath>  // fabs, trunc
 #include <cstdint>
 #include <cstdio>  // snprintf
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -130,12 +132,68 @@ inline group_threshold read_group(const json& entry, const std::string& where) {
     return g;
 }
 
+/// The bytes of a value: a letter for its kind, and then the value.
+///
+/// They say what the document says, not how it is laid out: keys are sorted, and
+/// 1.0 is 1. Python's checksum is of the same bytes (docs/guide/decide.md).
+inline void add_content(byte_writer& to, const json& v, bool outermost = true) {
+    const auto begin = [&](char kind, std::uint64_t size) {
+        to.fixed(static_cast<std::uint8_t>(kind), 1);
+        to.fixed(size, 8);
+    };
+    const auto add_text = [&](const std::string& text) {
+        begin('s', text.size());
+        to.out.insert(to.out.end(), text.begin(), text.end());
+    };
+    switch (v.type) {
+        case json::kind::null: to.fixed('n', 1); break;
+        case json::kind::boolean: to.fixed(v.truth ? 't' : 'f', 1); break;
+        case json::kind::whole:
+            begin('i', static_cast<std::uint64_t>(v.whole));
+            break;
+        case json::kind::real:
+            if (v.real == std::trunc(v.real) && std::fabs(v.real) <= 0x1p63 &&
+                v.real != 0x1p63) {
+                begin('i', static_cast<std::uint64_t>(
+                               static_cast<std::int64_t>(v.real)));
+            } else {
+                to.fixed('d', 1);
+                to.real(v.real);
+            }
+            break;
+        case json::kind::text: add_text(v.text); break;
+        case json::kind::list:
+            begin('l', v.list.size());
+            for (const json& part : v.list) add_content(to, part, false);
+            break;
+        case json::kind::object: {
+            std::map<std::string_view, const json*> sorted;
+            for (const auto& m : v.members)
+                if (!outermost || m.first != "checksum")
+                    sorted.emplace(m.first, &m.second);
+            begin('o', sorted.size());
+            for (const auto& m : sorted) {
+                add_text(std::string(m.first));
+                add_content(to, *m.second, false);
+            }
+        }
+    }
+}
+
+/// The checksum of all that a document says, besides its own member.
+inline std::uint32_t content_checksum(const json& document) {
+    byte_writer to;
+    add_content(to, document);
+    return crc32(to.out.data(), to.out.size());
+}
+
 }  // namespace detail
 
 /// The thresholds that this JSON says, or std::invalid_argument.
 ///
-/// The checksum is compared where there is one. Whether they have expired or
-/// came from the right sketch is for the caller to ask: `expires`, `sketch_digest`.
+/// The checksum is compared where there is one, and version 2 must have one.
+/// Whether they have expired or came from the right sketch is for the caller to
+/// ask: `expires`, `sketch_digest`.
 inline thresholds thresholds_from_json(std::string_view text) {
     using detail::given;
     const json document = read_json(text);
@@ -146,8 +204,8 @@ inline thresholds thresholds_from_json(std::string_view text) {
             "'format' is neither 'gstar_fast.thresholds' nor 'gstar_fast.result'");
     const json* version = document.find("version");
     if (version == nullptr || version->type != json::kind::whole ||
-        version->whole != 1)
-        bad_thresholds("this library reads version 1; install a newer one");
+        version->whole < 1 || version->whole > 2)
+        bad_thresholds("this library reads versions 1 and 2; install a newer one");
     thresholds t;
     if (const json* v = given(document, "unified")) t.unified = v->truth;
     if (const json* v = given(document, "default_threshold"))
@@ -165,9 +223,14 @@ inline thresholds thresholds_from_json(std::string_view text) {
     // The rules for names (valid UTF-8, for one) are those of the bytes.
     const std::vector<std::uint8_t> bytes = to_bytes(t);
     t = thresholds_from_bytes({bytes.data(), bytes.size()});
-    if (const json* v = given(document, "checksum")) {
+    const bool whole = version->whole > 1;  // else of what decisions depend on
+    const json* const checksum = given(document, "checksum");
+    if (whole && checksum == nullptr)
+        bad_thresholds("the checksum is missing: it was changed or damaged");
+    if (const json* v = checksum) {
         char wanted[16];
-        std::snprintf(wanted, sizeof wanted, "crc32:%08x", checksum_of(t));
+        std::snprintf(wanted, sizeof wanted, "crc32:%08x",
+                      whole ? detail::content_checksum(document) : checksum_of(t));
         if (v->text != wanted)
             bad_thresholds("the checksum is '" + v->text +
                            "', but the content has '" + wanted +

@@ -86,15 +86,76 @@ int main() {
             CHECK(throws<std::invalid_argument>(
                 [&] { thresholds_from_json(whole.substr(0, n)); }));
     }
+    {  // version 2: the checksum, which Python computed, is of all that is said
+        const std::string content =
+            R"("unified": false, "score_column": "\u00e4", "groups": [)"
+            R"({"name": 9007199254740993, "threshold": 1.0, "rows": 1e300}],)"
+            R"( "before": {"error": -0.0, "checksum": null}, "trace": [0.1, "inf"])";
+        const std::string head =
+            R"({"format": "gstar_fast.result", "version": 2, )";
+        const std::string tail = R"(, "checksum": "crc32:32e70e02"})";
+        const auto reads = [](const std::string& document) {
+            return !throws<std::invalid_argument>(
+                [&] { thresholds_from_json(document); });
+        };
+        const auto with = [&](const std::string& old, const std::string& now) {
+            std::string document = head + content + tail;
+            document.replace(document.find(old), old.size(), now);
+            return document;
+        };
+        CHECK(reads(head + content + tail));
+        // what is said in another way
+        CHECK(reads(with("1.0", "1")));
+        CHECK(reads(with("-0.0", "0")));
+        CHECK(reads(with("1e300", "10.0E+299")));
+        CHECK(reads(with("\\u00e4", "\xC3\xA4")));
+        CHECK(reads(with(R"("error": -0.0, "checksum": null)",
+                         "\n\"checksum\" : null , \"error\":-0")));
+        // what is said differently, or not at all
+        CHECK(!reads(with("1.0", "1.5")));
+        CHECK(!reads(with("9007199254740993", "9007199254740992")));
+        CHECK(!reads(with("0.1", "0.2")));
+        CHECK(!reads(with("\"inf\"", "\"-inf\"")));
+        CHECK(!reads(with("null", "false")));
+        CHECK(!reads(with("\\u00e4", "\\u00e5")));
+        CHECK(!reads(with(R"("error": -0.0, )", "")));
+        CHECK(!reads(with(R"("before")", R"("note": "", "before")")));
+        CHECK(!reads(with(R"("version": 2)", R"("version": 1)")));
+        CHECK(!reads(with(R"("version": 2)", R"("version": 3)")));
+        CHECK(!reads(head + content + "}"));
+    }
+    {  // mixtures that are none, and too many groups
+        thresholds mixed;
+        mixed.randomized = true;
+        mixed.groups = {{name::of(1), 0.5, {{0.5, 1.5}, {0.25, -0.5}}}};
+        CHECK(throws<std::invalid_argument>([&] { check_thresholds(mixed); }));
+        thresholds many;
+        for (std::size_t i = 0; i < most_groups; ++i)
+            many.groups.push_back(
+                {name::of(static_cast<std::int64_t>(i)), 0.5, {}});
+        check_thresholds(many);
+        many.groups.push_back({name::of(-1), 0.5, {}});
+        CHECK(throws<std::invalid_argument>([&] { check_thresholds(many); }));
+    }
     {  // JSON that is none, or says nothing we can use
         for (const char* bad :
              {"", "{", "[1,]", "nul", "\"a", "\"\\ud800\"", "\"\\x\"", "01a",
-              "1e999", "-", "{\"a\":1,\"a\":2}", "1 2"})
+              "1e999", "-", "{\"a\":1,\"a\":2}", "1 2", "007", "-01", "1E+400",
+              "1e99999999999999999999"})
             CHECK(throws<std::invalid_argument>([&] { read_json(bad); }));
         CHECK(throws<std::invalid_argument>(
             [&] { read_json(std::string(1000, '[')); }));
         CHECK(read_json("\"\\ud834\\udd1e\"").text == "\xF0\x9D\x84\x9E");
         CHECK(read_json(" -12 ").whole == -12 && read_json("1e-999").real == 0);
+        const std::string zeros(400, '0');
+        for (const std::string& tiny : std::vector<std::string>{
+                 "1E-400", "-0." + zeros + "1", "0." + zeros + "7e9",
+                 "1e-99999999999999999999", "0e999", "0.0e99999999999999999999"})
+            CHECK(read_json(tiny).real == 0);
+        for (const std::string& huge : std::vector<std::string>{
+                 "1" + zeros, "1" + zeros + "e-9", "-1" + zeros + ".5"})
+            CHECK(throws<std::invalid_argument>([&] { read_json(huge); }));
+        CHECK(read_json("1" + zeros + "e-400").real == 1);
         CHECK(read_json("12345678901234567890").type == json::kind::real);
         const std::string head =
             R"({"format": "gstar_fast.thresholds", "version": 1, )";
