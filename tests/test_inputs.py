@@ -116,7 +116,7 @@ def test_masks_count_beside_plain_arrays_too(backend):
     for dtype in (np.uint8, np.int64, bool):
         masked = np.ma.array(labels.astype(dtype), mask=hidden)
         assert gf.Sketch.from_rows(scores, masked, codes) == expected
-        assert gf.audit(scores > 1, masked, codes).overall["rows"].value == 4
+        assert gf.audit(decisions=scores > 1, labels=masked, groups=codes).overall["rows"].value == 4
     assert gf.Sketch.from_rows(np.ma.array(scores, mask=hidden), labels, codes, nan="skip").skipped == 2
     with pytest.raises(ValueError, match="NaN"):
         gf.Sketch.from_rows(np.ma.array(scores, mask=hidden), labels, codes)

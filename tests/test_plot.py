@@ -153,6 +153,6 @@ def test_gaps_show_values_and_intervals_before_and_after(sketch, tmp_path):
 
 
 def test_gaps_that_are_not_defined_are_not_drawn(tmp_path):
-    audit = gf.audit([1, 0, 1, 1], [1, 1, 0, 0], ["a", "a", "b", "b"])
+    audit = gf.audit(decisions=[1, 0, 1, 1], labels=[1, 1, 0, 0], groups=["a", "a", "b", "b"])
     assert audit.gaps["equal_opportunity"].value is None
     gf.plot.gaps(audit).savefig(tmp_path / "gaps.png")
