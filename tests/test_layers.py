@@ -38,7 +38,7 @@ PYTHON_ROOMS = [
     ("ground", ["errors.py", "_core.pyi", "_files.py", "_grid.py", "_groups.py", "_include.py", "_sketch_io.py"]),
     ("thresholds", ["_thresholds_io.py"]),
     ("backends", ["_backends/*", "_config.py"]),
-    ("input", ["_arrow.py", "_validation.py"]),
+    ("input", ["_arrow.py", "_columns.py", "_validation.py"]),
     ("sketch", ["_moments.py", "_resolution.py", "_sketch_repr.py", "_sketch.py", "_window.py"]),
     ("decide", ["_decide.py", "_live.py"]),
     ("datasets", ["datasets.py"]),
