@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,8 +60,6 @@ class Sketch:
     >>> sketch + sketch == gf.Sketch.from_bytes((sketch + sketch).to_bytes())
     True
     """
-
-    plot: ClassVar[Callable[..., Any]]  # set where the package is put together: pictures are downstream
 
     def __init__(
         self,
@@ -496,6 +494,12 @@ class Sketch:
         the score axis. Needs the extra `uhi`.
         """
         return _sketch_repr.to_uhi(self)
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the cells' histograms and densities; options as for `gstar_fast.plot.densities` (extra `plot`)."""
+        from gstar_fast import plot  # downstream, so not before somebody asks for a picture
+
+        return plot.densities(self, **options)
 
     def __repr__(self) -> str:
         return _sketch_repr.text(self)
