@@ -79,7 +79,7 @@ def frame(data: dict[str, Any], names: tuple[str, ...], n_boot: int | None = Non
 def compare(data: dict[str, Any], theirs: Any) -> None:
     """Every value and gap that both have is the same; so are ours from rows and from the sketch."""
     ours = gf.audit(data["sketch"], data["result"].thresholds)
-    from_rows = gf.audit(data["decisions"], data["labels"], data["groups"])
+    from_rows = gf.audit(decisions=data["decisions"], labels=data["labels"], groups=data["groups"])
     assert from_rows.rates == ours.rates
     assert from_rows.gaps == ours.gaps
     for name in theirs.by_group.columns:
@@ -115,7 +115,9 @@ def run(rows: int, n_groups: int, rounds: int) -> tuple[dict[str, Any], list[lis
     contenders: dict[str, tuple[Callable[[], Any], int]] = {
         "sketch and thresholds": (lambda: gf.audit(data["sketch"], by_thresholds, replicates=REPLICATES), 10),
         "decisions, labels, groups": (
-            lambda: gf.audit(data["decisions"], data["labels"], data["groups"], replicates=REPLICATES),
+            lambda: gf.audit(
+                decisions=data["decisions"], labels=data["labels"], groups=data["groups"], replicates=REPLICATES
+            ),
             10,
         ),
         "sketch and result": (lambda: gf.audit(data["sketch"], found, replicates=REPLICATES), 3),
@@ -177,7 +179,7 @@ def test_audit(benchmark: Any, form: str) -> None:
     data = make(100_000, 2)
     call = {
         "sketch": lambda: gf.audit(data["sketch"], data["result"].thresholds),
-        "decisions": lambda: gf.audit(data["decisions"], data["labels"], data["groups"]),
+        "decisions": lambda: gf.audit(decisions=data["decisions"], labels=data["labels"], groups=data["groups"]),
     }[form]
     found = benchmark(call)
     assert found.gaps["equalized_odds"].value == pytest.approx(data["result"].gaps["equalized_odds"])

@@ -32,4 +32,6 @@ html_theme = "furo"
 html_title = f"gstar_fast {release}"
 html_copy_source = False
 html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["narrow.css"]
 html_theme_options = {"navigation_with_keys": True}

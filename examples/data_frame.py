@@ -57,7 +57,7 @@ def main() -> None:
     prepare = make_column_transformer((OneHotEncoder(), ["job"]), (StandardScaler(), ["income", "years"]))
     model = make_pipeline(prepare, LogisticRegression())
     plain = model.fit(train, y_train).predict(test)
-    before = gf.audit(plain == "paid", paid, test["sex"])
+    before = gf.audit(decisions=plain == "paid", labels=paid, groups=test["sex"])
     print(f"accuracy {before.overall['accuracy'].value:.3f}; by sex: {shown(before, 'equal_opportunity')}")
 
     title("2. One threshold for each sex, with tpr at most 0.02 apart")
@@ -66,7 +66,7 @@ def main() -> None:
     print(fair.result_)
 
     title("3. The same on rows that neither model nor thresholds have seen")
-    after = gf.audit(fair.predict(test) == "paid", paid, test["sex"])
+    after = gf.audit(decisions=fair.predict(test) == "paid", labels=paid, groups=test["sex"])
     print(f"accuracy {after.overall['accuracy'].value:.3f}; by sex: {shown(after, 'equal_opportunity')}")
 
     title("4. Intersections: sex and origin together")

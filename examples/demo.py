@@ -78,7 +78,7 @@ def decide_new_scores(result: gf.Result) -> gf.Audit:
     accepted, seconds = timed(lambda: decider(new.scores, new.groups))
     speed = 1e-6 * len(accepted) / seconds
     print(f"\nA million new scores decided in {1e3 * seconds:.2f} ms, {speed:,.0f} million rows a second.")
-    judged, seconds = timed(lambda: gf.audit(accepted, new.labels, new.groups))
+    judged, seconds = timed(lambda: gf.audit(decisions=accepted, labels=new.labels, groups=new.groups))
     gap, error = judged.gaps["equalized_odds"], np.mean(accepted != new.labels)
     print(
         f"Audited in {1e3 * seconds:.0f} ms: error {error:.4f} (promised {result.error:.4f}), "

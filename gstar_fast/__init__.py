@@ -1,6 +1,5 @@
 """Count scores once, then find one threshold for each group: least error within limits on the gaps."""
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -71,21 +70,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gstar_fast' has no attribute {name!r}")
     home = _HOMES[name]
     value = getattr(import_module(f"gstar_fast.{home}"), name) if home else import_module(f"gstar_fast.{name}")
-    if counting := sys.modules.get("gstar_fast._sketch"):
-        counting.Sketch.plot = _plot  # here, since a sketch must not look downstream to pictures
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
-
-
-def _plot(self: "Sketch", **options: Any) -> Any:
-    """Draw the cells' histograms and densities; options as for `gstar_fast.plot.densities`."""
-    from gstar_fast import plot
-
-    return plot.densities(self, **options)
 
 
 __all__ = [

@@ -120,7 +120,6 @@ class Audit:
 def audit(
     sketch: Sketch,
     thresholds: Mapping[Any, float] | float | Result | Decider,
-    /,
     *,
     confidence: float = ...,
     replicates: int = ...,
@@ -131,11 +130,10 @@ def audit(
 
 @overload
 def audit(
-    decisions: ArrayLike,
-    labels: ArrayLike | None,
-    groups: ArrayLike,
-    /,
     *,
+    decisions: ArrayLike,
+    labels: ArrayLike | None = ...,
+    groups: ArrayLike,
     weights: ArrayLike | None = ...,
     confidence: float = ...,
     replicates: int = ...,
@@ -144,11 +142,12 @@ def audit(
 
 
 def audit(
-    data: Any,
-    against: Any,
+    sketch: Any = None,
+    thresholds: Any = None,
+    *more: Any,
+    decisions: Any = None,
+    labels: Any = None,
     groups: Any = None,
-    /,
-    *,
     weights: Any = None,
     confidence: float = 0.95,
     replicates: int = 2000,
@@ -157,7 +156,8 @@ def audit(
 ) -> Audit:
     """Every rate, gap and metric at given thresholds, or of given decisions, with confidence intervals.
 
-    Call it as ``audit(sketch, thresholds)`` or as ``audit(decisions, labels, groups)``.
+    Call it as ``audit(sketch, thresholds)`` or as ``audit(decisions=..., labels=..., groups=...)``. Arrays are taken by
+    keyword only: decisions and labels in the wrong order would exchange tpr and ppv without an error.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ def audit(
     labels : array-like of shape (n_samples,) or None
         True outcomes, 0 or 1; a null, or None for all, where they are not known: such rows count for the selection rate
         only.
-    groups : array-like of shape (n_samples,)
-        Group of each row.
+    groups : array-like of shape (n_samples,), or several columns
+        Group of each row, as for `Sketch.update`; a frame or a list of columns means intersections.
     weights : array-like of shape (n_samples,), optional
         A whole weight counts the row so many times.
     confidence : float
@@ -195,7 +195,7 @@ def audit(
     Examples
     --------
     >>> import gstar_fast as gf
-    >>> report = gf.audit([1, 0, 1, 1, 0, 0], [1, 0, 1, 0, 1, 0], list("aaabbb"))
+    >>> report = gf.audit(decisions=[1, 0, 1, 1, 0, 0], labels=[1, 0, 1, 0, 1, 0], groups=list("aaabbb"))
     >>> report.rates["a"]["tpr"].value, report.rates["b"]["tpr"].value
     (1.0, 0.0)
     >>> report.gaps["equal_opportunity"].value
@@ -208,26 +208,39 @@ def audit(
     if threshold_replicates is not None:
         threshold_replicates = _whole("threshold_replicates", threshold_replicates)
     seed = _checked_seed(seed)
-    thresholds: dict[Name, Estimate] | None = None
+    by_group: dict[Name, Estimate] | None = None
     again = Again()
-    if isinstance(data, Sketch):
-        if groups is not None or weights is not None:
-            raise TypeError("a sketch holds its groups and weights; call audit(sketch, thresholds)")
-        counts, mixtures, snapshot = count_sketch(data, thresholds_of(against))
-        thresholds = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
-        if isinstance(against, Result):
-            again = draw_again(against, snapshot, confidence, threshold_replicates, seed)
+    if more or not (sketch is None or isinstance(sketch, Sketch)):
+        raise TypeError(
+            "audit takes arrays by keyword, audit(decisions=..., labels=..., groups=...), and only a sketch and its "
+            f"thresholds by position, audit(sketch, thresholds); got {_kinds(sketch, thresholds, *more)} by position"
+        )
+    if sketch is not None:
+        if any(array is not None for array in (decisions, labels, groups, weights)):
+            raise TypeError("a sketch holds its labels, groups and weights; call audit(sketch, thresholds)")
+        counts, mixtures, snapshot = count_sketch(sketch, thresholds_of(thresholds))
+        by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
+        if isinstance(thresholds, Result):
+            again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed)
             counts = replace(counts, notes=(*counts.notes, *again.notes))
             for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all
-                thresholds[name] = Estimate(thresholds[name].value, low, high, "bootstrap")
-    elif groups is None:
-        found = type(data).__name__
-        raise TypeError(f"call audit(sketch, thresholds) or audit(decisions, labels, groups); got {found}, no groups")
-    elif threshold_replicates is not None:
-        raise TypeError("decisions have no thresholds; threshold_replicates= goes with audit(sketch, result)")
+                by_group[name] = Estimate(by_group[name].value, low, high, "bootstrap")
+    elif decisions is None or groups is None:
+        given = {"decisions=": decisions, "groups=": groups}
+        missing = [name for name, array in given.items() if array is None]
+        raise TypeError(
+            "call audit(sketch, thresholds) or audit(decisions=..., labels=..., groups=...); there is no sketch, and "
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        )
+    elif thresholds is not None or threshold_replicates is not None:
+        raise TypeError("decisions have no thresholds; thresholds and threshold_replicates= go with a sketch")
     else:
-        counts = count_decisions(data, against, groups, weights)
-    return replace(assess(counts, thresholds, confidence, replicates, seed), new_rows=again.new_rows)
+        counts = count_decisions(decisions, labels, groups, weights)
+    return replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
+
+
+def _kinds(*values: Any) -> str:
+    return ", ".join(type(value).__name__ for value in values if value is not None)
 
 
 def _likeliest(mixture: Mixture) -> float:

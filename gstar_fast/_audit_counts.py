@@ -128,7 +128,7 @@ def thresholds_of(given: Any) -> Thresholds | float:
         return make(given.thresholds)
     raise TypeError(
         "thresholds must be a dict of group -> number, one number for all groups, a result or a decider; got "
-        f"{type(given).__name__}; to audit decisions pass gf.audit(decisions, labels, groups)"
+        f"{type(given).__name__}; to audit decisions pass audit(decisions=..., labels=..., groups=...)"
     )
 
 

@@ -37,7 +37,8 @@ def audit(given: argparse.Namespace, console: Console) -> None:
     settings: dict[str, Any] = {"confidence": given.confidence, "replicates": given.replicates, "seed": given.seed}
     if given.decision is not None:
         rows, weights = _decisions(given, console)
-        found = gf.audit(*rows, weights=weights, **settings)
+        decisions, labels, groups = rows
+        found = gf.audit(decisions=decisions, labels=labels, groups=groups, weights=weights, **settings)
     else:
         thresholds = load_thresholds(given.thresholds)
         _take_columns(given, thresholds)

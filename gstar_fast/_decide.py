@@ -10,15 +10,16 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends, _files, _thresholds_io
+from gstar_fast._columns import check_one_length
 from gstar_fast._groups import Name, listed
 from gstar_fast._thresholds_io import Mixture, Nan, Thresholds, Unknown
-from gstar_fast._validation import as_groups, as_scores, column_of
+from gstar_fast._validation import as_groups, as_scores, column_of, crossed, group_columns
 
 __all__ = ["Decider"]
 
@@ -112,8 +113,9 @@ class Decider:
         ----------
         scores : array-like of shape (n_samples,)
             As for `Sketch.update`; -inf and inf are compared like all others.
-        groups : array-like of shape (n_samples,)
-            Group of each row, as for `Sketch.update`; not needed where thresholds are unified.
+        groups : array-like of shape (n_samples,), or several columns
+            Group of each row, as for `Sketch.update`: several columns where the groups are tuples, in their order. Not
+            needed where thresholds are unified.
         keys : array-like of shape (n_samples,), optional
             For randomised thresholds: what identifies the row, ints, strings or bytes. The same key draws the same.
         codes : bool
@@ -209,11 +211,7 @@ class Decider:
                 raise ValueError("these thresholds are randomised; pass keys=, one for each row")
             hashes = hashes_of(keys, self._backend)
         lengths = {"scores": clean, "groups": places, "keys": hashes}
-        given = {name: len(array) for name, array in lengths.items() if array is not None}
-        if len(set(given.values())) > 1:
-            raise ValueError(
-                "arrays differ in length: " + ", ".join(f"{name} has {length}" for name, length in given.items())
-            )
+        check_one_length({name: len(array) for name, array in lengths.items() if array is not None})
         return clean, places, names, bool(codes), hashes, int(threads)
 
     # ------------------------------------------------------------------------------------------------------- reading
@@ -379,6 +377,24 @@ def decider_of(thresholds: Thresholds, backend: str | None = None) -> Decider:
     return self
 
 
+class SolvedLike(Protocol):
+    """What `solve` answers, as far as a decider is concerned."""
+
+    def decider(self, *, unknown: Unknown = "raise", nan: Nan = "raise") -> Decider:
+        """A decider by these thresholds."""
+
+
+def as_decider(source: Decider | SolvedLike, unknown: Unknown = "raise", nan: Nan = "raise") -> Decider:
+    """A decider as it is; that of a result with these policies."""
+    if isinstance(source, Decider):
+        return source
+    make = getattr(source, "decider", None)
+    decider = make(unknown=unknown, nan=nan) if callable(make) else None
+    if not isinstance(decider, Decider):
+        raise TypeError(f"a result or a decider is needed, got {type(source).__name__}")
+    return decider
+
+
 def _check_out(out: Any, n: int) -> None:
     if not isinstance(out, np.ndarray) or out.dtype != np.bool_:
         kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
@@ -390,9 +406,12 @@ def _check_out(out: Any, n: int) -> None:
 
 
 def _group_codes(groups: Any, codes: bool) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
-    column = column_of(groups, "groups")
+    columns, called = group_columns(groups)
     if not codes:
-        return as_groups(*column)
+        return crossed(columns, called)
+    if len(columns) > 1:
+        raise TypeError("codes=True needs one column, the positions of groups; leave it out to pass several")
+    column = columns[0]
     if column.names is not None or (column.values.dtype.kind not in "iu" and len(column.values)):
         raise TypeError("codes=True needs whole numbers, the positions of groups; leave it out to pass names")
     values, _ = as_groups(column.values, column.valid, None) if len(column.values) else (np.zeros(0, np.int64), None)

@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from gstar_fast._arrow import Column
+from gstar_fast._columns import check_one_length, column_at, column_names, columns_of
 from gstar_fast._groups import Name, cross, is_missing, joined_columns, listed, sort_key
 from gstar_fast._validation import _named, column_of
 
@@ -145,18 +146,12 @@ def groups_of_rows(given: Any, n: int) -> Groups:
             "sensitive_features must be a column, an array, a list or a table with one value for each row, got "
             f"{type(given).__name__}"
         )
-    if isinstance(given, list) and given and isinstance(given[0], list):
-        given = [tuple(row) if isinstance(row, list) else row for row in given]
-    names = column_names(given)
-    if names is not None:
-        columns = [column_at(given, place) for place in range(len(names))]
-        groups = _crossed(columns, [f"column {name!r} of sensitive_features" for name in names], names)
-    elif isinstance(given, np.ndarray) and given.ndim == 2:
-        columns = list(given.T)
-        groups = _crossed(columns, [f"column {i} of sensitive_features" for i in range(len(columns))], None)
-    else:
+    found = columns_of(given, "sensitive_features")
+    if found is None:
         name = getattr(given, "name", None)  # of a pandas or polars Series
         groups = _crossed([given], ["sensitive_features"], [name])
+    else:
+        groups = _crossed(found.columns, found.labels("sensitive_features"), found.names)
     if len(groups) != n:
         raise ValueError(f"arrays differ in length: X has {n}, sensitive_features has {len(groups)}")
     return groups
@@ -167,16 +162,15 @@ def groups_in_table(table: Any, places: Sequence[int]) -> Groups:
     names = column_names(table)
     labels = list(places) if names is None else [names[place] for place in places]
     columns = [column_at(table, place) for place in places]
+    if names is None:
+        columns = [_whole(column) for column in columns]
     return _crossed(columns, [f"column {label!r} of X" for label in labels], None if names is None else labels)
 
 
 def _crossed(columns: Sequence[Any], labels: Sequence[str], names: Sequence[Any] | None) -> Groups:
     """One column as it is, several as tuples; `labels` is what messages call them."""
-    if not columns:
-        raise ValueError("sensitive_features has no columns; pass at least one")
     read = [_read(column, label) for column, label in zip(columns, labels, strict=True)]
-    lengths = {len(codes) for codes, _ in read}
-    assert len(lengths) == 1, "columns of one table"
+    check_one_length({label: len(codes) for label, (codes, _) in zip(labels, read, strict=True)})
     codes, found = read[0] if len(read) == 1 else cross(read)
     order = sorted(range(len(found)), key=lambda code: sort_key(found[code]))  # the same in whatever form they came
     rank = np.empty(len(order), np.int64)
@@ -201,12 +195,11 @@ def _read(data: Any, label: str) -> tuple[NDArray[Any], tuple[Name, ...]]:
             f"{label} has {count} missing value{'s' if count > 1 else ''}, first at row {int(missing.argmax())}; "
             "drop such rows or give them a group of their own, such as 'unknown'"
         )
-    if column.names is None and column.values.dtype.kind == "f":
-        column = Column(_whole(column.values, label), None, None)
     try:
         return _named(*column)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{label}: {error}; strings always do, such as column.astype(str)") from None
+        cure = "" if column.values.dtype.kind == "f" else "; strings always do, such as column.astype(str)"
+        raise type(error)(f"{label}: {error}{cure}") from None
 
 
 def _missing(column: Column) -> NDArray[np.bool_]:
@@ -222,16 +215,11 @@ def _missing(column: Column) -> NDArray[np.bool_]:
     return missing
 
 
-def _whole(values: NDArray[Any], label: str) -> NDArray[np.int64]:
-    """0.0 and 1.0 as 0 and 1: what becomes of a column of codes in an array of floats."""
-    wrong = (values != np.floor(values)) | (np.abs(values) > 2.0**53)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(
-            f"{label} must hold groups, got the number {values[row].item()!r} at row {row}; "
-            "cut numbers into ranges first, and name each with a string or a whole number"
-        )
-    return values.astype(np.int64)
+def _whole(column: NDArray[Any]) -> NDArray[Any]:
+    """0.0 and 1.0 as 0 and 1: an array has one type for all its columns, so a code in it may have to be a float."""
+    if column.dtype.kind != "f" or not ((column == np.floor(column)) & (np.abs(column) <= 2.0**53)).all():
+        return column
+    return column.astype(np.int64)
 
 
 # -------------------------------------------------------------------------------------------------- columns of a table
@@ -251,30 +239,6 @@ def as_table(X: Any) -> Any:
     if array.ndim != 2:
         raise ValueError(f"X must be 2-D to find sensitive_features in it, got shape {array.shape}")
     return array
-
-
-def column_names(table: Any) -> list[Any] | None:
-    """Names of the columns of a pandas, polars or pyarrow table; None for anything else."""
-    if hasattr(table, "iloc") and hasattr(table, "columns"):
-        return list(table.columns)
-    if hasattr(table, "get_column") and hasattr(table, "columns"):
-        return list(table.columns)
-    if hasattr(table, "column_names") and hasattr(table, "select"):
-        return list(table.column_names)
-    return None
-
-
-def column_at(table: Any, place: int) -> Any:
-    """One column, in the form the table has it."""
-    if hasattr(table, "iloc"):
-        return table.iloc[:, place]
-    if hasattr(table, "get_column"):
-        return table.get_column(table.columns[place])
-    if hasattr(table, "column_names"):
-        return table.column(place)
-    if hasattr(table, "tocsc"):
-        return table[:, [place]].toarray().reshape(-1)
-    return table[:, place]
 
 
 def places_of(table: Any, wanted: Any) -> tuple[int, ...]:

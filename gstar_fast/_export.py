@@ -7,13 +7,13 @@ output. Reads from: the decider.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from gstar_fast._decide import Decider
-from gstar_fast._groups import Name
+from gstar_fast._decide import Decider, SolvedLike, as_decider
+from gstar_fast._groups import Name, Scalar, as_tuple
 
 __all__ = ["to_onnx", "to_sql"]
 
@@ -29,15 +29,24 @@ IS_NAN = {
 LARGEST = 1.7976931348623157e308
 
 
-def to_sql(decider: Decider, *, score: str = "score", group: str = "group", dialect: Dialect = "standard") -> str:
+def to_sql(
+    decider: Decider | SolvedLike,
+    *,
+    score: str = "score",
+    group: str | Sequence[str] = "group",
+    dialect: Dialect = "standard",
+) -> str:
     """A CASE expression that decides a row: TRUE, FALSE, or NULL where the decider would raise.
 
     Parameters
     ----------
-    decider : Decider
-        With thresholds that are not randomised: SQL has no common hash for keys.
-    score, group : str
-        Names of columns; they are quoted.
+    decider : Decider or Result
+        With thresholds that are not randomised: SQL has no common hash for keys. A result decides as
+        ``result.decider()`` does; for other policies pass ``result.decider(unknown=..., nan=...)``.
+    score : str
+        Name of the column of scores; it is quoted.
+    group : str or list of str
+        Name of the column of groups. Where groups are tuples, the names of their columns in that order.
     dialect : {"standard", "duckdb", "postgres", "sqlite"}
         How NaN is asked for. A NULL score counts as NaN, a NULL group as missing. SQLite stores NaN as NULL.
 
@@ -54,26 +63,27 @@ def to_sql(decider: Decider, *, score: str = "score", group: str = "group", dial
     """
     if dialect not in IS_NAN:
         raise ValueError(f"dialect must be one of {', '.join(IS_NAN)}; got {dialect!r}")
+    decider = as_decider(decider)
     _refuse_randomized(decider, "SQL")
-    column, value = _quoted(group), f"CAST({_quoted(score)} AS DOUBLE PRECISION)"
-    return "\n".join(["CASE", *_sql_cases(decider, _quoted(score), value, column, dialect), "END"])
+    columns = [_quoted(column) for column in _group_columns(decider, group)]
+    value = f"CAST({_quoted(score)} AS DOUBLE PRECISION)"
+    return "\n".join(["CASE", *_sql_cases(decider, _quoted(score), value, columns, dialect), "END"])
 
 
-def _sql_cases(decider: Decider, score: str, value: str, group: str, dialect: str) -> Iterator[str]:
+def _sql_cases(decider: Decider, score: str, value: str, columns: list[str], dialect: str) -> Iterator[str]:
     form = IS_NAN[dialect]
     missing = f"{score} IS NULL" if form is None else f"{score} IS NULL OR {form.format(score=value)}"
     policy = {"raise": "NULL", False: "FALSE", True: "TRUE"}[decider.nan]
     if not decider.unified:  # a row without a group is refused before anything else is asked
-        unseen = (
-            f" OR {group} NOT IN ({', '.join(map(_sql_name, decider.groups))})" if decider.unknown == "raise" else ""
-        )
-        yield f"  WHEN {group} IS NULL{unseen} THEN NULL"
+        null = " OR ".join(f"{column} IS NULL" for column in columns)
+        unseen = f" OR {_sql_unseen(columns, decider.groups)}" if decider.unknown == "raise" else ""
+        yield f"  WHEN {null}{unseen} THEN NULL"
     yield f"  WHEN {missing} THEN {policy}"
     if decider.unified:
         yield f"  ELSE {_sql_compare(value, next(iter(decider.thresholds.values())))}"
         return
     for name, threshold in decider.thresholds.items():
-        yield f"  WHEN {group} = {_sql_name(name)} THEN {_sql_compare(value, threshold)}"
+        yield f"  WHEN {_sql_is(columns, name)} THEN {_sql_compare(value, threshold)}"
     if decider._thresholds.unknown_threshold is not None:
         yield f"  ELSE {_sql_compare(value, decider._thresholds.unknown_threshold)}"
 
@@ -87,9 +97,18 @@ def _sql_compare(value: str, threshold: float) -> str:
     return f"{value} >= CAST('{threshold!r}' AS DOUBLE PRECISION)"
 
 
-def _sql_name(name: Name) -> str:
-    if isinstance(name, tuple):
-        raise ValueError(f"SQL cannot compare a column with the tuple {name!r}; join its parts into one string column")
+def _sql_is(columns: list[str], name: Name) -> str:
+    """Whether a row's group is this one; not as a row value, `(a, b) = (1, 2)`, which not every database has."""
+    return " AND ".join(f"{column} = {_sql_name(part)}" for column, part in zip(columns, as_tuple(name), strict=True))
+
+
+def _sql_unseen(columns: list[str], names: Sequence[Name]) -> str:
+    if len(columns) == 1:
+        return f"{columns[0]} NOT IN ({', '.join(_sql_name(*as_tuple(name)) for name in names)})"
+    return f"NOT ({' OR '.join(f'({_sql_is(columns, name)})' for name in names)})"
+
+
+def _sql_name(name: Scalar) -> str:
     if isinstance(name, bool):
         return str(name).upper()
     if isinstance(name, int):
@@ -97,6 +116,23 @@ def _sql_name(name: Name) -> str:
     if "\0" in name:
         raise ValueError(f"SQL has no string with a null character, as in {name!r}")
     return "'" + name.replace("'", "''") + "'"
+
+
+def _group_columns(decider: Decider, group: Any) -> list[str]:
+    """Names of the columns of groups, as many as every group has parts."""
+    columns = [group] if isinstance(group, str) else list(group)
+    if not all(isinstance(column, str) for column in columns):
+        raise TypeError(f"group must be the name of a column, or a list of names, got {group!r}")
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"group names a column twice: {group!r}")
+    for name in () if decider.unified else decider.groups:
+        width = len(as_tuple(name))
+        if width != len(columns):
+            raise ValueError(
+                f"the group {name!r} is made of {width} column{'s' if width > 1 else ''}, and group={group!r} names "
+                f"{len(columns)}; name {'them all in this order: group=[...]' if width > 1 else 'one'}"
+            )
+    return columns
 
 
 def _quoted(column: str) -> str:
@@ -115,19 +151,21 @@ def _refuse_randomized(decider: Decider, what: str) -> None:
 # ----------------------------------------------------------------------------------------------------------------- ONNX
 
 
-def to_onnx(decider: Decider, *, score: str = "score", group: str = "group") -> Any:
+def to_onnx(decider: Decider | SolvedLike, *, score: str = "score", group: str | Sequence[str] = "group") -> Any:
     """An ONNX model that decides rows as the decider does; needs the extra `gstar-fast[onnx]`.
 
     Inputs are `score` (double, any length) and, unless thresholds are unified, `group` (string or int64 as the groups
-    are). Outputs are `decision` (bool) and `valid` (bool): False where the decider would raise, and then the decision
-    is False too. Give float32 scores as double; the conversion is exact.
+    are), or one input for each column of groups. Outputs are `decision` (bool) and `valid` (bool): False where the
+    decider would raise, and then the decision is False too. Give float32 scores as double; the conversion is exact.
 
     Parameters
     ----------
-    decider : Decider
-        Its groups all ints or all strings, its thresholds not randomised.
-    score, group : str
-        Names of the inputs.
+    decider : Decider or Result
+        In each column its groups are all ints or all strings. Its thresholds are not randomised.
+    score : str
+        Name of the input of scores.
+    group : str or list of str
+        Name of the input of groups. Where groups are tuples, the names of their inputs in that order.
 
     Returns
     -------
@@ -139,14 +177,26 @@ def to_onnx(decider: Decider, *, score: str = "score", group: str = "group") -> 
         from onnx import TensorProto, helper, numpy_helper
     except ImportError:
         raise ImportError("to_onnx needs the package onnx; install it with: pip install gstar-fast[onnx]") from None
+    decider = as_decider(decider)
     _refuse_randomized(decider, "ONNX")
+    columns = _group_columns(decider, group)
     nodes: list[Any] = []
 
     def node(kind: str, ins: list[str], out: str, **options: Any) -> str:
         nodes.append(helper.make_node(kind, ins, [out], **options))
         return out
 
-    names: list[Any] = list(decider.groups)
+    def encode(column: str, kind: int, keys: list[Any], out: str) -> str:
+        """The place of each value among the keys; their number for one that is not there."""
+        n = len(keys)
+        tensors = {
+            "keys_tensor": helper.make_tensor(f"{out}_keys", kind, [n], keys),
+            "values_tensor": helper.make_tensor(f"{out}_places", TensorProto.INT64, [n], list(range(n))),
+            "default_tensor": helper.make_tensor(f"{out}_beyond", TensorProto.INT64, [1], [n]),
+        }
+        return node("LabelEncoder", [column], out, domain="ai.onnx.ml", **tensors)
+
+    names = decider.groups
     unknown = decider._thresholds.unknown_threshold
     inputs = [helper.make_tensor_value_info(score, TensorProto.DOUBLE, ["rows"])]
     constants = {"nan_accepted": np.array(decider.nan is True), "nan_refused": np.array(decider.nan == "raise")}
@@ -154,23 +204,22 @@ def to_onnx(decider: Decider, *, score: str = "score", group: str = "group") -> 
     if decider.unified:
         constants["threshold"] = np.array(next(iter(decider.thresholds.values())))
     else:
-        kind = _onnx_kind(names)
-        onnx_type = TensorProto.STRING if kind is str else TensorProto.INT64
-        inputs.append(helper.make_tensor_value_info(group, onnx_type, ["rows"]))
-        node(
-            "LabelEncoder",
-            [group],
-            "place",
-            domain="ai.onnx.ml",
-            keys_tensor=helper.make_tensor("keys", onnx_type, [len(names)], names),
-            values_tensor=helper.make_tensor("places", TensorProto.INT64, [len(names)], list(range(len(names)))),
-            default_tensor=helper.make_tensor("beyond", TensorProto.INT64, [1], [len(names)]),
-        )
+        values, codes = _numbered(names)
+        for i, (column, here) in enumerate(zip(columns, values, strict=True)):
+            kind = TensorProto.STRING if isinstance(here[0], str) else TensorProto.INT64
+            inputs.append(helper.make_tensor_value_info(column, kind, ["rows"]))
+            digit = encode(column, kind, here, f"digit_{i}")
+            if i == 0:
+                code = digit
+            else:
+                constants[f"base_{i}"] = np.array(len(here) + 1, np.int64)
+                code = node("Add", [node("Mul", [code, f"base_{i}"], f"shifted_{i}"), digit], f"code_{i}")
+        place = code if len(columns) == 1 else encode(code, TensorProto.INT64, codes, "place")
         constants["thresholds"] = np.array([*decider.thresholds.values(), math.inf if unknown is None else unknown])
-        node("Gather", ["thresholds", "place"], "threshold")
+        node("Gather", ["thresholds", place], "threshold")
         if unknown is None:
             constants["n_groups"] = np.array(len(names), np.int64)
-            known = node("Less", ["place", "n_groups"], "known")
+            known = node("Less", [place, "n_groups"], "known")
     # a NaN is neither equal to itself nor less than anything, so it is asked for by name
     is_number = node("Equal", [score, score], "is_number")
     is_nan = node("Not", [is_number], "is_nan")
@@ -195,8 +244,19 @@ def to_onnx(decider: Decider, *, score: str = "score", group: str = "group") -> 
     return model
 
 
-def _onnx_kind(names: list[Name]) -> type:
-    for kind in (str, int):
-        if all(type(name) is kind for name in names):
-            return kind
-    raise ValueError("ONNX compares groups that are all strings or all ints; rename them before solving")
+def _numbered(names: Sequence[Name]) -> tuple[list[list[Any]], list[int]]:
+    """The values of each column of groups, and the number of each group: the places of its values as digits.
+
+    A column has one digit more than values, for values that no group has.
+    """
+    columns = list(zip(*map(as_tuple, names), strict=True))
+    if not all({*map(type, column)} in ({str}, {int}) for column in columns):
+        raise ValueError("ONNX compares groups that are all strings or all ints; rename them before solving")
+    values = [list(dict.fromkeys(column)) for column in columns]
+    if math.prod(len(here) + 1 for here in values) > 2**63:
+        raise ValueError("ONNX numbers the combinations of columns in 64 bits, and these have more; use fewer columns")
+    codes = [0] * len(names)
+    for here, column in zip(values, columns, strict=True):
+        place = dict(zip(here, range(len(here)), strict=True))
+        codes = [code * (len(here) + 1) + place[value] for code, value in zip(codes, column, strict=True)]
+    return values, codes

@@ -86,7 +86,10 @@ def _clean_scalar(value: object, where: str) -> Scalar:
         return text
     if is_missing(value):
         raise missing_group(where)
-    raise TypeError(f"group names must be int, str, bool or tuples of these, got {type(value).__name__}{where}")
+    kind, cure = type(value).__name__, ""
+    if isinstance(value, (float, np.floating)):
+        kind, cure = "float", "; pass whole numbers as int, such as column.astype(int), and cut others into ranges"
+    raise TypeError(f"group names must be int, str, bool or tuples of these, got {kind}{where}{cure}")
 
 
 def check_distinct(names: Iterable[Name]) -> None:
@@ -244,9 +247,10 @@ def cross(columns: Sequence[tuple[NDArray[Any], tuple[Name, ...]]]) -> tuple[NDA
     for column, parts in columns:
         pair = codes * max(len(parts), 1) + column
         present, codes = np.unique(pair, return_inverse=True)
-        names = [(*names[p // len(parts)], *_as_tuple(parts[p % len(parts)])) for p in present.tolist()]
+        names = [(*names[p // len(parts)], *as_tuple(parts[p % len(parts)])) for p in present.tolist()]
     return codes.astype(np.int64), tuple(clean_name(name) for name in names)
 
 
-def _as_tuple(name: Name) -> tuple[Scalar, ...]:
+def as_tuple(name: Name) -> tuple[Scalar, ...]:
+    """The parts of a name; a plain one is its only part."""
     return name if isinstance(name, tuple) else (name,)

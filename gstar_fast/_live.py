@@ -6,24 +6,17 @@ Reads from: the decider, the backends. Read by: users.
 from __future__ import annotations
 
 import functools
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends
-from gstar_fast._decide import Decider, decider_of
+from gstar_fast._decide import Decider, SolvedLike, as_decider, decider_of
 from gstar_fast._groups import Name
 from gstar_fast._thresholds_io import Nan, Unknown
 
 __all__ = ["LiveDecider"]
-
-
-class SolvedLike(Protocol):
-    """What `solve` answers, as far as a decider is concerned."""
-
-    def decider(self, *, unknown: Unknown = "raise", nan: Nan = "raise") -> Decider:
-        """A decider by these thresholds."""
 
 
 class LiveDecider:
@@ -57,7 +50,7 @@ class LiveDecider:
 
     def __new__(cls, first: SolvedLike | Decider, *, unknown: Unknown = "raise", nan: Nan = "raise") -> LiveDecider:
         """Make a live decider of the current backend."""
-        decider = _as_decider(first, unknown, nan)
+        decider = as_decider(first, unknown, nan)
         self: LiveDecider = _live_class(decider._backend)(decider)
         self._backend = decider._backend
         self._unknown, self._nan = unknown, nan
@@ -68,7 +61,7 @@ class LiveDecider:
 
         Batches under way end as they began. What cannot be made into a decider is refused and changes nothing.
         """
-        decider = _as_decider(following, self._unknown, self._nan)
+        decider = as_decider(following, self._unknown, self._nan)
         if decider._backend != self._backend:
             decider = decider_of(decider._thresholds, self._backend)
         return self._put(decider)
@@ -143,13 +136,3 @@ def _live_class(backend: str) -> type[Any]:
     room = _backends.room("decide", backend)
     body = {"__module__": __name__}
     return room.finished(type("LiveDecider", (room.LiveCore, LiveDecider), body))  # type: ignore[no-any-return]
-
-
-def _as_decider(source: Any, unknown: Unknown, nan: Nan) -> Decider:
-    if isinstance(source, Decider):
-        return source
-    make = getattr(source, "decider", None)
-    decider = make(unknown=unknown, nan=nan) if callable(make) else None
-    if not isinstance(decider, Decider):
-        raise TypeError(f"a result or a decider is needed, got {type(source).__name__}")
-    return decider

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,8 +60,6 @@ class Sketch:
     >>> sketch + sketch == gf.Sketch.from_bytes((sketch + sketch).to_bytes())
     True
     """
-
-    plot: ClassVar[Callable[..., Any]]  # set where the package is put together: pictures are downstream
 
     def __init__(
         self,
@@ -145,8 +143,9 @@ class Sketch:
             What the classifier gave; higher means more likely positive. -inf and +inf are counted at the ends.
         labels : array-like of shape (n_samples,) or None
             True outcomes, 0 or 1; a null, or None for all, where they are not known.
-        groups : array-like of shape (n_samples,)
-            Group of each row: integers, strings, bools, tuples of these, or a categorical column.
+        groups : array-like of shape (n_samples,), or several columns
+            Group of each row: integers, strings, bools, tuples of these, or a categorical column. A frame, a 2-D array
+            or a list of columns means intersections: each row's group is the tuple of its values.
         weights : array-like of shape (n_samples,), optional
             A whole weight counts the row so many times; others are rounded to multiples of 2**-20.
         nan : {"raise", "skip"}, optional
@@ -261,12 +260,13 @@ class Sketch:
             core.groups if core.given else None,
             core.memory_limit,
         )
+        called = [f"column {name!r}" for name in groups]
         for columns in read_batches(data, [score, *groups, *extra]):
             scores, *rest = columns
             names, rest = rest[: len(groups)], rest[len(groups) :]
             labels = rest.pop(0) if label is not None else None
             weights = rest.pop(0) if weight is not None else None
-            self._count(twin, batch_of_columns(scores, labels, names, weights), skip_nan, threads)
+            self._count(twin, batch_of_columns(scores, labels, names, called, weights), skip_nan, threads)
         core.merge(twin)
         return self
 
@@ -494,6 +494,12 @@ class Sketch:
         the score axis. Needs the extra `uhi`.
         """
         return _sketch_repr.to_uhi(self)
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the cells' histograms and densities; options as for `gstar_fast.plot.densities` (extra `plot`)."""
+        from gstar_fast import plot  # downstream, so not before somebody asks for a picture
+
+        return plot.densities(self, **options)
 
     def __repr__(self) -> str:
         return _sketch_repr.text(self)

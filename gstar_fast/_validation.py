@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._arrow import Column, is_arrow, read_column
+from gstar_fast._columns import check_one_length, columns_of
 from gstar_fast._grid import LARGEST_SCORE, window_of_range
 from gstar_fast._groups import Name, clean_name, cross, factorize, is_missing, missing_group
 
@@ -38,15 +39,17 @@ def as_batch(scores: Any, labels: Any, groups: Any, weights: Any) -> Batch:
     return batch_of_columns(
         column_of(scores, "scores"),
         None if labels is None else column_of(labels, "labels"),
-        [column_of(groups, "groups")],
+        *group_columns(groups),
         None if weights is None else column_of(weights, "weights"),
     )
 
 
-def batch_of_columns(score: Column, label: Column | None, group: Sequence[Column], weight: Column | None) -> Batch:
-    """Clean columns that belong together; several group columns make tuples."""
+def batch_of_columns(
+    score: Column, label: Column | None, group: Sequence[Column], called: Sequence[str], weight: Column | None
+) -> Batch:
+    """Clean columns that belong together; several group columns make tuples, and messages name them as `called`."""
     labels, unlabelled_code = (None, False) if label is None else as_labels(*label)
-    codes, names = as_groups(*group[0]) if len(group) == 1 else cross([_named(*column) for column in group])
+    codes, names = crossed(group, called)
     weights = None if weight is None else as_weights(*weight)
     return Batch(as_scores(*score), labels, codes, names, weights, unlabelled_code)
 
@@ -77,7 +80,7 @@ def _shape_hint(name: str, shape: tuple[int, ...]) -> str:
     if name == "scores" and len(shape) == 2 and shape[1] == 2:
         return "pass proba[:, 1], not proba"
     if name == "groups":
-        return "for intersections pass one tuple per row, or update_table(group=[...])"
+        return "for intersections pass a frame, or a list of columns"
     return f"pass one column, such as {name}[:, 0]"
 
 
@@ -287,12 +290,23 @@ def as_groups(
         return _native(values), None
     if kind in "USO" or not len(values):
         return factorize(values if kind in "US" else values.tolist())
-    if kind == "f" and (missing := np.isnan(values)).any():
-        raise missing_group(f" at row {int(missing.argmax())}")
+    if kind == "f":
+        raise _float_groups(values)
     raise TypeError(
         f"group names must be int, str, bool or tuples of these, got {values.dtype} at row 0; "
-        "convert them, for instance with groups.astype(int)"
+        "convert them, for instance with groups.astype(str)"
     )
+
+
+def _float_groups(values: NDArray[Any]) -> TypeError:
+    """What is wrong with a column of floats; pandas makes one of whole numbers where some are missing."""
+    missing = np.isnan(values)
+    row = int(missing.argmax())
+    try:
+        clean_name(values[row].item(), f" at row {row}")
+    except TypeError as error:
+        return TypeError(f"{error}, then pass groups.astype(int)") if missing[row] else error
+    raise AssertionError("a float is no name")
 
 
 def _clean_codes(codes: NDArray[Any], names: tuple[object, ...]) -> tuple[NDArray[Any], tuple[Name, ...]]:
@@ -309,6 +323,30 @@ def _clean_codes(codes: NDArray[Any], names: tuple[object, ...]) -> tuple[NDArra
             codes = private
             clean.append("")  # no row has it
     return codes, tuple(clean)
+
+
+def group_columns(groups: Any) -> tuple[list[Column], list[str]]:
+    """What was passed as `groups`: one column, or those of a frame or a list; and what messages call them."""
+    found = columns_of(groups, "groups")
+    if found is None:
+        return [column_of(groups, "groups")], ["groups"]
+    labels = found.labels("groups")
+    columns = [column_of(column, label) for column, label in zip(found.columns, labels, strict=True)]
+    check_one_length({label: len(column.values) for label, column in zip(labels, columns, strict=True)})
+    return columns, labels
+
+
+def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
+    """One column of groups as `as_groups` has it; several as one of tuples."""
+    if len(columns) == 1:
+        return as_groups(*columns[0])
+    read = []
+    for column, label in zip(columns, called, strict=True):
+        try:
+            read.append(_named(*column))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{label}: {error}") from None
+    return cross(read)
 
 
 def _named(

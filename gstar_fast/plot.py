@@ -7,11 +7,13 @@ Reads from: _report_data.  Read by: users, `Sketch.plot`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gstar_fast import _density
+from gstar_fast._audit import Audit
+from gstar_fast._frontier import Frontier
 from gstar_fast._groups import Name
 from gstar_fast._report_data import (
     COLORS,
@@ -26,10 +28,6 @@ from gstar_fast._report_data import (
 )
 from gstar_fast._result import Result, threshold_number
 from gstar_fast._sketch import Sketch
-
-if TYPE_CHECKING:
-    from gstar_fast._audit import Audit
-    from gstar_fast._frontier import Frontier
 
 __all__ = ["densities", "frontier", "gaps", "roc"]
 
@@ -84,7 +82,7 @@ def densities(
     """
     if kind is not None and kind not in _density.KINDS:
         raise ValueError(f"kind must be None or one of {', '.join(_density.KINDS)}; got {kind!r}")
-    groups = _groups_of(sketch)
+    groups = _groups_of(sketch, "gf.plot.densities(sketch, thresholds=result.thresholds)")
     _check_groups(thresholds or {}, groups)
     panels = _panels(len(groups), axes)
     for curve in cell_curves(sketch, kind, bandwidth):
@@ -139,7 +137,7 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     >>> figure.axes[0].get_xlabel()
     'false positive rate'
     """
-    groups = _groups_of(sketch)
+    groups = _groups_of(sketch, "gf.plot.roc(sketch, result)")
     names = display_names(groups)
     curves = roc_curves(sketch)
     values = thresholds.thresholds if isinstance(thresholds, Result) else thresholds or {}
@@ -212,6 +210,7 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Any = None
     >>> figure.axes[0].get_xlabel()
     'equalized odds gap'
     """
+    _check_kind(frontier, Frontier, 'gf.plot.frontier(gf.frontier(sketch, "equalized_odds"), result)')
     ax = frontier.plot(_axes(ax))
     ax.get_lines()[-1].set(
         color="black", label="least error possible" if frontier.penalty is None else "reached by penalties"
@@ -254,6 +253,8 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Any = None) -> Any:
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()][:2]
     ['demographic parity', 'equal opportunity']
     """
+    for one in (audit,) if before is None else (audit, before):
+        _check_kind(one, Audit, "gf.plot.gaps(gf.audit(sketch, result))")
     names = main_gaps(audit)
     ax = _axes(ax)
     rows = [(audit, "after", "D", COLORS[0][0], True, 0.12)]
@@ -276,7 +277,13 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Any = None) -> Any:
 # ------------------------------------------------------------------------------------------------------------- shared
 
 
-def _groups_of(sketch: Sketch) -> tuple[Name, ...]:
+def _check_kind(given: Any, kind: type, call: str) -> None:
+    if not isinstance(given, kind):
+        raise TypeError(f"{kind.__name__} expected, got {type(given).__name__}; call {call}")
+
+
+def _groups_of(sketch: Sketch, call: str) -> tuple[Name, ...]:
+    _check_kind(sketch, Sketch, call)
     if not sketch.groups:
         raise ValueError("the sketch has no rows, so there is nothing to draw")
     return sketch.groups
@@ -290,10 +297,10 @@ def _check_groups(thresholds: Mapping[Name, float], groups: tuple[Name, ...]) ->
 
 def _figure(width: float, height: float) -> Any:
     try:
-        from matplotlib.figure import Figure
+        from gstar_fast._plot_figure import Picture
     except ImportError as error:
         raise ImportError("plots need matplotlib; install gstar-fast[plot]") from error
-    return Figure(figsize=(width, height), layout="constrained")
+    return Picture(figsize=(width, height), layout="constrained")
 
 
 def _axes(ax: Any) -> Any:

@@ -1,9 +1,16 @@
-"""Fixtures all tests share: one run on each backend, and signals as a terminal has them."""
+"""Fixtures all tests share: one run on each backend, signals as a terminal has them, a browser, the built site."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,3 +60,39 @@ def signals() -> Iterator[None]:
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip a test that needs a browser, or a site to open in it, unless it must run."""
+    if os.environ.get("GSTAR_FAST_REQUIRE_BROWSER") == "1":
+        pytest.fail(f"GSTAR_FAST_REQUIRE_BROWSER=1, but {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A real Chromium, without a window."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next((found for name in names if (found := shutil.which(name))), None)
+    if path is None:
+        missing(f"none of {', '.join(names)} is installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built with warnings as errors."""
+    if any(importlib.util.find_spec(name) is None for name in ("furo", "myst_parser")):
+        missing("the extra docs is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(folder)]
+    done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return folder

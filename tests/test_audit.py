@@ -62,7 +62,7 @@ def test_sketch_and_decisions_give_the_same_audit(backend, data, rows):
     decisions = gf.Decider(thresholds)(rows.scores, rows.groups)
     labels = [None if label == 2 else int(label) for label in rows.labels]
     one = gf.audit(sketch, thresholds, replicates=100)
-    two = gf.audit(decisions, labels, rows.groups, replicates=100)
+    two = gf.audit(decisions=decisions, labels=labels, groups=rows.groups, replicates=100)
     assert (one.rates, one.overall, one.gaps) == (two.rates, two.overall, two.gaps)
 
 
@@ -72,7 +72,9 @@ def test_sketch_and_decisions_give_the_same_audit(backend, data, rows):
     )
 )
 def test_rates_are_what_one_counts_by_hand(rows):
-    audit = gf.audit([d for d, _, _ in rows], [y for _, y, _ in rows], [g for _, _, g in rows], replicates=0)
+    audit = gf.audit(
+        decisions=[d for d, _, _ in rows], labels=[y for _, y, _ in rows], groups=[g for _, _, g in rows], replicates=0
+    )
 
     def share(hits, trials):
         return len(hits) / len(trials) if trials else None
@@ -129,13 +131,13 @@ def test_thresholds_come_as_dict_number_result_or_decider(sketch):
 
 
 def test_unlabelled_rows_count_for_the_selection_rate_only():
-    audit = gf.audit([1, 0, 1, 1], [1, 0, None, None], list("aabb"))
+    audit = gf.audit(decisions=[1, 0, 1, 1], labels=[1, 0, None, None], groups=list("aabb"))
     assert audit.rates["b"]["selection_rate"].value == 1.0
     assert audit.rates["b"]["rows"].value == 2
     assert [audit.rates["b"][m].value for m in METRICS[3:]] == [None] * 7
     assert audit.overall["accuracy"].value == 1.0
     assert "2 rows without a label: counted for the selection rate only" in audit.notes
-    nobody = gf.audit([1, 0, 1, 1], None, list("aabb"))
+    nobody = gf.audit(decisions=[1, 0, 1, 1], labels=None, groups=list("aabb"))
     assert nobody.gaps["demographic_parity"].value == 0.5
     assert nobody.gaps["equalized_odds"].value is None
     assert nobody.notes == ("no row has a label: only selection rates and their gaps are known",)
@@ -143,9 +145,9 @@ def test_unlabelled_rows_count_for_the_selection_rate_only():
 
 def test_whole_weights_are_repetitions_and_others_are_noted():
     d, y, g = [1, 0, 1, 0], [1, 1, 0, 0], list("aabb")
-    whole = gf.audit(d, y, g, weights=[1, 2, 3, 1])
-    assert whole == gf.audit([1, 0, 0, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0, 0], list("aaabbbb"))
-    half = gf.audit(d, y, g, weights=[0.5, 1, 1.5, 0.5])
+    whole = gf.audit(decisions=d, labels=y, groups=g, weights=[1, 2, 3, 1])
+    assert whole == gf.audit(decisions=[1, 0, 0, 1, 1, 1, 0], labels=[1, 1, 1, 0, 0, 0, 0], groups=list("aaabbbb"))
+    half = gf.audit(decisions=d, labels=y, groups=g, weights=[0.5, 1, 1.5, 0.5])
     assert values(half)[2] == values(whole)[2]
     assert half.n_rows == 3.5
     assert any("rows have weights" in note for note in half.notes)
@@ -191,7 +193,7 @@ def test_thresholds_beyond_the_window():
 
 
 def test_missing_classes_are_none_with_a_note():
-    audit = gf.audit([1, 0, 1, 1], [1, 1, 0, 1], list("aabb"))
+    audit = gf.audit(decisions=[1, 0, 1, 1], labels=[1, 1, 0, 1], groups=list("aabb"))
     assert audit.rates["a"]["fpr"].value is None
     assert audit.rates["a"]["fpr"].low is None
     assert audit.gaps["predictive_equality"].value is None  # a single group is left
@@ -200,7 +202,7 @@ def test_missing_classes_are_none_with_a_note():
 
 
 def test_a_group_without_a_class_is_left_out_of_its_gap():
-    audit = gf.audit([1, 0, 1, 0, 1], [1, 0, 0, 1, 1], list("aabbc"))
+    audit = gf.audit(decisions=[1, 0, 1, 0, 1], labels=[1, 0, 0, 1, 1], groups=list("aabbc"))
     assert audit.gaps["predictive_equality"].value == 1.0
     assert audit.gaps["predictive_equality"].low is not None
 
@@ -214,7 +216,7 @@ def test_a_group_without_rows_is_named():
 
 
 def test_one_group_has_no_gaps():
-    audit = gf.audit([1, 0], [1, 1], ["a", "a"])
+    audit = gf.audit(decisions=[1, 0], labels=[1, 1], groups=["a", "a"])
     ratios = {"disparate_impact", "equal_opportunity_ratio", "predictive_equality_ratio", "equalized_odds_ratio"}
     assert {name: e.value for name, e in audit.gaps.items()} == {n: float(n in ratios) for n in audit.gaps}
     assert {e.low for e in audit.gaps.values()} == {None}
@@ -223,14 +225,14 @@ def test_one_group_has_no_gaps():
 def test_small_groups_are_named_smallest_first():
     groups = ["big"] * 400 + ["small"] * 60 + ["tiny"] * 6
     labels = [0, 1] * 233
-    audit = gf.audit([1] * 466, labels, groups)
+    audit = gf.audit(decisions=[1] * 466, labels=labels, groups=groups)
     small = [note for note in audit.notes if "is small" in note]
     assert [note.split("'")[1] for note in small] == ["tiny", "small"]
     assert small[0] == (
         "group 'tiny' is small: 3 positive labels, so its tpr may be anything from 0.44 to 1.00; "
         "3 negative labels, so its fpr may be anything from 0.44 to 1.00"
     )
-    many = gf.audit([1] * 20, [1] * 20, list(range(20)))
+    many = gf.audit(decisions=[1] * 20, labels=[1] * 20, groups=list(range(20)))
     assert sum("is small" in note for note in many.notes) == 5
     assert "15 more groups with fewer than 50 labels of a class" in many.notes
 
@@ -240,11 +242,39 @@ def test_small_groups_are_named_smallest_first():
 GOOD = ([1, 0], [1, 0], ["a", "b"])
 
 
+def by_keyword(rows, **options):
+    return gf.audit(**dict(zip(("decisions", "labels", "groups"), rows, strict=True)), **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (GOOD, "list, list, list"),
+        (([1, 0], [1, 0]), "list, list"),
+        ((np.array([1, 0]),), "ndarray"),
+    ],
+)
+def test_arrays_are_taken_by_keyword_only(arguments, found):
+    """In scikit-learn's order labels come first: by position the two would be exchanged, and with them tpr and ppv."""
+    text = rf"audit takes arrays by keyword, audit\(decisions=..., labels=..., groups=...\), .* got {found} by position"
+    with pytest.raises(TypeError, match=text):
+        gf.audit(*arguments)
+
+
+def test_an_array_that_is_missing_is_named(sketch):
+    with pytest.raises(TypeError, match="there is no sketch, and groups= is missing"):
+        gf.audit(decisions=[1, 0], labels=[1, 0])
+    with pytest.raises(TypeError, match="there is no sketch, and decisions= and groups= are missing"):
+        gf.audit(thresholds=0.5)
+    with pytest.raises(TypeError, match="decisions have no thresholds"):
+        by_keyword(GOOD, thresholds=0.5)
+    assert gf.audit(sketch=sketch, thresholds=0.5) == gf.audit(sketch, 0.5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "text"),
     [
         (([], [], []), {}, ValueError, "there are no rows to audit"),
-        (([1, 0], [1, 0]), {}, TypeError, r"call audit\(sketch, thresholds\) or audit\(decisions, labels, groups\)"),
         (([1, 0.5], [1, 0], [0, 1]), {}, ValueError, "got 0.5 at row 1; for scores count a Sketch"),
         (([1, -1], [1, 0], [0, 1]), {}, ValueError, "for -1/\\+1 decisions pass decisions > 0"),
         (([1, math.nan], [1, 0], [0, 1]), {}, ValueError, "decisions has NaN at row 1"),
@@ -269,7 +299,7 @@ GOOD = ([1, 0], [1, 0], ["a", "b"])
 )
 def test_bad_rows_and_options_say_what_is_wrong(arguments, options, error, text):
     with pytest.raises(error, match=text):
-        gf.audit(*arguments, **options)
+        by_keyword(arguments, **options)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +323,9 @@ def test_bad_thresholds_say_what_is_wrong(sketch, thresholds, error, text):
 
 
 def test_a_sketch_takes_no_groups_and_an_empty_one_is_refused(sketch):
-    with pytest.raises(TypeError, match="a sketch holds its groups and weights"):
-        gf.audit(sketch, 0.5, ["a"])
+    for arrays in ({"decisions": [1]}, {"labels": [1]}, {"groups": ["a"]}, {"weights": [1]}):
+        with pytest.raises(TypeError, match="a sketch holds its labels, groups and weights"):
+            gf.audit(sketch, 0.5, **arrays)
     with pytest.raises(ValueError, match="the sketch has no rows"):
         gf.audit(gf.Sketch(), 0.5)
 
@@ -311,7 +342,10 @@ def test_thresholds_of_groups_nobody_has_are_noted(sketch):
 def audits(sketch):
     yield "result", gf.audit(sketch, gf.solve(sketch, limits={"equalized_odds": 0.02}))
     yield "thresholds", gf.audit(sketch, {0: -0.5, 1: math.inf}, confidence=0.9)
-    yield "decisions", gf.audit([1, 0, 1, 1, 0], [1, 0, None, 1, 1], ["<b>", "<b>", ("x", 1), ("x", 1), 7])
+    yield (
+        "decisions",
+        gf.audit(decisions=[1, 0, 1, 1, 0], labels=[1, 0, None, 1, 1], groups=["<b>", "<b>", ("x", 1), ("x", 1), 7]),
+    )
 
 
 def test_texts_are_the_golden_ones(backend, sketch):
@@ -350,7 +384,7 @@ def test_neighbouring_edges_are_never_shown_alike(level, number):
 
 
 def test_text_and_html_of_many_groups_end(sketch):
-    audit = gf.audit([1, 0] * 300, [1, 1] * 300, list(range(300)) * 2, replicates=100)
+    audit = gf.audit(decisions=[1, 0] * 300, labels=[1, 1] * 300, groups=list(range(300)) * 2, replicates=100)
     assert "... and 250 more groups before the last row" in str(audit)
     assert "100 more groups are not shown" in audit.to_html()
 
@@ -406,10 +440,13 @@ def test_an_audit_cannot_be_changed(sketch):
 def test_columns_of_every_kind_are_taken():
     pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
     d, y, g = [True, False, True, True], [1, 0, 0, 1], ["a", "a", "b", "b"]
-    expected = gf.audit(d, y, g)
+    expected = gf.audit(decisions=d, labels=y, groups=g)
     for form in (np.array, pd.Series, pl.Series, pa.array):
-        assert gf.audit(form(d), form(y), form(g)) == expected
-    assert gf.audit(np.array(d)[::-1][::-1], pd.Series(y, dtype="Int8"), pd.Categorical(g)) == expected
+        assert gf.audit(decisions=form(d), labels=form(y), groups=form(g)) == expected
+    assert (
+        gf.audit(decisions=np.array(d)[::-1][::-1], labels=pd.Series(y, dtype="Int8"), groups=pd.Categorical(g))
+        == expected
+    )
 
 
 def test_inf_in_a_fixed_range_says_what_it_cannot_know(backend):
@@ -422,4 +459,4 @@ def test_inf_in_a_fixed_range_says_what_it_cannot_know(backend):
 
 def test_a_seed_of_another_kind_is_a_type_error():
     with pytest.raises(TypeError, match="seed must be a whole number, got 'x'"):
-        gf.audit(*GOOD, seed="x")
+        by_keyword(GOOD, seed="x")

@@ -41,7 +41,7 @@ def test_wilson_of_nobody_is_not_a_number():
 
 
 def test_balanced_accuracy_adds_the_squares_of_two_distances():
-    audit = gf.audit([1] * 30 + [0] * 70, [1] * 40 + [0] * 60, ["a"] * 100)
+    audit = gf.audit(decisions=[1] * 30 + [0] * 70, labels=[1] * 40 + [0] * 60, groups=["a"] * 100)
     a = audit.rates["a"]
     down = math.hypot(a["tpr"].value - a["tpr"].low, a["tnr"].value - a["tnr"].low) / 2
     assert a["balanced_accuracy"].low == pytest.approx(a["balanced_accuracy"].value - down)
@@ -123,10 +123,10 @@ def test_more_rows_and_less_confidence_make_narrower_intervals():
 
 def test_few_rows_prove_nothing_however_they_agree():
     """Redrawing rows that all agree shows no chance; the interval must not take that for certainty."""
-    audit = gf.audit([1, 1, 0, 0], [1, 0, 1, 0], list("aabb"))
+    audit = gf.audit(decisions=[1, 1, 0, 0], labels=[1, 0, 1, 0], groups=list("aabb"))
     assert audit.gaps["equalized_odds"].value == 1.0
     assert audit.gaps["equalized_odds"].low == 0.0
-    many = gf.audit([1] * 20 + [0] * 20, [1] * 40, [*range(20), *range(20, 40)])
+    many = gf.audit(decisions=[1] * 20 + [0] * 20, labels=[1] * 40, groups=[*range(20), *range(20, 40)])
     assert many.gaps["equal_opportunity"].value == 1.0
     assert many.gaps["equal_opportunity"].low == 0.0
 
@@ -173,7 +173,7 @@ def test_many_groups_are_drawn_in_pieces(monkeypatch):
 
 
 def test_no_replicates_no_limits_of_gaps():
-    audit = gf.audit([1, 0, 1], [1, 0, 0], list("abb"), replicates=0)
+    audit = gf.audit(decisions=[1, 0, 1], labels=[1, 0, 0], groups=list("abb"), replicates=0)
     assert {(e.low, e.high) for e in audit.gaps.values()} == {(None, None)}
     assert audit.rates["a"]["tpr"].low is not None
 

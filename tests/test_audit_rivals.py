@@ -28,7 +28,7 @@ def test_gaps_are_those_of_fairlearn(seed, n_groups, weighting):
     fl = pytest.importorskip("fairlearn.metrics")
     decisions, labels, groups = rows(seed, n_groups)
     weights = WEIGHTS[weighting]
-    audit = gf.audit(decisions, labels, groups, weights=weights)
+    audit = gf.audit(decisions=decisions, labels=labels, groups=groups, weights=weights)
     common = {"y_true": labels, "y_pred": decisions, "sensitive_features": groups, "sample_weight": weights}
     expected = {
         "demographic_parity": fl.demographic_parity_difference(**common),
@@ -51,11 +51,11 @@ def test_a_group_without_positives_counts_as_zero_in_fairlearn_and_is_left_out_h
     labels = np.array([1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0])
     decisions = np.array([1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0])
     groups = np.repeat(list("abc"), 4)  # b has no positives
-    gaps = gf.audit(decisions, labels, groups).gaps
+    gaps = gf.audit(decisions=decisions, labels=labels, groups=groups).gaps
     common = {"y_true": labels, "y_pred": decisions, "sensitive_features": groups}
     assert fl.equalized_odds_difference(**common) == fl.equal_opportunity_difference(**common) == 1.0
     assert (gaps["equalized_odds"].value, gaps["equal_opportunity"].value) == (0.25, 0.0)
-    flipped = gf.audit(decisions, 1 - labels, groups).gaps  # b has no negatives
+    flipped = gf.audit(decisions=decisions, labels=1 - labels, groups=groups).gaps  # b has no negatives
     assert fl.false_positive_rate_difference(1 - labels, decisions, sensitive_features=groups) == 1.0
     assert flipped["predictive_equality"].value == 0.0
 
@@ -65,7 +65,7 @@ def test_rates_are_those_of_metric_frame(seed, n_groups):
     fl = pytest.importorskip("fairlearn.metrics")
     sk = pytest.importorskip("sklearn.metrics")
     decisions, labels, groups = rows(seed, n_groups)
-    audit = gf.audit(decisions, labels, groups)
+    audit = gf.audit(decisions=decisions, labels=labels, groups=groups)
     metrics = {
         "rows": fl.count,
         "selection_rate": fl.selection_rate,
@@ -107,7 +107,7 @@ def test_gaps_are_those_of_aif360(seed, weighting):
     theirs = ClassificationMetric(
         truth, decided, unprivileged_groups=[{"group": 0.0}], privileged_groups=[{"group": 1.0}]
     )
-    audit = gf.audit(decisions, labels, groups, weights=weights)
+    audit = gf.audit(decisions=decisions, labels=labels, groups=groups, weights=weights)
     gaps = {name: e.value for name, e in audit.gaps.items()}
     ratio = theirs.disparate_impact()
     tnr = [theirs.true_negative_rate(privileged) for privileged in (False, True)]
@@ -136,7 +136,7 @@ def test_gaps_are_those_of_aif360(seed, weighting):
 
 def test_nobody_accepted_is_parity_but_nothing_is_known():
     """0 / 0 counts as 1, and the interval says what that is worth; fairlearn gives NaN."""
-    audit = gf.audit([0] * 40, [0, 1] * 20, [0] * 20 + [1] * 20)
+    audit = gf.audit(decisions=[0] * 40, labels=[0, 1] * 20, groups=[0] * 20 + [1] * 20)
     ratio = audit.gaps["disparate_impact"]
     assert (ratio.value, ratio.low, ratio.high) == (1.0, 0.0, 1.0)
     excess = audit.gaps["disparate_impact_excess"]

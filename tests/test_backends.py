@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.machinery
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -163,6 +166,54 @@ gf.use_backend("native")
     assert outcome.stdout == "numba\n"
     assert "ImportError: the native backend is not there" in outcome.stderr
     assert "compiler" in outcome.stderr
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A source tree without the extension, and a folder of installed packages with it."""
+    package = Path(gf.__file__).parent
+    ignore = shutil.ignore_patterns("_core*", "__pycache__")
+    shutil.copytree(package, tmp_path / "clone" / "gstar_fast", ignore=ignore)
+    installed = tmp_path / "installed" / "gstar_fast"
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").touch()
+    (installed / f"_core{importlib.machinery.EXTENSION_SUFFIXES[0]}").touch()  # it is looked for, not loaded
+    return tmp_path
+
+
+HIDDEN = """
+import gstar_fast as gf
+with gf.use_backend("numpy"):
+    pass
+for _ in range(2):
+    print(gf.Sketch().backend)
+    from gstar_fast import _backends
+    _backends._chosen = None
+"""
+
+
+def test_a_clone_that_hides_the_installed_package_says_so_once(clone):
+    path = f"{clone / 'clone'}{os.pathsep}{clone / 'installed'}"
+    outcome = run(HIDDEN, GSTAR_FAST_BACKEND="", PYTHONPATH=path, PYTHONSAFEPATH="1")
+    assert outcome.stdout.split() == ["numba", "numba"]
+    assert outcome.stderr.count("the numba backend answers, more slowly than the native one") == 1
+    assert f"from the source tree {clone / 'clone' / 'gstar_fast'}, which has no compiled extension" in outcome.stderr
+    assert f"hides the installed package in {clone / 'installed' / 'gstar_fast'}" in outcome.stderr
+    assert "Start Python in another folder or with python -P, or build the extension here" in outcome.stderr
+    native = run("import gstar_fast as gf; gf.use_backend('native')", PYTHONPATH=path, PYTHONSAFEPATH="1")
+    assert "ImportError: the native backend is not there: gstar_fast was imported from the source tree" in native.stderr
+    asked = run(HIDDEN, GSTAR_FAST_BACKEND="numba", PYTHONPATH=path, PYTHONSAFEPATH="1")
+    assert (asked.stdout.split(), asked.stderr) == (["numba", "numba"], "")
+
+
+def test_only_another_package_with_the_extension_is_hidden(clone, monkeypatch):
+    here = str(Path(gf.__file__).parent.parent)
+    monkeypatch.setattr(sys, "path", [here])
+    assert _backends.hidden_native() is None  # itself
+    monkeypatch.setattr(sys, "path", [here, str(clone / "clone"), str(clone / "nowhere")])
+    assert _backends.hidden_native() is None  # another source tree
+    monkeypatch.setattr(sys, "path", [here, str(clone / "clone"), str(clone / "installed")])
+    assert str(clone / "installed") in _backends.hidden_native()
 
 
 def test_importing_needs_nothing_heavy():

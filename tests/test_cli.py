@@ -595,7 +595,9 @@ def test_audit_of_decisions_is_that_of_the_rows(scores, capsys):
     shown = json.loads(capsys.readouterr().out)
     names = np.array(["F", "M"])[scores.groups]
     decisions = gf.Decider({"F": 0.0, "M": 1.0})(scores.scores, names)
-    assert shown == json.loads(json.dumps(gf.audit(decisions, scores.labels, names, replicates=100).to_dict()))
+    assert shown == json.loads(
+        json.dumps(gf.audit(decisions=decisions, labels=scores.labels, groups=names, replicates=100).to_dict())
+    )
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz", "parquet"])

@@ -105,7 +105,18 @@ def test_sql_of_unified_and_numbered_thresholds():
             {},
             "randomised thresholds need the hash of a key, which SQL",
         ),
-        (gf.Decider({("F", 1): 0.5}), {}, "SQL cannot compare a column with the tuple"),
+        (
+            gf.Decider({("F", 1): 0.5}),
+            {},
+            r"the group \('F', 1\) is made of 2 columns, and group='group' names 1; name",
+        ),
+        (
+            gf.Decider({"F": 0.5}),
+            {"group": ["a", "b"]},
+            r"the group 'F' is made of 1 column, and group=\['a', 'b'\] names 2",
+        ),
+        (gf.Decider({"F": 0.5, ("F", 1): 0.5}), {"group": ["a"]}, r"the group \('F', 1\) is made of 2 columns"),
+        (gf.Decider({("F", 1): 0.5}), {"group": ["a", "a"]}, "group names a column twice"),
         (gf.Decider({"F": 0.5}), {"dialect": "oracle"}, "dialect must be one of standard, duckdb"),
         (gf.Decider({"F": 0.5}), {"score": ""}, "a column must have a name"),
         (gf.Decider({"F\0": 0.5}), {}, "SQL has no string with a null character"),
@@ -114,6 +125,49 @@ def test_sql_of_unified_and_numbered_thresholds():
 def test_what_sql_cannot_say_is_refused(decider, options, text):
     with pytest.raises(ValueError, match=text):
         to_sql(decider, **options)
+
+
+CROSSED = {("F", 1): 0.1, ("F", -2): 0.75, ("it's", 1): INF, ("it's", -2): -INF}
+
+
+def crossed_rows():
+    """Every combination, among them ones that no threshold is for, though their parts are known."""
+    rows = [(s, a, b) for s in (INF, 0.1, 0.5, 0.75, NAN) for a in ("F", "it's", "M") for b in (1, -2, 7)]
+    scores, first, second = (list(column) for column in zip(*rows, strict=True))
+    return np.array(scores), np.array(first, object), np.array(second)
+
+
+@pytest.mark.parametrize("options", POLICIES, ids=str)
+@pytest.mark.parametrize("missing", [[], [("F", -2)]], ids=["all", "one less"])
+def test_sql_of_several_columns_decides_alike(options, missing):
+    decider = gf.Decider({name: t for name, t in CROSSED.items() if name not in missing}, **options)
+    scores, first, second = crossed_rows()
+    expected = answers(decider, scores, zip(first, second.tolist(), strict=True))
+    rows = [(i, *row) for i, row in enumerate(zip(scores.tolist(), first, second.tolist(), strict=True))]
+    for base, dialect in ((duckdb.connect(), "duckdb"), (sqlite3.connect(":memory:"), "sqlite")):
+        base.execute('CREATE TABLE people(i INT, score DOUBLE PRECISION, "the sex" TEXT, "old" INT)')
+        base.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", [*rows, (99, 0.5, "F", None), (100, 0.5, None, 1)])
+        case = to_sql(decider, group=["the sex", "old"], dialect=dialect)
+        found = [row[0] for row in base.execute(f"SELECT {case} FROM people ORDER BY i").fetchall()]
+        assert [None if x is None else bool(x) for x in found] == [*expected, None, None]
+
+
+def test_a_result_is_exported_as_its_decider_is():
+    table = gf.datasets.paper_synthetic(rows=2_000, seed=1)
+    result = gf.solve(gf.Sketch.from_rows(table.scores, table.labels, table.groups), limits={"equalized_odds": 0.05})
+    assert to_sql(result) == to_sql(result.decider())
+    for wrong in (result.thresholds, "result", None, gf.Sketch()):
+        with pytest.raises(TypeError, match=f"a result or a decider is needed, got {type(wrong).__name__}"):
+            to_sql(wrong)
+    pytest.importorskip("onnx")
+    assert to_onnx(result) == to_onnx(result.decider())
+    with pytest.raises(TypeError, match="a result or a decider is needed, got dict"):
+        to_onnx(result.thresholds)
+
+
+def test_columns_must_have_names_of_text():
+    with pytest.raises(TypeError, match=r"group must be the name of a column, or a list of names, got \[1\]"):
+        to_sql(gf.Decider({"F": 0.5}), group=[1])
 
 
 # ----------------------------------------------------------------------------------------------------------------- ONNX
@@ -145,8 +199,22 @@ def test_onnx_of_unified_and_numbered_thresholds():
     assert run_onnx(to_onnx(numbered), score=scores, group=groups) == answers(numbered, scores, groups.tolist())
 
 
+@pytest.mark.parametrize("options", POLICIES, ids=str)
+@pytest.mark.parametrize("missing", [[], [("F", -2)]], ids=["all", "one less"])
+def test_onnx_of_several_columns_decides_alike(options, missing):
+    pytest.importorskip("onnx")
+    decider = gf.Decider({name: t for name, t in CROSSED.items() if name not in missing}, **options)
+    scores, sex, old = crossed_rows()
+    expected = answers(decider, scores, zip(sex, old.tolist(), strict=True))
+    assert run_onnx(to_onnx(decider, group=["sex", "old"]), score=scores, sex=sex, old=old) == expected
+
+
 def test_what_onnx_cannot_say_is_refused():
     pytest.importorskip("onnx")
+    with pytest.raises(ValueError, match=r"is made of 2 columns, and group='group' names 1"):
+        to_onnx(gf.Decider({("F", 1): 0.5}))
+    with pytest.raises(ValueError, match="in 64 bits, and these have more; use fewer columns"):
+        to_onnx(gf.Decider({(i,) * 16: 0.5 for i in range(16)}), group=list("abcdefghijklmnop"))
     with pytest.raises(ValueError, match="all strings or all ints"):
         to_onnx(gf.Decider({"F": 0.5, 1: 0.5}))
     with pytest.raises(ValueError, match="randomised thresholds need the hash of a key, which ONNX"):

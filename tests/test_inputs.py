@@ -116,7 +116,7 @@ def test_masks_count_beside_plain_arrays_too(backend):
     for dtype in (np.uint8, np.int64, bool):
         masked = np.ma.array(labels.astype(dtype), mask=hidden)
         assert gf.Sketch.from_rows(scores, masked, codes) == expected
-        assert gf.audit(scores > 1, masked, codes).overall["rows"].value == 4
+        assert gf.audit(decisions=scores > 1, labels=masked, groups=codes).overall["rows"].value == 4
     assert gf.Sketch.from_rows(np.ma.array(scores, mask=hidden), labels, codes, nan="skip").skipped == 2
     with pytest.raises(ValueError, match="NaN"):
         gf.Sketch.from_rows(np.ma.array(scores, mask=hidden), labels, codes)
@@ -453,9 +453,9 @@ BAD = [
     ((SCORES, LABELS, [1, 2**63, 1, 1]), ValueError, "group 9223372036854775808 at row 1 does not fit into 64 bits"),
     ((SCORES, LABELS, [1, 2**70, 1, 1]), ValueError, "group 1180591620717411303424 at row 1 does not fit into 64 bits"),
     (
-        (SCORES, LABELS, np.array([[1, 2]] * 4)),
+        (SCORES, LABELS, np.zeros((4, 2, 2), int)),
         ValueError,
-        r"groups must be 1-D, got shape \(4, 2\); for intersections pass one tuple",
+        r"groups must be 1-D, got shape \(4, 2, 2\); for intersections pass a frame, or a list of columns",
     ),
     ((SCORES, LABELS, "FMFM"), TypeError, "groups must be an array with one value per row, got 'FMFM'"),
     ((SCORES, LABELS, None), TypeError, "groups must be an array with one value per row, got None"),
@@ -508,7 +508,9 @@ def test_bad_weights_are_named_and_change_nothing(backend, weight):
         ((0.5, -1, "F"), ValueError, r"labels must be 0 or 1, got -1; for -1/\+1 labels pass labels > 0"),
         ((0.5, 2, "F"), ValueError, "labels must be 0 or 1, got 2$"),
         ((0.5, 1, None), TypeError, "groups has a missing value; drop"),
-        ((0.5, 1, 1.5), TypeError, "group names must be int, str, bool or tuples of these, got float$"),
+        ((0.5, 1, 1.5), TypeError, "group names must be int, str, bool or tuples of these, got float; pass whole"),
+        ((0.5, 1, 1.0), TypeError, "got float; pass whole numbers as int"),
+        ((0.5, 1, NAN), TypeError, "groups has a missing value; drop"),
         ((0.5, 1, 2**63), ValueError, "group 9223372036854775808 does not fit into 64 bits"),
         ((0.5, 1, ["F"]), TypeError, "group names must be int, str, bool or tuples of these, got list"),
         ((0.5, 1, True), ValueError, "groups has both True and 1, which Python cannot tell apart"),

@@ -1,5 +1,9 @@
 """Figures for notebooks show the numbers of result, audit and frontier, and those of the report."""
 
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -153,6 +157,58 @@ def test_gaps_show_values_and_intervals_before_and_after(sketch, tmp_path):
 
 
 def test_gaps_that_are_not_defined_are_not_drawn(tmp_path):
-    audit = gf.audit([1, 0, 1, 1], [1, 1, 0, 0], ["a", "a", "b", "b"])
+    audit = gf.audit(decisions=[1, 0, 1, 1], labels=[1, 1, 0, 0], groups=["a", "a", "b", "b"])
     assert audit.gaps["equal_opportunity"].value is None
     gf.plot.gaps(audit).savefig(tmp_path / "gaps.png")
+
+
+# ------------------------------------------------------------------------------------------------------------ notebooks
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_figure_shows_itself_in_a_notebook_that_never_imported_pyplot():
+    """IPython asks an object for `_repr_png_` where nobody, such as pyplot, has told it how to draw its type."""
+    code = """
+import sys, gstar_fast as gf
+table = gf.datasets.paper_synthetic(rows=2_000, seed=1)
+sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+result = gf.solve(sketch, limits={"equalized_odds": 0.05})
+audit = gf.audit(sketch, result.thresholds)
+figures = gf.plot.roc(sketch, result), gf.plot.densities(sketch), gf.plot.gaps(audit), sketch.plot(kind=None)
+print(*(figure._repr_png_()[:8].hex() for figure in figures), "matplotlib.pyplot" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [PNG.hex()] * 4 + ["False"]
+
+
+def test_a_figure_of_ours_is_pickled_and_in_given_axes_left_as_it_is(sketch):
+    from matplotlib.figure import Figure
+
+    figure = gf.plot.roc(sketch)
+    assert pickle.loads(pickle.dumps(figure))._repr_png_().startswith(PNG)
+    own = Figure()
+    assert gf.plot.roc(sketch, ax=own.add_subplot()) is own
+
+
+def test_a_sketch_from_another_process_can_be_drawn(sketch):
+    code = "import pickle, sys; print(len(pickle.load(sys.stdin.buffer).plot(kind=None).axes))"
+    run = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(sketch), capture_output=True)
+    assert (run.returncode, run.stdout.split()) == (0, [b"2"]), run.stderr.decode()
+
+
+def test_what_cannot_be_drawn_says_what_to_call(sketch):
+    result = gf.solve(sketch, limits={"equalized_odds": 0.05})
+    for draw, text in (
+        (gf.plot.roc, r"Sketch expected, got Result; call gf.plot.roc\(sketch, result\)"),
+        (
+            gf.plot.densities,
+            r"Sketch expected, got Result; call gf.plot.densities\(sketch, thresholds=result.thresholds",
+        ),
+        (gf.plot.frontier, r"Frontier expected, got Result; call gf.plot.frontier\(gf.frontier\(sketch, "),
+        (gf.plot.gaps, r"Audit expected, got Result; call gf.plot.gaps\(gf.audit\(sketch, result\)\)"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            draw(result)
+    with pytest.raises(TypeError, match="Audit expected, got Result"):
+        gf.plot.gaps(gf.audit(sketch, result.thresholds), result)

@@ -3,9 +3,6 @@
 Needs playwright and a Chromium; without them it is skipped, unless GSTAR_FAST_REQUIRE_BROWSER=1 says that it must run.
 """
 
-import os
-import shutil
-
 import numpy as np
 import pytest
 from report_reader import read, rows_of, synthetic
@@ -13,30 +10,7 @@ from report_reader import read, rows_of, synthetic
 import gstar_fast as gf
 from gstar_fast._result import _number
 
-REQUIRED = os.environ.get("GSTAR_FAST_REQUIRE_BROWSER") == "1"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
-
-
-def missing(reason):
-    if REQUIRED:
-        pytest.fail(f"GSTAR_FAST_REQUIRE_BROWSER=1, but {reason}", pytrace=False)
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next((found for name in names if (found := shutil.which(name))), None)
-    if path is None:
-        missing(f"none of {', '.join(names)} is installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

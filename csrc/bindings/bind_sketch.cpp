@@ -30,9 +30,15 @@ namespace {
 // ---- group names ------------------------------------------------------------
 
 [[noreturn]] void refuse_name(py::handle h) {
+    const bool number = PyFloat_Check(h.ptr());
+    if (number && std::isnan(PyFloat_AS_DOUBLE(h.ptr())))
+        gstar::refuse_missing_group("");
     throw py::type_error(
         "group names must be int, str, bool or tuples of these, got " +
-        std::string(Py_TYPE(h.ptr())->tp_name));
+        std::string(number ? "float" : Py_TYPE(h.ptr())->tp_name) +
+        (number ? "; pass whole numbers as int, such as column.astype(int), and "
+                  "cut others into ranges"
+                : ""));
 }
 
 name name_of(py::handle h, bool inside = false) {

@@ -6,9 +6,13 @@ them. Nothing is imported before it is asked for.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import importlib.machinery
 import importlib.util
 import os
+import sys
+import warnings
 from types import ModuleType, TracebackType
 
 BACKENDS = ("native", "numba", "numpy")
@@ -22,6 +26,8 @@ def checked(name: object) -> str:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {name!r}")
     assert isinstance(name, str)
     if name == "native" and not has_native():
+        if hidden := hidden_native():
+            raise ImportError(f"the native backend is not there: {hidden}")
         raise ImportError(
             "the native backend is not there: gstar_fast was installed without its compiled extension; install a C++ "
             'compiler and reinstall gstar-fast, or use_backend("numba")'
@@ -34,6 +40,36 @@ def has_native() -> bool:
     return importlib.util.find_spec("gstar_fast._core") is not None
 
 
+def hidden_native() -> str | None:
+    """What to say where this package has no extension and hides an installed one that has it; None anywhere else.
+
+    Python looks for packages in the folder it was started in before it looks among installed ones, so that in a clone
+    it finds the source tree.
+    """
+    from pathlib import Path  # slow, and needed here only
+
+    here = Path(__file__).resolve().parent.parent
+    for folder in sys.path:
+        other = importlib.machinery.PathFinder.find_spec("gstar_fast", [folder])
+        places = [] if other is None else list(other.submodule_search_locations or ())
+        if any(Path(place).resolve() == here for place in places):
+            continue
+        if importlib.machinery.PathFinder.find_spec("gstar_fast._core", places) is not None:
+            return (
+                f"gstar_fast was imported from the source tree {here}, which has no compiled extension; it hides the "
+                f"installed package in {places[0]}, which has it. Start Python in another folder or with python -P, "
+                "or build the extension here: pip install --editable ."
+            )
+    return None
+
+
+@functools.cache  # once
+def _say_what_is_hidden() -> None:
+    if hidden := hidden_native():
+        text = f"the numba backend answers, more slowly than the native one: {hidden}"
+        warnings.warn(f"{text} (GSTAR_FAST_BACKEND=numba: as it is, without a warning)", RuntimeWarning, stacklevel=3)
+
+
 def current() -> str:
     """Name of the backend that new objects use."""
     global _chosen
@@ -44,8 +80,11 @@ def current() -> str:
                 _chosen = checked(asked)
             except ValueError as error:
                 raise ValueError(f"GSTAR_FAST_BACKEND: {error}") from None
+        elif has_native():
+            _chosen = "native"
         else:
-            _chosen = "native" if has_native() else "numba"
+            _say_what_is_hidden()
+            _chosen = "numba"
     return _chosen
 
 
