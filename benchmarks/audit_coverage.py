@@ -29,6 +29,7 @@ from gstar_fast.datasets import paper_synthetic
 
 CONFIDENCE = 0.95
 NORMAL = NormalDist()
+POPULATION = 10**12  # new rows, so many that there is no chance in them
 RATES = ("tpr", "accuracy", "ppv", "balanced_accuracy")
 SHOWN = (
     "demographic_parity",
@@ -155,7 +156,8 @@ def thresholds(asked: dict[str, Any], rows: int, trials: int, replicates: int) -
             held.append(low <= truth <= high)
             width.append(high - low)
         gap_there = gf.audit(sketch, values, replicates=0).gaps[criterion].value
-        expected = [gap for name, _, gap in resolved.expected(result, sample) if name == criterion]
+        there = resolved.expected(result, sample, POPULATION, trial).get(criterion)
+        expected = [there.mean] if there is not None else []
         gaps_.append((gap_here, gap_there, *expected))
     return {
         "asked": str(asked),
@@ -232,7 +234,7 @@ Samples of the paper's synthetic scores (two groups, 512 bins), 200 replicates e
 the whole population of four million.
 
 The last columns are mean gaps of the criterion (without one, of equalized odds): on the rows the thresholds were found
-on, on the whole population, and as `gf.audit` expects it from the rows alone.
+on, on the whole population, and as `gf.audit` expects it of so many new rows from the counted rows alone.
 
 {harness.table(["asked", "rows", "coverage", "median width", "gap here", "gap there", "expected"], moved)}
 """

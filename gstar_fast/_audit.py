@@ -18,6 +18,7 @@ from gstar_fast._audit_bootstrap import critical, ranges_of
 from gstar_fast._audit_counts import Counts, count_decisions, count_sketch, thresholds_of
 from gstar_fast._audit_intervals import Rates, gap_interval, two_sided
 from gstar_fast._audit_metrics import GAPS, METRICS, gap_of
+from gstar_fast._audit_new_rows import NewRows
 from gstar_fast._audit_notes import notes_of
 from gstar_fast._audit_thresholds import FEWEST, Again, draw_again
 from gstar_fast._decide import Decider
@@ -76,9 +77,10 @@ class Audit:
         Of the bootstrap.
     notes : tuple of str
         What a reader should know: thresholds fitted to these very rows, small groups, missing classes.
-    new_rows : dict of float
+    new_rows : dict of NewRows
         By criterion that was asked for, the gap to expect on new rows of the same kind, where a result was found on
-        these: the mean gap that thresholds found on resampled rows leave here. Empty where it is not known.
+        these: its `mean`, and the value that `nine_of_ten` samples of so many `rows` stay under. Empty where it is not
+        known. Right only for out-of-fold scores: no row's score may come from a model that was trained on that row.
     """
 
     groups: tuple[Name, ...]
@@ -92,7 +94,7 @@ class Audit:
     replicates: int
     seed: int
     notes: tuple[str, ...] = ()
-    new_rows: dict[str, float] = field(default_factory=dict)
+    new_rows: dict[str, NewRows] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return _audit_text.text_of(self)
@@ -102,9 +104,10 @@ class Audit:
         return _audit_text.dict_of(self)
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with columns group, metric, value, low, high, method and new_rows.
+        """A pandas frame with columns group, metric, value, low, high, method and three for `new_rows`.
 
-        `group` is None for what concerns all groups: the overall metrics and the gaps. `new_rows` is as above.
+        `group` is None for what concerns all groups: the overall metrics and the gaps. `new_rows_mean` and
+        `new_rows_nine_of_ten` are what to expect on samples of `new_rows` rows.
         """
         return _audit_text.frame_of(self)
 
@@ -124,6 +127,7 @@ def audit(
     confidence: float = ...,
     replicates: int = ...,
     threshold_replicates: int | None = ...,
+    new_rows: int | None = ...,
     seed: int = ...,
 ) -> Audit: ...
 
@@ -152,6 +156,7 @@ def audit(
     confidence: float = 0.95,
     replicates: int = 2000,
     threshold_replicates: int | None = None,
+    new_rows: int | None = None,
     seed: int = 0,
 ) -> Audit:
     """Every rate, gap and metric at given thresholds, or of given decisions, with confidence intervals.
@@ -184,6 +189,9 @@ def audit(
         How often a result is solved again on resampled counts, for the intervals of its thresholds and `new_rows`; by
         default up to 500, fewer where there are many groups (with less than 100 the thresholds get no intervals), and
         0 where even ten would take long.
+    new_rows : int, optional
+        How many new rows `Audit.new_rows` speaks of, such as the rows of a test set; without it, as many as were
+        counted.
     seed : int
         The same seed gives the same answer, on every backend.
 
@@ -207,6 +215,7 @@ def audit(
     replicates = _whole("replicates", replicates)
     if threshold_replicates is not None:
         threshold_replicates = _whole("threshold_replicates", threshold_replicates)
+    new_rows = _checked_new_rows(new_rows, thresholds, threshold_replicates)
     seed = _checked_seed(seed)
     by_group: dict[Name, Estimate] | None = None
     again = Again()
@@ -221,7 +230,7 @@ def audit(
         counts, mixtures, snapshot = count_sketch(sketch, thresholds_of(thresholds))
         by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
         if isinstance(thresholds, Result):
-            again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed)
+            again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed, new_rows)
             counts = replace(counts, notes=(*counts.notes, *again.notes))
             for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all
                 by_group[name] = Estimate(by_group[name].value, low, high, "bootstrap")
@@ -313,6 +322,20 @@ def _checked_seed(seed: Any) -> int:
     if seed < 0:
         raise ValueError(f"seed must be a whole number that is not negative, got {seed!r}")
     return int(seed)
+
+
+def _checked_new_rows(rows: Any, thresholds: Any, replicates: int | None) -> int | None:
+    if rows is None:
+        return None
+    if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)):
+        raise TypeError(f"new_rows must be a whole number of rows, got {rows!r}")
+    if not 1 <= rows <= 10**15:
+        raise ValueError(f"new_rows must be from 1 to 10**15 rows, got {rows}")
+    if not isinstance(thresholds, Result):
+        raise TypeError("new_rows= goes with audit(sketch, result): what is expected there comes of solving again")
+    if replicates == 0:
+        raise ValueError("new_rows= needs solving again, and threshold_replicates is 0; leave one of them out")
+    return int(rows)
 
 
 def _whole(name: str, number: Any) -> int:

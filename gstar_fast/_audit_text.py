@@ -5,6 +5,7 @@ Reads from: the words of a result, the definitions.  Read by: the audit.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ COLUMNS = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced",
 }
+
+NEW_ROWS = {"new_rows": "rows", "new_rows_mean": "mean", "new_rows_nine_of_ten": "nine_of_ten"}  # column: attribute
 
 
 def _limits(e: Estimate) -> str:
@@ -110,6 +113,11 @@ def _plain(e: Estimate) -> dict[str, Any]:
     return {**numbers, "method": e.method}
 
 
+def _new_rows(a: Audit, name: str) -> dict[str, float] | None:
+    there = a.new_rows.get(name)
+    return None if there is None else asdict(there)
+
+
 def dict_of(a: Audit) -> dict[str, Any]:
     """What JSON can hold: groups as a list, since their names need not be strings."""
     return {
@@ -129,7 +137,7 @@ def dict_of(a: Audit) -> dict[str, Any]:
         ],
         "overall": {metric: _plain(e) for metric, e in a.overall.items()},
         "gaps": {
-            name: {**_plain(e), "new_rows": encode_number(a.new_rows.get(name)), "definition": a.definitions[name]}
+            name: {**_plain(e), "new_rows": _new_rows(a, name), "definition": a.definitions[name]}
             for name, e in a.gaps.items()
         },
         "notes": list(a.notes),
@@ -155,4 +163,6 @@ def frame_of(a: Audit) -> Any:
         columns[key] = pd.Series([getattr(e, key) for _, _, e in rows], dtype="float64")
     columns["method"] = [e.method for _, _, e in rows]
     found = [a.new_rows.get(metric) if name is None else None for name, metric, _ in rows]
-    return pd.DataFrame({**columns, "new_rows": pd.Series(found, dtype="float64")})
+    for column, key in NEW_ROWS.items():
+        columns[column] = pd.Series([getattr(there, key, None) for there in found], dtype="float64")
+    return pd.DataFrame(columns)

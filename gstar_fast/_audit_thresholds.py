@@ -3,8 +3,8 @@
 Reads from: the solver.  Read by: the audit.
 
 A replicate draws every occupied bin anew and looks for the optimum under the same limits, penalties and costs; it costs
-bins, not rows. The thresholds' limits are percentiles of what was found; the gaps that these thresholds leave on the
-rows at hand say what to expect on rows that the solver has not seen.
+bins, not rows. The thresholds' limits are percentiles of what was found; the gaps that these thresholds leave on other
+replicates say what to expect on rows that the solver has not seen.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gstar_fast._audit_metrics import GAPS, gap_of, shares_of, values_of
+from gstar_fast._audit_new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends._search import Floats, Ints
 from gstar_fast._mixture import mix, mixed
 from gstar_fast._objective import RATES, Objective, Snapshot, has_rate, scale_of
@@ -34,20 +34,22 @@ class Again:
     """What solving again has shown; the notes say why where it has shown nothing."""
 
     limits: list[tuple[float, float]] = field(default_factory=list)  # of each group's threshold
-    new_rows: dict[str, float] = field(default_factory=dict)  # criterion asked for -> gap to expect on new rows
+    new_rows: dict[str, NewRows] = field(default_factory=dict)  # by criterion that was asked for
     notes: list[str] = field(default_factory=list)
 
 
-def draw_again(result: Result, snapshot: Snapshot, confidence: float, replicates: int | None, seed: int) -> Again:
-    """Limits of each group's threshold, the gaps to expect on new rows, and what to know of both.
+def draw_again(
+    result: Result, snapshot: Snapshot, confidence: float, replicates: int | None, seed: int, rows: int | None = None
+) -> Again:
+    """Limits of each group's threshold, the gaps to expect on so many new `rows`, and what to know of both.
 
-    `replicates` None chooses for itself.
+    `replicates` None chooses for itself; `rows` None are as many as were counted.
     """
     digest = result.sketch_digest
     if digest is not None and digest != snapshot.digest():
         elsewhere = "the thresholds have no intervals: they were not found on this sketch"
         return Again(notes=[] if replicates == 0 else [elsewhere])
-    fitted = [] if digest is None else [_fitted(result, {})]
+    fitted = [] if digest is None else _fitted(result, {})
     if replicates == 0:
         return Again(notes=fitted)
     why = why_not(result)
@@ -63,8 +65,8 @@ def draw_again(result: Result, snapshot: Snapshot, confidence: float, replicates
     words = f"the limits could not be met in {failed} of {replicates} replicates"
     if failed > replicates / 2:
         return Again(notes=[*fitted, f"the thresholds have no intervals: {words}"])
-    new_rows = {name: there for name, _, there in resolved.expected(result, snapshot)}
-    notes = [_fitted(result, new_rows)]
+    new_rows = resolved.expected(result, snapshot, rows, seed)
+    notes = _fitted(result, new_rows)
     notes += [f"{words}, which are left out of what is said of new rows and of the thresholds' intervals"] * bool(
         failed
     )
@@ -75,20 +77,20 @@ def draw_again(result: Result, snapshot: Snapshot, confidence: float, replicates
     return Again([(min(low, value), max(high, value)) for value, low, high in found], new_rows, notes)
 
 
-def _fitted(result: Result, new_rows: dict[str, float]) -> str:
-    """A plain word on thresholds that were found on the rows they are measured on."""
+def _fitted(result: Result, new_rows: dict[str, NewRows]) -> list[str]:
+    """Plain words on thresholds that were found on the rows they are measured on."""
     words = (
         "the thresholds were found on these very rows: rates and gaps are measured on what they were fitted to, and "
-        "their intervals do not allow for that; "
+        "their intervals do not allow for that"
     )
+    if not new_rows:
+        return [f"{words}; audit rows that were set aside to see how they fare on new ones"]
     expected = []
-    for name in asked(result):
-        if name in new_rows and name in result.gaps:
-            here, there = f"{result.gaps[name]:.2g}", f"{new_rows[name]:.2g}"
-            expected.append(f"{name} of about {there}, {'as here' if here == there else f'not {here}'}")
-    if expected:
-        return f"{words}on new rows expect {' and '.join(expected)}"
-    return f"{words}audit rows that were set aside to see how they fare on new ones"
+    for name, there in new_rows.items():
+        here, about = f"{result.gaps[name]:.2g}", f"{there.mean:.2g}"
+        here = "as here" if here == about else f"not {here}"
+        expected.append(f"on new rows expect {name} of about {about}, {here}; {there.tenth(name)}")
+    return [words, *expected[:-1], f"{expected[-1]}; {OUT_OF_FOLD}"]
 
 
 def _takes_long(snapshot: Snapshot) -> str:
@@ -131,19 +133,15 @@ class Resolved:
         tail = math.floor((1 - confidence) / 2 * n)
         return ordered[tail], ordered[n - 1 - tail]
 
-    def expected(self, result: Result, snapshot: Snapshot) -> list[tuple[str, float, float]]:
-        """Each criterion that was asked for, its gap here, and the mean gap here of thresholds found elsewhere.
+    def expected(self, result: Result, snapshot: Snapshot, rows: float | None, seed: int) -> dict[str, NewRows]:
+        """The gap to expect on so many new `rows`, by criterion that was asked for.
 
-        The sketch stands for the new rows, its replicates for the rows thresholds are found on. Gaps that nothing was
-        asked of are not fitted to the rows; where thresholds wander they would tell of other thresholds than these.
+        The sketch stands for all rows there are; one replicate of it for the rows thresholds are found on, another for
+        the new ones. Gaps that nothing was asked of are not fitted to the rows; where thresholds wander they would tell
+        of other thresholds than these.
         """
         totals = snapshot.rows.sum(axis=2)
-        rates = [values_of(*shares_of(rows, totals)) for rows in np.moveaxis(self.accepted, 1, 0)]
-        found = []
-        for name in asked(result):
-            gaps = [gap for each in rates if (gap := gap_of(GAPS[name], each)) is not None]
-            found.append((name, result.gaps[name], float(np.mean(gaps))))
-        return found
+        return new_rows_of(self.accepted, totals, snapshot.weight_unit, asked(result), rows, seed)
 
 
 def why_not(result: Result) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import gstar_fast as gf
+from gstar_fast._audit_text import NEW_ROWS
 from gstar_fast._cli_count import Columns, Tally
 from gstar_fast._cli_errors import USAGE, CliError
 from gstar_fast._cli_output import Console, distinct, plain
@@ -35,6 +36,8 @@ def audit(given: argparse.Namespace, console: Console) -> None:
     if given.accepted is not None and given.decision is None:
         raise CliError("--accepted names a decision, and there is no --decision", USAGE)
     settings: dict[str, Any] = {"confidence": given.confidence, "replicates": given.replicates, "seed": given.seed}
+    if given.new_rows is not None and given.decision is not None:
+        raise CliError("--new-rows is about thresholds that `solve` found, and --decision has none", USAGE)
     if given.decision is not None:
         rows, weights = _decisions(given, console)
         decisions, labels, groups = rows
@@ -42,6 +45,10 @@ def audit(given: argparse.Namespace, console: Console) -> None:
     else:
         thresholds = load_thresholds(given.thresholds)
         _take_columns(given, thresholds)
+        if given.new_rows is not None:
+            settings["new_rows"] = given.new_rows
+            if not isinstance(thresholds, gf.Result):
+                raise CliError(f"{given.thresholds} has thresholds alone; --new-rows needs what `solve -o` saved")
         found = gf.audit(sketch_of(given, console), thresholds, **settings)
     if write is not None:
         write_atomically(given.output, write(found))
@@ -141,7 +148,7 @@ def _csv(found: gf.Audit) -> bytes:
     """One line for each number, as `Audit.to_dataframe` has them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["group", "metric", "value", "low", "high", "method"])
+    writer.writerow(["group", "metric", "value", "low", "high", "method", *NEW_ROWS])
     text_of = dict(zip(found.groups, distinct(found.groups), strict=True))
     rows = [(text_of[name], metric, e) for name in found.groups for metric, e in found.rates[name].items()]
     if found.thresholds is not None:
@@ -149,7 +156,8 @@ def _csv(found: gf.Audit) -> bytes:
     rows += [("", name, e) for name, e in (*found.overall.items(), *found.gaps.items())]
     for name, metric, e in rows:
         numbers = ("" if x is None else repr(float(x)) for x in (e.value, e.low, e.high))
-        writer.writerow([name, metric, *numbers, e.method])
+        there = found.new_rows.get(metric)
+        writer.writerow([name, metric, *numbers, e.method, *(getattr(there, key, "") for key in NEW_ROWS.values())])
     return text.getvalue().encode()
 
 
@@ -181,7 +189,8 @@ def report(given: argparse.Namespace, console: Console) -> None:
     _take_columns(given, result)
     sketch = sketch_of(given, console)
     command = shlex.join(["gstar-fast", *given.argv])
-    page = gf.report(result, sketch, criterion=given.criterion, title=given.title, command=command)
+    found = None if given.new_rows is None else gf.audit(sketch, result, new_rows=given.new_rows)
+    page = gf.report(result, sketch, audit=found, criterion=given.criterion, title=given.title, command=command)
     page.save(given.output)
     size = len(page.html.encode())
     console.answer(

@@ -256,8 +256,15 @@ def _audit(p: argparse.ArgumentParser) -> None:
         "--replicates", type=int, default=2000, metavar="N", help="of the bootstrap (default: %(default)s)"
     )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same intervals")
+    _new_rows(group)
     _counting(p, needed=False)
     _reading(p)
+
+
+def _new_rows(group: Any) -> None:
+    group.add_argument(
+        "--new-rows", type=int, metavar="N", help="rows of the sample that gaps are expected on (default: as counted)"
+    )
 
 
 def _report(p: argparse.ArgumentParser) -> None:
@@ -266,6 +273,7 @@ def _report(p: argparse.ArgumentParser) -> None:
     _output(p, "the page to write (HTML)", required=True)
     p.add_argument("--criterion", type=_criterion, metavar="NAME", help="of the frontier; the one that was asked for")
     p.add_argument("--title", help="of the page")
+    _new_rows(p)
     _counting(p, needed=False)
     _reading(p)
 

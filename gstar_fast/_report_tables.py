@@ -24,7 +24,7 @@ from gstar_fast._report_contents import (
     who,
 )
 from gstar_fast._report_html import TALL, Html, details, framed, html, join, table, tag
-from gstar_fast._result import _count, _number
+from gstar_fast._result import _count, _number, loss_words
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
 
@@ -44,10 +44,13 @@ def asked_section(contents: Contents) -> Html:
     for name, weight in r.penalties.items():
         rows.append([plain(name), f"penalty {weight:g}", *_both(contents, name), tag("td", "weighed")])
     for row, name in zip(rows, [*r.limits, *r.penalties], strict=True):
-        row += [_number(contents.audit.new_rows.get(name)), DEFINITIONS[name]]
-    head = ["criterion", "asked", "before", "after", "met", "expected on new rows", "how it is measured"]
+        there = contents.audit.new_rows.get(name)
+        row += [_number(getattr(there, key, None)) for key in ("mean", "nine_of_ten")]
+        row.append(DEFINITIONS[name])
+    head = ["criterion", "asked", "before", "after", "met", "expected on new rows", "nine of ten samples within"]
+    head.append("how it is measured")
     asked_for = (
-        table("Criteria", head, rows, words=[6], quiet=True)
+        table("Criteria", head, rows, words=[7], quiet=True)
         if rows
         else tag("p", "No limit and no penalty: the thresholds with the least error, group by group.")
     )
@@ -55,6 +58,7 @@ def asked_section(contents: Contents) -> Html:
     kind = "a mixture for each group" if r.randomized else "one for each group"
     where = "the counts themselves" if r.density == "empirical" else f"{r.density} densities"
     proof = f"least possible loss {r.lower_bound:.6g}, reached {r.loss:.6g}, left open {r.optimality_gap:.2g}"
+    proof += f"; the loss is {loss_words(r)}"
     if r.verdict == "infeasible":
         proof = "none: no thresholds meet the limits"
     facts = [

@@ -8,6 +8,7 @@ limits that are met here and may be expected to hold, roughly, on new rows too.
 
 from __future__ import annotations
 
+from gstar_fast._audit_new_rows import OUT_OF_FOLD
 from gstar_fast._report_contents import (
     Contents,
     asked,
@@ -68,7 +69,8 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         return "warn", "Thresholds found, but not proven to be the best"
     met = "The limits are met" if len(r.limits) > 1 else "The limit is met"
     if trivial := _all_alike(contents):
-        return "warn", f"{met}, but only by {trivial}" if r.limits else f"Least loss, by {trivial}"
+        least = "Least loss" if r.penalties else "Least error"
+        return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
     if r.limits:
         doubt = _doubt(contents)
         return ("warn", f"{met} on the counted rows; {doubt}") if doubt else ("good", met)
@@ -88,10 +90,11 @@ def _doubt(contents: Contents) -> str | None:
         return None
     if any(name not in expected for name in limits):
         return "what to expect on new ones is not known"
-    over = [name for name, limit in limits.items() if clearly_over(name, limit, expected[name])]
+    over = [name for name, limit in limits.items() if clearly_over(name, limit, expected[name].mean)]
     if not over:
         return None
-    about = [f"{f'the {gap_word(name)} to be ' if len(limits) > 1 else ''}about {expected[name]:.2g}" for name in over]
+    which = {name: f"the {gap_word(name)} to be " if len(limits) > 1 else "" for name in over}
+    about = [f"{which[name]}about {expected[name].mean:.2g}" for name in over]
     return f"expect {sentence_list(about)} on new ones"
 
 
@@ -136,10 +139,11 @@ def _on_new_rows(contents: Contents) -> list[Html]:
     for name in asked(r):
         if name in expected:
             limit = f" ({bound_word(name)} {r.limits[name]:g} asked)" if name in r.limits else ""
-            words.append(f"the {gap_word(name)} to be about {expected[name]:.2g}{limit}")
+            there = expected[name]
+            words.append(f"the {gap_word(name)} to be about {there.mean:.2g}{limit}; {there.tenth(name)}")
     said = "what to expect is not known; audit the thresholds on rows that were set aside."
     if words:
-        said = f"expect {sentence_list(words)}. The thresholds were fitted to the rows that are counted here."
+        said = f"expect {'. Expect '.join(words)}. {OUT_OF_FOLD.capitalize()}."
     return [tag("p", tag("strong", "On new rows: "), said)]
 
 
@@ -179,7 +183,7 @@ def _key_figures(contents: Contents, criteria: list[str]) -> Html:
         parts = [f"before {_number(r.before_gaps[name])}"] if name in r.before_gaps else []
         parts += [f"{bound_word(name)} {r.limits[name]:g} asked"] if name in r.limits else []
         expected = contents.audit.new_rows.get(name)
-        parts += [f"about {expected:.2g} on new rows"] if expected is not None else []
+        parts += [f"about {expected.mean:.2g} on new rows"] if expected is not None else []
         cards.append((gap_word(name), _number(r.gaps[name]), ", ".join(parts)))
     cards.append(("thresholds", *_threshold_card(contents)))
     items = (

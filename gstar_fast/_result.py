@@ -60,7 +60,7 @@ class Result:
     error : float
         Expected error rate over labelled rows.
     loss : float
-        What was minimised: squared weighted error plus penalties (with limits only, its square).
+        What was minimised: the square of the error (weighted by `costs` and `balanced`), plus the penalties.
     gaps : dict
         Every criterion that is defined for these groups; `definitions` says how each is measured.
     rates : dict of GroupRates
@@ -274,6 +274,12 @@ def _table(rows: list[list[str]]) -> list[str]:
     ]
 
 
+def loss_words(r: Result) -> str:
+    """What the loss of a result is made of."""
+    error = "weighted error" if r.balanced or r.costs != (1.0, 1.0) else "error rate"
+    return f"the square of the {error}{' plus the penalties' if r.penalties else ''}"
+
+
 def text_of(r: Result, most: int = 50) -> str:
     """The verdict, a row for each group, and what changed."""
     lines = [f"{r.verdict}: {r.message}"]
@@ -282,6 +288,8 @@ def text_of(r: Result, most: int = 50) -> str:
     asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
     if asked:
         lines.append(f"asked: {', '.join(asked)}")
+    if "loss" in r.message:  # beside the error rate below, which looks nothing like it
+        lines.append(f"loss: {r.loss:.6g}, {loss_words(r)}")
     lines.append("")
     of = threshold_number if r.density == "empirical" else _number  # smooth thresholds lie anywhere, not at edges
     rows = [["group", "rows", "threshold", "tpr", "fpr", "selected"]]

@@ -398,7 +398,8 @@ def test_dict_is_json_and_whole(sketch):
             assert list(group["rates"]) == METRICS
             assert group["rates"]["tpr"]["value"] == audit.rates[name]["tpr"].value
         assert set(data["gaps"]) == set(audit.gaps) == set(audit.definitions)
-        assert {name: gap["new_rows"] for name, gap in data["gaps"].items() if gap["new_rows"]} == audit.new_rows
+        there = {name: gap["new_rows"] for name, gap in data["gaps"].items() if gap["new_rows"] is not None}
+        assert there == {name: dataclasses.asdict(expected) for name, expected in audit.new_rows.items()}
         assert data["notes"] == list(audit.notes)
     assert data["groups"][0]["threshold"] is None
     assert gf.audit(sketch, math.inf).to_dict()["groups"][0]["threshold"]["value"] == "inf"
@@ -408,10 +409,12 @@ def test_data_frame_is_tidy(sketch):
     pd = pytest.importorskip("pandas")
     for _, audit in audits(sketch):
         frame = audit.to_dataframe()
-        assert list(frame.columns) == ["group", "metric", "value", "low", "high", "method", "new_rows"]
+        new = ["new_rows", "new_rows_mean", "new_rows_nine_of_ten"]
+        assert list(frame.columns) == ["group", "metric", "value", "low", "high", "method", *new]
         gaps = frame[frame["group"].isna() & ~frame["metric"].isin(METRICS)]
-        assert gaps.set_index("metric")["new_rows"].dropna().to_dict() == audit.new_rows
-        assert frame["new_rows"].count() == len(audit.new_rows)
+        there = {name: (e.rows, e.mean, e.nine_of_ten) for name, e in audit.new_rows.items()}
+        assert {row[0]: row[1:] for row in gaps[["metric", *new]].dropna().itertuples(index=False)} == there
+        assert (frame[new].count() == len(audit.new_rows)).all()
         per_group = len(METRICS) + (audit.thresholds is not None)
         assert len(frame) == per_group * len(audit.groups) + len(METRICS) + len(audit.gaps)
         assert frame["value"].dtype == "float64"

@@ -335,7 +335,7 @@ def test_many_groups_get_fewer_replicates_before_they_get_none(monkeypatch):
     monkeypatch.setattr(_audit_thresholds, "WORK", 30 * snapshot.rows.size)
     assert 10 <= affordable(result, snapshot) <= 30
     audit = gf.audit(sketch, result)
-    assert audit.new_rows["equalized_odds"] > 0.1  # the limit of 0.05 is far from holding for 250 rows a class
+    assert audit.new_rows["equalized_odds"].mean > 0.1  # the limit of 0.05 is far from holding for 250 rows a class
     assert all(e.low is None for e in audit.thresholds.values())
     assert any("no intervals: solving for 40 groups takes long" in note for note in audit.notes)
 
@@ -344,8 +344,9 @@ def test_a_mixture_is_solved_again_for_what_to_expect_on_new_rows(synthetic):
     result = gf.solve(synthetic, limits={"equalized_odds": 0.0}, randomize=True)
     assert result.gaps["equalized_odds"] < 1e-9
     audit = gf.audit(synthetic, result)
-    assert 0.005 < audit.new_rows["equalized_odds"] < 0.05
-    expected = f"on new rows expect equalized_odds of about {audit.new_rows['equalized_odds']:.2g}, not "
+    there = audit.new_rows["equalized_odds"]
+    assert 0.005 < there.mean < there.nine_of_ten < 0.05
+    expected = f"on new rows expect equalized_odds of about {there.mean:.2g}, not "
     assert any(expected in note for note in audit.notes)
 
 
@@ -384,7 +385,9 @@ def test_expected_gap_on_new_rows_is_nearer_the_truth_than_the_gap_found():
         sample = dataclasses.replace(whole, rows=random.poisson(whole.rows / 500))
         thresholds = dict(zip(whole.groups, sample.thresholds(_solved(sample, objective, False)).tolist(), strict=True))
         result = dataclasses.replace(best, thresholds=thresholds)
-        [(_, _, expected)] = solve_again(result, sample, 100, trial).expected(result, sample)
+        expected = (
+            solve_again(result, sample, 100, trial).expected(result, sample, 10**12, trial)["equalized_odds"].mean
+        )
         true = gf.audit(sketch, thresholds, replicates=0).gaps["equalized_odds"].value
         gaps.append((expected, true))
     expected, true = np.mean(gaps, axis=0)

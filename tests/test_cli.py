@@ -579,6 +579,28 @@ def test_audit_of_thresholds_is_that_of_the_library(sketch, capsys):
     assert tpr == expected.rates["F"]["tpr"].value
 
 
+def test_audit_and_report_expect_gaps_on_so_many_new_rows(sketch, capsys):
+    assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.02", "-o", "t.json", "-q"]) == 0
+    there = gf.audit(sketch, gf.Result.load("t.json"), new_rows=300).new_rows["equalized_odds"]
+    words = ["s.gstar", "--thresholds", "t.json", "--new-rows", "300"]
+    capsys.readouterr()
+    assert main(["audit", *words, "-o", "a.csv"]) == 0
+    assert f"nine of ten samples of 300 rows stay under {there.nine_of_ten:.2g}; this" in capsys.readouterr().out
+    table = np.genfromtxt("a.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    [row] = table[table["metric"] == "equalized_odds"]
+    assert (row["new_rows"], row["new_rows_mean"], row["new_rows_nine_of_ten"]) == (300, there.mean, there.nine_of_ten)
+    assert main(["report", *words, "-o", "r.html", "-q"]) == 0
+    assert f"nine of ten samples of 300 rows stay under {there.nine_of_ten:.2g}." in Path("r.html").read_text()
+
+
+def test_new_rows_need_thresholds_that_were_solved_for(scores, sketch, capsys):
+    gf.Decider({"F": 0.0, "M": 0.0}).save("t.json")
+    words = "audit", "s.gstar", "--thresholds", "t.json", "--new-rows", "300"
+    assert "--new-rows needs what `solve -o` saved" in fails(capsys, 1, *words)
+    words = "audit", "scores.csv", "--decision", "y", "--label", "y", "--group", "sex", "--new-rows", "300"
+    assert "--new-rows is about thresholds that `solve` found" in fails(capsys, 2, *words)
+
+
 def test_audit_takes_bare_thresholds_and_tables(scores, sketch, capsys):
     gf.Decider({"F": 0.0, "M": 0.0}, score_column="p", group_column="sex").save("t.json")
     assert main(["audit", "scores.csv", "--label", "y", "--bins", "128", "--thresholds", "t.json", "--json"]) == 0

@@ -33,7 +33,7 @@ ONE_SMALL = np.repeat(np.arange(6), [4_000] * 5 + [30])
 def test_a_limit_that_will_not_hold_on_new_rows_is_not_green(groups):
     sketch = alike(groups)
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})
-    expected = gf.audit(sketch, result).new_rows["equalized_odds"]
+    expected = gf.audit(sketch, result).new_rows["equalized_odds"].mean
     assert expected > 0.1
     page, tone, box = page_of(result, sketch)
     assert tone == "warn"
@@ -48,7 +48,10 @@ def test_a_limit_that_will_hold_is_green_and_says_what_to_expect():
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})
     _, tone, box = page_of(result, sketch)
     assert (tone, box.one("h2").text) == ("good", "The limit is met")
-    assert "On new rows: expect the equalized odds gap to be about 0.0" in box.text
+    there = gf.audit(sketch, result).new_rows["equalized_odds"]
+    said = f"about {there.mean:.2g} (at most 0.05 asked); nine of ten samples of 40 000 rows stay under "
+    assert f"On new rows: expect the equalized odds gap to be {said}{there.nine_of_ten:.2g}. " in box.text
+    assert "This assumes out-of-fold scores" in box.text
 
 
 def test_intervals_are_said_to_be_those_of_thresholds_fixed_beforehand():
@@ -66,6 +69,35 @@ def test_not_knowing_what_to_expect_is_not_green():
     assert tone == "warn"
     assert box.one("h2").text == "The limit is met on the counted rows; what to expect on new ones is not known"
     assert "audit the thresholds on rows that were set aside" in box.text
+
+
+def test_the_page_speaks_of_as_many_new_rows_as_its_audit():
+    sketch = synthetic()
+    result = gf.solve(sketch, limits={"equalized_odds": 0.02, "disparate_impact": 0.5})
+    audit = gf.audit(sketch, result, new_rows=300)
+    page, _, box = page_of(result, sketch, audit=audit)
+    odds, ratio = audit.new_rows["equalized_odds"], audit.new_rows["disparate_impact"]
+    assert f"nine of ten samples of 300 rows stay under {odds.nine_of_ten:.2g}. Expect the disparate" in box.text
+    assert f"nine of ten samples of 300 rows stay above {ratio.nine_of_ten:.2g}. This assumes" in box.text
+    assert f"{odds.nine_of_ten:.4f}" in page.one(id="asked").text
+    assert "new_rows=300" in page.one(id="reproduce").text
+    assert "new_rows=" not in page_of(result, sketch, audit=gf.audit(sketch, result))[0].one(id="reproduce").text
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"limits": {"equalized_odds": 0.02}}, "the loss is the square of the error rate"),
+        ({"penalties": {"equalized_odds": 1.0}}, "the loss is the square of the error rate plus the penalties"),
+        ({"costs": (1, 3)}, "the loss is the square of the weighted error"),
+        ({"balanced": True}, "the loss is the square of the weighted error"),
+    ],
+)
+def test_the_loss_is_told_from_the_error(asked, words):
+    sketch = synthetic()
+    page, _, _ = page_of(gf.solve(sketch, **asked), sketch)
+    [proof] = [fact.text for fact in page.one(id="asked").all("dd") if "least possible loss" in fact.text]
+    assert proof.endswith(f"; {words}")
 
 
 def test_several_limits_are_named():
