@@ -110,9 +110,11 @@ def given_names(groups: Iterable[object]) -> tuple[Name, ...]:
     if not names:
         raise ValueError("groups= is empty; name at least one group, or leave groups= out to learn them")
     check_distinct(names)
-    if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"group {twice!r} appears twice in groups=; give each name once")
+    seen: set[Name] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"group {name!r} appears twice in groups=; give each name once")
+        seen.add(name)
     return names
 
 

@@ -17,7 +17,7 @@ CORE_ROOMS = [
     ("ground", ["span.hpp", "error.hpp", "wide.hpp", "dispatch.hpp", "factorize.hpp", "json.hpp", "key_hash.hpp"]),
     ("rows", ["name.hpp", "rows.hpp", "weights.hpp"]),
     ("counts", ["grid.hpp", "plane.hpp", "kernels/*.hpp", "moments.hpp", "tally.hpp"]),
-    ("sketch", ["resolve.hpp", "groups.hpp", "sketch.hpp", "sketch_io.hpp"]),
+    ("sketch", ["number_table.hpp", "resolve.hpp", "groups.hpp", "sketch.hpp", "sketch_io.hpp"]),
     ("density", ["special.hpp", "families.hpp", "kde.hpp", "density.hpp"]),
     ("rates", ["rates.hpp"]),
     ("objective", ["objective.hpp"]),

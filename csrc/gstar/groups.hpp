@@ -13,6 +13,7 @@
 #include <memory>  // shared_ptr
 #include <stdexcept>
 #include <string>
+#include <utility>  // move
 #include <vector>
 
 #include "name.hpp"
@@ -29,11 +30,13 @@ public:
     /// A table of given groups, to which no others may be added.
     explicit group_table(const std::vector<name>& given)
         : given_(true), order_(given) {
+        auto numbers = std::make_shared<group_lookup>();
         for (const name& n : given) {
             if (slot_of(n) != none)
                 throw std::invalid_argument("groups has " + text_of(n) + " twice");
-            add({n});
+            append(n, *numbers);
         }
+        lookup_ = std::move(numbers);
     }
 
     std::uint32_t size() const noexcept {
@@ -69,15 +72,11 @@ public:
         return out;
     }
 
+    /// Take in new names, all at once: who counts by the old lookup keeps it,
+    /// so that every call makes a copy.
     void add(const std::vector<name>& fresh) {
         auto next = std::make_shared<group_lookup>(*lookup_);
-        for (const name& n : fresh) {
-            const std::uint32_t slot = size();
-            slots_.emplace(as_dict_key(n), slot);
-            names_.push_back(n);
-            if (n.type == name::kind::integer)
-                next->put(n.number, static_cast<std::int32_t>(slot));
-        }
+        for (const name& n : fresh) append(n, *next);
         lookup_ = std::move(next);
     }
 
@@ -129,6 +128,14 @@ public:
     }
 
 private:
+    void append(const name& n, group_lookup& numbers) {
+        const std::uint32_t slot = size();
+        slots_.emplace(as_dict_key(n), slot);
+        names_.push_back(n);
+        if (n.type == name::kind::integer)
+            numbers.put(n.number, static_cast<std::int32_t>(slot));
+    }
+
     [[noreturn]] static void refuse_twins(const name& a, const name& b) {
         throw std::invalid_argument(
             "groups has both " + text_of(a < b ? a : b) + " and " +

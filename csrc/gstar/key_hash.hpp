@@ -1,6 +1,6 @@
 // key_hash.hpp - the key of a row -> 64 bits that decide its draw.
 //
-// Reads from: nothing.  Read by: decide.hpp, bindings, embedders.
+// Reads from: nothing.  Read by: number_table.hpp, decide.hpp, bindings, embedders.
 //
 // A randomised threshold is drawn by the row's own key, so that anybody can
 // draw it again: on another machine, in another language, next year.

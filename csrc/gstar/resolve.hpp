@@ -1,6 +1,7 @@
 // resolve.hpp - (label, group) of each row -> the number of its cell.
 //
-// Reads from: rows.hpp, kernels/count_generic.hpp (block size).  Read by: sketch.hpp.
+// Reads from: number_table.hpp, rows.hpp, kernels/count_generic.hpp (block size).
+// Read by: sketch.hpp.
 #pragma once
 
 #include <array>
@@ -9,12 +10,12 @@
 #include <memory>  // shared_ptr
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "dispatch.hpp"
 #include "error.hpp"
 #include "kernels/count_generic.hpp"
+#include "number_table.hpp"
 #include "rows.hpp"
 
 #if GSTAR_HAS_AVX2
@@ -35,19 +36,17 @@ constexpr std::uint32_t most_groups = 65535;
 /// Slot of a group by the whole number that stands for it in a column.
 class group_lookup {
 public:
-    static constexpr std::int32_t unknown = -1;
+    static constexpr std::int32_t unknown = number_table::unknown;
 
     std::int32_t find(std::int64_t value) const noexcept {
         if (value >= 0 && value < static_cast<std::int64_t>(small_.size()))
             return small_[static_cast<std::size_t>(value)];
-        if (others_.empty()) return unknown;
-        const auto it = others_.find(value);
-        return it == others_.end() ? unknown : it->second;
+        return others_.find(value);
     }
 
     void put(std::int64_t value, std::int32_t slot) {
         if (value < 0 || value >= 65536) {
-            others_[value] = slot;
+            others_.put(value, slot);
             return;
         }
         const auto i = static_cast<std::size_t>(value);
@@ -72,7 +71,7 @@ private:
         return out;
     }
     std::vector<std::int32_t> small_;
-    std::unordered_map<std::int64_t, std::int32_t> others_;
+    number_table others_;
     std::array<std::uint8_t, 16> bytes_ = no_bytes();
     alignas(32) std::array<std::int32_t, 8> few_ = {-1, -1, -1, -1, -1, -1, -1, -1};
 };

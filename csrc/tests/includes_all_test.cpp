@@ -28,6 +28,7 @@
 #include "gstar/moments.hpp"
 #include "gstar/name.hpp"
 #include "gstar/newton.hpp"
+#include "gstar/number_table.hpp"
 #include "gstar/objective.hpp"
 #include "gstar/plane.hpp"
 #include "gstar/rates.hpp"

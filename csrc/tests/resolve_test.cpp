@@ -1,14 +1,51 @@
 // resolve_test.cpp - names, lookups and groups.
 #include "gstar/resolve.hpp"
 
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "check.hpp"
 #include "gstar/groups.hpp"
+#include "gstar/number_table.hpp"
 #include "table.hpp"
 
 using namespace gstar;
+
+namespace {
+
+std::size_t bytes_asked = 0;  // of memory, by everything in this program
+
+/// `n` numbers, `step` apart, around zero.
+std::vector<std::int64_t> steps(std::int64_t n, std::int64_t step) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t i = -n / 2; out.size() < static_cast<std::size_t>(n); ++i)
+        out.push_back(i * step);
+    return out;
+}
+
+/// Memory asked for while a table of given groups is made.
+std::size_t bytes_for(const std::vector<std::int64_t>& numbers) {
+    std::vector<name> names;
+    for (const std::int64_t v : numbers) names.push_back(name::of(v));
+    const std::size_t before = bytes_asked;
+    const group_table made(names);
+    CHECK(made.size() == numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        CHECK(made.find(numbers[i]) == static_cast<std::int32_t>(i));
+    return bytes_asked - before;
+}
+
+}  // namespace
+
+void* operator new(std::size_t n) {
+    bytes_asked += n;
+    if (void* const p = std::malloc(n != 0 ? n : 1)) return p;
+    throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 int main() {
     {  // canonical order: bools, ints, strings by code point, tuples
@@ -35,6 +72,31 @@ int main() {
         CHECK(look.find(std::int64_t{1} << 40) == 2);
         CHECK(look.find(4) == group_lookup::unknown);
         CHECK(look.find(-6) == group_lookup::unknown);
+    }
+    {  // no step between numbers makes a search long
+        const std::int64_t n = 65535;
+        for (const std::int64_t step :
+             {std::int64_t{1}, std::int64_t{7}, std::int64_t{1000},
+              std::int64_t{85229}, std::int64_t{1} << 16, std::int64_t{1} << 32,
+              std::int64_t{1} << 47}) {
+            number_table table;
+            const std::vector<std::int64_t> numbers = steps(n, step);
+            for (std::size_t i = 0; i < numbers.size(); ++i)
+                table.put(numbers[i], static_cast<std::int32_t>(i));
+            std::size_t looked_at = 0;
+            for (std::size_t i = 0; i < numbers.size(); ++i) {
+                CHECK(table.find(numbers[i]) == static_cast<std::int32_t>(i));
+                looked_at += table.reach(numbers[i]);
+            }
+            CHECK(looked_at < 2 * numbers.size());
+            CHECK(table.find(step / 2 + n * step) == number_table::unknown);
+        }
+    }
+    {  // given groups take memory, and so time, in proportion to their number
+        for (const std::int64_t step : {std::int64_t{-3}, std::int64_t{1} << 40}) {
+            const std::size_t few = bytes_for(steps(1000, step));
+            CHECK(bytes_for(steps(4000, step)) < 6 * few);
+        }
     }
     {  // the quick way and the long way agree, and learn the same
         const table<float> t = make_table<float>(1000, 12, 4);

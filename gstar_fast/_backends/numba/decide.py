@@ -8,6 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.numba.loops import mixed
 from gstar_fast._backends.numpy import decide as reference
 from gstar_fast._backends.numpy.decide import LiveCore, finished
 from gstar_fast._groups import Name
@@ -42,10 +43,7 @@ def _hash_bytes(data: Any, ends: Any, out: Any) -> None:
         for at in range(start, ends[i]):
             number = (number ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
         start = ends[i]
-        number += np.uint64(0x9E3779B97F4A7C15)
-        number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        out[i] = number ^ (number >> np.uint64(31))
+        out[i] = mixed(number)
 
 
 def hash_keys(keys: list[Any]) -> NDArray[np.uint64]:

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.numpy.decide import hash_key
 from gstar_fast._groups import Name, sort_key
 
 DIRECT = 1024  # small integers are looked up without hashing
 
 
 class Lookup:
-    """`direct[code]` for small codes, an open hash table for all others; a slot of -1 is not known yet."""
+    """`direct[code]` for small codes, an open hash table for all others; a slot of -1 is not known yet.
+
+    Names of groups come in steps, often of a power of two: the hash spreads them over the table.
+    """
 
     def __init__(self, names: tuple[Name, ...] | None, dtype: np.dtype[Any]) -> None:
         self.names, self.dtype = names, dtype
@@ -65,7 +69,7 @@ class Lookup:
 
     def _place(self, key: int, slot: int) -> None:
         mask = len(self.keys) - 1
-        at = ((key * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 32) & mask
+        at = hash_key(key) & mask
         while self.slots[at] >= 0:
             at = at + 1 & mask
         self.keys[at], self.slots[at] = key, slot

@@ -66,6 +66,15 @@ def read(scores, labels, codes, x, y, g):
 
 
 @_inner
+def mixed(number):
+    """SplitMix64's step, as the reference's `hash_key` takes it."""
+    number += np.uint64(0x9E3779B97F4A7C15)
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))
+
+
+@_inner
 def assign(m, y, g, most_label, lookup, cell):
     """Find the cell of every row; return whether a label must be refused or a group is not known."""
     direct, keys, slots = lookup
@@ -83,7 +92,7 @@ def assign(m, y, g, most_label, lookup, cell):
             if code < n_direct:
                 slot = np.int64(direct[code])
             else:
-                at = (code * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) & mask
+                at = mixed(code) & mask
                 while slots[at] >= 0 and keys[at] != code:
                     at = (at + np.uint64(1)) & mask
                 slot = np.int64(slots[at])
