@@ -42,6 +42,9 @@ class Window:
     scores: what is left is the sketch of the rows that are left. `save` and `load`, `to_bytes` and `from_bytes`, and
     pickles keep every pane and the options, so that a service that was restarted goes on where it was.
 
+    Threads may share a window. Rows go into the pane that is the newest when their `update` begins, also if another
+    thread calls `advance` before it ends.
+
     Parameters
     ----------
     panes : int
@@ -86,12 +89,26 @@ class Window:
 
     def update(self, *rows: Any, **options: Any) -> Self:
         """Count a batch into the newest pane; takes what `Sketch.update` takes."""
-        self._panes[-1].update(*rows, **options)
+        pane = self._panes[-1]
+        try:
+            pane.update(*rows, **options)
+        finally:  # a warning that is an error comes after the rows were counted
+            self._counted_into(pane)
         return self
 
     def update_one(self, score: float, label: int | None, group: Any) -> None:
         """Count one row into the newest pane."""
-        self._panes[-1].update_one(score, label, group)
+        pane = self._panes[-1]
+        try:
+            pane.update_one(score, label, group)
+        finally:
+            self._counted_into(pane)
+
+    def _counted_into(self, pane: Sketch) -> None:
+        """Drop the sum of the older panes if this pane became one of them while its rows were being counted."""
+        if pane is not self._panes[-1]:
+            with self._lock:
+                self._closed = None
 
     def advance(self) -> Self:
         """Begin a new pane; where there are `panes` already, forget the oldest."""
@@ -107,9 +124,10 @@ class Window:
         with self._lock:
             *old, newest = self._panes
             if self._closed is None:
-                self._closed = self._blank.copy()
+                closed = self._blank.copy()
                 for pane in old:
-                    self._closed += pane
+                    closed += pane
+                self._closed = closed  # kept only if every pane could be merged
             return self._closed + newest
 
     def __len__(self) -> int:

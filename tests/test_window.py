@@ -6,8 +6,10 @@ import copy
 import pickle
 import re
 import struct
+import threading
 import warnings
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +72,106 @@ def test_options_go_to_every_pane(backend):
         gf.Window(panes=1.5)
     with pytest.raises(ValueError, match="bins must be a power of two"):
         gf.Window(bins=3)
+
+
+# ------------------------------------------------------------------------------------------------------------- threads
+
+
+class Slow:
+    """An array that does something else while it is being converted, as a slow reader would give time for."""
+
+    def __init__(self, values, meanwhile):
+        self.values, self.meanwhile = values, meanwhile
+
+    def __array__(self, dtype=None, copy=None):
+        self.meanwhile()
+        return np.asarray(self.values, dtype)
+
+
+def advance_and_look(window):
+    window.advance()
+    return window.sketch.n_rows  # the sum of the older panes is kept from here on
+
+
+def is_the_sum_of_its_panes(window):
+    return window.sketch == gf.Window.from_bytes(window.to_bytes()).sketch
+
+
+def test_rows_of_an_update_that_runs_on_after_advance_are_seen(backend):
+    window = gf.Window(panes=3)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait():
+        begun.set()
+        assert go_on.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(window.update, Slow([0.25, 0.5], wait), None, [0, 1])
+        assert begun.wait(60)
+        assert advance_and_look(window) == 0
+        window.update_one(0.75, 1, 1)
+        assert window.sketch.n_rows == 1
+        go_on.set()
+        running.result()
+    assert window.sketch.n_rows == 3
+    assert is_the_sum_of_its_panes(window)
+    window.advance()
+    assert window.sketch.n_rows == 3
+    assert window.advance().sketch.n_rows == 1, "rows stay in the pane in which their update began"
+
+
+def test_a_row_counted_while_its_pane_is_closed_is_seen(backend, monkeypatch):
+    window = gf.Window(panes=3)
+    pane = window._panes[-1]
+    count = pane.update_one
+    monkeypatch.setattr(pane, "update_one", lambda *row: (advance_and_look(window), count(*row)))
+    window.update_one(0.5, 1, "a")
+    assert window.sketch.n_rows == 1
+    assert is_the_sum_of_its_panes(window)
+
+
+def test_rows_counted_with_a_warning_that_is_an_error_are_seen(backend):
+    window = gf.Window(panes=3)
+    scores = [*np.linspace(0, 1, 1000), 1e9]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(gf.ResolutionWarning):
+            window.update(Slow(scores, lambda: advance_and_look(window)), None, [0] * 1001)
+    assert window.sketch.n_rows == 1001
+
+
+def test_a_refused_update_that_ran_on_leaves_nothing(backend):
+    window = gf.Window(panes=3)
+    with pytest.raises(ValueError, match="NaN"):
+        window.update(Slow([0.5, float("nan")], lambda: advance_and_look(window)), None, [0, 0])
+    assert window.sketch == gf.Sketch()
+
+
+def test_panes_that_cannot_be_merged_are_refused_every_time(backend):
+    """What the first panes make together is not taken for the sum of all of them."""
+    window = gf.Window(panes=4)
+    window.update([0.5], [1], [True]).advance().update([0.5], [1], [1]).advance()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="groups has both True and 1"):
+            window.sketch  # noqa: B018
+    window.advance().advance()
+    assert window.sketch.n_rows == 1, "after the first pane is forgotten there is a sum again"
+
+
+def test_a_window_that_advances_during_large_updates_loses_no_row(backend):
+    n = 3_000 if backend == "numpy" else 300_000
+    rng = np.random.default_rng(8)
+    batch = rng.normal(size=n), rng.integers(0, 2, n), rng.integers(0, 3, n)
+    window = gf.Window(panes=10_000, bins=16)
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(window.update, *batch) for _ in range(6)]
+        while not all(update.done() for update in running):
+            advance_and_look(window)
+        for update in running:
+            update.result()
+    expected = gf.Sketch.from_rows(*batch, bins=16)
+    assert window.sketch == sum([expected] * 6)
+    assert is_the_sum_of_its_panes(window)
 
 
 # --------------------------------------------------------------------------------------------------------------- bytes
