@@ -235,7 +235,8 @@ def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
     level, first = source.zigzag(), source.zigzag()
     if not LOWEST_LEVEL <= level <= HIGHEST_LEVEL:
         refuse("the level is out of range")
-    if max(abs(first), abs(first + bins)) > LARGEST_BIN:
+    furthest = max(abs(first), abs(first + bins))
+    if furthest > LARGEST_BIN or furthest.bit_length() + level > 1024:  # 2**1024 is no float
         refuse("the window is out of range")
     skipped = source.varint(2**63)
     n_groups = source.varint(MOST_GROUPS + 1)
@@ -296,9 +297,29 @@ def _read_cell(source: Reader, bins: int, level: int, first: int) -> Cell:
     if smallest > largest or ends != (found[0][0], found[-1][0]):
         refuse("a smallest or largest score lies outside its bin")
     most = max(_square24(smallest), _square24(largest)) * sum(count for _, count, _ in found)
-    if not 0 <= squares <= most:
+    least, widest = _square_bounds(found, level, first)
+    if not 0 <= squares <= most or not least <= squares << SQUARE_UNIT - 2 * SUM_UNIT <= widest:
         refuse("a sum of squares is impossible")
     return Cell(below, above, smallest, largest, squares, found)
+
+
+def _square_bounds(bins: Sequence[tuple[int, int, int]], level: int, first: int) -> tuple[int, int]:
+    """Least and most that the squares of rows in such bins can be, as whole numbers of 2**(2 * SUM_UNIT).
+
+    Rounded scores are whole numbers of a unit. The least: rows as close together as their sum lets them. No sum leaves
+    more than this and, for each row, the square of half the range of scores that its bin can hold.
+    """
+    least = room = 0
+    for index, count, total in bins:
+        k = first + index
+        if k in (-1, 0):
+            unit, half = -1074, 1 << max(level, -1045) - 1 - SUM_UNIT
+        else:
+            unit, half = level - 23, (1 << 22) + rounding_slack(k, level) << level - 23 - SUM_UNIT
+        q, rest = divmod(total >> unit - SUM_UNIT, count)  # `rest` rows at q + 1, all others at q
+        least += (count * q * q + (2 * q + 1) * rest) << 2 * (unit - SUM_UNIT)
+        room += count * half * half
+    return least, least + room
 
 
 def _square24(score: float) -> int:

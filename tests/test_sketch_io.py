@@ -224,6 +224,7 @@ def test_what_hostile_bytes_could_claim_is_refused(backend):
             head + v(1) + b"\0\0" + row.replace(v(1) + v(1) + z(0), v(16) + v(1) + z(0)) + 2 * empty_cell, flags=2
         ),
         "wrong window": claim(head + v(1) + b"\0\0" + row + 2 * empty_cell),
+        "skipped 2**63": claim(v(4) + z(0) + z(0) + v(2**63) + v(0)),
     }
     for what, (low, high) in {
         "nan": (np.nan, np.nan),
@@ -249,6 +250,18 @@ def test_what_hostile_bytes_could_claim_is_refused(backend):
         "sum at zero too large": struct.pack("<dd", 0.5, 0.5) + z(1) + z(-2) + v(0) + v(1) + z(3) + z(0),
     }.items():
         hostile[what] = claim(head + v(1) + b"\0\0" + start + rest + 2 * empty_cell, flags=2)
+    for what, index, gaps in (("first", 16, [16]), ("last", 16, [15, 0]), ("far", 17, [17]), ("farther", 40, [3, 36])):
+        # a score in the bin that is claimed, so that only the number of bins is against it
+        low = float(gaps[0])
+        square = low * low + index * index if len(gaps) > 1 else index * index
+        odd, power = int(square), 0
+        while odd % 2 == 0:
+            odd, power = odd // 2, power + 1
+        cell = v(0) + v(0) + v(len(gaps)) + struct.pack("<dd", low, float(index)) + z(odd) + z(power)
+        cell += b"".join(v(gap) + v(1) + z(0) for gap in gaps)
+        hostile[f"{what} bin beyond the window"] = claim(head + v(1) + b"\0\0" + cell + 2 * empty_cell, flags=2)
+    most_skipped = claim(v(4) + z(0) + z(0) + v(2**63 - 1) + v(0))
+    assert gf.Sketch.from_bytes(most_skipped).skipped == 2**63 - 1
     accepted = []
     for what, data in hostile.items():
         try:
@@ -257,6 +270,65 @@ def test_what_hostile_bytes_could_claim_is_refused(backend):
             continue
         accepted.append(what)
     assert not accepted
+
+
+def test_skipped_rows_never_wrap(backend):
+    v, z = _sketch_io.varint, _sketch_io.zigzag
+    body = _sketch_io.HEADER.pack(_sketch_io.MAGIC, 1, 0, 0, 0) + v(12) + z(0) + z(0)
+    nearly = gf.Sketch.from_bytes(signed(body + v(2**63 - 2) + v(0)), nan="skip")
+    assert nearly.update([np.nan], None, [0]).skipped == 2**63 - 1
+    text = r"the sketch would hold 2\*\*63 rows or more; nothing was counted"
+    for count in (
+        lambda: nearly.update([np.nan], None, [0]),
+        lambda: nearly.update([np.nan], None, [0], weights=[0.5]),
+        lambda: nearly.update([np.nan] * 40_000, None, [0] * 40_000),
+        lambda: nearly.merge(nearly),
+    ):
+        with pytest.raises(OverflowError, match=text):
+            count()
+    assert (nearly.skipped, nearly.n_rows) == (2**63 - 1, 0)
+    assert nearly.update([0.5], None, [0], nan="raise").n_rows == 1
+
+
+@pytest.mark.parametrize(("level", "first"), [(1000, 2**52), (1000, -(2**53)), (1000, 2**24 - 16), (980, 2**44)])
+def test_a_window_without_finite_edges_is_refused(backend, level, first):
+    """No range makes one, and nothing could be read from it."""
+    v, z = _sketch_io.varint, _sketch_io.zigzag
+    head = _sketch_io.HEADER.pack(_sketch_io.MAGIC, 1, 2 | 4, 0, 0)
+    rest = v(0) + v(1) + b"\0" + z(5) + 3 * (v(0) + v(0) + v(0))
+    with pytest.raises(ValueError, match="window is out of range"):
+        gf.Sketch.from_bytes(signed(head + v(4) + z(level) + z(first) + rest))
+    last = 2 ** (1024 - level) - 17 if first > 0 else 17 - 2 ** (1024 - level)
+    sketch = gf.Sketch.from_bytes(signed(head + v(4) + z(level) + z(last) + rest))
+    assert np.isfinite(sketch.edges).all()
+    assert sketch.moments(1, 5).count == 0
+
+
+def with_squares(sketch: gf.Sketch, change) -> bytes:
+    """The bytes of a sketch of one cell, its sum of squares changed, as an attacker would write them."""
+    content = _sketch_io.read(sketch.to_bytes(), lambda *_: None)
+    cells = [cell._replace(squares=change(cell.squares)) if cell.bins else cell for cell in content.cells]
+    return _sketch_io.write(content._replace(cells=cells))
+
+
+@pytest.mark.parametrize(
+    ("scores", "options"),
+    [
+        ([0.5, 0.5, 0.75], {}),
+        ([0.5, 0.5, 0.75], {"bins": 16, "range": (0, 1)}),
+        ([0.01, 0.02, -0.03], {"bins": 16, "range": (-1, 1)}),
+        ([1e300, 1e299], {"bins": 16}),
+        ([5e-324, 1e-310, -1e-320], {"bins": 16}),
+        ([1000.1, 1000.2, 1000.3], {}),
+    ],
+)
+def test_a_sum_of_squares_that_no_rows_have_is_refused(backend, scores, options):
+    """Signed bytes whose squares lie below those of the means, or above what the bins allow."""
+    sketch = gf.Sketch.from_rows(scores, [1] * len(scores), ["a"] * len(scores), **options)
+    assert gf.Sketch.from_bytes(with_squares(sketch, lambda squares: squares)) == sketch
+    for share in (0, 1, 3, 20):  # quarters; rows in a bin that touches zero may lie anywhere in it
+        with pytest.raises(ValueError, match="sum of squares"):
+            gf.Sketch.from_bytes(with_squares(sketch, lambda squares, share=share: squares * share // 4))
 
 
 def test_a_claim_of_many_groups_allocates_nothing(backend):

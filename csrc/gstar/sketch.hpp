@@ -190,6 +190,7 @@ public:
         check_mergeable(*other);
         make_alike(counts_, other->counts_);
         check_total(static_cast<std::uint64_t>(other->counts_.total()));
+        check_skipped(static_cast<std::uint64_t>(other->skipped()));
         add_groups(other->groups_.names());
         groups_.join_given(other->groups_);
         given_text_ = groups_.text();
@@ -304,10 +305,12 @@ private:
                ")";
     }
 
-    void check_total(std::uint64_t more) const {
+    void check_total(std::uint64_t more) const { check_sum(total(), more); }
+    void check_skipped(std::uint64_t more) const { check_sum(skipped(), more); }
+    static void check_sum(std::int64_t rows, std::uint64_t more) {
         const auto most =
             static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-        if (more > most - static_cast<std::uint64_t>(total())) refuse_overflow();
+        if (more > most - static_cast<std::uint64_t>(rows)) refuse_overflow();
     }
 
     /// Take in the names we do not have, or change nothing.
@@ -344,8 +347,11 @@ private:
         for (batch& b : parts) make_alike(counts_, b.counts);
         for (batch& b : parts) make_alike(counts_, b.counts);
         std::uint64_t more = 0;
+        std::uint64_t more_skipped = 0;
         for (const batch& b : parts) {
             check_total(more += static_cast<std::uint64_t>(b.counts.total()));
+            check_skipped(more_skipped +=
+                          static_cast<std::uint64_t>(b.counts.skipped));
         }
         std::vector<name> fresh;
         for (const batch& b : parts)
@@ -459,6 +465,7 @@ private:
             any_unlabelled = any_unlabelled || blocks[i].mixed;
         }
         check_total(r.n);
+        if (skip_nan) check_skipped(r.n);
         const bool apart = !cells.learned().empty() || counts_.weighted;
         std::vector<batch> part;
         if (apart) {

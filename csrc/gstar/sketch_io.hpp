@@ -1,13 +1,13 @@
 // sketch_io.hpp - sketch <-> versioned bytes; trusts no input.
 //
-// Reads from: sketch.hpp.  Read by: bindings, embedders.
+// Reads from: sketch.hpp, moments.hpp (quotients).  Read by: bindings, embedders.
 //
 // The format is docs/sketch_format.md. Only the canonical form is accepted, and
 // everything that is read is checked before it is believed.
 #pragma once
 
 #include <array>
-#include <cmath>    // ldexp, signbit
+#include <cmath>    // isfinite, ldexp, signbit
 #include <cstddef>  // size_t
 #include <cstdint>
 #include <cstring>  // memcpy, memcmp
@@ -18,6 +18,7 @@
 #include <utility>  // move
 #include <vector>
 
+#include "moments.hpp"
 #include "sketch.hpp"
 #include "span.hpp"
 
@@ -309,6 +310,87 @@ inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
     }
 }
 
+/// Least and most that the squares of a cell's rows can be, given the count and
+/// the sum of each bin; in units of 2^-2194, the square of the finest unit of sums.
+///
+/// Rounded scores are whole numbers of a unit. The least: rows as close together
+/// as their sum lets them. No sum leaves more than this and, for each row, the
+/// square of half the range of scores that its bin can hold.
+class square_bounds {
+public:
+    explicit square_bounds(int level) : level_(level) {}
+
+    /// A bin away from zero: `sum` of offsets, which round out of it by `slack`.
+    void add(std::uint64_t n, std::int64_t k, bin_sum sum, std::uint64_t slack) {
+        // Of scores k 2^23 + q, and `rest` of them one more, the squares are
+        // n k^2 2^46 + 2 k 2^23 sum + n q^2 + 2 q rest + rest.
+        const auto [q, rest] = divide(sum, n);
+        const auto bit = static_cast<unsigned>(2 * (level_ - offset_bits) + 2194);
+        const std::uint64_t far = size_of(k);
+        add_square(least_, far, n, bit + 2 * offset_bits);
+        const bool minus = (k < 0) != sum.negative();
+        if (sum.negative()) sum.negate();
+        least_.add_product(sum.limb(0), far, bit + offset_bits + 1, minus);
+        least_.add_product(sum.limb(1), far, bit + offset_bits + 65, minus);
+        add_square(least_, size_of(q), n, bit);
+        least_.add_product(size_of(q), rest, bit + 1, q < 0);
+        least_.add_product(rest, 1, bit);
+        add_square(room_, (std::uint64_t{1} << (offset_bits - 1)) + slack, n, bit);
+    }
+
+    /// A bin that touches zero: the sum of its scores, in units of 2^-1074.
+    void add_zero(std::uint64_t n, zero_sum sum) {
+        if (sum.negative()) sum.negate();
+        zero_sum q;
+        std::uint64_t rest = 0;
+        for (int bit = sum.bits() - 1; bit >= 0; --bit) {
+            const auto i = static_cast<std::size_t>(bit) / 64;
+            rest = (rest << 1) | (sum.limb(i) >> (bit % 64) & 1);
+            if (rest < n) continue;
+            rest -= n;
+            q.set_limb(i, q.limb(i) | std::uint64_t{1} << (bit % 64));
+        }
+        // n q^2 + (2 q + 1) rest, where sum = n q + rest
+        sum.add_product(rest, 1, 0);
+        for (std::size_t i = 0; i < 34; ++i)  // few words of a sum are not 0
+            for (std::size_t j = 0; j < 34 && sum.limb(i) != 0; ++j)
+                least_.add_product(sum.limb(i), q.limb(j),
+                                   static_cast<unsigned>(46 + 64 * (i + j)));
+        least_.add_product(rest, 1, 46);
+        room_.add_product(
+            n, 1, static_cast<unsigned>(2 * std::max(level_, -1045) + 2192));
+    }
+
+    void check(const square_sum& squares) const {
+        wide<68> claimed;
+        for (std::size_t i = 0; i < 66; ++i) claimed.set_limb(i, squares.limb(i));
+        claimed.shift_left(46);  // from units of 2^-2148
+        wide<68> most = least_;
+        most += room_;
+        if (claimed < least_ || most < claimed)
+            bad_bytes("a sum of squares does not fit its bins");
+    }
+
+private:
+    static std::uint64_t size_of(std::int64_t v) noexcept {
+        return v < 0 ? ~static_cast<std::uint64_t>(v) + 1
+                     : static_cast<std::uint64_t>(v);
+    }
+
+    /// to += n * x^2 * 2^bit.
+    static void add_square(wide<68>& to, std::uint64_t x, std::uint64_t n,
+                           unsigned bit) noexcept {
+        std::uint64_t low = 0;
+        const std::uint64_t high = multiply(x, x, low);
+        to.add_product(low, n, bit);
+        if (high != 0) to.add_product(high, n, bit + 64);
+    }
+
+    int level_;
+    wide<68> least_;
+    wide<68> room_;
+};
+
 /// Reads cells one after the other and checks that they belong together.
 class cell_reader {
 public:
@@ -354,6 +436,7 @@ private:
         cell_extra& more = p.extra(cell);
         more.squares = from_.number<66>(square_unit, 64 * 66 - 2);
         if (more.squares.negative()) bad_bytes("a sum of squares is negative");
+        square_bounds bounds(at_.level);
         std::uint64_t rows = 0;
         std::uint64_t next = 0;
         for (std::uint64_t i = 0; i < n_full; ++i) {
@@ -371,28 +454,40 @@ private:
             if (n == 0) bad_bytes("a bin that is listed has no rows");
             rows += n;
             bin_sum sum;
-            if (k == 0 || k == -1)
+            if (k == 0 || k == -1) {
                 more.zero[k + 1] = read_zero(n, k);
-            else
+                bounds.add_zero(n, more.zero[k + 1]);
+            } else {
                 sum = read_sum(n, k);
+                bounds.add(n, k, sum, slack_of(spacing_at(k)));
+            }
             p.put(cell, static_cast<std::uint32_t>(b), static_cast<std::int64_t>(n),
                   sum);
         }
         check_squares(more.squares, rows, lo, hi);
+        bounds.check(more.squares);
         p.cover(cell, lo, hi);
         lo_ = std::min(lo_, lo);
         hi_ = std::max(hi_, hi);
     }
 
+    /// Distance of 24-bit numbers at the nearer edge of bin k, away from zero, as
+    /// a power of two of the unit of sums.
+    int spacing_at(std::int64_t k) const noexcept {
+        const auto nearer = static_cast<std::uint64_t>(k > 0 ? k : -k - 1);
+        return std::max(at_.level + bit_length(nearer) - 1 - 23, -1045) -
+               (at_.level - offset_bits);
+    }
+
+    /// How far rounding may carry a score out of its bin, in units of sums.
+    static std::uint64_t slack_of(int spacing) noexcept {
+        return spacing - 1 >= offset_bits ? std::uint64_t{1} << (spacing - 1) : 0;
+    }
+
     bin_sum read_sum(std::uint64_t n, std::int64_t k) {
         const bin_sum sum = from_.zigzag_wide<2>(126);
-        const auto nearer = static_cast<std::uint64_t>(k > 0 ? k : -k - 1);
-        // Distance of 24-bit numbers at the bin's nearer edge, in units of sums.
-        const int unit = at_.level - offset_bits;
-        const int spacing =
-            std::max(at_.level + bit_length(nearer) - 1 - 23, -1045) - unit;
-        const std::uint64_t slack =
-            spacing - 1 >= offset_bits ? std::uint64_t{1} << (spacing - 1) : 0;
+        const int spacing = spacing_at(k);
+        const std::uint64_t slack = slack_of(spacing);
         bin_sum least;
         least.add_product(n, slack, 0, true);
         bin_sum most;
@@ -529,7 +624,8 @@ inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
     options.memory_limit = memory_limit;
     const auto most_edge = static_cast<std::int64_t>(greatest_edge);
     if (level < least_level || level > greatest_level || first < -most_edge ||
-        first > most_edge - options.at.bins)
+        first > most_edge - options.at.bins || !std::isfinite(options.at.edge(0)) ||
+        !std::isfinite(options.at.edge(options.at.bins)))
         bad_bytes("its window is out of range");
     const std::uint64_t skipped = from.varint();
     if (skipped > most_rows) bad_bytes("it has skipped 2**63 rows or more");

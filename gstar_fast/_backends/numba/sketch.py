@@ -126,7 +126,7 @@ class Core(reference.Core):
         labels: NDArray[Any] | None,
         codes: NDArray[Any],
         names: tuple[Name, ...] | None,
-        weights: NDArray[np.float64] | None,
+        weights: NDArray[Any] | None,
         skip_nan: bool,
         threads: int,
         unlabelled_code: bool = False,
@@ -179,7 +179,7 @@ class Core(reference.Core):
         return True
 
     def _can_count(self, n: int) -> bool:
-        return not self.weighted and self.total + n <= MOST_ROWS
+        return not self.weighted and max(self.total, self.skipped) + n <= MOST_ROWS
 
     def _counted_apart(self, source: Source, threads: int) -> Self:
         """A large batch counted without the lock, so that a refusal needs no undoing."""

@@ -146,7 +146,7 @@ class Core:
         labels: NDArray[Any] | None,
         codes: NDArray[Any],
         names: tuple[Name, ...] | None,
-        weights: NDArray[np.float64] | None,
+        weights: NDArray[Any] | None,
         skip_nan: bool,
         threads: int,  # noqa: ARG002
         unlabelled_code: bool = False,
@@ -170,7 +170,7 @@ class Core:
         self._settle()
         total = self._total_in(rows.weighted)
         total += len(rows.scores) if rows.weights is None else sum(rows.weights.tolist())
-        if total > MOST_ROWS:
+        if max(total, self.skipped + rows.skipped) > MOST_ROWS:
             raise overflow_error()
         names = self._union(rows.names)
         finite = rows.scores[np.isfinite(rows.scores)]
@@ -259,7 +259,7 @@ class Core:
         names = self._merged_groups(other)
         weighted = self.weighted or other.weighted
         total = self._total_in(weighted) + other._total_in(weighted)
-        if total > MOST_ROWS:
+        if max(total, self.skipped + other.skipped) > MOST_ROWS:
             raise overflow_error()
         level, first = self._window_with(*other._extent())
         cells = self._cells_in(weighted, names, level, first)
