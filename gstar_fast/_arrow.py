@@ -130,9 +130,9 @@ def read_column(data: Any, name: str) -> Column:
 def read_batches(data: Any, columns: list[str]) -> Iterator[list[Column]]:
     """Read the named columns of a table or stream, one record batch at a time."""
     for schema, array, owner in _chunks(data):
-        if schema.format != b"+s":
+        if _format(schema, "data") != "+s":
             raise TypeError(f"data must be a table or a stream of record batches, got a column of {_kind(schema)}")
-        found = [schema.children[i].contents.name.decode("utf-8") for i in range(schema.n_children)]
+        found = [(schema.children[i].contents.name or b"").decode("utf-8") for i in range(schema.n_children)]
         batch = []
         for name in columns:
             if found.count(name) != 1:
@@ -221,7 +221,7 @@ def _column(
     """A column's rows from `start` on; a struct's offset counts for its children."""
     n = array.length - start if length is None else length
     first = array.offset + start
-    kind = schema.format.decode("ascii")
+    kind = _format(schema, name)
     if kind == "n":
         return Column(np.zeros(n, np.uint8), np.zeros(n, bool), None)
     valid = None
@@ -243,8 +243,15 @@ def _column(
     return Column(values, valid, names)
 
 
+def _format(schema: _Schema, name: str) -> str:
+    if schema.format is None:
+        raise ValueError(f"{name} comes from an Arrow producer that gives no format; report it to whoever made it")
+    text: str = schema.format.decode("ascii", "replace")
+    return text
+
+
 def _kind(schema: _Schema) -> str:
-    text = schema.format.decode("ascii", "replace")
+    text = _format(schema, "data")
     known = {
         "d": "decimal",
         "z": "binary",

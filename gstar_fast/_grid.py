@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,14 @@ def to_float(number: int, unit: int) -> float:
         return number / (1 << -unit) if unit < 0 else float(number << unit)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
+
+
+def as_float(value: Any) -> float:
+    """`float(value)`; OverflowError where it would make a finite value infinite, as it does with a Decimal."""
+    number = float(value)
+    if math.isinf(number) and value != number:
+        raise OverflowError("too large for a float")
+    return number
 
 
 def memory_of(n_groups: int, bins: int) -> int:

@@ -89,6 +89,8 @@ def _clean_scalar(value: object, where: str) -> Scalar:
     kind, cure = type(value).__name__, ""
     if isinstance(value, (float, np.floating)):
         kind, cure = "float", "; pass whole numbers as int, such as column.astype(int), and cut others into ranges"
+    elif isinstance(value, bytes):
+        kind, cure = "bytes", "; decode bytes first: name.decode(), or np.char.decode(groups)"
     raise TypeError(f"group names must be int, str, bool or tuples of these, got {kind}{where}{cure}")
 
 
@@ -138,11 +140,9 @@ def joined_columns(names: Sequence[str]) -> str:
 def factorize(values: NDArray[Any] | Sequence[object]) -> tuple[NDArray[Any], tuple[Name, ...]]:
     """Replace each value by the number of its name; names stand in the order of their first row.
 
-    `values` is a 1-D array of strings or objects, or a sequence of Python values.
+    `values` is a 1-D array of strings, or a sequence of Python values.
     """
-    if isinstance(values, np.ndarray) and values.dtype.kind in "US":
-        return _factorize_fixed_width(values)
-    return _factorize_objects(values)
+    return _factorize_fixed_width(values) if isinstance(values, np.ndarray) else _factorize_objects(values)
 
 
 def _factorize_objects(values: Iterable[object]) -> tuple[NDArray[Any], tuple[Name, ...]]:
@@ -179,21 +179,15 @@ def _factorize_fixed_width(values: NDArray[Any]) -> tuple[NDArray[Any], tuple[Na
     codes, firsts = unique_rows(raw) if unique_rows is not None else unique_words(_as_words(private, raw))
     names = []
     for row in firsts.tolist():
-        value = private[row]
-        try:
-            text = value.decode("utf-8") if isinstance(value, bytes) else str(value)
-        except UnicodeDecodeError:
-            raise ValueError(f"group {value!r} at row {row} is not valid UTF-8; decode it first") from None
-        names.append(clean_name(text, f" at row {row}"))
+        names.append(clean_name(private[row], f" at row {row}"))
     return codes, tuple(names)
 
 
 def _as_words(values: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Fixed-width strings, whose bytes are `raw`, as rows of 64-bit words."""
-    if values.dtype.kind == "U":
-        chars = values.view(np.uint32).reshape(len(values), -1)
-        if chars.max() < 256:  # most names need one byte a character, and then often fit into one word
-            raw = chars.astype(np.uint8)
+    chars = values.view(np.uint32).reshape(len(values), -1)
+    if chars.max() < 256:  # most names need one byte a character, and then often fit into one word
+        raw = chars.astype(np.uint8)
     words = np.zeros((len(raw), -(-raw.shape[1] // 8) * 8), np.uint8)
     words[:, : raw.shape[1]] = raw
     return words.view(np.uint64)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._arrow import Column, is_arrow, read_column
 from gstar_fast._columns import check_one_length, columns_of
-from gstar_fast._grid import LARGEST_SCORE, window_of_range
+from gstar_fast._grid import LARGEST_SCORE, as_float, window_of_range
 from gstar_fast._groups import Name, clean_name, cross, factorize, is_missing, missing_group
 
 UNLABELLED = 2
@@ -30,7 +30,7 @@ class Batch(NamedTuple):
     labels: NDArray[Any] | None
     codes: NDArray[Any]
     names: tuple[Name, ...] | None
-    weights: NDArray[np.float64] | None
+    weights: NDArray[Any] | None
     unlabelled_code: bool
 
 
@@ -109,11 +109,18 @@ def _list_column(data: Sequence[Any]) -> Column:
             values = np.asarray(data) if data else np.empty(0)
         except (ValueError, OverflowError):  # rows of different length, or integers beyond 64 bits
             values = np.empty(0, object)
-        if values.dtype != object and not (kinds == {int} and values.dtype.kind == "f"):
+        if values.dtype != object and not (values.dtype.kind == "f" and _has_long_int(data, kinds)):
             return Column(values, None, None)
     objects = np.empty(len(data), object)
     objects[:] = data if not kinds & {tuple, list, np.ndarray} else [*data]
     return Column(objects, None, None)
+
+
+def _has_long_int(data: Sequence[Any], kinds: set[type]) -> bool:
+    """Whether a list holds an int that numpy rounds when it makes a float of it."""
+    if not any(issubclass(kind, (int, np.integer)) for kind in kinds):
+        return False
+    return any(isinstance(v, (int, np.integer)) and not -(2**53) <= v <= 2**53 for v in data)
 
 
 def _is_null_type(kind: type) -> bool:
@@ -171,23 +178,56 @@ def as_scores(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | Non
         hint = "; pass the scores before they were thresholded" if kind == "b" else ""
         raise TypeError(f"scores must be real numbers, got {what.get(kind, str(values.dtype))}{hint}")
     if values.dtype not in (np.float32, np.float64):
-        values = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+        values = _narrowed(values, valid)
     values = _native(values)
     if valid is not None:
         values = np.where(valid, values, np.nan).astype(values.dtype)
     return values
 
 
-def as_weights(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> NDArray[np.float64]:
-    """Float64; a null becomes NaN, which the core refuses."""
+def _narrowed(values: NDArray[Any], valid: Mask) -> NDArray[Any]:
+    """Numbers of other kinds as float32 or float64; a finite one that is too large for it is refused."""
+    with np.errstate(over="ignore"):
+        out = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+    beyond = np.isinf(out) & np.isfinite(values) & (True if valid is None else valid)
+    if beyond.any():
+        row = int(beyond.argmax())
+        raise _too_large("scores", values[row], row)
+    return out
+
+
+def _too_large(name: str, value: object, row: int) -> ValueError:
+    return ValueError(f"{name} has {value!s} at row {row}; finite {name} must lie within 2**1000")
+
+
+def as_weights(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> NDArray[Any]:
+    """Float64, or whole numbers, which are exact also beyond 2**53; a null becomes NaN, which the core refuses."""
     if names is not None:
         raise TypeError("weights must be numbers, got strings or categories")
-    if values.dtype == object:
-        values = _numbers(values, "weights")
+    if values.dtype == object or (values.dtype.kind == "f" and values.dtype.itemsize > 8):
+        whole = _whole_numbers(values.tolist())
+        values = whole if whole is not None else _numbers(values, "weights")
     if values.dtype.kind not in "fiu":
         raise TypeError(f"weights must be real numbers, got {values.dtype}")
+    if values.dtype.kind != "f" and valid is None:
+        return _native(values)
     values = values.astype(np.float64, copy=False)
     return values if valid is None else np.where(valid, values, np.nan)
+
+
+def _whole_numbers(values: list[Any]) -> NDArray[np.int64] | None:
+    """Whole numbers of any kind as they are; None if one is not whole, or none at all, or too large."""
+    if not all(_is_number(value) for value in values):
+        return None
+    try:
+        return np.array([int(value) for value in values], np.int64) if all(v % 1 == 0 for v in values) else None
+    except (OverflowError, ArithmeticError):  # beyond 64 bits, or infinite
+        return None
+
+
+def _is_number(value: object) -> bool:
+    no_number = isinstance(value, (bool, np.bool_, str, bytes, complex)) or not hasattr(value, "__float__")
+    return not no_number and not is_missing(value)
 
 
 def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -197,13 +237,13 @@ def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     for row, value in enumerate(private):
         if is_missing(value):
             out[row] = np.nan
-        elif isinstance(value, (bool, np.bool_, str, bytes, complex)) or not hasattr(value, "__float__"):
+        elif not _is_number(value):
             raise TypeError(f"{name} must be real numbers, got {type(value).__name__} at row {row}")
         else:
             try:
-                out[row] = float(value)
+                out[row] = as_float(value)
             except OverflowError:
-                raise ValueError(f"{name} has {value!r} at row {row}; finite {name} must lie within 2**1000") from None
+                raise _too_large(name, value, row) from None
     return out
 
 
@@ -289,7 +329,7 @@ def as_groups(
     if kind in "iu":
         return _native(values), None
     if kind in "USO" or not len(values):
-        return factorize(values if kind in "US" else values.tolist())
+        return factorize(values if kind == "U" else values.tolist())
     if kind == "f":
         raise _float_groups(values)
     raise TypeError(
@@ -379,9 +419,11 @@ def checked_bins(bins: Any) -> int:
 def checked_window(limits: Any, bins: int) -> tuple[int, int]:
     """Level and first bin number of a range."""
     try:
-        lo, hi = (float(limit) for limit in limits)
+        lo, hi = (as_float(limit) for limit in limits)
     except (TypeError, ValueError):
         raise TypeError(f"range must be a pair of numbers (lo, hi), got {limits!r}") from None
+    except OverflowError:
+        raise ValueError(f"range must be finite and lie within 2**1000, got {limits!r}") from None
     if not (abs(lo) <= LARGEST_SCORE and abs(hi) <= LARGEST_SCORE):
         raise ValueError(f"range must be finite and lie within 2**1000, got ({lo!r}, {hi!r})")
     if not lo < hi:

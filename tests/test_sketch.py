@@ -360,6 +360,8 @@ def test_nan_is_refused_or_skipped_and_counted(backend):
 def test_a_row_of_weight_zero_is_not_there(backend):
     sketch = gf.Sketch.from_rows([0.5, 1e9], [1, 1], ["a", "b"], weights=[1, 0])
     assert sketch == gf.Sketch.from_rows([0.5], [1], ["a"])
+    nan = gf.Sketch.from_rows([np.nan, np.nan, 0.5], [1, 1, 1], ["a"] * 3, weights=[0, 2, 1], nan="skip")
+    assert (nan.skipped, nan.n_rows) == (1, 1)
 
 
 def test_counts_never_wrap(backend):
@@ -377,6 +379,50 @@ def test_counts_never_wrap(backend):
     assert gf.Sketch.from_bytes(before) == sketch
     sketch.update([0.75], [1], ["a"], weights=[2.0**62 - 2**10])
     assert sketch.moments(1, "a").mean == pytest.approx(0.625)
+
+
+@pytest.mark.parametrize("times", [2, 3, 4, 5, 8])
+def test_the_weights_of_one_batch_never_wrap(backend, times):
+    """Four times 2**62 is 0 in 64 bits, five times 2**62 is 2**62."""
+    sketch = gf.Sketch(bins=16)
+    rows = [0.5] * times, [1] * times, ["a"] * times
+    for weights in ([2.0**62] * times, [2**62] * times, [2.0**42 + 0.5] * times * 2):
+        with pytest.raises(OverflowError, match=r"the sketch would hold 2\*\*63 rows or more; nothing was counted"):
+            sketch.update(*(column * (len(weights) // times) for column in rows), weights=weights)
+    assert sketch == gf.Sketch(bins=16)
+
+
+def test_a_sketch_holds_one_row_less_than_2_to_the_63(backend):
+    most = 2**63 - 1
+    for weights in ([most], [2**62, 2**62 - 1], [most - 1, 1]):
+        n = len(weights)
+        sketch = gf.Sketch.from_rows([0.5] * n, [1] * n, ["a"] * n, weights=weights)
+        assert sketch.n_rows == most
+        assert gf.Sketch.from_bytes(sketch.to_bytes()) == sketch
+        before = sketch.to_bytes()
+        for count in (
+            lambda s: s.update([0.5], [1], ["a"]),
+            lambda s: s.update([0.5], [1], ["a"], weights=[1]),
+            lambda s: s.update_one(0.5, 1, "a"),
+            lambda s: s.merge(gf.Sketch.from_rows([0.5], [1], ["a"])),
+        ):
+            with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
+                count(sketch)
+        assert sketch.to_bytes() == before
+    for weights in ([2**63], [2**64 - 1], [2**64], [2.0**63]):
+        with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
+            gf.Sketch().update([0.5], [1], ["a"], weights=weights)
+
+
+def test_a_sketch_becomes_weighted_if_its_rows_have_room_for_it(backend):
+    most = 2**43 - 1  # 2**20 parts of each
+    sketch = gf.Sketch.from_rows([0.5], [1], ["a"], weights=[most])
+    sketch.update([0.5], [1], ["a"], weights=[0.5])
+    assert sketch.n_rows == most + 0.5
+    sketch = gf.Sketch.from_rows([0.5], [1], ["a"], weights=[most + 1])
+    with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
+        sketch.update([0.5], [1], ["a"], weights=[0.5])
+    assert (sketch.n_rows, sketch.weighted) == (most + 1, False)
 
 
 def test_too_many_groups_are_refused_before_memory_is(backend):

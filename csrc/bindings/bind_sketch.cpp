@@ -190,7 +190,8 @@ public:
         r.two_is_unlabelled = unlabelled_code;
         if (!is_float(r.scores.type) || !is_whole(r.groups.type) ||
             (!labels.is_none() && !is_whole(r.labels.type)) ||
-            (!weights.is_none() && r.weights.type != gstar::dtype::f64))
+            (!weights.is_none() && r.weights.type != gstar::dtype::f64 &&
+             !is_whole(r.weights.type)))
             throw py::type_error("update takes clean arrays only");
         if (n[0] != r.n || n[1] != r.n || n[2] != r.n)
             refuse_lengths(r, n, weights);
@@ -459,6 +460,24 @@ unsigned label_of(PyObject* label) {
     return static_cast<unsigned>(v);
 }
 
+/// A number as float64; one that is finite and too large for it raises.
+double score_of(PyObject* score) {
+    if (PyFloat_CheckExact(score)) return PyFloat_AS_DOUBLE(score);
+    const bool is_bool = PyBool_Check(score);
+    const double x = is_bool ? -1.0 : PyFloat_AsDouble(score);
+    const bool failed = is_bool || (x == -1.0 && PyErr_Occurred() != nullptr);
+    const bool too_large =
+        failed && !is_bool && PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
+    if (failed) PyErr_Clear();
+    // A Decimal becomes infinite without a word.
+    if (too_large || (std::isinf(x) && !py::handle(score).equal(py::float_(x))))
+        gstar::refuse_huge(std::string(py::repr(score)), -1);
+    if (failed)
+        throw py::type_error("score must be a number, got " +
+                             std::string(Py_TYPE(score)->tp_name));
+    return x;
+}
+
 /// The arguments in order, whether they came by place or by name.
 bool take_arguments(PyObject* const* args, Py_ssize_t n, PyObject* names,
                     PyObject** out) {
@@ -488,19 +507,7 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
         // A bound object of one C++ class keeps its pointer in this place.
         auto* const instance = reinterpret_cast<py::detail::instance*>(self);
         auto* const c = static_cast<core*>(instance->simple_value_holder[0]);
-        double score = 0;
-        if (PyFloat_CheckExact(given[0])) {
-            score = PyFloat_AS_DOUBLE(given[0]);
-        } else {
-            const bool is_bool = PyBool_Check(given[0]);
-            score = is_bool ? -1.0 : PyFloat_AsDouble(given[0]);
-            if (is_bool || (score == -1.0 && PyErr_Occurred() != nullptr)) {
-                PyErr_Clear();
-                throw py::type_error("score must be a number, got " +
-                                     std::string(Py_TYPE(given[0])->tp_name));
-            }
-        }
-        c->update_one(score, label_of(given[1]), given[2]);
+        c->update_one(score_of(given[0]), label_of(given[1]), given[2]);
         Py_RETURN_NONE;
     } catch (py::error_already_set& e) {
         e.restore();

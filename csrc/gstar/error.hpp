@@ -49,9 +49,12 @@ inline std::string at_row(std::int64_t row) {
                                 "; drop such rows or pass nan=\"skip\"");
 }
 
-[[noreturn]] inline void refuse_huge(double score, std::int64_t row) {
-    throw std::invalid_argument("scores has " + text_of(score) + at_row(row) +
+[[noreturn]] inline void refuse_huge(const std::string& score, std::int64_t row) {
+    throw std::invalid_argument("scores has " + score + at_row(row) +
                                 "; finite scores must lie within 2**1000");
+}
+[[noreturn]] inline void refuse_huge(double score, std::int64_t row) {
+    refuse_huge(text_of(score), row);
 }
 
 [[noreturn]] inline void refuse_label(const std::string& label, std::int64_t row) {
@@ -60,9 +63,10 @@ inline std::string at_row(std::int64_t row) {
         (label == "-1" ? "; for -1/+1 labels pass labels > 0" : ""));
 }
 
-[[noreturn]] inline void refuse_weight(double weight, std::int64_t row) {
+[[noreturn]] inline void refuse_weight(const std::string& weight,
+                                       std::int64_t row) {
     throw std::invalid_argument("weights must be finite and not negative, got " +
-                                text_of(weight) + at_row(row));
+                                weight + at_row(row));
 }
 
 [[noreturn]] inline void refuse_overflow() {

@@ -49,7 +49,7 @@ struct rows {
     column scores;   ///< f32 or f64
     column labels;   ///< whole numbers or bools; none: no row has a label
     column groups;   ///< whole numbers: names of groups, or places in `names`
-    column weights;  ///< f64; none: every row counts once
+    column weights;  ///< f64 or whole numbers; none: every row counts once
     const std::vector<name>* names = nullptr;
     bool two_is_unlabelled = false;  ///< label 2 means "not known"
 };

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._grid import LARGEST_SCORE, memory_of
+from gstar_fast._grid import LARGEST_SCORE, as_float, memory_of
 from gstar_fast._groups import MOST_GROUPS, Name, clean_name, listed, missing_group
 
 MOST_ROWS = 2**63 - 1
@@ -31,7 +31,7 @@ def nan_error(where: str) -> ValueError:
     return ValueError(f'scores has NaN{where}; drop such rows or pass nan="skip"')
 
 
-def size_error(score: float, where: str) -> ValueError:
+def size_error(score: object, where: str) -> ValueError:
     """A finite score is too large."""
     return ValueError(f"scores has {score!r}{where}; finite scores must lie within 2**1000")
 
@@ -98,7 +98,7 @@ def read_rows(
     labels: NDArray[Any] | None,
     codes: NDArray[Any],
     names: tuple[Name, ...] | None,
-    weights: NDArray[np.float64] | None,
+    weights: NDArray[Any] | None,
     skip_nan: bool,
     unlabelled_code: bool,
     given: Sequence[Name] | None,
@@ -114,7 +114,7 @@ def read_rows(
     x = np.array(scores, np.float64) + 0.0  # -0.0 becomes 0.0
     y = np.full(len(x), UNLABELLED, np.uint8) if labels is None else np.array(labels)
     g = np.array(codes)
-    w = None if weights is None else np.array(weights, np.float64)
+    w = None if weights is None else np.array(weights)  # float64, or whole numbers as they are
 
     nan = np.isnan(x)
     allowed = (y == 0) | (y == 1) | ((y == UNLABELLED) & (unlabelled_code or labels is None))
@@ -144,14 +144,14 @@ def read_rows(
             name = found[int(inverse[row])]
             raise name if isinstance(name, Exception) else group_error(name, given or (), where)
         assert w is not None
-        raise weight_error(float(w[row]), where)
+        raise weight_error(w[row].item(), where)
 
     keep = ~nan
     skipped = int(nan.sum())
     multiplicity: NDArray[np.object_] | None = None
     if w is not None:
         weighted = weighted or bool((w % 1 != 0).any())
-        if (w >= 2.0**63).any():
+        if (w > MOST_ROWS if w.dtype.kind in "iu" else w >= 2.0**63).any():
             raise overflow_error()
         unit = WEIGHT_UNIT if weighted else 1
         multiplicity = np.array([round(v * unit) for v in w.tolist()], object)  # to nearest, ties to even
@@ -182,7 +182,10 @@ def read_one(score: object, label: object, group: object, given: Sequence[Name] 
     """One row, with the same checks and the same words."""
     if isinstance(score, (bool, np.bool_, str, bytes, complex)) or not hasattr(score, "__float__"):
         raise TypeError(f"score must be a number, got {type(score).__name__}")
-    x = float(score) + 0.0
+    try:
+        x = as_float(score) + 0.0
+    except OverflowError:
+        raise size_error(score, "") from None
     if x != x:
         raise nan_error("")
     if LARGEST_SCORE < abs(x) < float("inf"):
