@@ -748,3 +748,10 @@ def test_batches_are_clean_after_validation():
     assert batch.unlabelled_code
     assert batch.names == ("F", "M")
     assert batch.codes.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("name", [b"F", np.bytes_(b"F")])
+def test_bytes_as_the_name_of_one_group_are_refused_as_in_a_column(backend, name):
+    for take in (lambda: gf.Sketch(groups=[name]), lambda: gf.Sketch().update_one(0.5, 1, name)):
+        with pytest.raises(TypeError, match=r"got bytes.*; decode bytes first: name\.decode\(\)"):
+            take()

@@ -30,15 +30,22 @@ namespace {
 // ---- group names ------------------------------------------------------------
 
 [[noreturn]] void refuse_name(py::handle h) {
-    const bool number = PyFloat_Check(h.ptr());
-    if (number && std::isnan(PyFloat_AS_DOUBLE(h.ptr())))
+    if (PyFloat_Check(h.ptr()) && std::isnan(PyFloat_AS_DOUBLE(h.ptr())))
         gstar::refuse_missing_group("");
+    std::string kind = Py_TYPE(h.ptr())->tp_name;
+    std::string cure;
+    if (PyFloat_Check(h.ptr())) {
+        kind = "float";
+        cure =
+            "; pass whole numbers as int, such as column.astype(int), and cut "
+            "others into ranges";
+    } else if (PyBytes_Check(h.ptr())) {
+        kind = "bytes";
+        cure = "; decode bytes first: name.decode(), or np.char.decode(groups)";
+    }
     throw py::type_error(
-        "group names must be int, str, bool or tuples of these, got " +
-        std::string(number ? "float" : Py_TYPE(h.ptr())->tp_name) +
-        (number ? "; pass whole numbers as int, such as column.astype(int), and "
-                  "cut others into ranges"
-                : ""));
+        "group names must be int, str, bool or tuples of these, got " + kind +
+        cure);
 }
 
 name name_of(py::handle h, bool inside = false) {
