@@ -39,7 +39,7 @@ PYTHON_ROOMS = [
     ("thresholds", ["_thresholds_io.py"]),
     ("backends", ["_backends/*", "_config.py"]),
     ("input", ["_arrow.py", "_validation.py"]),
-    ("sketch", ["_moments.py", "_resolution.py", "_sketch_repr.py", "_sketch.py", "_window.py"]),
+    ("sketch", ["_moments.py", "_pooling.py", "_resolution.py", "_sketch_repr.py", "_sketch.py", "_window.py"]),
     ("decide", ["_decide.py", "_live.py"]),
     ("datasets", ["datasets.py"]),
     ("density", ["_density*.py", "_fit_quality.py"]),
