@@ -45,7 +45,7 @@ PYTHON_ROOMS = [
     ("density", ["_density*.py", "_fit_quality.py"]),
     ("objective", ["_objective.py"]),
     ("result", ["_result.py", "_outcome.py"]),
-    ("solver", ["_mixture.py", "_smooth.py", "_solver.py", "_frontier.py", "_bounds.py"]),
+    ("solver", ["_mixture.py", "_nearest.py", "_smooth.py", "_solver.py", "_frontier.py", "_bounds.py"]),
     ("readers", ["_export.py", "_audit*.py", "_estimator*.py", "_report*.py", "plot.py"]),
     ("face", ["__init__.py"]),
     ("command line", ["_cli*.py", "_tables*.py", "__main__.py"]),
