@@ -29,7 +29,7 @@ from gstar_fast._estimator_folds import check_trainable, out_of_fold, response_m
 from gstar_fast._estimator_groups import EVERYBODY, Source, as_table, check_columns
 from gstar_fast._estimator_rows import Rows, as_labels, cells_of, checked_labels, checked_weights, count_scores, decide
 from gstar_fast._groups import listed
-from gstar_fast._objective import Objective
+from gstar_fast._objective import Objective, check_several
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
 from gstar_fast._solver import check_options, solve
@@ -203,6 +203,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         sketch = self._empty_sketch()
         source = self._new_source(sensitive_features)
         rows = self._read(source, X, y, sensitive_features, sample_weight)
+        check_several(Objective.of(self.limits, self.penalties, self.costs, self.balanced), rows.groups.names)
         if self._is_prefit:
             if params:
                 raise ValueError(f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")

@@ -25,6 +25,7 @@ from gstar_fast._objective import (
     Snapshot,
     check_groups,
     has_rate,
+    question_limits,
     rates_at,
     scale_of,
 )
@@ -160,6 +161,7 @@ def solve(
     (0.0, 'optimal')
     """
     objective = Objective.of(limits, penalties, costs, balanced)
+    question_limits(objective.limits)
     check_options(objective, method=method, density=density, unified=unified, randomize=randomize)
     if not (isinstance(density, str) and density == "empirical"):
         return solve_smooth(sketch, objective, method=method, kind=density, unified=unified)

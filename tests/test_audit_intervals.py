@@ -244,7 +244,7 @@ def test_the_guide_quotes_the_coverage_that_was_measured():
 def test_counts_are_solved_as_solve_does(backend, rows, limit, unified, balanced):
     """What is solved again and again is what `solve` solves."""
     sketch = rows.into(gf.Sketch(bins=16))
-    assume(sketch.groups and (not balanced or 0 < sum(rows.labels) < len(rows.labels)))
+    assume(len(sketch.groups) > 1 and (not balanced or 0 < sum(rows.labels) < len(rows.labels)))
     for asked in ({"limits": {"demographic_parity": limit}}, {"penalties": {"demographic_parity": limit}}):
         result = gf.solve(sketch, **asked, unified=unified, balanced=balanced)
         snapshot = Snapshot.of(sketch)
