@@ -231,6 +231,9 @@ def _solve(p: argparse.ArgumentParser) -> None:
         help="the paper's lambda; repeatable",
     )
     group.add_argument("--unified", action="store_true", help="one threshold for everybody")
+    group.add_argument(
+        "--min-rows", type=float, default=0, metavar="N", help="pool groups of fewer rows: they share one threshold"
+    )
     group.add_argument("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
     group.add_argument("--density", choices=DENSITIES, default="empirical", help="empirical is the counts themselves")
     _counting(p, needed=False)

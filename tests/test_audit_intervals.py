@@ -238,6 +238,7 @@ def test_the_guide_quotes_the_coverage_that_was_measured():
 # ---------------------------------------------------------------------------------------------------------- thresholds
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @given(
     rows=tables(labelled=True), limit=st.sampled_from([0.0, 0.2, 1.0]), unified=st.booleans(), balanced=st.booleans()
 )
