@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from gstar_fast._sketch import Sketch
     from gstar_fast._solver import solve
     from gstar_fast._window import Window
-    from gstar_fast.errors import InfeasibleWarning, MissingClassWarning, NotConvergedWarning, ResolutionWarning
+    from gstar_fast.errors import (
+        DegenerateWarning,
+        InfeasibleWarning,
+        MissingClassWarning,
+        NotConvergedWarning,
+        ResolutionWarning,
+    )
 
 __version__ = "0.1.0"
 
@@ -58,6 +64,7 @@ _HOMES = {
     "Sketch": "_sketch",
     "solve": "_solver",
     "Window": "_window",
+    "DegenerateWarning": "errors",
     "InfeasibleWarning": "errors",
     "MissingClassWarning": "errors",
     "NotConvergedWarning": "errors",
@@ -82,6 +89,7 @@ __all__ = [
     "Audit",
     "Bounds",
     "Decider",
+    "DegenerateWarning",
     "Density",
     "Frontier",
     "GroupThresholdClassifier",

@@ -9,13 +9,14 @@ limits that are met here and may be expected to hold, roughly, on new rows too.
 from __future__ import annotations
 
 from gstar_fast._audit_new_rows import OUT_OF_FOLD
+from gstar_fast._degenerate import SIGN
+from gstar_fast._objective import is_met
 from gstar_fast._report_contents import (
     Contents,
     asked,
     bound_word,
     confidence,
     gap_word,
-    is_met,
     limits_of,
     percent,
     plain,
@@ -63,14 +64,18 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         return "bad", f"A limit is not met: {', '.join(map(plain, broken))}"
     counted = {name: contents.audit.gaps[name].value for name in r.limits}
     missed = [name for name, limit in r.limits.items() if is_met(name, limit, counted[name]) is False]
+    if missed and r.min_rows:
+        return "warn", f"Met with small groups pooled, but not between all groups: {', '.join(map(plain, missed))}"
     if missed:  # by thresholds of smooth densities, which know the rows only roughly
         return "warn", f"Met by the {r.density} densities, but not on the counted rows: {', '.join(map(plain, missed))}"
     if r.verdict != "optimal":
         return "warn", "Thresholds found, but not proven to be the best"
     met = "The limits are met" if len(r.limits) > 1 else "The limit is met"
+    least = "Least loss" if r.penalties else "Least error"
     if trivial := _all_alike(contents):
-        least = "Least loss" if r.penalties else "Least error"
         return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
+    if any(note.startswith(SIGN) for note in r.notes):
+        return "warn", f"{met if r.limits else least}, but the thresholds hardly decide"
     if r.limits:
         doubt = _doubt(contents)
         return ("warn", f"{met} on the counted rows; {doubt}") if doubt else ("good", met)
@@ -112,9 +117,6 @@ def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
     """What the thresholds change, in a sentence or two."""
     r = contents.result
     unified = f"the best single threshold for everybody, {threshold_number(r.default_threshold)}"
-    if r.verdict == "infeasible":  # nothing changes
-        gaps = [f"the {gap_word(name)} {_number(r.gaps[name])}" for name in criteria]
-        return [f"At {unified}, the error rate is {percent(r.error)}, ", sentence_list(gaps), "."]
     kind = "one threshold for everybody" if r.unified else "one threshold for each group"
     if r.randomized:
         kind = "thresholds that are mixed by chance in each group"

@@ -17,7 +17,7 @@ from typing import Any
 from gstar_fast._decide import Decider
 from gstar_fast._files import write_atomically
 from gstar_fast._json import decode_name, decode_number, dumps, encode_name, encode_number, read
-from gstar_fast._objective import DEFINITIONS
+from gstar_fast._objective import DEFINITIONS, is_met
 from gstar_fast._thresholds_io import (
     RESULT_FORMAT,
     VERSION,
@@ -31,6 +31,7 @@ from gstar_fast._thresholds_io import (
 )
 from gstar_fast.errors import InfeasibleWarning
 
+WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
 VERDICTS = ("optimal", "converged", "not_converged", "infeasible")
 
 
@@ -79,10 +80,10 @@ class Result:
         Error and gaps at `default_threshold`.
     n_rows : float
         Rows (or weight) the rates speak of.
-    limits, penalties, costs, balanced, unified
+    limits, penalties, costs, balanced, unified, min_rows
         What was asked, as given to `solve`.
     notes : tuple of str
-        What to mind: groups left out of a gap, groups that are accepted or rejected whole.
+        What to mind: groups that were pooled or left out of a gap, thresholds that hardly decide.
     score_column, group_column : str or None
         Names of the columns the rows came from, where known; for the command line.
 
@@ -117,11 +118,13 @@ class Result:
     costs: tuple[float, float] = (1.0, 1.0)
     balanced: bool = False
     unified: bool = False
+    min_rows: float = 0.0
     notes: tuple[str, ...] = ()
     trace: tuple[float, ...] = ()
     score_column: str | None = None
     group_column: str | None = None
     _digest: Any = field(default=None, repr=False, compare=False)  # the text, or what computes it
+    _mixing: Any = field(default=None, repr=False, compare=False)  # the number, or what computes it
 
     @property
     def sketch_digest(self) -> str | None:
@@ -130,8 +133,19 @@ class Result:
             object.__setattr__(self, "_digest", self._digest())
         return self._digest  # type: ignore[no-any-return]
 
+    @property
+    def mixing_saves(self) -> float | None:
+        """How much lower the error would be with `randomize=True`; computed when first asked for.
+
+        With `costs` or `balanced` it is the weighted error. None where it is not known: without limits, with penalties,
+        for unified or mixed thresholds, smooth densities, more than 16 groups, or points of a frontier.
+        """
+        if callable(self._mixing):
+            object.__setattr__(self, "_mixing", self._mixing())
+        return self._mixing  # type: ignore[no-any-return]
+
     def __getstate__(self) -> dict[str, Any]:
-        self.sketch_digest  # noqa: B018 - a pickle holds the text, not the sketch
+        self.sketch_digest, self.mixing_saves  # noqa: B018 - a pickle holds the text and the number, not the sketch
         return dict(vars(self))
 
     @property
@@ -143,6 +157,15 @@ class Result:
     def randomized(self) -> bool:
         """Whether decisions need a key for each row."""
         return self.mixtures is not None
+
+    @property
+    def meets_limits(self) -> bool:
+        """Whether every limit holds on the rows it was found on; where one does not, deciding warns.
+
+        Mixtures and smooth densities may miss a limit by 1e-9, which is rounding.
+        """
+        held = (is_met(name, limit, self.gaps.get(name), 1e-9) is not False for name, limit in self.limits.items())
+        return self.verdict != "infeasible" and all(held)
 
     @property
     def definitions(self) -> dict[str, str]:
@@ -181,7 +204,7 @@ class Result:
         Warns
         -----
         InfeasibleWarning
-            If the limits could not be met: what decides is then the best unified threshold, as the verdict says.
+            If the thresholds do not meet the limits: what decides are then those that miss them by the least.
 
         Examples
         --------
@@ -194,8 +217,8 @@ class Result:
         >>> bool((decisions != table.labels).mean() == result.error)
         True
         """
-        if self.verdict == "infeasible":
-            warnings.warn(f"infeasible: {self.message}", InfeasibleWarning, stacklevel=2)
+        if not self.meets_limits:
+            warnings.warn(f"{self.verdict}: {self.message}", InfeasibleWarning, stacklevel=2)
         return self._decider(unknown, nan, expires)
 
     def _decider(
@@ -284,6 +307,8 @@ def text_of(r: Result, most: int = 50) -> str:
     """The verdict, a row for each group, and what changed."""
     lines = [f"{r.verdict}: {r.message}"]
     lines += [f"note: {note}" for note in r.notes]
+    if r.mixing_saves is not None and r.mixing_saves > WORTH_MIXING:
+        lines.append(f"note: mixing thresholds (randomize=True) would lower the error by {r.mixing_saves:.4f}")
     asked = [f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in r.limits.items()]
     asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
     if asked:
@@ -339,6 +364,8 @@ def _encode(r: Result) -> dict[str, Any]:
         "limits": dict(r.limits),
         "penalties": dict(r.penalties),
         "costs": list(r.costs),
+        "min_rows": r.min_rows,
+        "mixing_saves": r.mixing_saves,
         "groups": groups,
         "gaps": dict(r.gaps),
         "default_threshold": encode_number(r.default_threshold),
@@ -400,12 +427,14 @@ def _decoded(data: dict[str, Any]) -> Result:
         penalties=_by_criterion(data["penalties"], "penalties"),
         costs=(_finite(costs[0], "costs[0]"), _finite(costs[1], "costs[1]")),
         iterations=iterations,
+        min_rows=_finite(data.get("min_rows", 0.0), "min_rows"),
         default_threshold=decode_number(data["default_threshold"], "default_threshold"),
         before_error=_finite(before["error"], "before.error"),
         before_gaps=_by_criterion(before["gaps"], "before.gaps"),
         notes=tuple(_is(note, str, "each of notes") for note in _is(data["notes"], list, "notes")),
         trace=tuple(decode_number(x, "trace") for x in _is(data["trace"], list, "trace")),
         _digest=_is(data["sketch_digest"], (str, type(None)), "sketch_digest"),
+        _mixing=None if data.get("mixing_saves") is None else _finite(data["mixing_saves"], "mixing_saves"),
         **plain,
     )
 

@@ -16,7 +16,9 @@ from gstar_fast._backends import room
 from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, Ints, SmoothProblem
 from gstar_fast._backends.numpy.choices import allowed, loss_of
 from gstar_fast._backends.numpy.descent import evaluate, slopes
+from gstar_fast._degenerate import cautions
 from gstar_fast._density import densities
+from gstar_fast._nearest import cheapest_within, loosened, nearest
 from gstar_fast._objective import (
     RATES,
     TOLERANCE,
@@ -29,7 +31,7 @@ from gstar_fast._objective import (
     rates_of,
     scale_of,
 )
-from gstar_fast._outcome import Outcome, extreme_groups
+from gstar_fast._outcome import Outcome
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
 from gstar_fast.errors import NotConvergedWarning
@@ -220,14 +222,26 @@ def _exact(s: Smooth, unified: bool) -> Result:
     found = [polish(s, s.candidates[numbers], unified)] if numbers[0] >= 0 else []
     found += list(_from_easier(s, grid, unified))
     if not found:
-        at = np.full(len(s.groups), s.unified)
-        message = "no thresholds meet these limits; shown is the best unified threshold"
-        return finish_smooth(s, at, "infeasible", opened, message, unified)
+        return _infeasible(s, grid, opened, unified)
     thresholds = min(found, key=lambda at: _loss(s, at))
     message = "no other bin edges do better, nor any thresholds next to these"
     if not proven:
         message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
     return finish_smooth(s, thresholds, "optimal" if proven else "not_converged", opened, message, unified)
+
+
+def _infeasible(s: Smooth, grid: Arrays, opened: int, unified: bool) -> Result:
+    """The edges that miss the limits by the least; of these, the ones with the least loss."""
+
+    def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
+        numbers, _, _ = _best_edges(s, p, unified=True)
+        return (numbers if numbers[0] >= 0 else None), True
+
+    near = nearest(grid, best_for_all if unified else cheapest_within)
+    best, _, _ = _best_edges(s, loosened(grid, near.slack), unified)
+    at = s.candidates[best if best[0] >= 0 else near.found]
+    message = f"no thresholds meet these limits; {near.words('bin edges')}"
+    return finish_smooth(s, at, "infeasible", opened, message, unified)
 
 
 def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool]:
@@ -434,12 +448,14 @@ def finish_smooth(s: Smooth, thresholds: Floats, verdict: str, iterations: int, 
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
     loss = _loss(s, thresholds)
+    unit = s.snapshot.weight_unit
+    notes = cautions(s.groups, after, before, totals, s.scale, s.objective, weight_unit=unit, unified=unified)
     return Result(
         thresholds=dict(zip(s.groups, (float(x) for x in thresholds), strict=True)),
         error=after.error,
         loss=loss,
         gaps=after.gaps,
-        rates=after.by_group(s.groups, totals.sum(axis=0) * s.snapshot.weight_unit),
+        rates=after.by_group(s.groups, totals.sum(axis=0) * unit),
         verdict=verdict,
         message=message,
         lower_bound=0.0 if verdict == "infeasible" else loss,
@@ -450,12 +466,12 @@ def finish_smooth(s: Smooth, thresholds: Floats, verdict: str, iterations: int, 
         default_threshold=s.unified,
         before_error=before.error,
         before_gaps=before.gaps,
-        n_rows=float(totals.sum() * s.snapshot.weight_unit),
+        n_rows=float(totals.sum() * unit),
         _digest=s.snapshot.digest,
         limits=s.objective.limits,
         penalties=s.objective.penalties,
         costs=s.objective.costs,
         balanced=s.objective.balanced,
         unified=unified,
-        notes=(*s.notes, *extreme_groups(s.groups, after)),
+        notes=(*s.notes, *notes),
     )

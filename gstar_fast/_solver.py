@@ -15,8 +15,10 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, Ints, Table
 from gstar_fast._backends.numpy.choices import allowed, loss_of
+from gstar_fast._degenerate import cautions, warn_if_degenerate
 from gstar_fast._density import KINDS
 from gstar_fast._mixture import Mixture, mix, mixed
+from gstar_fast._nearest import cheapest_within, loosened, nearest
 from gstar_fast._objective import (
     RATES,
     TOLERANCE,
@@ -25,14 +27,18 @@ from gstar_fast._objective import (
     Snapshot,
     check_groups,
     has_rate,
+    question_limits,
     rates_at,
     scale_of,
 )
-from gstar_fast._outcome import Outcome, extreme_groups
+from gstar_fast._outcome import Outcome
+from gstar_fast._pooling import checked_min_rows
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
 from gstar_fast._smooth import solve_smooth
+from gstar_fast._spread import pooled_sketch, spread
 
+MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
 METHODS = ("exact", "alternating", "gauss_newton", "newton")
 
 
@@ -62,6 +68,13 @@ class Search:
 
     def accepted(self, numbers: Ints) -> Ints:
         return self.table.accepted[:, self.table.start[:-1] + numbers]
+
+    def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[str]:
+        """Notes on an outcome that hardly decides."""
+        unit = self.snapshot.weight_unit
+        totals, scale, objective = self.table.totals, self.scale, self.objective
+        ways = {"unified": unified, "can_mix": can_mix}
+        return cautions(self.groups, after, before, totals, scale, objective, weight_unit=unit, **ways)
 
 
 def prepare(sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False) -> Search:
@@ -117,6 +130,7 @@ def solve(
     balanced: bool = False,
     unified: bool = False,
     randomize: bool = False,
+    min_rows: float = 0,
 ) -> Result:
     """Find one threshold for each group, with the least error while gaps stay within limits.
 
@@ -143,11 +157,20 @@ def solve(
         One threshold for everybody: no group is needed at decision time.
     randomize : bool
         Allow a mixture of thresholds in a group where that lowers the error; with limits only.
+    min_rows : float
+        Groups of fewer rows are pooled, see `Sketch.pooled`: they share a threshold, and gaps count them as one group.
 
     Returns
     -------
     Result
         With a verdict also when the limits cannot be met.
+
+    Warns
+    -----
+    DegenerateWarning
+        If the thresholds hold what was asked by hardly deciding.
+    MissingClassWarning
+        If a group is left out of a gap, for want of labels.
 
     Examples
     --------
@@ -160,17 +183,29 @@ def solve(
     (0.0, 'optimal')
     """
     objective = Objective.of(limits, penalties, costs, balanced)
+    question_limits(objective.limits)
     check_options(objective, method=method, density=density, unified=unified, randomize=randomize)
-    if not (isinstance(density, str) and density == "empirical"):
-        return solve_smooth(sketch, objective, method=method, kind=density, unified=unified)
-    search = prepare(sketch, objective, shared=unified)
+    least = checked_min_rows(min_rows)
+    counted, name = sketch, ""
+    if least > 0:
+        sketch = sketch.copy()  # others may go on updating it
+        counted, name = pooled_sketch(sketch, least, objective, density)
+    if isinstance(density, str) and density == "empirical":
+        result = _solve_exact(prepare(counted, objective, shared=unified), unified, randomize)
+    else:
+        result = solve_smooth(counted, objective, method=method, kind=density, unified=unified)
+    return warn_if_degenerate(result if least == 0 else spread(result, sketch, counted, name, least))
+
+
+def _solve_exact(search: Search, unified: bool, randomize: bool) -> Result:
+    """What `solve` does on the counts."""
     if randomize:
         mixture = mix(search.arrays)
-        return infeasible(search, 0) if mixture is None else finish_mixture(search, mixture)
+        return infeasible_mixture(search) if mixture is None else finish_mixture(search, mixture)
     choice = choose_unified(search) if unified else choose(search)
     if choice.numbers is None:
-        return infeasible(search, choice.opened, unified=unified)
-    return finish(
+        return infeasible(search, choice, unified)
+    result = finish(
         search,
         choice.numbers,
         "optimal" if choice.proven else "not_converged",
@@ -179,6 +214,22 @@ def solve(
         lower_bound=choice.lower_bound,
         unified=unified,
     )
+    asked = search.objective
+    if unified or asked.penalties or not asked.limits or len(search.groups) > MOST_MIXED:
+        return result
+    return replace(result, _mixing=lambda: _saved_by_mixing(search, result))
+
+
+def _saved_by_mixing(search: Search, plain: Result) -> float | None:
+    """How much lower E would be with `randomize=True`; None if the linear program gives no answer."""
+    try:
+        mixture = mix(search.arrays)
+    except RuntimeError:  # out of pivots
+        return None
+    if mixture is None:
+        return None
+    least = float(mixed(search.arrays.cost / search.arrays.unit, search.arrays, mixture).sum())
+    return max(math.sqrt(plain.loss) - least, 0.0)
 
 
 def check_options(
@@ -208,7 +259,7 @@ def check_options(
 class Choice(NamedTuple):
     """One candidate a group, and what was proven of it."""
 
-    numbers: Ints | None  # None where no choice meets the limits
+    numbers: Ints | None  # None where no choice meets the limits, or none was found and `proven` is False
     opened: int
     loss: float | None = None
     lower_bound: float | None = None
@@ -221,7 +272,7 @@ def choose(search: Search) -> Choice:
     backend = room("solver")
     if not any(w > 0 for w in p.penalty):
         numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT)
-        if numbers[0] < 0 and not finished:  # give what is always allowed, with what was proven
+        if numbers[0] < 0 and not finished:  # give what is mostly allowed, with what was proven
             lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
             return Choice(_first_allowed(p), opened, lower_bound=lower, proven=False)
         return Choice(None if numbers[0] < 0 else numbers, opened)
@@ -251,9 +302,10 @@ def choose_unified(search: Search) -> Choice:
     return Choice(np.full(len(search.groups), open_[order[0]], dtype=np.int64), search.n_candidates)
 
 
-def _first_allowed(p: Arrays) -> Ints:
-    """Accepting everybody: what limits on tpr, fpr and selection rate always allow."""
-    return np.zeros(len(p.start) - 1, dtype=np.int64)
+def _first_allowed(p: Arrays) -> Ints | None:
+    """Accepting everybody, which limits on tpr, fpr and selection rate always allow; None where limits forbid it."""
+    everybody = np.zeros(len(p.start) - 1, dtype=np.int64)
+    return everybody if allowed(p, everybody) else None
 
 
 def every_candidate(rows: Ints, scale: Scale) -> Table:
@@ -292,7 +344,8 @@ def finish(
         loss = float(loss_of(search.arrays, numbers))
     if lower_bound is None:
         lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
-    notes = [*search.notes, *extreme_groups(search.groups, after)]
+    can_mix = not unified and not objective.penalties
+    notes = [*search.notes, *search.cautions(after, before, unified, can_mix)]
     if message is None:
         what = "lower loss" if objective.penalties else "lower error"
         where = " within the limits" if objective.limits else ""
@@ -332,6 +385,7 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
     """Put a mixture into words and numbers: what `finish` does for a choice."""
     p, table = search.arrays, search.table
     after = Outcome.of(mixed(table.accepted, p, mixture), table.totals, search.scale)
+    before = Outcome.of(table.at_unified, table.totals, search.scale)
     thresholds = search.thresholds(mixture.entries).tolist()
     group = np.searchsorted(p.start, mixture.entries, side="right") - 1
     mixtures: dict[Any, tuple[tuple[float, float], ...]] = {
@@ -352,43 +406,40 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
         message=f"no mixture of thresholds at bin edges has a lower error within the limits ({mixture.pivots} pivots)",
         lower_bound=loss,
         optimality_gap=0.0,
-        notes=(*search.notes, *extreme_groups(search.groups, after)),
+        notes=(*search.notes, *search.cautions(after, before)),
     )
 
 
-def infeasible(search: Search, opened: int, unified: bool = False) -> Result:
-    """The best unified threshold, and how far the limits are out of reach."""
-    nearest = (search.table.candidate == search.table.unified).nonzero()[0]
-    if len(nearest) == len(search.groups):
-        numbers = nearest - search.table.start[:-1]
-    else:  # a run that holds the unified candidate is represented by it
-        numbers = np.array(
-            [
-                int(np.argmin(np.abs(search.table.candidate[lo:hi] - search.table.unified)))
-                for lo, hi in zip(search.table.start[:-1], search.table.start[1:], strict=True)
-            ]
+def infeasible(search: Search, choice: Choice, unified: bool) -> Result:
+    """Thresholds that miss the limits by the least, and how far the limits are out of reach.
+
+    Of all that miss them by no more, those with the least error, or loss: the answer to the looser question.
+    """
+
+    def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
+        return choose_unified(replace(search, arrays=p)).numbers, True
+
+    near = nearest(search.arrays, best_for_all if unified else cheapest_within)
+    numbers = near.found
+    if not choice.proven and allowed(search.arrays, numbers):  # the looser question was easier, and met the limits too
+        return finish(search, numbers, "not_converged", choice.opened, lower_bound=choice.lower_bound, unified=unified)
+    if not unified and any(w > 0 for w in search.arrays.penalty):
+        weighed = choose(replace(search, arrays=loosened(search.arrays, near.slack))).numbers
+        numbers = numbers if weighed is None else weighed
+    if choice.proven:
+        verdict, message = "infeasible", f"no thresholds at bin edges meet these limits; {near.words('thresholds')}"
+    else:
+        verdict = "not_converged"
+        message = (
+            f"no thresholds that meet these limits were found in {choice.opened} boxes, the most allowed, which does "
+            f"not prove that there are none; {near.words('thresholds')}"
         )
-    slack = least_slack(search, unified)
-    message = (
-        "no thresholds at bin edges meet these limits; they could be met if each were "
-        f"{math.ceil(1e5 * slack) / 1e5:g} looser; shown is the best unified threshold"
-    )
-    return finish(search, numbers, "infeasible", opened, lower_bound=0.0, message=message, unified=unified)
+    return finish(search, numbers, verdict, choice.opened, lower_bound=0.0, message=message, unified=unified)
 
 
-def least_slack(search: Search, unified: bool) -> float:
-    """How much looser, to 1e-5, all limits would have to be before some thresholds met them."""
-    p = search.arrays
-    low, high = 0.0, 1.0
-    while high - low > 1e-5:
-        slack = (low + high) / 2
-        ratio = np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio)
-        looser = replace(p, limit=p.limit + slack, ratio=ratio)
-        if unified:
-            shared = [np.arange(search.n_candidates)] * len(search.groups)
-            found = bool(np.any(allowed(looser, shared)))
-        else:
-            numbers, _, finished, _ = room("solver").solve_limits(looser, 20_000)
-            found = numbers[0] >= 0 or not finished
-        low, high = (low, slack) if found else (slack, high)
-    return high
+def infeasible_mixture(search: Search) -> Result:
+    """The mixture that misses the limits by the least; needed only where scores of +inf accept rows for good."""
+    near = nearest(search.arrays, lambda p: (mix(p), True))
+    result = finish_mixture(search, near.found)
+    message = f"no mixture of thresholds at bin edges meets these limits; {near.words('mixtures')}"
+    return replace(result, verdict="infeasible", message=message, lower_bound=0.0, optimality_gap=result.loss)

@@ -80,6 +80,7 @@ def test_backends_list_the_same_points(fast_backend, n_groups):
             assert np.array_equal(a, b)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.parametrize("criterion", ["equalized_odds", "demographic_parity", "accuracy_parity"])
 def test_every_point_is_what_solve_finds(backend, sketch, criterion):
     points = gf.frontier(sketch, criterion)

@@ -265,6 +265,7 @@ def test_a_changed_letter_is_refused_or_changes_nothing(place, letter):
     assert result == SMALL
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 def test_narrow_bins_show_enough_digits_to_name_the_edge(backend):
     narrow = gf.Sketch.from_rows([0.998, 0.999, 1.0] * 400, [0, 0, 1] * 400, ["u", "v"] * 600)
     result = gf.solve(narrow)
