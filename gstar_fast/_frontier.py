@@ -398,18 +398,15 @@ def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
         if left[0] - right[0] <= 1e-13 or left[1] >= right[1] - 1e-13:
             continue
         meet = (right[0] - left[0] + left[1] * a - right[1] * b) / (left[1] - right[1])
-        if not a + 1e-12 < meet < b - 1e-12:
+        if not a + 1e-12 < meet < b - 1e-12:  # one tangent is the chord: nothing lies between
             continue
         middle = solve(meet)
         assert middle is not None
-        tangent = left[0] + left[1] * (meet - a)
-        if middle[0] <= tangent + 1e-12:  # the tangents meet on the curve: a corner
-            points[meet] = (middle[0], middle[2])
-        else:
+        points[meet] = (middle[0], middle[2])
+        if middle[0] > left[0] + left[1] * (meet - a) + 1e-12:  # above the tangents: there may be more on both sides
             pending += [(a, left, meet, middle), (meet, middle, b, right)]
-    last = max(points)
-    if points[last][0] - cheapest[0] > 1e-13:
-        points[max(spread(cheapest[2]), np.nextafter(last, 2.0))] = (cheapest[0], cheapest[2])
+    points.setdefault(spread(cheapest[2]), (cheapest[0], cheapest[2]))
+    points = {gap: points[gap] for gap in _corners([(gap, error) for gap, (error, _) in sorted(points.items())])}
     gaps = np.array(sorted(points))
     mixtures = tuple(points[g][1] for g in gaps)
     results = [_most_probable(search, m) for m in mixtures]
@@ -434,6 +431,21 @@ def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
         _result=lambda i: finish_mixture(search, mixtures[i]),
         _between=between,
     )
+
+
+def _corners(points: list[tuple[float, float]]) -> list[float]:
+    """Gaps of the points, in order of gap, that are corners of their lower hull; those that save nothing are left out."""
+    kept: list[tuple[float, float]] = []
+    for gap, error in points:
+        if kept and error >= kept[-1][1] - 1e-13:
+            continue
+        while len(kept) > 1:
+            (a, first), (b, second) = kept[-2:]
+            if second < first + (error - first) * (b - a) / (gap - a) - 1e-13:
+                break
+            kept.pop()
+        kept.append((gap, error))
+    return [gap for gap, _ in kept]
 
 
 def _most_probable(search: Search, mixture: Mixture) -> list[float]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import brute_force
 import numpy as np
 import pytest
-from test_solver import arrays_of, random_rows, sketch_of
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_solver import arrays_of, linear_program, random_rows, sketch_of
 
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast._backends import room
+from gstar_fast._objective import CRITERIA, RATES, Objective
+from gstar_fast._solver import prepare
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +125,46 @@ def test_randomised_frontier_is_convex_and_below(backend, sketch):
         expected = gf.solve(sketch, limits={"equalized_odds": gap}, randomize=True).error
         assert mixed.at(gap=gap).error == pytest.approx(expected, abs=1e-9)
         assert mixed.at(gap=gap).gaps["equalized_odds"] <= gap + 1e-9
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")
+@given(
+    seed=st.integers(0, 2**32),
+    criterion=st.sampled_from([name for name in CRITERIA if name != "disparate_impact"]),
+    limits=st.dictionaries(st.sampled_from(list(CRITERIA)), st.sampled_from([0.02, 0.05, 0.1, 0.3, 0.8]), max_size=2),
+)
+@example(seed=387, criterion="balanced_accuracy_parity", limits={"disparate_impact": 0.5})  # a corner off both tangents
+@example(seed=319, criterion="equal_opportunity", limits={"equal_opportunity": 0.02})  # a fixed limit on a swept rate
+def test_randomised_frontier_is_scipys_at_every_gap(backend, seed, criterion, limits):
+    """Between its corners the frontier is a straight line, below its first one there is nothing: all of it is proven."""
+    rng = np.random.default_rng(seed)
+    sketch = sketch_of(*random_rows(rng, int(rng.integers(2, 5)), 60), bins=int(rng.choice([16, 64])))
+    asked = Objective(limits=limits)
+    swept = tuple(RATES.index(rate) for rate in CRITERIA[criterion])
+    try:
+        p = prepare(sketch, asked, swept).arrays
+        points = gf.frontier(sketch, criterion, limits=limits, randomize=True)
+    except ValueError as error:
+        assert "needs two groups" in str(error) or linear_program(p).status != 0
+        return
+    assert points.proven_to == 0
+    active = [r for r in range(len(RATES)) if asked.limit[r] < np.inf or asked.ratio[r] >= 0 or r in swept]
+    moving = np.isin(active, swept)
+    between = (points.gaps[1:] + points.gaps[:-1]) / 2
+    for gap in np.concatenate([points.gaps, between, np.linspace(0, 1, 6) ** 2]):
+        answer = linear_program(replace(p, limit=np.where(moving, np.minimum(p.limit, gap), p.limit)))
+        if gap < points.gaps[0] - 1e-7:
+            assert answer.status != 0
+        elif gap > points.gaps[0] + 1e-7 or points.gaps[0] == 0:
+            assert np.interp(gap, points.gaps, points.errors) == pytest.approx(answer.fun, abs=1e-8)
+
+
+def test_fixed_limits_hold_on_the_rates_that_are_swept(backend, sketch):
+    points = gf.frontier(sketch, "equalized_odds", limits={"predictive_equality": 0.02}, randomize=True)
+    for i in range(len(points)):
+        assert points.result(i).gaps["predictive_equality"] <= 0.02 + 1e-9
+    free = gf.solve(sketch, limits={"predictive_equality": 0.02}, randomize=True)
+    assert points.errors[-1] == pytest.approx(free.error, abs=1e-9)
 
 
 def test_at_and_knee(backend, sketch):

@@ -412,34 +412,39 @@ def test_mixtures_meet_the_limits_and_beat_single_thresholds(backend, sketch):
             assert 1 <= len(mixture) <= 3
 
 
-def test_mixtures_equal_scipys_linear_program(backend):
+def linear_program(p):
+    """What scipy says of the cheapest mixture within the limits."""
     optimize = pytest.importorskip("scipy.optimize")
+    n_groups, n_rates = len(p.start) - 1, len(p.limit)
+    group = np.repeat(np.arange(n_groups), np.diff(p.start))
+    upper, right = [], []
+    for r in range(n_rates):
+        for k in np.flatnonzero(p.has[r]):
+            mine = np.where(group == k, p.rates[r], 0.0)
+            unit = np.eye(n_rates)[r]
+            if p.limit[r] < np.inf or p.ratio[r] >= 0:
+                upper.append(np.concatenate([-mine, unit])), right.append(0.0)
+            if p.limit[r] < np.inf:
+                upper.append(np.concatenate([mine, -unit])), right.append(p.limit[r])
+            if p.ratio[r] >= 0:
+                upper.append(np.concatenate([mine * p.ratio[r], -unit])), right.append(0.0)
+    return optimize.linprog(
+        np.concatenate([p.cost / p.unit, np.zeros(n_rates)]),
+        A_ub=np.array(upper) if upper else None,
+        b_ub=right if upper else None,
+        A_eq=np.concatenate([np.eye(n_groups)[:, group], np.zeros((n_groups, n_rates))], axis=1),
+        b_eq=np.ones(n_groups),
+    )
+
+
+def test_mixtures_equal_scipys_linear_program(backend):
     rng = np.random.default_rng(4)
     from gstar_fast._mixture import mix, mixed
 
     feasible = 0
     for _ in range(40):
         p = arrays_of(rng, int(rng.integers(2, 5)), 30)
-        n_groups = len(p.start) - 1
-        group = np.repeat(np.arange(n_groups), np.diff(p.start))
-        upper, right = [], []
-        for r in range(len(p.limit)):
-            for k in range(n_groups):
-                mine = np.where(group == k, p.rates[r], 0.0)
-                unit = np.eye(len(p.limit))[r]
-                if p.limit[r] < np.inf or p.ratio[r] >= 0:
-                    upper.append(np.concatenate([-mine, unit])), right.append(0.0)
-                if p.limit[r] < np.inf:
-                    upper.append(np.concatenate([mine, -unit])), right.append(p.limit[r])
-                if p.ratio[r] >= 0:
-                    upper.append(np.concatenate([mine * p.ratio[r], -unit])), right.append(0.0)
-        answer = optimize.linprog(
-            np.concatenate([p.cost / p.unit, np.zeros(len(p.limit))]),
-            A_ub=np.array(upper) if upper else None,
-            b_ub=right if upper else None,
-            A_eq=np.concatenate([np.eye(n_groups)[:, group], np.zeros((n_groups, len(p.limit)))], axis=1),
-            b_eq=np.ones(n_groups),
-        )
+        answer = linear_program(p)
         mixture = mix(p)
         assert (mixture is None) == (answer.status != 0)
         if mixture is not None:
