@@ -43,12 +43,13 @@ def solve(given: argparse.Namespace, console: Console) -> int:
     )
     result = with_columns(result, given)
     text = _saved(result, given.expires)
-    if result.verdict == "infeasible":
+    if not result.meets_limits:
         _answer(result, text, given.output, console)
         outputs = " and ".join(_files(given.output, given.report))
         unwritten = f"; {outputs} not written" if outputs else ""
         sys.stdout.flush()
-        said = f"the limits cannot be met: {result.message.split('; shown')[0]}{unwritten}"
+        cannot = "cannot be met" if result.verdict == "infeasible" else "are not met"
+        said = f"the limits {cannot}: {result.message.split('; shown')[0]}{unwritten}"
         print(f"gstar-fast: {printable(said)}", file=sys.stderr)
         return INFEASIBLE
     # files first: whoever reads what is printed may have seen enough before its end
@@ -76,7 +77,7 @@ def _answer(result: gf.Result, text: str, output: str | None, console: Console) 
     if output != "-":
         console.answer(json.loads(text), lambda: str(result))
         return
-    if result.verdict != "infeasible":  # thresholds nobody asked for, which the next program would take
+    if result.meets_limits:  # else thresholds nobody asked for, which the next program would take
         write_bytes(text.encode())
     if not (console.json or console.quiet):
         print(printable(str(result)), file=sys.stderr)

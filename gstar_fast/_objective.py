@@ -116,6 +116,13 @@ class Objective:
         return [(name, rate) for name in names for rate in CRITERIA[name]]
 
 
+def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERANCE) -> bool | None:
+    """Whether a limit holds; None where the gap is not defined."""
+    if gap is None:
+        return None
+    return gap >= limit - tolerance if name == "disparate_impact" else gap <= limit + tolerance
+
+
 def check_criterion(name: object, argument: str) -> str:
     """Return `name` if it is a criterion, else raise with the nearest word."""
     if not isinstance(name, str) or name not in CRITERIA:

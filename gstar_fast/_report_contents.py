@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gstar_fast._groups import Name
-from gstar_fast._objective import TOLERANCE
 from gstar_fast._report_data import FrontierPoints, mixture_text
 from gstar_fast._report_html import Html, join, tag
 from gstar_fast._result import Result, _number, threshold_number
@@ -123,13 +122,6 @@ def estimate_cell(estimate: Estimate | None) -> Html:
 def threshold_text(result: Result, group: Name) -> str:
     """A group's threshold, or its mixture."""
     return mixture_text(result, group, threshold_number)
-
-
-def is_met(name: str, limit: float, gap: float | None) -> bool | None:
-    """Whether a limit holds, by the solver's own rule; None where the gap is not defined."""
-    if gap is None:
-        return None
-    return gap >= limit - TOLERANCE if name == "disparate_impact" else gap <= limit + TOLERANCE
 
 
 def asked(result: Result) -> list[str]:

@@ -10,13 +10,12 @@ from collections.abc import Iterable
 from gstar_fast import _report_figures as figures
 from gstar_fast._audit_metrics import METRIC_DEFINITIONS
 from gstar_fast._groups import Name
-from gstar_fast._objective import DEFINITIONS
+from gstar_fast._objective import DEFINITIONS, is_met
 from gstar_fast._report_contents import (
     Contents,
     bound_word,
     confidence,
     estimate_cell,
-    is_met,
     limits_of,
     plain,
     section,

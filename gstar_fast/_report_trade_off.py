@@ -82,7 +82,7 @@ def _where(contents: Contents, points: FrontierPoints) -> str:
     if r.unified:
         why = "since one threshold for everybody is a narrower choice than one for each group"
     elif r.verdict == "infeasible":
-        why = "since the limits could not be met and the unified threshold is shown instead"
+        why = "since the limits could not be met and thresholds that miss them by the least are shown instead"
     elif r.density != "empirical":
         why = f"since they were found on {r.density} densities and the curve is that of the counts"
     elif points.criterion not in asked(r):

@@ -8,13 +8,13 @@ limits that are met here and may be expected to hold, roughly, on new rows too.
 
 from __future__ import annotations
 
+from gstar_fast._objective import is_met
 from gstar_fast._report_contents import (
     Contents,
     asked,
     bound_word,
     confidence,
     gap_word,
-    is_met,
     limits_of,
     percent,
     plain,
@@ -109,9 +109,6 @@ def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
     """What the thresholds change, in a sentence or two."""
     r = contents.result
     unified = f"the best single threshold for everybody, {threshold_number(r.default_threshold)}"
-    if r.verdict == "infeasible":  # nothing changes
-        gaps = [f"the {gap_word(name)} {_number(r.gaps[name])}" for name in criteria]
-        return [f"At {unified}, the error rate is {percent(r.error)}, ", sentence_list(gaps), "."]
     kind = "one threshold for everybody" if r.unified else "one threshold for each group"
     if r.randomized:
         kind = "thresholds that are mixed by chance in each group"

@@ -18,6 +18,7 @@ from gstar_fast._arrow import read_batches
 from gstar_fast._grid import edges, memory_of
 from gstar_fast._groups import Name, clean_name, given_names, listed
 from gstar_fast._moments import WEIGHT_UNIT, Moments, SketchCell
+from gstar_fast._pooling import checked_min_rows, names_with, small_groups
 from gstar_fast._resolution import resolution_of, warn_if_poor
 from gstar_fast._validation import (
     UNLABELLED,
@@ -61,6 +62,9 @@ class Sketch:
     True
     """
 
+    pooled_groups: tuple[
+        Name, ...
+    ] = ()  #: Groups that `pooled` put under one name in this copy; not part of the bytes.
     plot: ClassVar[Callable[..., Any]]  # set where the package is put together: pictures are downstream
 
     def __init__(
@@ -294,6 +298,35 @@ class Sketch:
         if not isinstance(other, Sketch):
             raise TypeError(f"can only merge a Sketch, got {type(other).__name__}")
         return self.__iadd__(other)
+
+    def pooled(self, min_rows: float, *, name: Name = "other") -> Self:
+        """A copy in which all groups of fewer than `min_rows` rows are one group, called `name`.
+
+        Groups of a few rows know their rates too roughly to be held to a limit. Counts are added exactly, as if the
+        rows had been counted under `name`; `pooled_groups` of the copy says which groups were. Thresholds for the
+        original groups come from ``solve(sketch, min_rows=...)``.
+
+        Parameters
+        ----------
+        min_rows : float
+            Rows of a group, with and without a label; in a weighted sketch the sum of their weights.
+        name : name
+            What the pooled groups are called. A group of that name is pooled too if it is small, else it is an error.
+
+        Examples
+        --------
+        >>> import gstar_fast as gf
+        >>> sketch = gf.Sketch.from_rows([1, 2, 3, 4, 5], [0, 1, 0, 1, 1], ["a", "a", "b", "c", "a"])
+        >>> fewer = sketch.pooled(min_rows=2)
+        >>> fewer.groups, fewer.pooled_groups
+        (('a', 'other'), ('b', 'c'))
+        """
+        frozen = self._core.copy()
+        small = small_groups(frozen, checked_min_rows(min_rows))
+        core = frozen.relabelled(names_with(frozen.groups, small, name)) if small else frozen
+        new = type(self)._around(core, self)
+        new.pooled_groups = small
+        return new
 
     def copy(self) -> Self:
         """An independent copy."""

@@ -21,7 +21,8 @@ def _facts(sketch: Sketch) -> list[str]:
     groups = f"{n} group{'s' * (n != 1)}" + (f": {listed(sketch.groups)}" if n else "")
     window = f"{sketch.bins} bins of {2.0**sketch.level:g} from {float(edges[0])!r} to {float(edges[-1])!r}"
     skipped = [f"{sketch.skipped} NaN skipped"] if sketch.skipped else []
-    return [f"{_rows(sketch)}, {groups}", window, *skipped]
+    pooled = [f"pooled: {listed(sketch.pooled_groups)}"] if sketch.pooled_groups else []
+    return [f"{_rows(sketch)}, {groups}", window, *skipped, *pooled]
 
 
 def text(sketch: Sketch) -> str:

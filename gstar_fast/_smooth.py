@@ -17,6 +17,7 @@ from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, 
 from gstar_fast._backends.numpy.choices import allowed, loss_of
 from gstar_fast._backends.numpy.descent import evaluate, slopes
 from gstar_fast._density import densities
+from gstar_fast._nearest import cheapest_within, loosened, nearest
 from gstar_fast._objective import (
     RATES,
     TOLERANCE,
@@ -220,14 +221,26 @@ def _exact(s: Smooth, unified: bool) -> Result:
     found = [polish(s, s.candidates[numbers], unified)] if numbers[0] >= 0 else []
     found += list(_from_easier(s, grid, unified))
     if not found:
-        at = np.full(len(s.groups), s.unified)
-        message = "no thresholds meet these limits; shown is the best unified threshold"
-        return finish_smooth(s, at, "infeasible", opened, message, unified)
+        return _infeasible(s, grid, opened, unified)
     thresholds = min(found, key=lambda at: _loss(s, at))
     message = "no other bin edges do better, nor any thresholds next to these"
     if not proven:
         message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
     return finish_smooth(s, thresholds, "optimal" if proven else "not_converged", opened, message, unified)
+
+
+def _infeasible(s: Smooth, grid: Arrays, opened: int, unified: bool) -> Result:
+    """The edges that miss the limits by the least; of these, the ones with the least loss."""
+
+    def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
+        numbers, _, _ = _best_edges(s, p, unified=True)
+        return (numbers if numbers[0] >= 0 else None), True
+
+    near = nearest(grid, best_for_all if unified else cheapest_within)
+    best, _, _ = _best_edges(s, loosened(grid, near.slack), unified)
+    at = s.candidates[best if best[0] >= 0 else near.found]
+    message = f"no thresholds meet these limits; {near.words('bin edges')}"
+    return finish_smooth(s, at, "infeasible", opened, message, unified)
 
 
 def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool]:

@@ -5,7 +5,6 @@ Reads from: the densities' kinds, _objective, _smooth, the backends.  Read by: u
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, 
 from gstar_fast._backends.numpy.choices import allowed, loss_of
 from gstar_fast._density import KINDS
 from gstar_fast._mixture import Mixture, mix, mixed
+from gstar_fast._nearest import cheapest_within, loosened, nearest
 from gstar_fast._objective import (
     RATES,
     TOLERANCE,
@@ -166,10 +166,10 @@ def solve(
     search = prepare(sketch, objective, shared=unified)
     if randomize:
         mixture = mix(search.arrays)
-        return infeasible(search, 0) if mixture is None else finish_mixture(search, mixture)
+        return infeasible_mixture(search) if mixture is None else finish_mixture(search, mixture)
     choice = choose_unified(search) if unified else choose(search)
     if choice.numbers is None:
-        return infeasible(search, choice.opened, unified=unified)
+        return infeasible(search, choice, unified)
     return finish(
         search,
         choice.numbers,
@@ -208,7 +208,7 @@ def check_options(
 class Choice(NamedTuple):
     """One candidate a group, and what was proven of it."""
 
-    numbers: Ints | None  # None where no choice meets the limits
+    numbers: Ints | None  # None where no choice meets the limits, or none was found and `proven` is False
     opened: int
     loss: float | None = None
     lower_bound: float | None = None
@@ -221,7 +221,7 @@ def choose(search: Search) -> Choice:
     backend = room("solver")
     if not any(w > 0 for w in p.penalty):
         numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT)
-        if numbers[0] < 0 and not finished:  # give what is always allowed, with what was proven
+        if numbers[0] < 0 and not finished:  # give what is mostly allowed, with what was proven
             lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
             return Choice(_first_allowed(p), opened, lower_bound=lower, proven=False)
         return Choice(None if numbers[0] < 0 else numbers, opened)
@@ -251,9 +251,10 @@ def choose_unified(search: Search) -> Choice:
     return Choice(np.full(len(search.groups), open_[order[0]], dtype=np.int64), search.n_candidates)
 
 
-def _first_allowed(p: Arrays) -> Ints:
-    """Accepting everybody: what limits on tpr, fpr and selection rate always allow."""
-    return np.zeros(len(p.start) - 1, dtype=np.int64)
+def _first_allowed(p: Arrays) -> Ints | None:
+    """Accepting everybody, which limits on tpr, fpr and selection rate always allow; None where limits forbid it."""
+    everybody = np.zeros(len(p.start) - 1, dtype=np.int64)
+    return everybody if allowed(p, everybody) else None
 
 
 def every_candidate(rows: Ints, scale: Scale) -> Table:
@@ -356,39 +357,36 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
     )
 
 
-def infeasible(search: Search, opened: int, unified: bool = False) -> Result:
-    """The best unified threshold, and how far the limits are out of reach."""
-    nearest = (search.table.candidate == search.table.unified).nonzero()[0]
-    if len(nearest) == len(search.groups):
-        numbers = nearest - search.table.start[:-1]
-    else:  # a run that holds the unified candidate is represented by it
-        numbers = np.array(
-            [
-                int(np.argmin(np.abs(search.table.candidate[lo:hi] - search.table.unified)))
-                for lo, hi in zip(search.table.start[:-1], search.table.start[1:], strict=True)
-            ]
+def infeasible(search: Search, choice: Choice, unified: bool) -> Result:
+    """Thresholds that miss the limits by the least, and how far the limits are out of reach.
+
+    Of all that miss them by no more, those with the least error, or loss: the answer to the looser question.
+    """
+
+    def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
+        return choose_unified(replace(search, arrays=p)).numbers, True
+
+    near = nearest(search.arrays, best_for_all if unified else cheapest_within)
+    numbers = near.found
+    if not choice.proven and allowed(search.arrays, numbers):  # the looser question was easier, and met the limits too
+        return finish(search, numbers, "not_converged", choice.opened, lower_bound=choice.lower_bound, unified=unified)
+    if not unified and any(w > 0 for w in search.arrays.penalty):
+        weighed = choose(replace(search, arrays=loosened(search.arrays, near.slack))).numbers
+        numbers = numbers if weighed is None else weighed
+    if choice.proven:
+        verdict, message = "infeasible", f"no thresholds at bin edges meet these limits; {near.words('thresholds')}"
+    else:
+        verdict = "not_converged"
+        message = (
+            f"no thresholds that meet these limits were found in {choice.opened} boxes, the most allowed, which does "
+            f"not prove that there are none; {near.words('thresholds')}"
         )
-    slack = least_slack(search, unified)
-    message = (
-        "no thresholds at bin edges meet these limits; they could be met if each were "
-        f"{math.ceil(1e5 * slack) / 1e5:g} looser; shown is the best unified threshold"
-    )
-    return finish(search, numbers, "infeasible", opened, lower_bound=0.0, message=message, unified=unified)
+    return finish(search, numbers, verdict, choice.opened, lower_bound=0.0, message=message, unified=unified)
 
 
-def least_slack(search: Search, unified: bool) -> float:
-    """How much looser, to 1e-5, all limits would have to be before some thresholds met them."""
-    p = search.arrays
-    low, high = 0.0, 1.0
-    while high - low > 1e-5:
-        slack = (low + high) / 2
-        ratio = np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio)
-        looser = replace(p, limit=p.limit + slack, ratio=ratio)
-        if unified:
-            shared = [np.arange(search.n_candidates)] * len(search.groups)
-            found = bool(np.any(allowed(looser, shared)))
-        else:
-            numbers, _, finished, _ = room("solver").solve_limits(looser, 20_000)
-            found = numbers[0] >= 0 or not finished
-        low, high = (low, slack) if found else (slack, high)
-    return high
+def infeasible_mixture(search: Search) -> Result:
+    """The mixture that misses the limits by the least; needed only where scores of +inf accept rows for good."""
+    near = nearest(search.arrays, lambda p: (mix(p), True))
+    result = finish_mixture(search, near.found)
+    message = f"no mixture of thresholds at bin edges meets these limits; {near.words('mixtures')}"
+    return replace(result, verdict="infeasible", message=message, lower_bound=0.0, optimality_gap=result.loss)

@@ -57,6 +57,7 @@ def test_limits_out_of_reach_are_said_first():
     assert node.attributes["class"] == "verdict bad"
     assert node.one("h2").text == "The limits cannot be met"
     assert result.message in node.text
+    assert "With one threshold for everybody the error rate goes from" in node.text
     assert "no" in [row[4] for row in rows_of(page, "Criteria")]
 
 

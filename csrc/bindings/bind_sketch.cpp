@@ -231,6 +231,11 @@ public:
         return std::make_unique<core>(sketch_->clone(), py::none());
     }
 
+    std::unique_ptr<core> relabelled(const py::tuple& names) {
+        return std::make_unique<core>(sketch_->relabelled(names_of(names)),
+                                      py::none());
+    }
+
     py::bytes to_bytes() {
         const std::vector<std::uint8_t> out = gstar::to_bytes(*sketch_);
         return {reinterpret_cast<const char*>(out.data()), out.size()};
@@ -580,6 +585,7 @@ void bind_sketch(py::module_& m) {
              "weights"_a, "skip_nan"_a, "threads"_a, "unlabelled_code"_a = false)
         .def("merge", &core::merge)
         .def("copy", &core::copy)
+        .def("relabelled", &core::relabelled)
         .def("to_bytes", &core::to_bytes)
         .def_static("from_bytes", &core::from_bytes, "data"_a, "memory_limit"_a,
                     "watch"_a = py::none())

@@ -11,6 +11,7 @@
 #include <limits>
 #include <memory>  // shared_ptr, unique_ptr
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -197,6 +198,30 @@ public:
         for (const name& n : other->groups_.names())
             slots.push_back(groups_.slot_of(n));
         add_counts(other->counts_, slots);
+    }
+
+    /// The same rows with the group at place i of the public order under
+    /// `names[i]`: groups that get one name become one group.
+    std::unique_ptr<sketch> relabelled(const std::vector<name>& names) {
+        const std::unique_ptr<sketch> from = clone();
+        const std::vector<name> order = from->groups_.order();
+        if (names.size() != order.size())
+            throw std::invalid_argument(std::to_string(names.size()) +
+                                        " names for " +
+                                        std::to_string(order.size()) + " groups");
+        sketch_options options{
+            from->at(), from->fixed(), from->groups_.given(), {}, memory_limit_};
+        std::set<name> seen;
+        for (const name& n : names)
+            if (seen.insert(n).second) options.groups.push_back(n);
+        auto out = std::make_unique<sketch>(options);
+        out->add_groups(options.groups);  // given ones are there already
+        std::vector<std::uint32_t> slots(order.size());
+        for (std::size_t i = 0; i < order.size(); ++i)
+            slots[from->groups_.slot_of(order[i])] = out->groups_.slot_of(names[i]);
+        out->counts_.weighted = from->counts_.weighted;
+        out->add_counts(from->counts_, slots);
+        return out;
     }
 
     // ---- reading ------------------------------------------------------------

@@ -102,6 +102,20 @@ int main() {
         whole.merge(whole);
         CHECK(to_bytes(whole) == to_bytes(twice));
     }
+    {  // groups that get one name count as if their rows had had it
+        table<float> t = make_table<float>(20000, 5, 3);
+        sketch five{sketch_options{}};
+        five.update(t.view());
+        const name few = name::of(9);
+        const std::unique_ptr<sketch> fewer =
+            five.relabelled({few, name::of(1), few, name::of(3), few});
+        for (std::uint8_t& g : t.groups) g = g % 2 == 0 ? 9 : g;
+        sketch expected{sketch_options{}};
+        expected.update(t.view());
+        CHECK(to_bytes(*fewer) == to_bytes(expected));
+        CHECK(five.n_groups() == 5);
+        CHECK(throws<std::invalid_argument>([&] { five.relabelled({few}); }));
+    }
     {  // a refused batch changes nothing, small or large, and names the row
         for (const std::size_t n : {std::size_t{100}, std::size_t{100000}}) {
             table<float> t = make_table<float>(n, 2, 11);

@@ -77,6 +77,16 @@ class Cells:
             new.sums[where] = np.add.reduceat(self.sums[:, :, used], starts, axis=2)
         return new
 
+    def gathered(self, places: NDArray[Any], n_groups: int) -> Cells:
+        """The same rows with group g at `places[g]`, where several may meet."""
+        new = Cells(n_groups, self.counts.shape[2])
+        where: Any = (slice(None), places)
+        for key in ("counts", "sums", "squares", "below", "above"):
+            np.add.at(getattr(new, key), where, getattr(self, key))
+        np.minimum.at(new.mins, where, self.mins)
+        np.maximum.at(new.maxs, where, self.maxs)
+        return new
+
     def scale(self, factor: int) -> None:
         """Count every row `factor` times."""
         for key in ("counts", "sums", "squares", "below", "above"):
@@ -297,6 +307,20 @@ class Core:
             twin = type(self)(self.bins, None, None, self.memory_limit)
             twin._become(self)
             twin._cells = self._cells.copy()
+            return twin
+
+    def relabelled(self, names: tuple[Name, ...]) -> Self:
+        """The same rows with our group i under `names[i]`: groups that get one name become one group."""
+        with LOCK:
+            self._settle()
+            check_distinct(names)
+            kept = tuple(dict.fromkeys(names))
+            kept = kept if self.given else tuple(canonical(kept))
+            check_size(len(kept), self.bins, self.memory_limit)
+            cells = self._cells.gathered(_places(names, kept), len(kept))
+            twin = type(self)(self.bins, None, None, self.memory_limit)
+            twin._become(self)
+            twin._commit(cells, kept, self.level, self.first, self.weighted, self.total, self.skipped)
             return twin
 
     def _settle(self) -> None:
