@@ -170,15 +170,7 @@ def solve(
     choice = choose_unified(search) if unified else choose(search)
     if choice.numbers is None:
         return infeasible(search, choice, unified)
-    return finish(
-        search,
-        choice.numbers,
-        "optimal" if choice.proven else "not_converged",
-        choice.opened,
-        loss=choice.loss,
-        lower_bound=choice.lower_bound,
-        unified=unified,
-    )
+    return finish_choice(search, choice, unified)
 
 
 def check_options(
@@ -214,6 +206,12 @@ class Choice(NamedTuple):
     lower_bound: float | None = None
     proven: bool = True
 
+    def for_numbers(self, p: Arrays, numbers: Ints) -> Choice:
+        """What is proven of another choice in the same search with penalties."""
+        loss = float(loss_of(p, numbers))
+        lower = min(float(self.lower_bound or 0.0), loss)
+        return self._replace(numbers=numbers, loss=loss, lower_bound=lower, proven=_meets(loss, lower))
+
 
 def choose(search: Search) -> Choice:
     """The best choice within the limits."""
@@ -232,10 +230,17 @@ def choose(search: Search) -> Choice:
         guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT)
         if guess[0] < 0 and finished:
             return Choice(None, 0)
+        if guess[0] < 0 and (everybody := _first_allowed(p)) is not None:
+            guess = everybody
         numbers, loss, lower, opened = backend.solve_penalties(p, guess, NODE_LIMIT)
-    if numbers[0] < 0:
-        return Choice(None, opened)
-    return Choice(numbers, opened, loss, lower, proven=loss - lower <= TOLERANCE * max(1.0, loss))
+    if numbers[0] < 0:  # without a choice the bound is finite where nodes are left
+        return Choice(None, opened, lower_bound=lower, proven=lower == np.inf)
+    return Choice(numbers, opened, loss, lower, proven=_meets(loss, lower))
+
+
+def _meets(loss: float, lower: float) -> bool:
+    """Whether a loss is proven to be the least."""
+    return loss - lower <= TOLERANCE * max(1.0, loss)
 
 
 def choose_unified(search: Search) -> Choice:
@@ -272,6 +277,20 @@ def every_candidate(rows: Ints, scale: Scale) -> Table:
         totals=totals,
         at_unified=accepted[:, :, best],
         unified=best,
+    )
+
+
+def finish_choice(search: Search, choice: Choice, unified: bool = False) -> Result:
+    """Put what `choose` found into words and numbers."""
+    assert choice.numbers is not None
+    return finish(
+        search,
+        choice.numbers,
+        "optimal" if choice.proven else "not_converged",
+        choice.opened,
+        loss=choice.loss,
+        lower_bound=choice.lower_bound,
+        unified=unified,
     )
 
 

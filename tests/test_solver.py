@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
-from gstar_fast import datasets
+from gstar_fast import _nearest, _smooth, _solver, datasets
 from gstar_fast._backends import room
 from gstar_fast._backends._search import Arrays
 
@@ -329,6 +329,40 @@ def test_infeasible_says_how_far(backend):
     assert result.verdict == "infeasible"
     assert "0.15" in result.message
     assert set(result.thresholds.values()) == {result.default_threshold}
+
+
+def three_uneven_groups():
+    """Accuracies that no pair of edges brings together easily."""
+    rng = np.random.default_rng(2)
+    groups = rng.integers(0, 3, 900)
+    labels = rng.integers(0, 2, 900)
+    scores = rng.normal(labels * np.array([0.2, 1.0, 3.0])[groups], 1.0)
+    return gf.Sketch.from_rows(scores, labels, groups, bins=256)
+
+
+@pytest.mark.parametrize("density", ["empirical", "normal"])
+def test_a_search_cut_short_proves_nothing(backend, monkeypatch, density):
+    """Out of boxes without a choice is not `infeasible`."""
+    sketch = three_uneven_groups()
+    limits, penalties = {"accuracy_parity": 0.0005}, {"equal_opportunity": 1.0}
+    assert gf.solve(sketch, limits={"accuracy_parity": 0.01}, penalties=penalties).verdict == "optimal"
+    for module in (_solver, _smooth):
+        monkeypatch.setattr(module, "BOX_LIMIT", 1)
+        monkeypatch.setattr(module, "NODE_LIMIT", 1)
+    monkeypatch.setattr(_nearest, "BOXES", 50)
+    result = gf.solve(sketch, limits=limits, penalties=penalties, density=density)
+    assert result.verdict == "not_converged"
+    assert "does not prove that there are none" in result.message
+    assert result.lower_bound == 0
+
+
+def test_a_search_cut_short_accepts_everybody_where_that_is_allowed(backend, monkeypatch):
+    monkeypatch.setattr(_solver, "BOX_LIMIT", 1)
+    monkeypatch.setattr(_solver, "NODE_LIMIT", 1)
+    result = gf.solve(three_uneven_groups(), limits={"equalized_odds": 0.001}, penalties={"demographic_parity": 1.0})
+    assert result.verdict == "not_converged"
+    assert result.gaps["equalized_odds"] <= 0.001
+    assert result.lower_bound <= result.loss
 
 
 def test_groups_far_beyond_two(backend):
