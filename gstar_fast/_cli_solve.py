@@ -40,6 +40,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         balanced=given.balanced,
         unified=given.unified,
         randomize=given.randomize,
+        max_seconds=given.max_seconds,
     )
     result = with_columns(result, given)
     text = _saved(result, given.expires)

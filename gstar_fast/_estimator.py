@@ -57,7 +57,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     ----------
     estimator : estimator
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
-    limits, penalties, method, density, costs, balanced, unified, randomize
+    limits, penalties, method, density, costs, balanced, unified, randomize, max_seconds
         What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
     sensitive_features : str, int or list of these, optional
         Columns of X that say which group a row is in: names of a data frame, or positions. Several make intersections:
@@ -134,6 +134,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         balanced: bool = False,
         unified: bool = False,
         randomize: bool = False,
+        max_seconds: float | None = None,
         sensitive_features: Any = None,
         drop_sensitive: bool = True,
         unknown: Unknown = "raise",
@@ -155,6 +156,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.balanced = balanced
         self.unified = unified
         self.randomize = randomize
+        self.max_seconds = max_seconds
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.unknown = unknown
@@ -261,7 +263,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     def _empty_sketch(self) -> Sketch:
         """A sketch to count into; also looks at the other options, before anything is trained."""
         objective = Objective.of(self.limits, self.penalties, self.costs, self.balanced)
-        ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize")}
+        ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize", "max_seconds")}
         check_options(objective, **ways)
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
@@ -362,6 +364,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             balanced=self.balanced,
             unified=self.unified,
             randomize=self.randomize,
+            max_seconds=self.max_seconds,
         )
         result = replace(result, group_column=column)
         return result, result.decider(unknown=self.unknown)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gstar_fast._backends import room
-from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, Ints, SmoothProblem
+from gstar_fast._backends._search import BOX_LIMIT, Arrays, Floats, Ints, SmoothProblem, node_limit
 from gstar_fast._backends.numpy.choices import allowed, loss_of
 from gstar_fast._backends.numpy.descent import evaluate, slopes
 from gstar_fast._density import densities
@@ -274,7 +274,7 @@ def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool
         numbers, loss, _ = backend.solve_pair(grid)
         return numbers, 1, True, float(loss)
     guess, _, _, _ = backend.solve_limits(grid, BOX_LIMIT)
-    numbers, loss, bound, opened = backend.solve_penalties(grid, guess, NODE_LIMIT)
+    numbers, loss, bound, opened = backend.solve_penalties(grid, guess, node_limit(len(s.groups)))
     proven = bound == np.inf if numbers[0] < 0 else loss - bound <= 1e-9 * max(loss, 1e-12)
     return numbers, int(opened), bool(proven), float(bound)
 
@@ -392,8 +392,10 @@ def _zoom(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
             numbers = np.full(len(lines), int(np.argmin(value)))
         elif (arrays.penalty > 0).any():
             guess, _, _, _ = backend.solve_limits(arrays, BOX_LIMIT)
-            pair = len(lines) == 2
-            numbers = (backend.solve_pair(arrays) if pair else backend.solve_penalties(arrays, guess, NODE_LIMIT))[0]
+            if len(lines) == 2:
+                numbers = backend.solve_pair(arrays)[0]
+            else:
+                numbers = backend.solve_penalties(arrays, guess, node_limit(len(lines)))[0]
         else:
             numbers = backend.solve_limits(arrays, BOX_LIMIT)[0]
         if numbers[0] < 0:

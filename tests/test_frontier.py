@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from test_solver import arrays_of, linear_program, random_rows, sketch_of
 
 import gstar_fast as gf
-from gstar_fast import _smooth, _solver, datasets
-from gstar_fast._backends import room
+from gstar_fast import datasets
+from gstar_fast._backends import _search, room
 from gstar_fast._objective import CRITERIA, RATES, Objective
 from gstar_fast._solver import prepare
 
@@ -129,7 +129,7 @@ def four_groups():
 @pytest.mark.parametrize("criterion", ["equal_opportunity", "equalized_odds"])
 def test_points_of_penalties_say_what_solve_says(backend, four_groups, monkeypatch, nodes, criterion):
     """Verdict, loss and bound are those of the penalty, also where the search ends before its proof."""
-    monkeypatch.setattr(_solver, "NODE_LIMIT", nodes)
+    monkeypatch.setattr(_search, "NODE_LIMIT", nodes)
     penalties = [100.0, 1.0, 0.0]
     some = gf.frontier(four_groups, criterion, by="penalties", penalties=penalties)
     verdicts = set()
@@ -155,7 +155,7 @@ def test_points_of_penalties_say_what_solve_says(backend, four_groups, monkeypat
 
 
 def test_points_on_smooth_densities_say_what_solve_says(backend, four_groups, monkeypatch):
-    monkeypatch.setattr(_smooth, "NODE_LIMIT", 0)
+    monkeypatch.setattr(_search, "NODE_LIMIT", 0)
     some = gf.frontier(four_groups, "equalized_odds", by="penalties", penalties=[1.0], density="normal")
     single = gf.solve(four_groups, penalties={"equalized_odds": 1.0}, density="normal")
     assert some.result(0).verdict == single.verdict == "not_converged"
