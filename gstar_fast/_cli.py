@@ -55,6 +55,7 @@ _WORDS = (
     (r"(?<![-\w])bins must be", "--bins must be"),
     (r"(?<![-\w])range must", "--range must"),
     (r"^(confidence|replicates|seed) must", r"--\1 must"),
+    (r"^max_seconds ", "--max-seconds "),
     (r"\bcosts must be", "--cost-fp and --cost-fn must be"),
     (r"update it with scores, labels and groups before solving", "count some first"),
     (r"update it with labels", "count rows that have labels (--label)"),

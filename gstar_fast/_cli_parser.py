@@ -237,6 +237,9 @@ def _solve(p: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
     group.add_argument("--density", choices=DENSITIES, default="empirical", help="empirical is the counts themselves")
+    group.add_argument(
+        "--max-seconds", type=float, metavar="X", help="end the exact search after this time, with the best found"
+    )
     _counting(p, needed=False)
     _reading(p)
 

@@ -42,6 +42,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         unified=given.unified,
         randomize=given.randomize,
         min_rows=given.min_rows,
+        max_seconds=given.max_seconds,
     )
     result = with_columns(result, given)
     text = _saved(result, given.expires)

@@ -58,7 +58,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     ----------
     estimator : estimator
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
-    limits, penalties, method, density, costs, balanced, unified, randomize, min_rows
+    limits, penalties, method, density, costs, balanced, unified, randomize, min_rows, max_seconds
         What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
     sensitive_features : str, int or list of these, optional
         Columns of X that say which group a row is in: names of a data frame, or positions. Several make intersections:
@@ -136,6 +136,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         unified: bool = False,
         randomize: bool = False,
         min_rows: float = 0,
+        max_seconds: float | None = None,
         sensitive_features: Any = None,
         drop_sensitive: bool = True,
         unknown: Unknown = "raise",
@@ -158,6 +159,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.unified = unified
         self.randomize = randomize
         self.min_rows = min_rows
+        self.max_seconds = max_seconds
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.unknown = unknown
@@ -265,7 +267,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     def _empty_sketch(self) -> Sketch:
         """A sketch to count into; also looks at the other options, before anything is trained."""
         objective = Objective.of(self.limits, self.penalties, self.costs, self.balanced)
-        ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize")}
+        ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize", "max_seconds")}
         check_options(objective, **ways)
         checked_min_rows(self.min_rows)
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
@@ -368,6 +370,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             unified=self.unified,
             randomize=self.randomize,
             min_rows=self.min_rows,
+            max_seconds=self.max_seconds,
         )
         result = replace(result, group_column=column)
         return result, result.decider(unknown=self.unknown)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gstar_fast._backends import room
-from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Floats, Ints
+from gstar_fast._backends._search import Floats, Ints
 from gstar_fast._backends.numpy.choices import extremes, loss_of
 from gstar_fast._mixture import Mixture, Program, mixed
 from gstar_fast._objective import (
@@ -30,7 +31,7 @@ from gstar_fast._objective import (
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
 from gstar_fast._smooth import Smooth, finish_smooth, prepare_smooth, solve_prepared
-from gstar_fast._solver import Search, finish, finish_mixture, prepare
+from gstar_fast._solver import Choice, Search, choose, finish, finish_choice, finish_mixture, prepare
 
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
 
@@ -78,8 +79,11 @@ class Frontier:
 
     def result(self, i: int) -> Result:
         """The point as a `Result`, with rates, every gap and text."""
+        found = self._result(i)
         message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}"
-        return replace(self._result(i), message=message)
+        if found.verdict == "not_converged":
+            message += f"; {found.message}"
+        return replace(found, message=message)
 
     def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
         """The cheapest point whose gap is at most `gap`, or the fairest whose error is at most `error`.
@@ -211,7 +215,7 @@ def frontier(
     choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT)
     if len(gaps) == 0:
         raise ValueError(f"no thresholds meet the limits {dict(objective.limits)}; loosen them")
-    return _made(search, criterion, choices, gaps, proven_to, None)
+    return _made(search, criterion, choices, gaps, proven_to, None, lambda i: finish(search, choices[i], "optimal", 0))
 
 
 def _made(
@@ -221,6 +225,7 @@ def _made(
     gaps: Floats,
     proven_to: float,
     penalty: Floats | None,
+    result: Callable[[int], Result],
 ) -> Frontier:
     at = search.table.start[:-1] + choices
     return Frontier(
@@ -232,7 +237,7 @@ def _made(
         randomized=False,
         proven_to=proven_to,
         penalty=penalty,
-        _result=lambda i: finish(search, choices[i], "optimal", 0),
+        _result=result,
     )
 
 
@@ -243,29 +248,35 @@ def _checked_penalties(penalties: ArrayLike) -> Floats:
     return np.sort(values)[::-1]
 
 
-def _best_choice(search: Search, swept: Any, penalty: float) -> tuple[Ints, bool]:
-    """The optimum at one penalty of all swept rates, and whether it is proven."""
-    backend = room("solver")
-    p = replace(search.arrays, penalty=np.where(swept, penalty, 0.0))
-    proven = True
-    if penalty == 0:
-        numbers, _, proven, _ = backend.solve_limits(p, BOX_LIMIT)
-    elif len(search.groups) == 2:
-        numbers, _, _ = backend.solve_pair(p)
-    else:
-        guess, _, _, _ = backend.solve_limits(p, BOX_LIMIT)
-        numbers, loss, bound, _ = backend.solve_penalties(p, guess, NODE_LIMIT)
-        proven = loss - bound <= TOLERANCE * max(1.0, loss)
-    if numbers[0] < 0:
-        raise ValueError(f"no thresholds meet the limits {dict(search.objective.limits)}; loosen them")
-    return numbers, bool(proven)
+def _weighted(search: Search, criterion: str, swept: Any, penalty: float) -> Search:
+    """The same search with this penalty on the criterion."""
+    return replace(
+        search,
+        objective=replace(search.objective, penalties={criterion: penalty}),
+        arrays=replace(search.arrays, penalty=np.where(swept, penalty, 0.0)),
+    )
+
+
+def _best_choice(search: Search) -> Choice:
+    """What `choose` finds; raises if that is nothing."""
+    choice = choose(search)
+    if choice.numbers is None:
+        limits = dict(search.objective.limits)
+        if choice.proven:
+            raise ValueError(f"no thresholds meet the limits {limits}; loosen them")
+        raise ValueError(
+            f"no thresholds that meet the limits {limits} were found in {choice.opened} boxes; loosen them"
+        )
+    return choice
 
 
 def _some_penalties(search: Search, criterion: str, swept: Any, penalties: Floats) -> Frontier:
-    found = [_best_choice(search, swept, float(w)) for w in penalties]
-    choices = np.array([numbers for numbers, _ in found], dtype=np.int64)
+    asked = [_weighted(search, criterion, swept, float(w)) for w in penalties]
+    found = [_best_choice(one) for one in asked]
+    choices = np.array([choice.numbers for choice in found], dtype=np.int64)
     gaps = np.array([_gap(search.arrays, swept, numbers) for numbers in choices])
-    return _made(search, criterion, choices, gaps, 0.0 if all(ok for _, ok in found) else 1.0, penalties)
+    proven_to = 0.0 if all(choice.proven for choice in found) else 1.0
+    return _made(search, criterion, choices, gaps, proven_to, penalties, lambda i: finish_choice(asked[i], found[i]))
 
 
 def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Any, objective: Objective) -> Frontier:
@@ -286,8 +297,10 @@ def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Any, obje
         light_first = np.ascontiguousarray(weights[::-1])
         swept, _, _, _ = room("solver").sweep(p, s.grid(), s.candidates, light_first, tolerance)
         thresholds = np.ascontiguousarray(swept[::-1])
+        solved = None
     else:
-        thresholds = np.array([list(solve_prepared(at(i)).thresholds.values()) for i in range(len(penalties))])
+        solved = [solve_prepared(at(i)) for i in range(len(penalties))]
+        thresholds = np.array([list(result.thresholds.values()) for result in solved])
     shares = s.accepted_at(thresholds)
     totals = s.totals.astype(np.float64)
     rates = rates_of(shares.reshape(3, -1), np.tile(totals, len(penalties)), s.active).reshape(-1, *thresholds.shape)
@@ -300,9 +313,9 @@ def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Any, obje
         errors=cost / s.scale.unit,
         thresholds=thresholds,
         randomized=False,
-        proven_to=0.0,
+        proven_to=0.0 if solved is None or all(result.verdict == "optimal" for result in solved) else 1.0,
         penalty=penalties,
-        _result=lambda i: finish_smooth(at(i), thresholds[i], "optimal", 0, "", False),
+        _result=lambda i: solved[i] if solved else finish_smooth(at(i), thresholds[i], "optimal", 0, "", False),
     )
 
 
@@ -314,24 +327,40 @@ def _penalised(search: Search, criterion: str, swept: Any) -> Frontier:
     """
     base = search.arrays
     found: dict[tuple[int, ...], tuple[float, float]] = {}
-    proven: list[bool] = []
+
+    @cache
+    def ask(penalty: float) -> Choice:
+        return _best_choice(_weighted(search, criterion, swept, penalty))
+
+    asked: list[Choice] = []
 
     def best(penalty: float) -> tuple[int, ...]:
-        numbers, ok = _best_choice(search, swept, penalty)
-        proven.append(ok)
-        choice = tuple(int(i) for i in numbers)
-        found.setdefault(choice, _squares(base, swept, numbers))
+        asked.append(ask(penalty))
+        choice = tuple(np.asarray(asked[-1].numbers).tolist())
+        found.setdefault(choice, _squares(base, swept, choice))
         return choice
 
     ends = best(1e12), best(0.0)
     corners = list(dict.fromkeys([*_chords(best, found, *ends), ends[1]]))
+    while len(corners) > 1 and found[corners[0]][0] >= found[corners[1]][0]:  # as fair, but dearer
+        corners.pop(0)
+    while len(corners) > 1 and found[corners[-1]][1] >= found[corners[-2]][1]:  # as cheap, but less fair
+        corners.pop()
     choices = np.array(corners, dtype=np.int64)
     gaps = np.array([_gap(base, swept, numbers) for numbers in choices])
     squares = np.array([found[c] for c in corners])
     # a corner is best from the lambda of the chord to its cheaper neighbour upwards
-    with np.errstate(divide="ignore", invalid="ignore"):
-        least = np.append((squares[:-1, 1] - squares[1:, 1]) / (squares[1:, 0] - squares[:-1, 0]), 0.0)
-    return _made(search, criterion, choices, gaps, 0.0 if all(proven) else 1.0, least)
+    least = np.append((squares[:-1, 1] - squares[1:, 1]) / (squares[1:, 0] - squares[:-1, 0]), 0.0)
+
+    def result(i: int) -> Result:
+        penalty = float(least[i])
+        weighted = _weighted(search, criterion, swept, penalty)
+        choice = ask(penalty)  # two corners are equally good there, and this may be the other one
+        mine = choice.for_numbers(weighted.arrays, choices[i]) if penalty > 0 else choice._replace(numbers=choices[i])
+        return finish_choice(weighted, mine)
+
+    proven_to = 0.0 if all(choice.proven for choice in asked) else 1.0
+    return _made(search, criterion, choices, gaps, proven_to, least, result)
 
 
 def _chords(best: Any, found: Any, fair: tuple[int, ...], cheap: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -400,18 +429,15 @@ def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
         if left[0] - right[0] <= 1e-13 or left[1] >= right[1] - 1e-13:
             continue
         meet = (right[0] - left[0] + left[1] * a - right[1] * b) / (left[1] - right[1])
-        if not a + 1e-12 < meet < b - 1e-12:
+        if not a + 1e-12 < meet < b - 1e-12:  # one tangent is the chord: nothing lies between
             continue
         middle = solve(meet)
         assert middle is not None
-        tangent = left[0] + left[1] * (meet - a)
-        if middle[0] <= tangent + 1e-12:  # the tangents meet on the curve: a corner
-            points[meet] = (middle[0], middle[2])
-        else:
+        points[meet] = (middle[0], middle[2])
+        if middle[0] > left[0] + left[1] * (meet - a) + 1e-12:  # above the tangents: there may be more on both sides
             pending += [(a, left, meet, middle), (meet, middle, b, right)]
-    last = max(points)
-    if points[last][0] - cheapest[0] > 1e-13:
-        points[max(spread(cheapest[2]), np.nextafter(last, 2.0))] = (cheapest[0], cheapest[2])
+    points.setdefault(spread(cheapest[2]), (cheapest[0], cheapest[2]))
+    points = {gap: points[gap] for gap in _corners([(gap, error) for gap, (error, _) in sorted(points.items())])}
     gaps = np.array(sorted(points))
     mixtures = tuple(points[g][1] for g in gaps)
     results = [_most_probable(search, m) for m in mixtures]
@@ -436,6 +462,21 @@ def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
         _result=lambda i: finish_mixture(search, mixtures[i]),
         _between=between,
     )
+
+
+def _corners(points: list[tuple[float, float]]) -> list[float]:
+    """Which points, given in order of gap, are corners of their lower hull: their gaps."""
+    kept: list[tuple[float, float]] = []
+    for gap, error in points:
+        if kept and error >= kept[-1][1] - 1e-13:
+            continue
+        while len(kept) > 1:
+            (a, first), (b, second) = kept[-2:]
+            if second < first + (error - first) * (b - a) / (gap - a) - 1e-13:
+                break
+            kept.pop()
+        kept.append((gap, error))
+    return [gap for gap, _ in kept]
 
 
 def _most_probable(search: Search, mixture: Mixture) -> list[float]:

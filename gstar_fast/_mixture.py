@@ -46,7 +46,7 @@ class Program:
         # rows: one convexity row a group, then for each rate and group a lower, an upper and a ratio row
         kinds: list[tuple[int, int, float, float]] = []  # rate, group, coefficient of t, sign of the slack
         right: list[float] = [1.0] * self.n_groups
-        moves: list[bool] = [False] * self.n_groups
+        most: list[float] = [-1.0] * self.n_groups  # where a limit moves: the fixed limit that it may not pass
         for r in range(len(p.limit)):
             limited = p.limit[r] < np.inf or swept[r]
             if not limited and p.ratio[r] < 0:
@@ -56,19 +56,21 @@ class Program:
                     continue
                 kinds.append((r, k, -1.0, -1.0))
                 right.append(0.0)
-                moves.append(False)
+                most.append(-1.0)
                 if limited:
+                    limit = max(float(p.limit[r]) - TOLERANCE, 0.0)
                     kinds.append((r, k, -1.0, 1.0))
-                    right.append(0.0 if swept[r] else max(float(p.limit[r]) - TOLERANCE, 0.0))
-                    moves.append(bool(swept[r]))
+                    right.append(limit)
+                    most.append(limit if swept[r] else -1.0)
                 least = float(p.ratio[r]) + TOLERANCE
                 if p.ratio[r] >= 0 and least > 0:
                     kinds.append((r, k, -1.0 / least, 1.0))
                     right.append(0.0)
-                    moves.append(False)
+                    most.append(-1.0)
         self.kinds = kinds
         self.right = np.array(right)
-        self.moves = np.array(moves)
+        self.most = np.array(most)
+        self.moves = np.zeros(len(right), dtype=bool)
         m = len(right)
         self.row_rate = np.array([r for r, _, _, _ in kinds], dtype=np.int64)
         self.row_group = np.array([k for _, k, _, _ in kinds], dtype=np.int64)
@@ -232,8 +234,10 @@ class Program:
         return Mixture(entries, weights / total[self.group[entries]], slope, pivots)
 
     def set_limit(self, gap: float) -> None:
-        """Give the swept rates this limit; the basis is kept if it still fits."""
-        self.right[self.moves] = gap
+        """Give the swept rates this limit, or their fixed one where that is smaller; a basis that fits is kept."""
+        swept = self.most >= 0
+        self.right[swept] = np.minimum(gap, self.most[swept])
+        self.moves = gap < self.most  # the others are held by their fixed limits: E does not fall with the gap
         if self.started and np.any(self.inverse @ self.right < -1e-12):
             self.started = False
 

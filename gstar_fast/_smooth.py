@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gstar_fast._backends import room
-from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, Ints, SmoothProblem
+from gstar_fast._backends._search import BOX_LIMIT, Arrays, Floats, Ints, SmoothProblem, node_limit
 from gstar_fast._backends.numpy.choices import allowed, loss_of
 from gstar_fast._backends.numpy.descent import evaluate, slopes
 from gstar_fast._degenerate import cautions
@@ -37,6 +37,7 @@ from gstar_fast._sketch import Sketch
 from gstar_fast.errors import NotConvergedWarning
 
 LOOSE = 1e-7  # how close to its limit a rate must be to count as held there
+NEAR = 0.01  # an iterative method has converged if no thresholds lower its loss by more than this share
 
 
 @dataclass(frozen=True)
@@ -177,20 +178,24 @@ def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any
         tried = [backend.newton(p, start, exact, unified, 500, tolerance, True) for start in starts]
         found = min(tried, key=lambda d: float(d[1]))
     thresholds, loss, iterations, stalled, trace = found
-    # the truth about convergence: would one more step, with the exact Hessian, still help?
+    # the truth about convergence: would one more step, with the exact Hessian, still help, or other thresholds?
     _, lower, _, _, _ = backend.newton(p, thresholds, True, unified, 50, tolerance, False)
     helped = loss - lower
-    converged = bool(stalled) and helped <= 1e-9 * loss
+    stopped = bool(stalled) and helped <= 1e-9 * loss
     certified = _exact(s, unified)
     gap = max(loss - certified.loss, 0.0)
+    converged = stopped and gap <= NEAR * loss
     step = "step" if iterations == 1 else "steps"
-    if converged:
+    if stopped:
         message = f"no step lowers the loss any more ({iterations} {step})"
     else:
         message = f"stopped after {iterations} {step}, but the loss can still fall by {helped:.2g} from here"
-        warnings.warn(f"{method}: {message}", NotConvergedWarning, stacklevel=3)
     if gap > 1e-9 * max(certified.loss, 1e-12):
         message += f"; the least loss is {certified.loss:.6g}, {gap:.2g} lower, elsewhere"
+    if not converged:
+        if gap > NEAR * loss:
+            message += "; method='exact' finds it"
+        warnings.warn(f"{method}: {message}", NotConvergedWarning, stacklevel=3)
     verdict = "converged" if converged else "not_converged"
     result = finish_smooth(s, np.asarray(thresholds), verdict, int(iterations), message, unified)
     return replace(
@@ -198,8 +203,8 @@ def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any
         loss=float(loss),
         method=method,
         trace=tuple(float(x) for x in trace),
-        lower_bound=min(certified.loss, float(loss)),
-        optimality_gap=gap,
+        lower_bound=min(certified.lower_bound, float(loss)),
+        optimality_gap=max(float(loss) - certified.lower_bound, 0.0),
     )
 
 
@@ -218,49 +223,61 @@ def _own_best(s: Smooth) -> Floats:
 def _exact(s: Smooth, unified: bool) -> Result:
     """The best edges, proven; then the optimum off the grid, from there and from where easier questions lead."""
     grid = s.grid()
-    numbers, opened, proven = _best_edges(s, grid, unified)
+    numbers, opened, proven, lower = _best_edges(s, grid, unified)
     found = [polish(s, s.candidates[numbers], unified)] if numbers[0] >= 0 else []
     found += list(_from_easier(s, grid, unified))
     if not found:
-        return _infeasible(s, grid, opened, unified)
+        return _infeasible(s, grid, opened, proven, unified)
     thresholds = min(found, key=lambda at: _loss(s, at))
-    message = "no other bin edges do better, nor any thresholds next to these"
-    if not proven:
-        message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
-    return finish_smooth(s, thresholds, "optimal" if proven else "not_converged", opened, message, unified)
+    if proven:
+        message = "no other bin edges do better, nor any thresholds next to these"
+        return finish_smooth(s, thresholds, "optimal", opened, message, unified)
+    message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
+    return finish_smooth(s, thresholds, "not_converged", opened, message, unified, lower)
 
 
-def _infeasible(s: Smooth, grid: Arrays, opened: int, unified: bool) -> Result:
+def _infeasible(s: Smooth, grid: Arrays, opened: int, proven: bool, unified: bool) -> Result:
     """The edges that miss the limits by the least; of these, the ones with the least loss."""
 
     def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
-        numbers, _, _ = _best_edges(s, p, unified=True)
+        numbers, _, _, _ = _best_edges(s, p, unified=True)
         return (numbers if numbers[0] >= 0 else None), True
 
     near = nearest(grid, best_for_all if unified else cheapest_within)
-    best, _, _ = _best_edges(s, loosened(grid, near.slack), unified)
+    best, _, _, _ = _best_edges(s, loosened(grid, near.slack), unified)
     at = s.candidates[best if best[0] >= 0 else near.found]
-    message = f"no thresholds meet these limits; {near.words('bin edges')}"
-    return finish_smooth(s, at, "infeasible", opened, message, unified)
+    if proven:
+        message = f"no thresholds meet these limits; {near.words('bin edges')}"
+        return finish_smooth(s, at, "infeasible", opened, message, unified, 0.0)
+    message = (
+        f"no thresholds that meet these limits were found in {opened} boxes, the most allowed, which does not prove "
+        f"that there are none; {near.words('bin edges')}"
+    )
+    return finish_smooth(s, at, "not_converged", opened, message, unified, 0.0)
 
 
-def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool]:
-    """The optimum over all edges, the work it took, and whether it is proven; -1s if there is none."""
+def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool, float]:
+    """The best edges, the work it took, whether they are proven to be that, and a lower bound of the loss at edges.
+
+    Numbers are -1 if no edges were found within the limits.
+    """
     backend = room("solver")
     if unified:
         shared = [np.arange(len(s.candidates))] * len(s.groups)
         value = np.where(allowed(grid, shared), loss_of(grid, shared), np.inf)
         best = int(np.argmin(value))
-        return np.full(len(s.groups), best if value[best] < np.inf else -1), len(s.candidates), True
+        numbers = np.full(len(s.groups), best if value[best] < np.inf else -1)
+        return numbers, len(s.candidates), True, float(value[best])
     if not (grid.penalty > 0).any():
-        numbers, opened, finished, _ = backend.solve_limits(grid, BOX_LIMIT)
-        return numbers, int(opened), bool(finished)
+        numbers, opened, finished, bound = backend.solve_limits(grid, BOX_LIMIT)
+        return numbers, int(opened), bool(finished), (float(bound) / grid.unit) ** 2
     if len(s.groups) == 2:
-        numbers, _, _ = backend.solve_pair(grid)
-        return numbers, 1, True
+        numbers, loss, _ = backend.solve_pair(grid)
+        return numbers, 1, True, float(loss)
     guess, _, _, _ = backend.solve_limits(grid, BOX_LIMIT)
-    numbers, value, bound, opened = backend.solve_penalties(grid, guess, NODE_LIMIT)
-    return numbers, int(opened), value - bound <= 1e-9 * max(value, 1e-12)
+    numbers, loss, bound, opened = backend.solve_penalties(grid, guess, node_limit(len(s.groups)))
+    proven = bound == np.inf if numbers[0] < 0 else loss - bound <= 1e-9 * max(loss, 1e-12)
+    return numbers, int(opened), bool(proven), float(bound)
 
 
 def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
@@ -280,7 +297,7 @@ def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
             limit=grid.limit + 2 * np.max(steps, axis=0),
             ratio=np.where(grid.ratio >= 0, np.maximum(grid.ratio - 0.05, 0.0), grid.ratio),
         )
-        numbers, _, _ = _best_edges(s, loosened, unified)
+        numbers, _, _, _ = _best_edges(s, loosened, unified)
         if numbers[0] >= 0 and not unified and np.isfinite(s.candidates[numbers]).all():
             at = _hold_limits(s, s.candidates[numbers], None)
             if at is not None:
@@ -289,7 +306,7 @@ def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
     heaviest = float(p.penalty.max(initial=0.0))
     shrink = 0.1
     while heaviest * shrink > 1e-3 and shrink > 1e-9:
-        numbers, _, _ = _best_edges(s, replace(grid, penalty=grid.penalty * shrink), unified)
+        numbers, _, _, _ = _best_edges(s, replace(grid, penalty=grid.penalty * shrink), unified)
         at = np.clip(s.candidates[numbers], p.low, p.high)
         for power in range(round(-np.log10(shrink)), -1, -1):
             lighter = p._replace(penalty=p.penalty * 10.0**-power)
@@ -376,8 +393,10 @@ def _zoom(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
             numbers = np.full(len(lines), int(np.argmin(value)))
         elif (arrays.penalty > 0).any():
             guess, _, _, _ = backend.solve_limits(arrays, BOX_LIMIT)
-            pair = len(lines) == 2
-            numbers = (backend.solve_pair(arrays) if pair else backend.solve_penalties(arrays, guess, NODE_LIMIT))[0]
+            if len(lines) == 2:
+                numbers = backend.solve_pair(arrays)[0]
+            else:
+                numbers = backend.solve_penalties(arrays, guess, node_limit(len(lines)))[0]
         else:
             numbers = backend.solve_limits(arrays, BOX_LIMIT)[0]
         if numbers[0] < 0:
@@ -442,8 +461,16 @@ def _reached(s: Smooth, rates: Floats) -> list[tuple[int, int, int, float, float
     return rows
 
 
-def finish_smooth(s: Smooth, thresholds: Floats, verdict: str, iterations: int, message: str, unified: bool) -> Result:
-    """Put thresholds on smooth densities into words and numbers."""
+def finish_smooth(
+    s: Smooth,
+    thresholds: Floats,
+    verdict: str,
+    iterations: int,
+    message: str,
+    unified: bool,
+    lower_bound: float = np.inf,
+) -> Result:
+    """Put thresholds on smooth densities into words and numbers; a bound above their loss says no more than that."""
     totals = s.totals
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
@@ -458,8 +485,8 @@ def finish_smooth(s: Smooth, thresholds: Floats, verdict: str, iterations: int, 
         rates=after.by_group(s.groups, totals.sum(axis=0) * unit),
         verdict=verdict,
         message=message,
-        lower_bound=0.0 if verdict == "infeasible" else loss,
-        optimality_gap=loss if verdict == "infeasible" else 0.0,
+        lower_bound=min(lower_bound, loss),
+        optimality_gap=max(loss - lower_bound, 0.0),
         method="exact",
         density=s.kind,
         iterations=iterations,

@@ -6,14 +6,16 @@ Reads from: the densities' kinds, _objective, _smooth, the backends.  Read by: u
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gstar_fast._backends import room
-from gstar_fast._backends._search import BOX_LIMIT, NODE_LIMIT, Arrays, Floats, Ints, Table
+from gstar_fast._backends._search import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
 from gstar_fast._backends.numpy.choices import allowed, loss_of
 from gstar_fast._degenerate import cautions, warn_if_degenerate
 from gstar_fast._density import KINDS
@@ -131,6 +133,7 @@ def solve(
     unified: bool = False,
     randomize: bool = False,
     min_rows: float = 0,
+    max_seconds: float | None = None,
 ) -> Result:
     """Find one threshold for each group, with the least error while gaps stay within limits.
 
@@ -159,6 +162,9 @@ def solve(
         Allow a mixture of thresholds in a group where that lowers the error; with limits only.
     min_rows : float
         Groups of fewer rows are pooled, see `Sketch.pooled`: they share a threshold, and gaps count them as one group.
+    max_seconds : float, optional
+        End the exact search after this time, with the best thresholds found and a verdict that says so. The answer then
+        depends on the machine. Without it a search ends after a fixed number of boxes, the same everywhere.
 
     Returns
     -------
@@ -184,36 +190,30 @@ def solve(
     """
     objective = Objective.of(limits, penalties, costs, balanced)
     question_limits(objective.limits)
-    check_options(objective, method=method, density=density, unified=unified, randomize=randomize)
+    check_options(
+        objective, method=method, density=density, unified=unified, randomize=randomize, max_seconds=max_seconds
+    )
     least = checked_min_rows(min_rows)
     counted, name = sketch, ""
     if least > 0:
         sketch = sketch.copy()  # others may go on updating it
         counted, name = pooled_sketch(sketch, least, objective, density)
     if isinstance(density, str) and density == "empirical":
-        result = _solve_exact(prepare(counted, objective, shared=unified), unified, randomize)
+        result = _solve_exact(prepare(counted, objective, shared=unified), unified, randomize, max_seconds)
     else:
         result = solve_smooth(counted, objective, method=method, kind=density, unified=unified)
     return warn_if_degenerate(result if least == 0 else spread(result, sketch, counted, name, least))
 
 
-def _solve_exact(search: Search, unified: bool, randomize: bool) -> Result:
+def _solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:
     """What `solve` does on the counts."""
     if randomize:
         mixture = mix(search.arrays)
         return infeasible_mixture(search) if mixture is None else finish_mixture(search, mixture)
-    choice = choose_unified(search) if unified else choose(search)
+    choice = choose_unified(search) if unified else choose(search, max_seconds)
     if choice.numbers is None:
         return infeasible(search, choice, unified)
-    result = finish(
-        search,
-        choice.numbers,
-        "optimal" if choice.proven else "not_converged",
-        choice.opened,
-        loss=choice.loss,
-        lower_bound=choice.lower_bound,
-        unified=unified,
-    )
+    result = finish_choice(search, choice, unified)
     asked = search.objective
     if unified or asked.penalties or not asked.limits or len(search.groups) > MOST_MIXED:
         return result
@@ -233,7 +233,13 @@ def _saved_by_mixing(search: Search, plain: Result) -> float | None:
 
 
 def check_options(
-    objective: Objective, *, method: str, density: str | Mapping[Any, Any], unified: bool, randomize: bool
+    objective: Objective,
+    *,
+    method: str,
+    density: str | Mapping[Any, Any],
+    unified: bool,
+    randomize: bool,
+    max_seconds: float | None = None,
 ) -> None:
     """Refuse options of `solve` that do not go together; needs no sketch, so that nobody counts or trains in vain."""
     if method not in METHODS:
@@ -246,6 +252,13 @@ def check_options(
             "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
             "unified=True; a mixture needs no penalty: give limits={...}"
         )
+    if max_seconds is not None:
+        _check_seconds(max_seconds)
+        if randomize or unified or not counted:
+            raise ValueError(
+                "max_seconds ends the search for one threshold a group on the counts, and does not go with "
+                "randomize=True, unified=True or a density other than 'empirical'; leave it out"
+            )
     if method == "exact":
         return
     if counted:
@@ -254,6 +267,13 @@ def check_options(
         raise ValueError(f"method={method!r} needs penalties and takes no limits; method='exact' takes both")
     if unified and method == "alternating":
         raise ValueError("method='alternating' moves one group at a time; unified=True needs 'exact' or 'newton'")
+
+
+def _check_seconds(given: object) -> None:
+    if isinstance(given, bool) or not isinstance(given, (Real, np.number)):
+        raise TypeError(f"max_seconds must be a number of seconds or None; got {given!r}")
+    if not float(given) > 0:
+        raise ValueError(f"max_seconds must be above 0; got {given!r}; leave it out for no limit")
 
 
 class Choice(NamedTuple):
@@ -265,13 +285,20 @@ class Choice(NamedTuple):
     lower_bound: float | None = None
     proven: bool = True
 
+    def for_numbers(self, p: Arrays, numbers: Ints) -> Choice:
+        """What is proven of another choice in the same search with penalties."""
+        loss = float(loss_of(p, numbers))
+        lower = min(float(self.lower_bound or 0.0), loss)
+        return self._replace(numbers=numbers, loss=loss, lower_bound=lower, proven=_meets(loss, lower))
 
-def choose(search: Search) -> Choice:
+
+def choose(search: Search, max_seconds: float | None = None) -> Choice:
     """The best choice within the limits."""
     p = search.arrays
+    end = math.inf if max_seconds is None else time.monotonic() + float(max_seconds)
     backend = room("solver")
     if not any(w > 0 for w in p.penalty):
-        numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT)
+        numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT, _left(end))
         if numbers[0] < 0 and not finished:  # give what is mostly allowed, with what was proven
             lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
             return Choice(_first_allowed(p), opened, lower_bound=lower, proven=False)
@@ -280,13 +307,25 @@ def choose(search: Search) -> Choice:
         numbers, loss, _ = backend.solve_pair(p)
         lower, opened = loss, 1  # one pass over all pairs; how it skips most of them is the backend's business
     else:
-        guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT)
+        guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT, _left(end))
         if guess[0] < 0 and finished:
             return Choice(None, 0)
-        numbers, loss, lower, opened = backend.solve_penalties(p, guess, NODE_LIMIT)
-    if numbers[0] < 0:
-        return Choice(None, opened)
-    return Choice(numbers, opened, loss, lower, proven=loss - lower <= TOLERANCE * max(1.0, loss))
+        if guess[0] < 0 and (everybody := _first_allowed(p)) is not None:
+            guess = everybody
+        numbers, loss, lower, opened = backend.solve_penalties(p, guess, node_limit(len(search.groups)), _left(end))
+    if numbers[0] < 0:  # without a choice the bound is finite where nodes are left
+        return Choice(None, opened, lower_bound=lower, proven=lower == np.inf)
+    return Choice(numbers, opened, loss, lower, proven=_meets(loss, lower))
+
+
+def _left(end: float) -> float:
+    """Seconds left until a moment; infinitely many where it never comes."""
+    return max(end - time.monotonic(), 0.0) if end < math.inf else math.inf
+
+
+def _meets(loss: float, lower: float) -> bool:
+    """Whether a loss is proven to be the least."""
+    return loss - lower <= TOLERANCE * max(1.0, loss)
 
 
 def choose_unified(search: Search) -> Choice:
@@ -326,6 +365,20 @@ def every_candidate(rows: Ints, scale: Scale) -> Table:
     )
 
 
+def finish_choice(search: Search, choice: Choice, unified: bool = False) -> Result:
+    """Put what `choose` found into words and numbers."""
+    assert choice.numbers is not None
+    return finish(
+        search,
+        choice.numbers,
+        "optimal" if choice.proven else "not_converged",
+        choice.opened,
+        loss=choice.loss,
+        lower_bound=choice.lower_bound,
+        unified=unified,
+    )
+
+
 def finish(
     search: Search,
     numbers: Ints,
@@ -353,7 +406,7 @@ def finish(
             message = f"no other thresholds at bin edges have a {what}{where}"
         else:
             left = f"{loss - lower_bound:.2g}"
-            message = f"proven to within {left} of the least possible loss ({opened} boxes opened, the most allowed)"
+            message = f"proven to within {left} of the least possible loss; the search was ended after {opened} boxes"
     return Result(
         thresholds=dict(zip(search.groups, search.thresholds(table.start[:-1] + numbers).tolist(), strict=True)),
         error=after.error,

@@ -22,7 +22,10 @@ class MissingClassWarning(UserWarning):
 
 
 class NotConvergedWarning(UserWarning):
-    """An iterative method stopped where another step would still help; its result is usable and its verdict says so."""
+    """An iterative method stopped where another step would still help, or far from the least loss.
+
+    Its result is usable, its verdict says so, and ``method="exact"`` finds the least loss.
+    """
 
 
 class ResolutionWarning(UserWarning):

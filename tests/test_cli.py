@@ -333,6 +333,7 @@ def test_errors_say_what_is_wrong_and_change_nothing(sketch, capsys, words, said
         (["solve", "s.gstar", "--randomize", "--unified"], "--randomize works with limits"),
         (["solve", "s.gstar", "--method", "newton"], "--method newton needs a smooth density, such as --density kde"),
         (["solve", "s.gstar", "--cost-fp", "-1"], "--cost-fp and --cost-fn must be finite"),
+        (["solve", "s.gstar", "--max-seconds", "0"], "--max-seconds must be above 0; got 0.0"),
         (["frontier", "s.gstar", "--criterion", "disparate_impact"], "disparate_impact is a ratio"),
         (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--bins", "100"], "--bins must be a power of two"),
         (["sketch", "scores.csv", "-o", "t.gstar", *COLUMNS, "--range", "1", "-1e3"], "--range must have lo < hi"),

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import brute_force
 import numpy as np
 import pytest
-from test_solver import arrays_of, random_rows, sketch_of
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_solver import arrays_of, linear_program, random_rows, sketch_of
 
 import gstar_fast as gf
 from gstar_fast import datasets
-from gstar_fast._backends import room
+from gstar_fast._backends import _search, room
+from gstar_fast._objective import CRITERIA, RATES, Objective
+from gstar_fast._solver import prepare
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +117,53 @@ def test_penalties_trace_corners_of_the_frontier(backend, sketch):
     assert (np.diff(corners.penalty) < 0).all()
 
 
+@pytest.fixture
+def four_groups():
+    rng = np.random.default_rng(5)
+    groups = rng.integers(0, 4, 4_000)
+    labels = rng.integers(0, 2, 4_000)
+    scores = rng.normal(labels * (1 + 0.3 * groups) + 0.4 * groups, 1 + 0.1 * groups)
+    return gf.Sketch.from_rows(scores, labels, groups, bins=32)
+
+
+@pytest.mark.parametrize("nodes", [3, 20_000])
+@pytest.mark.parametrize("criterion", ["equal_opportunity", "equalized_odds"])
+def test_points_of_penalties_say_what_solve_says(backend, four_groups, monkeypatch, nodes, criterion):
+    """Verdict, loss and bound are those of the penalty, also where the search ends before its proof."""
+    monkeypatch.setattr(_search, "NODE_LIMIT", nodes)
+    penalties = [100.0, 1.0, 0.0]
+    some = gf.frontier(four_groups, criterion, by="penalties", penalties=penalties)
+    verdicts = set()
+    for i, penalty in enumerate(penalties):
+        point, single = some.result(i), gf.solve(four_groups, penalties={criterion: penalty})
+        for name in ("verdict", "loss", "lower_bound", "optimality_gap", "thresholds", "penalties"):
+            assert getattr(point, name) == getattr(single, name)
+        assert ("proven to within" in point.message) == (point.verdict == "not_converged")
+        verdicts.add(point.verdict)
+    assert ("not_converged" in verdicts) == (nodes == 3)
+    assert (some.proven_to == 0) == (nodes > 3)
+    swept = gf.frontier(four_groups, criterion, by="penalties")
+    assert (swept.proven_to == 0) == (nodes > 3)
+    for i in (0, len(swept) // 2, len(swept) - 1):
+        point, penalty = swept.result(i), float(swept.penalty[i])
+        single = gf.solve(four_groups, penalties={criterion: penalty})
+        assert point.verdict == single.verdict
+        assert list(point.thresholds.values()) == swept.thresholds[i].tolist()
+        if nodes > 3:
+            assert point.loss == pytest.approx(single.loss, rel=1e-12)
+        assert point.lower_bound == pytest.approx(single.lower_bound, rel=1e-12)
+        assert point.penalties == {criterion: penalty}
+
+
+def test_points_on_smooth_densities_say_what_solve_says(backend, four_groups, monkeypatch):
+    monkeypatch.setattr(_search, "NODE_LIMIT", 0)
+    some = gf.frontier(four_groups, "equalized_odds", by="penalties", penalties=[1.0], density="normal")
+    single = gf.solve(four_groups, penalties={"equalized_odds": 1.0}, density="normal")
+    assert some.result(0).verdict == single.verdict == "not_converged"
+    assert some.result(0).lower_bound == single.lower_bound < single.loss
+    assert some.proven_to == 1
+
+
 def test_randomised_frontier_is_convex_and_below(backend, sketch):
     mixed, single = (gf.frontier(sketch, "equalized_odds", randomize=r) for r in (True, False))
     slopes = np.diff(mixed.errors) / np.diff(mixed.gaps)
@@ -121,6 +173,47 @@ def test_randomised_frontier_is_convex_and_below(backend, sketch):
         expected = gf.solve(sketch, limits={"equalized_odds": gap}, randomize=True).error
         assert mixed.at(gap=gap).error == pytest.approx(expected, abs=1e-9)
         assert mixed.at(gap=gap).gaps["equalized_odds"] <= gap + 1e-9
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")
+@given(
+    seed=st.integers(0, 2**32),
+    criterion=st.sampled_from([name for name in CRITERIA if name != "disparate_impact"]),
+    limits=st.dictionaries(st.sampled_from(list(CRITERIA)), st.sampled_from([0.02, 0.05, 0.1, 0.3, 0.8]), max_size=2),
+)
+@example(seed=387, criterion="balanced_accuracy_parity", limits={"disparate_impact": 0.5})  # a corner off both tangents
+@example(seed=319, criterion="equal_opportunity", limits={"equal_opportunity": 0.02})  # a fixed limit on a swept rate
+def test_randomised_frontier_is_scipys_at_every_gap(backend, seed, criterion, limits):
+    """Between its corners the frontier is a straight line, below its first one there is nothing."""
+    rng = np.random.default_rng(seed)
+    sketch = sketch_of(*random_rows(rng, int(rng.integers(2, 5)), 60), bins=int(rng.choice([16, 64])))
+    asked = Objective(limits=limits)
+    swept = tuple(RATES.index(rate) for rate in CRITERIA[criterion])
+    try:
+        p = prepare(sketch, asked, swept).arrays
+        points = gf.frontier(sketch, criterion, limits=limits, randomize=True)
+    except ValueError as error:
+        if "needs two groups" not in str(error) and linear_program(p).status == 0:
+            raise
+        return
+    assert points.proven_to == 0
+    active = [r for r in range(len(RATES)) if asked.limit[r] < np.inf or asked.ratio[r] >= 0 or r in swept]
+    moving = np.isin(active, swept)
+    between = (points.gaps[1:] + points.gaps[:-1]) / 2
+    for gap in np.concatenate([points.gaps, between, np.linspace(0, 1, 6) ** 2]):
+        answer = linear_program(replace(p, limit=np.where(moving, np.minimum(p.limit, gap), p.limit)))
+        if gap < points.gaps[0] - 1e-7:
+            assert answer.status != 0
+        elif gap > points.gaps[0] + 1e-7 or points.gaps[0] == 0:
+            assert np.interp(gap, points.gaps, points.errors) == pytest.approx(answer.fun, abs=1e-8)
+
+
+def test_fixed_limits_hold_on_the_rates_that_are_swept(backend, sketch):
+    points = gf.frontier(sketch, "equalized_odds", limits={"predictive_equality": 0.02}, randomize=True)
+    for i in range(len(points)):
+        assert points.result(i).gaps["predictive_equality"] <= 0.02 + 1e-9
+    free = gf.solve(sketch, limits={"predictive_equality": 0.02}, randomize=True)
+    assert points.errors[-1] == pytest.approx(free.error, abs=1e-9)
 
 
 def test_at_and_knee(backend, sketch):

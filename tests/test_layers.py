@@ -14,13 +14,25 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 CORE_ROOMS = [
-    ("ground", ["span.hpp", "error.hpp", "wide.hpp", "dispatch.hpp", "factorize.hpp", "json.hpp", "key_hash.hpp"]),
+    (
+        "ground",
+        [
+            "span.hpp",
+            "error.hpp",
+            "wide.hpp",
+            "dispatch.hpp",
+            "factorize.hpp",
+            "json.hpp",
+            "key_hash.hpp",
+            "deadline.hpp",
+        ],
+    ),
     ("rows", ["name.hpp", "rows.hpp", "weights.hpp"]),
     ("counts", ["grid.hpp", "plane.hpp", "kernels/*.hpp", "moments.hpp", "tally.hpp"]),
     ("sketch", ["number_table.hpp", "resolve.hpp", "groups.hpp", "sketch.hpp", "sketch_io.hpp"]),
     ("density", ["special.hpp", "families.hpp", "kde.hpp", "density.hpp"]),
     ("rates", ["rates.hpp"]),
-    ("objective", ["objective.hpp"]),
+    ("objective", ["objective.hpp", "neighbours.hpp"]),
     (
         "solver",
         ["blocks.hpp", "exact_*.hpp", "smooth.hpp", "alternating.hpp", "newton.hpp", "sweep.hpp", "frontier.hpp"],

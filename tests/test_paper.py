@@ -120,6 +120,28 @@ def test_newton_methods_reach_the_optimum(sketch, cells, method, penalty):
         assert found.loss == pytest.approx(best.loss, rel=1e-9)
 
 
+@pytest.mark.parametrize("method", ["alternating", "gauss_newton", "newton"])
+def test_converged_means_near_the_least_loss(backend, sketch, method):
+    """A method that comes to rest far from the certified optimum says so, with a warning and what to do."""
+    normal = gf.densities(sketch, kind="normal")
+    far = 0
+    for penalty in (0.01, 1.0, 100.0, 1e4):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            result = gf.solve(sketch, penalties={"equal_opportunity": penalty}, density=normal, method=method)
+        if result.verdict == "converged":
+            assert result.optimality_gap <= 0.01 * result.loss
+            assert not told
+            continue
+        assert result.verdict == "not_converged"
+        [warning] = told
+        assert warning.category is gf.errors.NotConvergedWarning
+        if result.optimality_gap > 0.01 * result.loss:
+            far += 1
+            assert "method='exact' finds it" in str(warning.message)
+    assert (far > 0) == (method == "gauss_newton")
+
+
 def test_gradient_and_hessian_equal_finite_differences(backend, sketch, cells):
     penalties = {"equalized_odds": 3.0, "demographic_parity": 2.0, "accuracy_parity": 1.0}
     penalties["balanced_accuracy_parity"] = 0.5

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import brute_force
 import numpy as np
 import pytest
 
 import gstar_fast as gf
-from gstar_fast import datasets
-from gstar_fast._backends import room
+from gstar_fast import _nearest, _smooth, _solver, datasets
+from gstar_fast._backends import _search, room
 from gstar_fast._backends._search import Arrays
+from gstar_fast._backends.numpy.choices import allowed, loss_of
 
 # a few rows and limits of 0 make degenerate answers; test_degenerate.py is about their warning
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
@@ -158,6 +160,49 @@ def test_backends_choose_alike(fast_backend, n_groups):
         one, two = here.solve_penalties(p, guess, 200), reference.solve_penalties(p, guess, 200)
         assert np.array_equal(one[0], two[0])
         assert one[1:] == two[1:]
+
+
+@pytest.mark.parametrize("n_groups", [30, 100])
+def test_backends_search_many_groups_alike(fast_backend, n_groups):
+    """The same nodes, choice and bound, whether the search ends early or not."""
+    rng = np.random.default_rng(n_groups)
+    p = arrays_of(rng, n_groups, 40)
+    p = replace(p, limit=np.full(4, np.inf), ratio=np.full(4, -1.0), penalty=np.array([1.0, 10.0, 0.0, 0.0]))
+    guess = np.zeros(n_groups, dtype=np.int64)
+    for nodes in (0, 7, 60):
+        here, reference = (room("solver", name).solve_penalties(p, guess, nodes) for name in (None, "numpy"))
+        assert np.array_equal(here[0], reference[0])
+        assert here[1:] == reference[1:]
+        assert here[2] <= here[1]
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_penalties_equal_trying_everything(backend, limited):
+    """More choices than are tried one by one: the search splits targets, windows and candidates, and loses nothing."""
+    rng = np.random.default_rng(11 + limited)
+    for _ in range(12 if backend == "native" else 4):
+        p = arrays_of(rng, 3, 70)
+        p = replace(
+            p, penalty=p.penalty * (rng.random(4) < 0.7) + [0.01, 0, 0, 0], has=p.has * (rng.random((4, 3)) < 0.9)
+        )
+        if not limited:
+            p = replace(p, limit=np.full(4, np.inf), ratio=np.full(4, -1.0))
+        sizes = np.diff(p.start)
+        assert np.prod(sizes) > 40_000
+        grid = [g.ravel() for g in np.meshgrid(*map(np.arange, sizes), indexing="ij")]
+        loss = np.where(allowed(p, grid), loss_of(p, grid), np.inf)
+        numbers, least, bound, _ = room("solver").solve_penalties(p, np.full(3, -1), 20_000)
+        if loss.min() == np.inf:
+            assert numbers[0] == -1
+            assert bound == np.inf
+            continue
+        tied = np.flatnonzero(loss == loss.min())
+        choices = np.array(grid)[:, tied].T
+        distance = p.distance[p.start[:-1] + choices].sum(axis=1)
+        best = min(zip(distance.tolist(), choices.tolist(), strict=True))[1]
+        assert numbers.tolist() == best
+        assert least == loss.min()
+        assert least - bound <= 1e-12 * max(least, 1.0)
 
 
 def test_tables_agree(fast_backend):
@@ -404,6 +449,84 @@ def test_infeasible_says_how_far(backend):
     assert set(result.thresholds.values()) == {result.default_threshold}
 
 
+def three_uneven_groups():
+    """Accuracies that no pair of edges brings together easily."""
+    rng = np.random.default_rng(2)
+    groups = rng.integers(0, 3, 900)
+    labels = rng.integers(0, 2, 900)
+    scores = rng.normal(labels * np.array([0.2, 1.0, 3.0])[groups], 1.0)
+    return gf.Sketch.from_rows(scores, labels, groups, bins=256)
+
+
+@pytest.mark.parametrize("density", ["empirical", "normal"])
+def test_a_search_cut_short_proves_nothing(backend, monkeypatch, density):
+    """Out of boxes without a choice is not `infeasible`."""
+    sketch = three_uneven_groups()
+    limits, penalties = {"accuracy_parity": 0.0005}, {"equal_opportunity": 1.0}
+    assert gf.solve(sketch, limits={"accuracy_parity": 0.01}, penalties=penalties).verdict == "optimal"
+    for module in (_solver, _smooth):
+        monkeypatch.setattr(module, "BOX_LIMIT", 1)
+    monkeypatch.setattr(_search, "NODE_LIMIT", 1)
+    monkeypatch.setattr(_nearest, "BOXES", 50)
+    result = gf.solve(sketch, limits=limits, penalties=penalties, density=density)
+    assert result.verdict == "not_converged"
+    assert "does not prove that there are none" in result.message
+    assert result.lower_bound == 0
+
+
+def test_a_search_cut_short_accepts_everybody_where_that_is_allowed(backend, monkeypatch):
+    monkeypatch.setattr(_solver, "BOX_LIMIT", 1)
+    monkeypatch.setattr(_search, "NODE_LIMIT", 1)
+    result = gf.solve(three_uneven_groups(), limits={"equalized_odds": 0.001}, penalties={"demographic_parity": 1.0})
+    assert result.verdict == "not_converged"
+    assert result.gaps["equalized_odds"] <= 0.001
+    assert result.lower_bound <= result.loss
+
+
+def hundred_groups(rows):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 100, rows)
+    shift, apart, base = rng.normal(0, 0.5, 100), rng.uniform(1.2, 2.5, 100), rng.uniform(0.2, 0.6, 100)
+    labels = (rng.random(rows) < base[groups]).astype(np.uint8)
+    scores = rng.normal(shift[groups] + apart[groups] * (labels - 0.5))
+    return gf.Sketch.from_rows(scores, labels, groups, bins=256)
+
+
+@pytest.mark.parametrize("penalty", [0.1, 1.0, 10.0])
+def test_penalties_of_a_hundred_groups_are_proven(fast_backend, penalty):
+    """Targets and tangents prove it in hundreds of nodes, where the first bound left a gap after twenty thousand."""
+    result = gf.solve(hundred_groups(4_000), penalties={"equalized_odds": penalty})
+    assert result.verdict == "optimal"
+    assert result.iterations < 2_000
+
+
+def test_a_search_ends_after_a_number_of_nodes(backend, monkeypatch):
+    """Fewer for more groups; the answer is then the best found, with its bound, the same on every backend."""
+    assert [_search.node_limit(n) for n in (3, 50, 100, 1000)] == [20_000, 20_000, 10_000, 1_000]
+    monkeypatch.setattr(_search, "NODE_LIMIT", 200)
+    sketch = hundred_groups(4_000)
+    result = gf.solve(sketch, penalties={"equalized_odds": 1.0})
+    assert result.verdict == "not_converged"
+    assert result.iterations == 100
+    assert 0 < result.lower_bound < result.loss < gf.solve(sketch).loss + 0.1
+    assert result.optimality_gap < 0.05 * result.loss
+    assert "the search was ended after 100 boxes" in result.message
+    with gf.use_backend("numpy"):
+        again = gf.solve(sketch, penalties={"equalized_odds": 1.0})
+    assert (again.thresholds, again.loss, again.lower_bound) == (result.thresholds, result.loss, result.lower_bound)
+
+
+def test_max_seconds_ends_a_search(backend):
+    sketch = hundred_groups(4_000)
+    for asked in ({"penalties": {"equalized_odds": 1.0}}, {"limits": {"equalized_odds": 0.01}}):
+        result = gf.solve(sketch, **asked, max_seconds=1e-9)
+        assert result.verdict == "not_converged"
+        assert result.meets_limits
+        assert result.lower_bound <= result.loss
+    patient = gf.solve(sketch, penalties={"demographic_parity": 0.1}, max_seconds=1e6)
+    assert patient.thresholds == gf.solve(sketch, penalties={"demographic_parity": 0.1}).thresholds
+
+
 def test_groups_far_beyond_two(backend):
     rng = np.random.default_rng(8)
     labels, groups = rng.integers(0, 2, 3000), rng.integers(0, 30, 3000)
@@ -439,6 +562,9 @@ def test_tuple_and_mixed_names(backend):
         ({"method": "magic"}, "method must be one of exact, alternating"),
         ({"method": "alternating", "penalties": {"equalized_odds": 1}}, "needs a smooth density"),
         ({"randomize": True, "penalties": {"equalized_odds": 1}}, "works with limits"),
+        ({"max_seconds": 0}, "max_seconds must be above 0; got 0; leave it out for no limit"),
+        ({"max_seconds": float("nan")}, "max_seconds must be above 0"),
+        ({"max_seconds": 1, "unified": True}, "max_seconds ends the search for one threshold a group"),
     ],
 )
 def test_wrong_words_get_right_ones(options, words):
@@ -452,6 +578,13 @@ def test_wrong_types_get_right_ones(limits):
     sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
     with pytest.raises(TypeError, match="limits"):
         gf.solve(sketch, limits=limits)
+
+
+@pytest.mark.parametrize("given", ["1", True, [1]])
+def test_max_seconds_is_a_number(given):
+    sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
+    with pytest.raises(TypeError, match="max_seconds must be a number of seconds or None"):
+        gf.solve(sketch, max_seconds=given)
 
 
 def test_empty_and_unlabelled_sketches_say_so():
@@ -485,34 +618,39 @@ def test_mixtures_meet_the_limits_and_beat_single_thresholds(backend, sketch):
             assert 1 <= len(mixture) <= 3
 
 
-def test_mixtures_equal_scipys_linear_program(backend):
+def linear_program(p):
+    """What scipy says of the cheapest mixture within the limits."""
     optimize = pytest.importorskip("scipy.optimize")
+    n_groups, n_rates = len(p.start) - 1, len(p.limit)
+    group = np.repeat(np.arange(n_groups), np.diff(p.start))
+    upper, right = [], []
+    for r in range(n_rates):
+        for k in np.flatnonzero(p.has[r]):
+            mine = np.where(group == k, p.rates[r], 0.0)
+            unit = np.eye(n_rates)[r]
+            if p.limit[r] < np.inf or p.ratio[r] >= 0:
+                upper.append(np.concatenate([-mine, unit])), right.append(0.0)
+            if p.limit[r] < np.inf:
+                upper.append(np.concatenate([mine, -unit])), right.append(p.limit[r])
+            if p.ratio[r] >= 0:
+                upper.append(np.concatenate([mine * p.ratio[r], -unit])), right.append(0.0)
+    return optimize.linprog(
+        np.concatenate([p.cost / p.unit, np.zeros(n_rates)]),
+        A_ub=np.array(upper) if upper else None,
+        b_ub=right if upper else None,
+        A_eq=np.concatenate([np.eye(n_groups)[:, group], np.zeros((n_groups, n_rates))], axis=1),
+        b_eq=np.ones(n_groups),
+    )
+
+
+def test_mixtures_equal_scipys_linear_program(backend):
     rng = np.random.default_rng(4)
     from gstar_fast._mixture import mix, mixed
 
     feasible = 0
     for _ in range(40):
         p = arrays_of(rng, int(rng.integers(2, 5)), 30)
-        n_groups = len(p.start) - 1
-        group = np.repeat(np.arange(n_groups), np.diff(p.start))
-        upper, right = [], []
-        for r in range(len(p.limit)):
-            for k in range(n_groups):
-                mine = np.where(group == k, p.rates[r], 0.0)
-                unit = np.eye(len(p.limit))[r]
-                if p.limit[r] < np.inf or p.ratio[r] >= 0:
-                    upper.append(np.concatenate([-mine, unit])), right.append(0.0)
-                if p.limit[r] < np.inf:
-                    upper.append(np.concatenate([mine, -unit])), right.append(p.limit[r])
-                if p.ratio[r] >= 0:
-                    upper.append(np.concatenate([mine * p.ratio[r], -unit])), right.append(0.0)
-        answer = optimize.linprog(
-            np.concatenate([p.cost / p.unit, np.zeros(len(p.limit))]),
-            A_ub=np.array(upper) if upper else None,
-            b_ub=right if upper else None,
-            A_eq=np.concatenate([np.eye(n_groups)[:, group], np.zeros((n_groups, len(p.limit)))], axis=1),
-            b_eq=np.ones(n_groups),
-        )
+        answer = linear_program(p)
         mixture = mix(p)
         assert (mixture is None) == (answer.status != 0)
         if mixture is not None:

@@ -100,7 +100,7 @@ void bind_searches(py::module_& m, const char* name) {
              "ratio"_a, "penalty"_a, "unit"_a)
         .def(
             "solve_limits",
-            [](const given& self, std::size_t node_limit) {
+            [](const given& self, std::size_t node_limit, double seconds) {
                 const gstar::problem<Cost> p = self.problem();
                 std::vector<std::int64_t> numbers(p.n_groups, -1);
                 std::size_t opened;
@@ -109,14 +109,15 @@ void bind_searches(py::module_& m, const char* name) {
                 {
                     const py::gil_scoped_release unlocked;
                     gstar::window_search<Cost> search(p, p.limit.data());
-                    search.run(numbers.data(), node_limit);
+                    search.run(numbers.data(), node_limit,
+                               gstar::deadline(seconds));
                     opened = search.opened();
                     finished = search.finished();
                     bound = search.bound();
                 }
                 return py::make_tuple(give(numbers), opened, finished, bound);
             },
-            "node_limit"_a)
+            "node_limit"_a, "seconds"_a)
         .def("solve_pair",
              [](const given& self) {
                  const gstar::problem<Cost> p = self.problem();
@@ -136,7 +137,7 @@ void bind_searches(py::module_& m, const char* name) {
         .def(
             "solve_penalties",
             [](const given& self, const array<std::int64_t>& guess,
-               std::size_t node_limit) {
+               std::size_t node_limit, double seconds) {
                 const gstar::problem<Cost> p = self.problem();
                 if (static_cast<std::size_t>(guess.size()) != p.n_groups)
                     throw std::invalid_argument("guess needs one number a group");
@@ -149,12 +150,12 @@ void bind_searches(py::module_& m, const char* name) {
                 gstar::target_search<Cost> search(p);
                 {
                     const py::gil_scoped_release unlocked;
-                    search.run(begin, node_limit);
+                    search.run(begin, node_limit, gstar::deadline(seconds));
                 }
                 return py::make_tuple(give(search.numbers()), search.loss(),
                                       search.bound(), search.opened());
             },
-            "guess"_a, "node_limit"_a)
+            "guess"_a, "node_limit"_a, "seconds"_a)
         .def(
             "frontier",
             [](const given& self, const array<std::uint8_t>& swept,

@@ -1,7 +1,7 @@
 // exact_limits.hpp - the certified optimum under limits, for any number of groups
 // and any mix of criteria.
 //
-// Reads from: objective.hpp.  Read by: frontier.hpp, bind_solver.cpp.
+// Reads from: objective.hpp, deadline.hpp.  Read by: frontier.hpp, bind_solver.cpp.
 //
 // docs/guide/solver.md, "Limits": boxes after < t <= upto of the smallest rate t of any
 // group are opened in order of the cheapest choice their windows allow; the first
@@ -14,6 +14,7 @@
 #include <limits>
 #include <vector>
 
+#include "deadline.hpp"
 #include "objective.hpp"
 
 namespace gstar {
@@ -44,12 +45,13 @@ public:
         places_.reserve(64 * 3 * k_count);
     }
 
-    /// Find the optimum; false if no choice meets the limits, or `node_limit` boxes
-    /// were not enough (see `finished`).
-    bool run(std::int64_t* numbers, std::size_t node_limit) {
+    /// Find the optimum; false if no choice meets the limits, or if `node_limit` boxes
+    /// or the time until `end` were not enough (see `finished`).
+    bool run(std::int64_t* numbers, std::size_t node_limit,
+             const deadline& end = deadline()) {
         start();
         while (!heap_.empty()) {
-            if (opened_ > node_limit) {
+            if (opened_ > node_limit || (opened_ > 1 && end.passed())) {
                 finished_ = false;
                 bound_ = cost_[heap_.front()];
                 return false;

@@ -1,13 +1,13 @@
 // exact_targets.hpp - the least loss with penalties for any number of groups, with
 // a proven bound.
 //
-// Reads from: objective.hpp.  Read by: bind_solver.cpp.
+// Reads from: objective.hpp, neighbours.hpp, deadline.hpp.  Read by: bind_solver.cpp.
 //
 // docs/guide/solver.md, "Penalties, more groups". The mean squared difference over pairs
 // of groups is 2 / (K - 1) times the least sum of squared distances to a common
-// target, and E^2 >= nu E - nu^2 / 4. With the targets in boxes and nu fixed,
-// groups separate. The order of operations is that of the NumPy reference, so both
-// open the same nodes.
+// target, and E^2 >= nu E - nu^2 / 4. With the targets in boxes, a price for moving
+// each group's own target, and nu fixed, groups separate. The order of operations is
+// that of the NumPy reference, so both open the same nodes.
 #pragma once
 
 #include <algorithm>  // push_heap, pop_heap, min, max
@@ -18,6 +18,8 @@
 #include <utility>  // move
 #include <vector>
 
+#include "deadline.hpp"
+#include "neighbours.hpp"
 #include "objective.hpp"
 
 namespace gstar {
@@ -26,7 +28,7 @@ template <class Cost>
 class target_search {
 public:
     explicit target_search(const problem<Cost>& p)
-        : p_(p), weight_(p.n_rates, 0.0) {
+        : p_(p), weight_(p.n_rates, 0.0), near_(p) {
         for (std::size_t r = 0; r < p.n_rates; ++r) {
             std::size_t members = 0;
             for (std::size_t k = 0; k < p.n_groups; ++k)
@@ -36,11 +38,14 @@ public:
             any_limit_ = any_limit_ || p.limited(r);
         }
         gaps_.resize(p.n_groups);
+        lean_.assign(p.n_rates * p.n_groups, 0.0);
+        rounding_.assign(p.n_rates, 0.0);
     }
 
     /// Search from an allowed `guess` (or -1s); afterwards `numbers`, `loss` and
     /// `bound` are the answer.
-    void run(const std::int64_t* guess, std::size_t node_limit) {
+    void run(const std::int64_t* guess, std::size_t node_limit,
+             const deadline& end = deadline()) {
         if (guess[0] >= 0)
             offer(std::vector<std::int64_t>(guess, guess + p_.n_groups));
         node root;
@@ -53,9 +58,10 @@ public:
             root.last.push_back(static_cast<std::int64_t>(p_.size(k)));
         if (choices(root) <= few) return enumerate(root);
         root.nu = best_.loss < infinity ? 2 * std::sqrt(best_.loss) : 1.0;
+        if (!best_.numbers.empty()) lean();
         push(root);
         while (!heap_.empty() && heap_.front().bound <= cutoff() &&
-               opened_ < node_limit) {
+               opened_ < node_limit && !end.passed()) {
             ++opened_;
             std::pop_heap(heap_.begin(), heap_.end(), later);
             const node next = std::move(heap_.back());
@@ -113,8 +119,53 @@ private:
         return a.bound != b.bound ? a.bound > b.bound : a.serial > b.serial;
     }
 
-    /// Weighted squared distances of a group's candidates to the target boxes;
-    /// infinity where a window shuts one out.
+    /// The least over targets t in a box of (x - t)^2 + 2 a (t - middle): what a rate
+    /// costs a group that leans by `a`. Differences from the middle are taken first, so
+    /// that rounding is small where the box and the lean are.
+    static double away(double x, double a, double low, double high) noexcept {
+        const double middle = low + (high - low) / 2, moved = (x - middle) - a;
+        if (moved < low - middle)
+            return (x - low) * (x - low) + 2 * a * (low - middle);
+        if (moved > high - middle)
+            return (x - high) * (x - high) + 2 * a * (high - middle);
+        return a * a + 2 * a * moved;
+    }
+
+    /// Let each group lean as far as its rate is from the mean in the best choice. The
+    /// leans of a rate add up to zero, so all groups together pay nothing for moving
+    /// the target: any leans give a bound, and these make it the loss itself at the
+    /// best choice. What rounding can add is kept for `relax` to subtract.
+    void lean() {
+        for (std::size_t r = 0; r < p_.n_rates; ++r) {
+            if (!(weight_[r] > 0)) continue;
+            double* a = lean_.data() + r * p_.n_groups;
+            double mean = 0.0, members = 0.0, so_far = 0.0, sum = 0.0;
+            std::size_t last = 0;
+            for (std::size_t k = 0; k < p_.n_groups; ++k)
+                if (p_.has_rate(r, k)) {
+                    mean += rate_of(r, k, best_.numbers);
+                    members += 1.0;
+                    last = k;
+                }
+            mean /= members;
+            for (std::size_t k = 0; k < p_.n_groups; ++k) {
+                if (!p_.has_rate(r, k)) continue;
+                a[k] = k == last ? -so_far : rate_of(r, k, best_.numbers) - mean;
+                so_far += a[k];
+                sum += std::fabs(a[k]);
+            }
+            rounding_[r] = 4.5e-16 * weight_[r] * members * sum;
+        }
+        leaned_ = true;
+    }
+
+    double rate_of(std::size_t r, std::size_t k,
+                   const std::vector<std::int64_t>& numbers) const noexcept {
+        return p_.rate(r)[p_.first(k) + static_cast<std::size_t>(numbers[k])];
+    }
+
+    /// Prices of a group's candidates, the error aside; infinity where a window shuts
+    /// one out.
     bool price(const node& n, std::size_t k) {
         std::vector<double>& out = gaps_[k];
         const std::size_t from = p_.first(k) + static_cast<std::size_t>(n.first[k]);
@@ -124,13 +175,11 @@ private:
             if (!p_.has_rate(r, k)) continue;
             const double *x = p_.rate(r) + from, w = weight_[r], low = n.low[r],
                          high = n.high[r];
-            if (w > 0)
-                for (std::size_t i = 0; i < size; ++i) {
-                    const double under = low - x[i], over = x[i] - high,
-                                 more = under > over ? under : over;
-                    const double shortfall = more > 0.0 ? more : 0.0;
-                    out[i] += w * (shortfall * shortfall);
-                }
+            if (w > 0) {
+                const double a = lean_[r * p_.n_groups + k];
+                for (std::size_t i = 0; i < size; ++i)
+                    out[i] += w * away(x[i], a, low, high);
+            }
             if (p_.limited(r))
                 for (std::size_t i = 0; i < size; ++i)
                     if (!(x[i] > n.after[r] &&
@@ -147,6 +196,9 @@ private:
     bool relax(const node& n, relaxed& best) {
         for (std::size_t k = 0; k < p_.n_groups; ++k)
             if (!price(n, k)) return false;
+        double rounding = 0.0;
+        for (std::size_t r = 0; r < p_.n_rates; ++r)
+            rounding += rounding_[r] * (n.high[r] - n.low[r]);
         struct side {
             bool known = false;
             double error = 0.0, gap = 0.0;
@@ -167,7 +219,7 @@ private:
                 error += share;
                 gap += gaps_[k][i];
             }
-            const double bound = total - nu * nu / 4;
+            const double bound = total - nu * nu / 4 - rounding;
             if (round == 0 || bound > best.bound)
                 best = {bound, nu, numbers, numbers};
             (error > nu / 2 ? below : above) = {true, error, gap, numbers};
@@ -217,27 +269,48 @@ private:
         return {loss, distance, std::move(numbers)};
     }
 
+    /// Whether a choice may be better than the best, as far as its neighbourhood tells.
+    bool promising(const std::vector<std::int64_t>& numbers) {
+        near_.leave_out(numbers.data(), 0);
+        const double loss = near_.loss(static_cast<std::size_t>(numbers[0]));
+        return loss < infinity && loss <= best_.loss * (1 + near_.margin);
+    }
+
+    void keep(choice found) {
+        if (!(found < best_)) return;
+        best_ = std::move(found);
+        leaned_ = false;
+    }
+
     /// Descend from an allowed choice, one group at a time, and keep the result if
     /// it is the best so far.
     void offer(std::vector<std::int64_t> numbers) {
         choice current = key(std::move(numbers));
+        std::vector<double> losses;
         for (int round = 0; round < 20; ++round) {
             const choice before = current;
             for (std::size_t k = 0; k < p_.n_groups; ++k) {
-                choice trial = current;
-                for (std::size_t i = 0; i < p_.size(k); ++i) {
-                    trial.numbers[k] = static_cast<std::int64_t>(i);
-                    trial.loss = loss_of(p_, trial.numbers.data());
-                    if (trial.loss > current.loss ||
-                        !allowed(p_, trial.numbers.data()))
+                near_.leave_out(current.numbers.data(), k);
+                losses.resize(p_.size(k));
+                double least = infinity;
+                for (std::size_t i = 0; i < losses.size(); ++i) {
+                    losses[i] = near_.loss(i);
+                    least = std::min(least, losses[i]);
+                }
+                for (std::size_t i = 0; i < losses.size(); ++i) {
+                    if (!(losses[i] < infinity &&
+                          losses[i] <= least * (1 + near_.margin)) ||
+                        static_cast<std::int64_t>(i) == current.numbers[k])
                         continue;
-                    choice candidate = key(trial.numbers);
+                    std::vector<std::int64_t> trial = current.numbers;
+                    trial[k] = static_cast<std::int64_t>(i);
+                    choice candidate = key(std::move(trial));
                     if (candidate < current) current = std::move(candidate);
                 }
             }
             if (!(current < before)) break;
         }
-        if (current < best_) best_ = std::move(current);
+        keep(std::move(current));
     }
 
     /// Bounds above this cannot hold a better choice; the margin covers rounding in
@@ -247,8 +320,7 @@ private:
     void push(node n) {
         relaxed r;
         if (!relax(n, r) || r.bound > cutoff()) return;
-        if (allowed(p_, r.numbers.data()) && key(r.numbers) < best_)
-            offer(r.numbers);
+        if (promising(r.numbers) && key(r.numbers) < best_) offer(r.numbers);
         const double limit = cutoff();
         for (std::size_t k = 0; k < p_.n_groups;
              // drop candidates too dear even with the others at their cheapest
@@ -270,7 +342,7 @@ private:
             n.last[k] = n.first[k] + static_cast<std::int64_t>(hi);
             n.first[k] += static_cast<std::int64_t>(lo);
         }
-        n.bound = r.bound;
+        n.bound = std::max(n.bound, r.bound);
         n.nu = r.nu;
         n.serial = ++serial_;
         heap_.push_back(std::move(n));
@@ -288,11 +360,7 @@ private:
     void enumerate(const node& n) {
         std::vector<std::int64_t> numbers = n.first;
         for (;;) {
-            const double loss = loss_of(p_, numbers.data());
-            if (loss <= best_.loss && allowed(p_, numbers.data())) {
-                choice candidate = key(numbers);
-                if (candidate < best_) best_ = std::move(candidate);
-            }
+            if (promising(numbers)) keep(key(numbers));
             std::size_t k = p_.n_groups;
             while (k > 0 && ++numbers[k - 1] == n.last[k - 1]) {
                 --k;
@@ -305,8 +373,9 @@ private:
     /// Split a node where its relaxation is furthest from the truth.
     void open(const node& n) {
         if (choices(n) <= small) return enumerate(n);
+        if (!leaned_ && !best_.numbers.empty()) lean();
         relaxed r;
-        if (!relax(n, r)) return;
+        if (!relax(n, r) || r.bound > cutoff()) return;
         node one = n, two = n;
         const window_cut cut = any_limit_
                                    ? find_cut(p_, p_.limit.data(), r.numbers.data())
@@ -349,24 +418,19 @@ private:
             // further
             if (!(weight_[q] * (high - low) * (high - low) > 1e-11 * best_.loss))
                 continue;
-            const auto x = [&](std::size_t k) {
-                return p_.rate(
-                    q)[p_.first(k) + static_cast<std::size_t>(r.numbers[k])];
-            };
             double mean = 0.0, members = 0.0;
             for (std::size_t k = 0; k < p_.n_groups; ++k)
                 if (p_.has_rate(q, k)) {
-                    mean += x(k);
+                    mean += rate_of(q, k, r.numbers);
                     members += 1.0;
                 }
             mean /= members;
             double truth = 0.0, seen = 0.0;
             for (std::size_t k = 0; k < p_.n_groups; ++k) {
                 if (!p_.has_rate(q, k)) continue;
-                const double shortfall =
-                    std::max(std::max(low - x(k), x(k) - high), 0.0);
-                truth += (x(k) - mean) * (x(k) - mean);
-                seen += shortfall * shortfall;
+                const double x = rate_of(q, k, r.numbers);
+                truth += (x - mean) * (x - mean);
+                seen += away(x, lean_[q * p_.n_groups + k], low, high);
             }
             if (weight_[q] * (truth - seen) > slack) {
                 slack = weight_[q] * (truth - seen);
@@ -411,7 +475,11 @@ private:
     std::vector<double> weight_;
     bool any_limit_ = false;
     std::vector<std::vector<double>>
-        gaps_;  // priced candidates of the node last relaxed
+        gaps_;                  // priced candidates of the node last relaxed
+    std::vector<double> lean_;  // n_rates x n_groups: the price of moving a target
+    std::vector<double> rounding_;  // of a rate's leans, for a box of width one
+    bool leaned_ = false;           // whether `lean_` is that of the best choice
+    neighbours<Cost> near_;
     choice best_;
     std::vector<node> heap_;
     std::size_t serial_ = 0, opened_ = 0;

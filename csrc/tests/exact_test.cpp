@@ -1,11 +1,15 @@
 // exact_test.cpp - every search finds what trying everything finds, ties included.
+#include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
 #include "check.hpp"
+#include "gstar/deadline.hpp"
 #include "gstar/exact_limits.hpp"
 #include "gstar/exact_pair.hpp"
 #include "gstar/exact_targets.hpp"
+#include "gstar/neighbours.hpp"
 #include "random_problem.hpp"
 
 using namespace gstar;
@@ -72,6 +76,49 @@ int main() {
                 CHECK(numbers == expected);
             }
         }
+    }
+    {  // more choices than are tried one by one: a tree of nodes loses nothing, ties
+        // included
+        int split = 0;
+        for (int round = 0; round < 60; ++round) {
+            const random_problem q(random, 3, 90, round % 2 == 0, true);
+            const auto expected =
+                q.best([&](const auto& n) { return loss_of(q.p, n.data()); });
+            target_search<std::int64_t> targets(q.p);
+            targets.run(nobody.data(), 100000);
+            split += targets.opened() > 0;
+            CHECK((targets.numbers()[0] < 0) == expected.empty());
+            if (!expected.empty()) CHECK(targets.numbers() == expected);
+        }
+        CHECK(split > 10);
+    }
+    {  // the loss of neighbours is that of the choice, but for rounding
+        for (int round = 0; round < 300; ++round) {
+            const random_problem q(random, 1 + random() % 5, 6, round % 2 == 0,
+                                   true);
+            neighbours<std::int64_t> near(q.p);
+            std::vector<std::int64_t> numbers(q.p.n_groups, 0);
+            for (std::size_t k = 0; k < q.p.n_groups; ++k) {
+                near.leave_out(numbers.data(), k);
+                for (std::size_t i = 0; i < q.p.size(k); ++i) {
+                    numbers[k] = static_cast<std::int64_t>(i);
+                    const double loss = near.loss(i),
+                                 expected = loss_of(q.p, numbers.data());
+                    CHECK((loss < std::numeric_limits<double>::infinity()) ==
+                          allowed(q.p, numbers.data()));
+                    if (allowed(q.p, numbers.data()))
+                        CHECK(std::abs(loss - expected) <=
+                              1e-13 * (expected + 1e-3));
+                }
+            }
+        }
+    }
+    {  // a search out of time says so
+        const random_problem q(random, 3, 90, false, true);
+        target_search<std::int64_t> targets(q.p);
+        const std::vector<std::int64_t> guess(3, 0);
+        targets.run(guess.data(), 100000, deadline(0.0));
+        CHECK(targets.opened() == 0 && targets.bound() <= targets.loss());
     }
     {  // a good guess changes nothing but the time
         for (int round = 0; round < 200; ++round) {

@@ -1,6 +1,7 @@
 // includes_all_test.cpp - every header stands on its own and beside all others.
 #include "gstar/alternating.hpp"
 #include "gstar/blocks.hpp"
+#include "gstar/deadline.hpp"
 #include "gstar/decide.hpp"
 #include "gstar/density.hpp"
 #include "gstar/dispatch.hpp"
@@ -27,6 +28,7 @@
 #include "gstar/live.hpp"
 #include "gstar/moments.hpp"
 #include "gstar/name.hpp"
+#include "gstar/neighbours.hpp"
 #include "gstar/newton.hpp"
 #include "gstar/number_table.hpp"
 #include "gstar/objective.hpp"

@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-NODE_LIMIT = 20_000  # nodes of the search with penalties for more than two groups; the same on every backend
+NODE_LIMIT = 20_000  # nodes of the search with penalties for up to fifty groups
 BOX_LIMIT = 2_000_000  # boxes of the search with limits; thousands of times what real data need
+
+
+def node_limit(n_groups: int) -> int:
+    """Nodes of the search with penalties: fewer for many groups, where each costs more; the same on every backend."""
+    return min(NODE_LIMIT, 50 * NODE_LIMIT // n_groups)
 
 
 class Table(NamedTuple):

@@ -34,9 +34,9 @@ def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:
     return Table(*_core.tabulate(rows, price_fp, price_fn))
 
 
-def solve_limits(p: Arrays, node_limit: int) -> tuple[Ints, int, bool, Any]:
+def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[Ints, int, bool, Any]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
-    return _search(p).solve_limits(node_limit)  # type: ignore[no-any-return]
+    return _search(p).solve_limits(node_limit, seconds)  # type: ignore[no-any-return]
 
 
 def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
@@ -44,9 +44,9 @@ def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
     return _search(p).solve_pair()  # type: ignore[no-any-return]
 
 
-def solve_penalties(p: Arrays, guess: Ints, node_limit: int) -> tuple[Ints, float, float, int]:
+def solve_penalties(p: Arrays, guess: Ints, node_limit: int, seconds: float = np.inf) -> tuple[Ints, float, float, int]:
     """The least loss: choice, loss, proven lower bound, nodes opened."""
-    return _search(p).solve_penalties(guess, node_limit)  # type: ignore[no-any-return]
+    return _search(p).solve_penalties(guess, node_limit, seconds)  # type: ignore[no-any-return]
 
 
 def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]:

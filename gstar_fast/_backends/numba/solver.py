@@ -86,9 +86,9 @@ class Windows(reference.Windows):
     settle = staticmethod(settle)
 
 
-def solve_limits(p: Arrays, node_limit: int) -> tuple[Ints, int, bool, Any]:
+def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[Ints, int, bool, Any]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
-    return reference.solve_limits(p, node_limit, Windows)
+    return reference.solve_limits(p, node_limit, seconds, Windows)
 
 
 def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]:
@@ -237,58 +237,72 @@ def _solve_pair(
 
 @compiled
 def _price(
+    entry: Ints,
+    group: Ints,
     rates: Floats,
     has: NDArray[np.uint8],
     limit: Floats,
     ratio: Floats,
     weight: Floats,
+    leans: Floats,
     low: Floats,
     high: Floats,
     after: Floats,
     upto: Floats,
 ) -> Floats:
-    value = np.zeros(rates.shape[1])
+    value = np.zeros(len(entry))
     for r in range(len(weight)):
-        if not has[r]:
-            continue
-        if weight[r] > 0:
-            for i in range(len(value)):
-                short = max(max(low[r] - rates[r, i], rates[r, i] - high[r]), 0.0)
-                value[i] = value[i] + weight[r] * (short * short)
-        if limit[r] < np.inf or ratio[r] >= 0:
-            for i in range(len(value)):
-                if not (rates[r, i] > after[r] and _within(upto[r], rates[r, i], limit[r], ratio[r])):
-                    value[i] = np.inf
+        bounded = limit[r] < np.inf or ratio[r] >= 0
+        middle = low[r] + (high[r] - low[r]) / 2
+        for i in range(len(entry)):
+            k = group[i]
+            if not has[r, k]:
+                continue
+            x = rates[r, entry[i]]
+            if weight[r] > 0:
+                lean = leans[r, k]
+                moved = (x - middle) - lean
+                distance, shift = lean, moved
+                if moved < low[r] - middle:
+                    distance, shift = x - low[r], low[r] - middle
+                elif moved > high[r] - middle:
+                    distance, shift = x - high[r], high[r] - middle
+                value[i] = value[i] + weight[r] * (distance * distance + 2 * lean * shift)
+            if bounded and not (x > after[r] and _within(upto[r], x, limit[r], ratio[r])):
+                value[i] = np.inf
     return value
 
 
 @compiled
-def _cheapest(gap: Floats, cost: NDArray[Any], unit: float, nu: float) -> tuple[Floats, int]:
-    value = np.empty(len(gap))
-    best = 0
+def _cheapest(gap: Floats, share: Floats, group: Ints, n_groups: int, nu: float) -> Ints:
+    at = np.full(n_groups, -1, np.int64)
+    least = np.full(n_groups, np.inf)
     for i in range(len(gap)):
-        value[i] = gap[i] + nu * (cost[i] / unit)
-        if value[i] < value[best]:
-            best = i
-    return value, best
+        value = gap[i] + nu * share[i]
+        if value < least[group[i]]:
+            at[group[i]], least[group[i]] = i, value
+    return at
 
 
-def price(
-    p: Arrays, k: int, first: int, last: int, weight: Floats, low: Floats, high: Floats, after: Floats, upto: Floats
-) -> Floats:
-    rates = p.rates[:, p.start[k] + first : p.start[k] + last]
-    out: Floats = _price(rates, p.has[:, k], p.limit, p.ratio, weight, low, high, after, upto)
+def price(p: Arrays, entry: Ints, group: Ints, weight: Floats, leans: Floats, node: reference_targets.Node) -> Floats:
+    box = (node.low, node.high, node.after, node.upto)
+    out: Floats = _price(entry, group, p.rates, p.has, p.limit, p.ratio, weight, leans, *box)
     return out
+
+
+def cheapest(c: reference_targets.Candidates, nu: float) -> Ints:
+    at: Ints = _cheapest(c.gap, c.share, c.group, len(c.first), nu)
+    return at
 
 
 class Targets(reference_targets.Targets):
     price = staticmethod(price)
-    cheapest = staticmethod(_cheapest)
+    cheapest = staticmethod(cheapest)
 
 
-def solve_penalties(p: Arrays, guess: Ints, node_limit: int) -> tuple[Ints, float, float, int]:
+def solve_penalties(p: Arrays, guess: Ints, node_limit: int, seconds: float = np.inf) -> tuple[Ints, float, float, int]:
     """The least loss: choice, loss, proven lower bound, nodes opened."""
-    return reference_targets.solve_penalties(p, guess, node_limit, Targets)
+    return reference_targets.solve_penalties(p, guess, node_limit, seconds, Targets)
 
 
 def sweep(

@@ -43,13 +43,14 @@ def allowed(p: Arrays, numbers: Any) -> Any:
 
 def mean_square(rates: list[Any]) -> Any:
     """Mean over pairs of squared differences; pairs in order, so that every backend adds in the same order."""
-    total, pairs = 0.0, 0
-    for a in range(len(rates)):
-        for b in range(a + 1, len(rates)):
-            difference = rates[a] - rates[b]
-            total = total + difference * difference
-            pairs += 1
-    return total / pairs if pairs else 0.0
+    if len(rates) < 2:
+        return 0.0
+    x = np.stack(np.broadcast_arrays(*rates))
+    total = np.zeros(x.shape[1:])
+    for a in range(len(x) - 1):
+        difference = x[a] - x[a + 1 :]
+        total = np.add.accumulate(np.concatenate([total[None], difference * difference]))[-1]
+    return total / (len(x) * (len(x) - 1) // 2)
 
 
 def loss_of(p: Arrays, numbers: Any) -> Any:

@@ -8,6 +8,7 @@ numbered from 0 in each group, and a choice is one number a group.
 from __future__ import annotations
 
 import heapq
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,10 +106,11 @@ class Windows:
             self.opened += 1
             heapq.heappush(self.heap, Box(cost, distance, tuple(numbers.tolist()), self.opened, after, upto))
 
-    def run(self, node_limit: int) -> tuple[Ints | None, bool, Any]:
+    def run(self, node_limit: int, seconds: float = np.inf) -> tuple[Ints | None, bool, Any]:
         """The optimum, or None; whether the search finished; a bound on the cost of all that is left."""
+        end = time.monotonic() + seconds
         while self.heap:
-            if self.opened > node_limit:
+            if self.opened > node_limit or (self.opened > 1 and time.monotonic() >= end):
                 return None, False, self.heap[0].cost
             box = heapq.heappop(self.heap)
             numbers = np.array(box.numbers, dtype=np.int64)
@@ -124,10 +126,12 @@ class Windows:
         return None, True, 0
 
 
-def solve_limits(p: Arrays, node_limit: int, windows: type[Windows] = Windows) -> tuple[Ints, int, bool, Any]:
+def solve_limits(
+    p: Arrays, node_limit: int, seconds: float = np.inf, windows: type[Windows] = Windows
+) -> tuple[Ints, int, bool, Any]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
     search = windows(p, p.limit)
-    numbers, finished, bound = search.run(node_limit)
+    numbers, finished, bound = search.run(node_limit, seconds)
     if numbers is None:
         numbers = np.full(len(p.start) - 1, -1, dtype=np.int64)
     return numbers, search.opened, finished, bound

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import heapq
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends._search import Arrays, Floats, Ints
 from gstar_fast._backends.numpy.choices import allowed, cut_of, limited, loss_of, within
@@ -41,31 +41,113 @@ class Relaxed(NamedTuple):
     nu: float
     numbers: Ints
     other: Ints
-    values: list[Floats]  # each group's candidates, priced at nu
 
 
-def price(
-    p: Arrays, k: int, first: int, last: int, weight: Floats, low: Floats, high: Floats, after: Floats, upto: Floats
-) -> Floats:
-    """Weighted squared distances of a group's candidates to the target box; inf where a limit window shuts one out."""
-    at = slice(p.start[k] + first, p.start[k] + last)
-    value = np.zeros(last - first)
+class Candidates(NamedTuple):
+    """The candidates of a node, groups end to end."""
+
+    entry: Ints  # in the arrays of the problem
+    group: Ints
+    first: Ints  # (K,) where each group begins
+    gap: Floats  # prices, the error aside; inf where a limit window shuts one out
+    share: Floats  # of the error
+
+
+def running_sum(values: Any) -> float:
+    """The sum from left to right, as a loop would add."""
+    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0
+
+
+def away(x: Any, lean: Any, low: float, high: float) -> Any:
+    """The least over targets t in a box of (x - t)^2 + 2 lean (t - middle): what a rate costs a group that leans so.
+
+    Differences from the middle are taken first, so that rounding is small where the box and the lean are.
+    """
+    middle = low + (high - low) / 2
+    moved = (x - middle) - lean
+    below, above = moved < low - middle, moved > high - middle
+    distance = np.where(below, x - low, np.where(above, x - high, lean))
+    shift = np.where(below, low - middle, np.where(above, high - middle, moved))
+    return distance * distance + 2 * lean * shift
+
+
+def price(p: Arrays, entry: Ints, group: Ints, weight: Floats, leans: Floats, node: Node) -> Floats:
+    """Prices of candidates, the error aside; inf where a limit window shuts one out."""
+    value = np.zeros(len(entry))
     for r in range(len(weight)):
-        if not p.has[r, k]:
-            continue
-        x = p.rates[r, at]
+        has = p.has[r].astype(bool)[group]
+        x = p.rates[r, entry]
         if weight[r] > 0:
-            short = np.maximum(np.maximum(low[r] - x, x - high[r]), 0.0)
-            value = value + weight[r] * (short * short)
+            low, high = float(node.low[r]), float(node.high[r])
+            value = np.where(has, value + weight[r] * away(x, leans[r, group], low, high), value)
         if p.limit[r] < np.inf or p.ratio[r] >= 0:
-            value[~((x > after[r]) & within(upto[r], x, p.limit[r], p.ratio[r]))] = np.inf
+            open_ = (x > node.after[r]) & within(node.upto[r], x, p.limit[r], p.ratio[r])
+            value[has & ~open_] = np.inf
     return value
 
 
-def cheapest(gap: Floats, cost: NDArray[Any], unit: float, nu: float) -> tuple[Floats, int]:
-    """Candidates priced at nu, and the first cheapest."""
-    value = gap + nu * (cost / unit)
-    return value, int(np.argmin(value))
+def cheapest(c: Candidates, nu: float) -> Ints:
+    """Where in the list each group's first cheapest candidate at nu stands."""
+    value = c.gap + nu * c.share
+    least = np.minimum.reduceat(value, c.first)
+    found = np.flatnonzero(value == least[c.group])
+    return found[np.searchsorted(c.group[found], np.arange(len(c.first)))]
+
+
+MARGIN = 1e-12  # how far the two losses below may be from `loss_of`, as a share
+
+
+def about(p: Arrays, grid: list[Ints]) -> Floats:
+    """The losses of many choices, an array of numbers for each group; inf where a limit forbids one.
+
+    The squared differences over pairs are the number of groups times the squared distances to the mean. That is
+    `loss_of` but for rounding, and spares it all choices that are not within MARGIN of the best.
+    """
+    at = [p.start[k] + numbers for k, numbers in enumerate(grid)]
+    error = sum(p.cost[i] for i in at) / p.unit
+    loss = error * error
+    for r in np.flatnonzero(p.penalty > 0):
+        x = np.array([p.rates[r, i] for k, i in enumerate(at) if p.has[r, k]])
+        if len(x) > 1:
+            loss = loss + p.penalty[r] * (((x - x.mean(axis=0)) ** 2).sum(axis=0) * 2 / (len(x) - 1))
+    return np.where(allowed(p, grid), loss, np.inf)
+
+
+class Neighbours:
+    """`about` for every choice that differs in one group, a few operations each (csrc/gstar/neighbours.hpp)."""
+
+    def __init__(self, p: Arrays, numbers: Any, group: int) -> None:
+        """Sum up all groups of a choice but one."""
+        self.p, self.group = p, group
+        entries = p.start[:-1] + np.asarray(numbers)
+        rest = np.arange(len(entries)) != group
+        cost = p.cost[entries[rest]]
+        self.cost = int(cost.sum()) if cost.dtype.kind == "i" else running_sum(cost)
+        self.rates = [p.rates[r, entries[rest & p.has[r].astype(bool)]] for r in range(len(p.limit))]
+
+    def losses(self, numbers: Any) -> Any:
+        """The losses if the group left out takes these candidates; inf where a limit forbids one."""
+        p = self.p
+        at = p.start[self.group] + numbers
+        error = (self.cost + p.cost[at]) / p.unit
+        loss = error * error
+        for r, others in enumerate(self.rates):
+            members = float(len(others))
+            mean = running_sum(others) / members if members > 0 else 0.0
+            spread: Any = running_sum((others - mean) * (others - mean))
+            low, high = others.min(initial=np.inf), others.max(initial=-np.inf)
+            if p.has[r, self.group]:
+                x = p.rates[r, at]
+                spread = spread + (x - mean) * (x - mean) * (members / (members + 1))
+                members += 1
+                low, high = np.minimum(low, x), np.maximum(high, x)
+            if members < 2:
+                continue
+            if p.penalty[r] > 0:
+                loss = loss + p.penalty[r] * (spread * 2 / (members - 1))
+            if p.limit[r] < np.inf or p.ratio[r] >= 0:
+                loss = np.where(within(low, high, p.limit[r], p.ratio[r]), loss, np.inf)
+        return loss
 
 
 class Targets:
@@ -81,36 +163,58 @@ class Targets:
         self.weight = np.array([2 * w / (m - 1) if m > 1 else 0.0 for w, m in zip(p.penalty, members, strict=True)])
         self.limited = limited(p)
         self.best: tuple[Any, ...] = (np.inf, 0, ())
+        self.leans = np.zeros((len(p.limit), self.n_groups))
+        self.rounding = np.zeros(len(p.limit))
+        self.leaned: tuple[Any, ...] = ()  # the choice that gave the leans
         self.heap: list[Node] = []
         self.serial = 0
 
-    def relax(self, node: Node) -> Relaxed | None:
-        """Maximise over nu the sum of each group's cheapest candidate; None if a group has none."""
+    def lean(self) -> None:
+        """Let each group lean as far as its rate is from the mean in the best choice.
+
+        The leans of a rate add up to zero, so all groups together pay nothing for moving the target: any leans give a
+        bound, and these make it the loss itself at the best choice. What rounding can add is kept for `relax` to
+        subtract.
+        """
+        if self.leaned == self.best[2]:
+            return
+        self.leaned = self.best[2]
+        entries = self.p.start[:-1] + np.array(self.leaned)
+        for r in np.flatnonzero(self.weight > 0):
+            has = np.flatnonzero(self.p.has[r])
+            x = self.p.rates[r, entries[has]]
+            lean = x - running_sum(x) / len(x)
+            lean[-1] = -running_sum(lean[:-1])
+            self.leans[r, has] = lean
+            self.rounding[r] = 4.5e-16 * self.weight[r] * len(x) * running_sum(np.abs(lean))
+
+    def candidates(self, node: Node) -> Candidates | None:
+        """A node's candidates, priced; None if a group has none left."""
         p = self.p
-        gaps = []
-        for k in range(self.n_groups):
-            box = (node.low, node.high, node.after, node.upto)
-            gaps.append(self.price(p, k, int(node.first[k]), int(node.last[k]), self.weight, *box))
-            if not gaps[k].min() < np.inf:
-                return None
+        size = node.last - node.first
+        first = np.cumsum(size) - size
+        group = np.repeat(np.arange(self.n_groups), size)
+        entry = np.arange(len(group)) + np.repeat(p.start[:-1] + node.first - first, size)
+        gap = self.price(p, entry, group, self.weight, self.leans, node)
+        if not (np.minimum.reduceat(gap, first) < np.inf).all():
+            return None
+        return Candidates(entry, group, first, gap, p.cost[entry] / p.unit)
+
+    def relax(self, node: Node, c: Candidates) -> Relaxed:
+        """Maximise over nu the sum of each group's cheapest candidate."""
+        rounding = running_sum(self.rounding * (node.high - node.low))
         best: Relaxed | None = None
         nu = node.nu
         below: tuple[float, float, Ints] | None = None  # (E, gap, choice) at a nu that is too small
         above: tuple[float, float, Ints] | None = None  # and at one that is too large
         for _ in range(6):
-            values, numbers = [], np.empty(self.n_groups, dtype=np.int64)
-            total = error = gap = 0.0
-            for k in range(self.n_groups):
-                at = p.start[k] + node.first[k]
-                value, i = self.cheapest(gaps[k], p.cost[at : p.start[k] + node.last[k]], p.unit, nu)
-                values.append(value)
-                numbers[k] = node.first[k] + i
-                total = total + float(value[i])
-                error = error + float(p.cost[at + i] / p.unit)
-                gap = gap + float(gaps[k][i])
-            bound = total - nu * nu / 4
+            at = self.cheapest(c, nu)
+            numbers = node.first + at - c.first
+            gaps, shares = c.gap[at], c.share[at]
+            error, gap = running_sum(shares), running_sum(gaps)
+            bound = running_sum(gaps + nu * shares) - nu * nu / 4 - rounding
             if best is None or bound > best.bound:
-                best = Relaxed(bound, nu, numbers, numbers, values)
+                best = Relaxed(bound, nu, numbers, numbers)
             if error > nu / 2:
                 below = (error, gap, numbers)
             else:
@@ -135,18 +239,23 @@ class Targets:
         distance = sum(int(self.p.distance[self.p.start[k] + i]) for k, i in enumerate(numbers))
         return float(loss_of(self.p, numbers)), distance, tuple(int(i) for i in numbers)
 
+    def promising(self, numbers: Any) -> bool:
+        """Whether a choice may be better than the best, as far as its neighbourhood tells."""
+        loss = float(Neighbours(self.p, numbers, 0).losses(numbers[0]))
+        return loss < np.inf and loss <= self.best[0] * (1 + MARGIN)
+
     def offer(self, numbers: Any) -> None:
         """Descend from an allowed choice, one group at a time, and keep the result if it is the best so far."""
         current = self.key(numbers)
         for _ in range(20):
             before = current
             for k in range(self.n_groups):
-                trial: list[Any] = list(current[2])
-                trial[k] = np.arange(self.p.start[k + 1] - self.p.start[k])
-                loss = np.where(allowed(self.p, trial), loss_of(self.p, trial), np.inf)
-                for i in np.flatnonzero(loss == loss.min()):
-                    trial[k] = int(i)
-                    current = min(current, self.key(trial))
+                loss = Neighbours(self.p, current[2], k).losses(np.arange(self.p.start[k + 1] - self.p.start[k]))
+                trial = list(current[2])
+                for i in np.flatnonzero((loss < np.inf) & (loss <= loss.min() * (1 + MARGIN))):
+                    if i != current[2][k]:
+                        trial[k] = int(i)
+                        current = min(current, self.key(trial))
             if current == before:
                 break
         self.best = min(self.best, current)
@@ -156,22 +265,27 @@ class Targets:
         return float(self.best[0] * (1 + 1e-13) + 1e-18)
 
     def push(self, node: Node) -> None:
-        relaxed = self.relax(node)
-        if relaxed is None or relaxed.bound > self.cutoff():
+        c = self.candidates(node)
+        if c is None:
             return
-        if allowed(self.p, relaxed.numbers) and self.key(relaxed.numbers) < self.best:
+        relaxed = self.relax(node, c)
+        if relaxed.bound > self.cutoff():
+            return
+        if self.promising(relaxed.numbers) and self.key(relaxed.numbers) < self.best:
             self.offer(relaxed.numbers)
-        first, last = node.first.copy(), node.last.copy()
-        for k, value in enumerate(relaxed.values):  # drop candidates too dear even with the others at their cheapest
-            others = relaxed.bound - float(value[relaxed.numbers[k] - node.first[k]])
-            kept = np.flatnonzero(others + value <= self.cutoff())
-            if len(kept) == 0:
-                return
-            first[k], last[k] = node.first[k] + kept[0], node.first[k] + kept[-1] + 1
+        value = c.gap + relaxed.nu * c.share
+        others = relaxed.bound - value[c.first + relaxed.numbers - node.first]
+        # drop candidates too dear even with the others at their cheapest
+        kept = np.flatnonzero(others[c.group] + value <= self.cutoff())
+        count = np.bincount(c.group[kept], minlength=self.n_groups)
+        if not count.all():
+            return
+        end = np.cumsum(count)
+        first = node.first + kept[end - count] - c.first
+        last = node.first + kept[end - 1] - c.first + 1
+        bound = max(node.bound, relaxed.bound)
         self.serial += 1
-        heapq.heappush(
-            self.heap, node._replace(bound=relaxed.bound, serial=self.serial, first=first, last=last, nu=relaxed.nu)
-        )
+        heapq.heappush(self.heap, node._replace(bound=bound, serial=self.serial, first=first, last=last, nu=relaxed.nu))
 
     def enumerate(self, node: Node) -> None:
         """Try every choice of a small node."""
@@ -181,10 +295,10 @@ class Targets:
             grid.append(left % size + first)
             left = left // size
         grid.reverse()
-        loss = np.where(allowed(self.p, grid), loss_of(self.p, grid), np.inf)
-        if loss.min() < np.inf:
-            ties = np.flatnonzero(loss == loss.min())
-            self.best = min(self.best, *(self.key([numbers[i] for numbers in grid]) for i in ties))
+        loss = about(self.p, grid)
+        near = np.flatnonzero((loss < np.inf) & (loss <= min(loss.min(), self.best[0]) * (1 + MARGIN)))
+        for i in near:
+            self.best = min(self.best, self.key([numbers[i] for numbers in grid]))
 
     def open(self, node: Node) -> None:
         """Split a node where its relaxation is furthest from the truth."""
@@ -192,8 +306,13 @@ class Targets:
         if choices(node) <= SMALL:
             self.enumerate(node)
             return
-        relaxed = self.relax(node)
-        if relaxed is None:
+        if self.best[2]:
+            self.lean()
+        c = self.candidates(node)
+        if c is None:
+            return
+        relaxed = self.relax(node, c)
+        if relaxed.bound > self.cutoff():
             return
         numbers = relaxed.numbers
         cut = cut_of(p, p.limit, numbers) if self.limited else None
@@ -221,9 +340,7 @@ class Targets:
     def widest_target(self, node: Node, relaxed: Relaxed) -> tuple[int, float] | None:
         """The rate whose penalty is most underrated, if by more than the error term, and where to cut its box."""
         p = self.p
-        error = 0.0
-        for k, i in enumerate(relaxed.numbers):
-            error = error + float(p.cost[p.start[k] + i] / p.unit)
+        error = running_sum(p.cost[p.start[:-1] + relaxed.numbers] / p.unit)
         slack = (error - relaxed.nu / 2) * (error - relaxed.nu / 2)
         found = None
         for r in range(len(self.weight)):
@@ -231,15 +348,11 @@ class Targets:
             # a box this narrow hides next to nothing: splitting candidates gets further
             if not self.weight[r] * (high - low) * (high - low) > 1e-11 * self.best[0]:
                 continue
-            rates = [float(p.rates[r, p.start[k] + i]) for k, i in enumerate(relaxed.numbers) if p.has[r, k]]
-            mean = 0.0
-            for x in rates:
-                mean = mean + x
-            mean = mean / len(rates)
-            true = seen = 0.0
-            for x in rates:
-                short = max(low - x, x - high, 0.0)
-                true, seen = true + (x - mean) * (x - mean), seen + short * short
+            has = np.flatnonzero(p.has[r])
+            x = p.rates[r, p.start[has] + relaxed.numbers[has]]
+            mean = running_sum(x) / len(x)
+            true = running_sum((x - mean) * (x - mean))
+            seen = running_sum(away(x, self.leans[r, has], low, high))
             if self.weight[r] * (true - seen) > slack:
                 slack = float(self.weight[r] * (true - seen))
                 margin = 0.1 * (high - low)
@@ -263,12 +376,13 @@ class Targets:
 
 
 def solve_penalties(
-    p: Arrays, guess: Ints, node_limit: int, targets: type[Targets] = Targets
+    p: Arrays, guess: Ints, node_limit: int, seconds: float = np.inf, targets: type[Targets] = Targets
 ) -> tuple[Ints, float, float, int]:
     """The least loss: choice, loss, proven lower bound, nodes opened; -1s if the limits forbid every choice.
 
     `guess` is an allowed choice to begin with, or -1s.
     """
+    end = time.monotonic() + seconds
     search = targets(p)
     n_rates = len(p.limit)
     if guess[0] >= 0:
@@ -287,9 +401,11 @@ def solve_penalties(
     if choices(root) <= FEW:
         search.enumerate(root)
     else:
+        if search.best[2]:
+            search.lean()
         search.push(root)
     opened = 0
-    while search.heap and search.heap[0].bound <= search.cutoff() and opened < node_limit:
+    while search.heap and search.heap[0].bound <= search.cutoff() and opened < node_limit and time.monotonic() < end:
         opened += 1
         search.open(heapq.heappop(search.heap))
     loss = float(search.best[0])
