@@ -67,8 +67,9 @@ def main() -> None:
             penalties = dict.fromkeys(criteria, float(penalty))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", gf.NotConvergedWarning)  # the paper's loop may stop on its way
+                warnings.simplefilter("ignore", gf.DegenerateWarning)  # heavy penalties leave little to decide
                 loop = gf.solve(sketch, penalties=penalties, density=cells, method="alternating")
-            found = [gf.solve(sketch, penalties=penalties, density=cells), loop]
+                found = [gf.solve(sketch, penalties=penalties, density=cells), loop]
             best = min(found, key=lambda r: objective(measure(r.thresholds, validation), criteria, penalty))
             curves[name].append([*measure(best.thresholds, test), best.thresholds[0], best.thresholds[1]])
     if len(sys.argv) > 1:

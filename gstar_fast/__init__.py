@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from gstar_fast._sketch import Sketch
     from gstar_fast._solver import solve
     from gstar_fast._window import Window
-    from gstar_fast.errors import InfeasibleWarning, MissingClassWarning, NotConvergedWarning, ResolutionWarning
+    from gstar_fast.errors import (
+        DegenerateWarning,
+        InfeasibleWarning,
+        MissingClassWarning,
+        NotConvergedWarning,
+        ResolutionWarning,
+    )
 
 __version__ = "0.1.0"
 
@@ -59,6 +65,7 @@ _HOMES = {
     "Sketch": "_sketch",
     "solve": "_solver",
     "Window": "_window",
+    "DegenerateWarning": "errors",
     "InfeasibleWarning": "errors",
     "MissingClassWarning": "errors",
     "NotConvergedWarning": "errors",
@@ -92,6 +99,7 @@ __all__ = [
     "Audit",
     "Bounds",
     "Decider",
+    "DegenerateWarning",
     "Density",
     "Frontier",
     "GroupThresholdClassifier",

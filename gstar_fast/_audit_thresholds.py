@@ -152,6 +152,8 @@ def why_not(result: Result) -> str | None:
         return "its limits could not be met"
     if result.method != "exact" or result.density != "empirical":
         return "it was found on smooth densities, not on the counts"
+    if result.min_rows:
+        return "small groups were pooled before it was found"
     return None
 
 

@@ -44,6 +44,8 @@ _WORDS = (
     (r"limits=\{\.\.\.\}", "--limit NAME=VALUE"),
     (r"penalties=\{['\"](\w+)['\"]: \.\.\.\}", r"--penalty \1=VALUE"),
     (r"\b(unified|randomize|balanced)=True", r"--\1"),
+    (r"\bmin_rows=([\d.]+)", r"--min-rows \1"),
+    (r"\bmin_rows must", "--min-rows must"),
     (r"\b(method|density)=['\"](\w+)['\"]", r"--\1 \2"),
     (r"\brange=\(lo, hi\)", "--range LO HI"),
     (r"\ballow_expired=True", "--allow-expired"),
@@ -142,14 +144,13 @@ def in_our_words(said: str) -> str:
 
 
 def _show_warnings(console: Console) -> None:
-    from gstar_fast.errors import InfeasibleWarning, MissingClassWarning, NotConvergedWarning, ResolutionWarning
+    from gstar_fast.errors import MissingClassWarning, NotConvergedWarning
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         console.note(f"note: {in_our_words(str(message))}")
 
     warnings.showwarning = show  # restored by catch_warnings
-    warnings.simplefilter("always", InfeasibleWarning)
-    warnings.simplefilter("always", ResolutionWarning)
+    warnings.simplefilter("always", UserWarning)
     for kind in (MissingClassWarning, NotConvergedWarning):  # the verdict says it too
         warnings.simplefilter("ignore", kind)
 

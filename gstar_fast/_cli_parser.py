@@ -63,11 +63,18 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"gstar-fast: {message}\nsee: {self.prog} --help\n")
 
 
+def _no_criterion(name: str) -> argparse.ArgumentTypeError:
+    from gstar_fast._objective import not_offered  # slow, and needed here only
+
+    hint = not_offered(name) or near(name, CRITERIA)
+    return argparse.ArgumentTypeError(f"there is no criterion {name!r}{hint}; see --help for all")
+
+
 def _pair(text: str) -> tuple[str, float]:
     """NAME=VALUE with the name of a criterion."""
     name, equals, value = text.partition("=")
     if name not in CRITERIA:
-        raise argparse.ArgumentTypeError(f"there is no criterion {name!r}{near(name, CRITERIA)}; see --help for all")
+        raise _no_criterion(name)
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} lacks its value; write {name}=0.02")
     try:
@@ -78,7 +85,7 @@ def _pair(text: str) -> tuple[str, float]:
 
 def _criterion(text: str) -> str:
     if text not in CRITERIA:
-        raise argparse.ArgumentTypeError(f"there is no criterion {text!r}{near(text, CRITERIA)}; see --help for all")
+        raise _no_criterion(text)
     return text
 
 
@@ -224,6 +231,9 @@ def _solve(p: argparse.ArgumentParser) -> None:
         help="the paper's lambda; repeatable",
     )
     group.add_argument("--unified", action="store_true", help="one threshold for everybody")
+    group.add_argument(
+        "--min-rows", type=float, default=0, metavar="N", help="pool groups of fewer rows: they share one threshold"
+    )
     group.add_argument("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
     group.add_argument("--density", choices=DENSITIES, default="empirical", help="empirical is the counts themselves")
     group.add_argument(

@@ -40,6 +40,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         balanced=given.balanced,
         unified=given.unified,
         randomize=given.randomize,
+        min_rows=given.min_rows,
         max_seconds=given.max_seconds,
     )
     result = with_columns(result, given)

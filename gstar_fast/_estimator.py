@@ -29,7 +29,8 @@ from gstar_fast._estimator_folds import check_trainable, out_of_fold, response_m
 from gstar_fast._estimator_groups import EVERYBODY, Source, as_table, check_columns
 from gstar_fast._estimator_rows import Rows, as_labels, cells_of, checked_labels, checked_weights, count_scores, decide
 from gstar_fast._groups import listed
-from gstar_fast._objective import Objective
+from gstar_fast._objective import Objective, check_several
+from gstar_fast._pooling import checked_min_rows
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
 from gstar_fast._solver import check_options, solve
@@ -57,7 +58,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     ----------
     estimator : estimator
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
-    limits, penalties, method, density, costs, balanced, unified, randomize, max_seconds
+    limits, penalties, method, density, costs, balanced, unified, randomize, min_rows, max_seconds
         What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
     sensitive_features : str, int or list of these, optional
         Columns of X that say which group a row is in: names of a data frame, or positions. Several make intersections:
@@ -134,6 +135,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         balanced: bool = False,
         unified: bool = False,
         randomize: bool = False,
+        min_rows: float = 0,
         max_seconds: float | None = None,
         sensitive_features: Any = None,
         drop_sensitive: bool = True,
@@ -156,6 +158,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.balanced = balanced
         self.unified = unified
         self.randomize = randomize
+        self.min_rows = min_rows
         self.max_seconds = max_seconds
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
@@ -205,6 +208,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         sketch = self._empty_sketch()
         source = self._new_source(sensitive_features)
         rows = self._read(source, X, y, sensitive_features, sample_weight)
+        check_several(Objective.of(self.limits, self.penalties, self.costs, self.balanced), rows.groups.names)
         if self._is_prefit:
             if params:
                 raise ValueError(f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
@@ -265,6 +269,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         objective = Objective.of(self.limits, self.penalties, self.costs, self.balanced)
         ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize", "max_seconds")}
         check_options(objective, **ways)
+        checked_min_rows(self.min_rows)
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
         return Sketch(bins=self.bins, range=self.range)
@@ -364,6 +369,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             balanced=self.balanced,
             unified=self.unified,
             randomize=self.randomize,
+            min_rows=self.min_rows,
             max_seconds=self.max_seconds,
         )
         result = replace(result, group_column=column)

@@ -25,6 +25,7 @@ from gstar_fast._objective import (
     check_criterion,
     check_groups,
     has_rate,
+    question_limits,
     rates_of,
 )
 from gstar_fast._result import Result
@@ -189,6 +190,7 @@ def frontier(
     if by not in ("limits", "penalties"):
         raise ValueError(f"by must be 'limits' or 'penalties'; got {by!r}")
     objective = Objective.of(limits, None, costs, balanced)
+    question_limits(objective.limits)
     smooth = not (isinstance(density, str) and density == "empirical")
     if penalties is not None and by != "penalties":
         raise ValueError("penalties= goes with by='penalties'")

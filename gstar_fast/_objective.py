@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
@@ -23,6 +23,7 @@ from gstar_fast._groups import sort_key
 from gstar_fast._sketch import Sketch
 from gstar_fast.errors import MissingClassWarning
 
+HARDLY_A_RATIO = 0.2  # a limit on disparate_impact up to here reads like a gap
 TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
 
 RATES = ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy")
@@ -123,15 +124,43 @@ def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERA
     return gap >= limit - tolerance if name == "disparate_impact" else gap <= limit + tolerance
 
 
+def not_offered(name: object) -> str:
+    """What to say to those who ask for a gap that is reported but cannot be asked for; empty for all other names.
+
+    The nearest name would mislead: predictive_equality is about fpr, predictive parity about ppv.
+    """
+    if name not in ("predictive_parity", "ppv", "precision"):
+        return ""
+    return (
+        "; predictive parity (equal ppv) is not offered as a limit or penalty, audit reports it; near to it is "
+        "equalized_odds, which brings it about where base rates are equal"
+    )
+
+
 def check_criterion(name: object, argument: str) -> str:
     """Return `name` if it is a criterion, else raise with the nearest word."""
     if not isinstance(name, str) or name not in CRITERIA:
         import difflib
 
         near = difflib.get_close_matches(str(name), CRITERIA, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = not_offered(name) or (f"; did you mean {near[0]!r}?" if near else "")
         raise ValueError(f"{argument} must be among {', '.join(CRITERIA)}; got {name!r}{hint}")
     return name
+
+
+def question_limits(limits: Mapping[str, float]) -> None:
+    """Ask those who may have taken a least ratio for a largest gap."""
+    ratio = limits.get("disparate_impact", 1.0)
+    if ratio > HARDLY_A_RATIO:
+        return
+    times = f"{1 / ratio:.3g} times as often as another" if ratio > 0 else "and another not at all"
+    warnings.warn(
+        f"limits['disparate_impact'] is a least ratio of selection rates; {ratio:g} lets one group be accepted "
+        f"{times}; did you mean {1 - ratio:g}, 0.8 (the four-fifths rule), or "
+        f"limits={{'demographic_parity': {ratio:g}}}?",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, float]:
@@ -294,11 +323,20 @@ def has_rate(totals: NDArray[Any]) -> NDArray[np.bool_]:
     return out
 
 
+def check_several(objective: Objective, groups: Sequence[Any]) -> None:
+    """Refuse to compare a single group with itself: a column that was forgotten would pass for a gap of 0."""
+    asked = objective.asked()
+    if asked and len(groups) == 1:
+        raise ValueError(
+            f"limits and penalties compare groups, but there is only one, {groups[0]!r}; {asked[0][0]} "
+            "needs two groups: count rows with their groups, or leave limits and penalties out"
+        )
+
+
 def check_groups(objective: Objective, groups: tuple[Any, ...], has: NDArray[np.bool_]) -> list[str]:
-    """Notes on groups left out of a criterion; raises where fewer than two of several are left."""
+    """Notes on groups left out of a criterion; raises where fewer than two are left."""
     notes: list[str] = []
-    if len(groups) == 1:
-        return notes
+    check_several(objective, groups)
     told: set[str] = set()
     for name, rate in objective.asked():
         present = has[RATES.index(rate)]

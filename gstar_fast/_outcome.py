@@ -76,19 +76,13 @@ class Outcome:
         return cls(error, cost / scale.unit, gaps_of(rates, has), rates, has)
 
     def by_group(self, groups: tuple[Any, ...], rows: Floats) -> dict[Any, GroupRates]:
-        known = np.where(self.has, self.rates, np.nan).T.tolist()
-        return {
-            name: GroupRates(n, *(None if x != x else x for x in row))
-            for name, n, row in zip(groups, rows.tolist(), known, strict=True)
-        }
+        return rates_by_group(groups, self.rates, self.has, rows)
 
 
-def extreme_groups(groups: tuple[Any, ...], outcome: Outcome) -> list[str]:
-    """A plain word on groups in which everybody, or nobody, is accepted."""
-    notes = []
-    for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
-        found = [g for g, x, h in zip(groups, outcome.rates[2], outcome.has[2], strict=True) if h and x == rate]
-        if found:
-            listed = ", ".join(str(g) for g in found[:5]) + (", ..." if len(found) > 5 else "")
-            notes.append(f"this {word} {'every group' if len(found) == len(groups) else listed}")
-    return notes
+def rates_by_group(groups: tuple[Any, ...], rates: Floats, has: Any, rows: Floats) -> dict[Any, GroupRates]:
+    """Rates (5, K) by name, None where a group lacks the rows for one."""
+    known = np.where(has, rates, np.nan).T.tolist()
+    return {
+        name: GroupRates(n, *(None if x != x else x for x in row))
+        for name, n, row in zip(groups, rows.tolist(), known, strict=True)
+    }

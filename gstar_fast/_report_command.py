@@ -73,6 +73,8 @@ def _question(r: Result) -> list[str]:
         out.append(f"density={r.density!r}")
     if r.costs != (1.0, 1.0):
         out.append(f"costs={r.costs!r}")
+    if r.min_rows:
+        out.append(f"min_rows={r.min_rows:g}")
     switches = {"balanced": r.balanced, "unified": r.unified, "randomize": r.randomized}
     return out + [f"{name}=True" for name, on in switches.items() if on]
 

@@ -85,6 +85,8 @@ def _where(contents: Contents, points: FrontierPoints) -> str:
         why = "since the limits could not be met and thresholds that miss them by the least are shown instead"
     elif r.density != "empirical":
         why = f"since they were found on {r.density} densities and the curve is that of the counts"
+    elif r.min_rows:
+        why = "since they were found with small groups pooled and the curve is that of all groups"
     elif points.criterion not in asked(r):
         why = "since nothing was asked of this gap itself"
     elif len(asked(r)) > 1:

@@ -8,6 +8,7 @@ limits that are met here and may be expected to hold, roughly, on new rows too.
 
 from __future__ import annotations
 
+from gstar_fast._degenerate import SIGN
 from gstar_fast._objective import is_met
 from gstar_fast._report_contents import (
     Contents,
@@ -62,6 +63,8 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         return "bad", f"A limit is not met: {', '.join(map(plain, broken))}"
     counted = {name: contents.audit.gaps[name].value for name in r.limits}
     missed = [name for name, limit in r.limits.items() if is_met(name, limit, counted[name]) is False]
+    if missed and r.min_rows:
+        return "warn", f"Met with small groups pooled, but not between all groups: {', '.join(map(plain, missed))}"
     if missed:  # by thresholds of smooth densities, which know the rows only roughly
         return "warn", f"Met by the {r.density} densities, but not on the counted rows: {', '.join(map(plain, missed))}"
     if r.verdict != "optimal":
@@ -69,6 +72,8 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
     met = "The limits are met" if len(r.limits) > 1 else "The limit is met"
     if trivial := _all_alike(contents):
         return "warn", f"{met}, but only by {trivial}" if r.limits else f"Least loss, by {trivial}"
+    if any(note.startswith(SIGN) for note in r.notes):
+        return "warn", f"{met if r.limits else 'Least loss'}, but the thresholds hardly decide"
     if r.limits:
         doubt = _doubt(contents)
         return ("warn", f"{met} on the counted rows; {doubt}") if doubt else ("good", met)

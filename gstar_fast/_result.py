@@ -23,6 +23,7 @@ from gstar_fast.errors import InfeasibleWarning
 
 FORMAT = "gstar_fast.result"
 VERSION = 1
+WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
 VERDICTS = ("optimal", "converged", "not_converged", "infeasible")
 
 
@@ -71,10 +72,10 @@ class Result:
         Error and gaps at `default_threshold`.
     n_rows : float
         Rows (or weight) the rates speak of.
-    limits, penalties, costs, balanced, unified
+    limits, penalties, costs, balanced, unified, min_rows
         What was asked, as given to `solve`.
     notes : tuple of str
-        What to mind: groups left out of a gap, groups that are accepted or rejected whole.
+        What to mind: groups that were pooled or left out of a gap, thresholds that hardly decide.
     score_column, group_column : str or None
         Names of the columns the rows came from, where known; for the command line.
 
@@ -109,11 +110,13 @@ class Result:
     costs: tuple[float, float] = (1.0, 1.0)
     balanced: bool = False
     unified: bool = False
+    min_rows: float = 0.0
     notes: tuple[str, ...] = ()
     trace: tuple[float, ...] = ()
     score_column: str | None = None
     group_column: str | None = None
     _digest: Any = field(default=None, repr=False, compare=False)  # the text, or what computes it
+    _mixing: Any = field(default=None, repr=False, compare=False)  # the number, or what computes it
 
     @property
     def sketch_digest(self) -> str | None:
@@ -122,8 +125,19 @@ class Result:
             object.__setattr__(self, "_digest", self._digest())
         return self._digest  # type: ignore[no-any-return]
 
+    @property
+    def mixing_saves(self) -> float | None:
+        """How much lower the error would be with `randomize=True`; computed when first asked for.
+
+        With `costs` or `balanced` it is the weighted error. None where it is not known: without limits, with penalties,
+        for unified or mixed thresholds, smooth densities, more than 16 groups, or points of a frontier.
+        """
+        if callable(self._mixing):
+            object.__setattr__(self, "_mixing", self._mixing())
+        return self._mixing  # type: ignore[no-any-return]
+
     def __getstate__(self) -> dict[str, Any]:
-        self.sketch_digest  # noqa: B018 - a pickle holds the text, not the sketch
+        self.sketch_digest, self.mixing_saves  # noqa: B018 - a pickle holds the text and the number, not the sketch
         return dict(vars(self))
 
     @property
@@ -288,6 +302,8 @@ def text_of(r: Result, most: int = 50) -> str:
     """The verdict, a row for each group, and what changed."""
     lines = [f"{r.verdict}: {r.message}"]
     lines += [f"note: {note}" for note in r.notes]
+    if r.mixing_saves is not None and r.mixing_saves > WORTH_MIXING:
+        lines.append(f"note: mixing thresholds (randomize=True) would lower the error by {r.mixing_saves:.4f}")
     asked = [f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in r.limits.items()]
     asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
     if asked:
@@ -357,6 +373,8 @@ def _encode(r: Result) -> dict[str, Any]:
         "limits": dict(r.limits),
         "penalties": dict(r.penalties),
         "costs": list(r.costs),
+        "min_rows": r.min_rows,
+        "mixing_saves": r.mixing_saves,
         "groups": groups,
         "gaps": dict(r.gaps),
         "default_threshold": _encode_number(r.default_threshold),
@@ -443,12 +461,14 @@ def _decode(data: Any) -> Result:
             limits=_gaps(data["limits"], "limits"),
             penalties=_gaps(data["penalties"], "penalties"),
             costs=(fp, fn),
+            min_rows=_decode_number(data.get("min_rows", 0.0), "min_rows"),
             default_threshold=_decode_number(data["default_threshold"], "default_threshold"),
             before_error=_decode_number(data["before"]["error"], "before.error"),
             before_gaps=_gaps(data["before"]["gaps"], "before.gaps"),
             notes=tuple(str(note) for note in data["notes"]),
             trace=tuple(_decode_number(x, "trace") for x in data["trace"]),
             _digest=data["sketch_digest"],
+            _mixing=None if data.get("mixing_saves") is None else _decode_number(data["mixing_saves"], "mixing_saves"),
             **{name: data[name] for name in _PLAIN} | {name: _decode_number(data[name], name) for name in _NUMBERS},
         )
     except KeyError as error:

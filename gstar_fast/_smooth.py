@@ -16,6 +16,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends._search import BOX_LIMIT, Arrays, Floats, Ints, SmoothProblem, node_limit
 from gstar_fast._backends.numpy.choices import allowed, loss_of
 from gstar_fast._backends.numpy.descent import evaluate, slopes
+from gstar_fast._degenerate import cautions
 from gstar_fast._density import densities
 from gstar_fast._nearest import cheapest_within, loosened, nearest
 from gstar_fast._objective import (
@@ -30,7 +31,7 @@ from gstar_fast._objective import (
     rates_of,
     scale_of,
 )
-from gstar_fast._outcome import Outcome, extreme_groups
+from gstar_fast._outcome import Outcome
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
 from gstar_fast.errors import NotConvergedWarning
@@ -474,12 +475,14 @@ def finish_smooth(
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
     loss = _loss(s, thresholds)
+    unit = s.snapshot.weight_unit
+    notes = cautions(s.groups, after, before, totals, s.scale, s.objective, weight_unit=unit, unified=unified)
     return Result(
         thresholds=dict(zip(s.groups, (float(x) for x in thresholds), strict=True)),
         error=after.error,
         loss=loss,
         gaps=after.gaps,
-        rates=after.by_group(s.groups, totals.sum(axis=0) * s.snapshot.weight_unit),
+        rates=after.by_group(s.groups, totals.sum(axis=0) * unit),
         verdict=verdict,
         message=message,
         lower_bound=min(lower_bound, loss),
@@ -490,12 +493,12 @@ def finish_smooth(
         default_threshold=s.unified,
         before_error=before.error,
         before_gaps=before.gaps,
-        n_rows=float(totals.sum() * s.snapshot.weight_unit),
+        n_rows=float(totals.sum() * unit),
         _digest=s.snapshot.digest,
         limits=s.objective.limits,
         penalties=s.objective.penalties,
         costs=s.objective.costs,
         balanced=s.objective.balanced,
         unified=unified,
-        notes=(*s.notes, *extreme_groups(s.groups, after)),
+        notes=(*s.notes, *notes),
     )

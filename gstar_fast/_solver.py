@@ -17,6 +17,7 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends._search import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
 from gstar_fast._backends.numpy.choices import allowed, loss_of
+from gstar_fast._degenerate import cautions, warn_if_degenerate
 from gstar_fast._density import KINDS
 from gstar_fast._mixture import Mixture, mix, mixed
 from gstar_fast._nearest import cheapest_within, loosened, nearest
@@ -28,14 +29,18 @@ from gstar_fast._objective import (
     Snapshot,
     check_groups,
     has_rate,
+    question_limits,
     rates_at,
     scale_of,
 )
-from gstar_fast._outcome import Outcome, extreme_groups
+from gstar_fast._outcome import Outcome
+from gstar_fast._pooling import checked_min_rows
 from gstar_fast._result import Result
 from gstar_fast._sketch import Sketch
 from gstar_fast._smooth import solve_smooth
+from gstar_fast._spread import pooled_sketch, spread
 
+MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
 METHODS = ("exact", "alternating", "gauss_newton", "newton")
 
 
@@ -65,6 +70,13 @@ class Search:
 
     def accepted(self, numbers: Ints) -> Ints:
         return self.table.accepted[:, self.table.start[:-1] + numbers]
+
+    def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[str]:
+        """Notes on an outcome that hardly decides."""
+        unit = self.snapshot.weight_unit
+        totals, scale, objective = self.table.totals, self.scale, self.objective
+        ways = {"unified": unified, "can_mix": can_mix}
+        return cautions(self.groups, after, before, totals, scale, objective, weight_unit=unit, **ways)
 
 
 def prepare(sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False) -> Search:
@@ -120,6 +132,7 @@ def solve(
     balanced: bool = False,
     unified: bool = False,
     randomize: bool = False,
+    min_rows: float = 0,
     max_seconds: float | None = None,
 ) -> Result:
     """Find one threshold for each group that keeps the error low and closes the gaps.
@@ -147,6 +160,8 @@ def solve(
         One threshold for everybody: no group is needed at decision time.
     randomize : bool
         Allow a mixture of thresholds in a group where that lowers the error; with limits only.
+    min_rows : float
+        Groups of fewer rows are pooled, see `Sketch.pooled`: they share a threshold, and gaps count them as one group.
     max_seconds : float, optional
         End the exact search after this time, with the best thresholds found and a verdict that says so. The answer then
         depends on the machine. Without it a search ends after a fixed number of boxes, the same everywhere.
@@ -155,6 +170,13 @@ def solve(
     -------
     Result
         With a verdict also when the limits cannot be met.
+
+    Warns
+    -----
+    DegenerateWarning
+        If the thresholds hold what was asked by hardly deciding.
+    MissingClassWarning
+        If a group is left out of a gap, for want of labels.
 
     Examples
     --------
@@ -167,19 +189,47 @@ def solve(
     (0.0, 'optimal')
     """
     objective = Objective.of(limits, penalties, costs, balanced)
+    question_limits(objective.limits)
     check_options(
         objective, method=method, density=density, unified=unified, randomize=randomize, max_seconds=max_seconds
     )
-    if not (isinstance(density, str) and density == "empirical"):
-        return solve_smooth(sketch, objective, method=method, kind=density, unified=unified)
-    search = prepare(sketch, objective, shared=unified)
+    least = checked_min_rows(min_rows)
+    counted, name = sketch, ""
+    if least > 0:
+        sketch = sketch.copy()  # others may go on updating it
+        counted, name = pooled_sketch(sketch, least, objective, density)
+    if isinstance(density, str) and density == "empirical":
+        result = _solve_exact(prepare(counted, objective, shared=unified), unified, randomize, max_seconds)
+    else:
+        result = solve_smooth(counted, objective, method=method, kind=density, unified=unified)
+    return warn_if_degenerate(result if least == 0 else spread(result, sketch, counted, name, least))
+
+
+def _solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:
+    """What `solve` does on the counts."""
     if randomize:
         mixture = mix(search.arrays)
         return infeasible_mixture(search) if mixture is None else finish_mixture(search, mixture)
     choice = choose_unified(search) if unified else choose(search, max_seconds)
     if choice.numbers is None:
         return infeasible(search, choice, unified)
-    return finish_choice(search, choice, unified)
+    result = finish_choice(search, choice, unified)
+    asked = search.objective
+    if unified or asked.penalties or not asked.limits or len(search.groups) > MOST_MIXED:
+        return result
+    return replace(result, _mixing=lambda: _saved_by_mixing(search, result))
+
+
+def _saved_by_mixing(search: Search, plain: Result) -> float | None:
+    """How much lower E would be with `randomize=True`; None if the linear program gives no answer."""
+    try:
+        mixture = mix(search.arrays)
+    except RuntimeError:  # out of pivots
+        return None
+    if mixture is None:
+        return None
+    least = float(mixed(search.arrays.cost / search.arrays.unit, search.arrays, mixture).sum())
+    return max(math.sqrt(plain.loss) - least, 0.0)
 
 
 def check_options(
@@ -347,7 +397,8 @@ def finish(
         loss = float(loss_of(search.arrays, numbers))
     if lower_bound is None:
         lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
-    notes = [*search.notes, *extreme_groups(search.groups, after)]
+    can_mix = not unified and not objective.penalties
+    notes = [*search.notes, *search.cautions(after, before, unified, can_mix)]
     if message is None:
         what = "lower loss" if objective.penalties else "lower error"
         where = " within the limits" if objective.limits else ""
@@ -387,6 +438,7 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
     """Put a mixture into words and numbers: what `finish` does for a choice."""
     p, table = search.arrays, search.table
     after = Outcome.of(mixed(table.accepted, p, mixture), table.totals, search.scale)
+    before = Outcome.of(table.at_unified, table.totals, search.scale)
     thresholds = search.thresholds(mixture.entries).tolist()
     group = np.searchsorted(p.start, mixture.entries, side="right") - 1
     mixtures: dict[Any, tuple[tuple[float, float], ...]] = {
@@ -407,7 +459,7 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
         message=f"no mixture of thresholds at bin edges has a lower error within the limits ({mixture.pivots} pivots)",
         lower_bound=loss,
         optimality_gap=0.0,
-        notes=(*search.notes, *extreme_groups(search.groups, after)),
+        notes=(*search.notes, *search.cautions(after, before)),
     )
 
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["InfeasibleWarning", "MissingClassWarning", "NotConvergedWarning", "ResolutionWarning"]
+__all__ = ["DegenerateWarning", "InfeasibleWarning", "MissingClassWarning", "NotConvergedWarning", "ResolutionWarning"]
+
+
+class DegenerateWarning(UserWarning):
+    """Thresholds hold what was asked of them by hardly deciding.
+
+    They accept nearly nobody or nearly everybody of a group, or of all rows, or lose most of what the unified threshold
+    gains. The message names the groups whose few rows force it, and what helps.
+    """
 
 
 class InfeasibleWarning(UserWarning):

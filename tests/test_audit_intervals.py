@@ -238,13 +238,14 @@ def test_the_guide_quotes_the_coverage_that_was_measured():
 # ---------------------------------------------------------------------------------------------------------- thresholds
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @given(
     rows=tables(labelled=True), limit=st.sampled_from([0.0, 0.2, 1.0]), unified=st.booleans(), balanced=st.booleans()
 )
 def test_counts_are_solved_as_solve_does(backend, rows, limit, unified, balanced):
     """What is solved again and again is what `solve` solves."""
     sketch = rows.into(gf.Sketch(bins=16))
-    assume(sketch.groups and (not balanced or 0 < sum(rows.labels) < len(rows.labels)))
+    assume(len(sketch.groups) > 1 and (not balanced or 0 < sum(rows.labels) < len(rows.labels)))
     for asked in ({"limits": {"demographic_parity": limit}}, {"penalties": {"demographic_parity": limit}}):
         result = gf.solve(sketch, **asked, unified=unified, balanced=balanced)
         snapshot = Snapshot.of(sketch)

@@ -16,6 +16,7 @@ def normal_rows(n, d_prime, shift, rng):
     return scores, labels, groups
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.parametrize("seed", range(6))
 def test_theorems_one_to_three_hold(backend, seed):
     rng = np.random.default_rng(seed)
@@ -55,6 +56,7 @@ def test_theorem_four_is_singular_at_an_optimum_of_one_rate(backend):
     assert gf.bounds(sketch, gf.solve(sketch), density=cells)[4].left is None
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 def test_theorem_five_fails_for_single_thresholds_and_holds_for_mixtures(backend):
     """Two ROC curves 0.004 apart that meet only at the corners: single thresholds pay 0.42 where 0.16 is possible."""
     from scipy.stats import norm

@@ -31,6 +31,7 @@ FEATURES = X[["a", "b"]]
 # ---------------------------------------------------------------------------------------------------------------- laws
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
 @given(table=tables(labelled=True).filter(lambda t: len(t.scores)), bins=st.sampled_from([16, 4096]))
 def test_prefit_equals_solve_on_the_sketch_of_the_scores(backend, table, bins):
@@ -41,6 +42,7 @@ def test_prefit_equals_solve_on_the_sketch_of_the_scores(backend, table, bins):
     assert model.result_ == gf.solve(sketch)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
 @given(table=tables(labelled=True).filter(lambda t: len(t.scores)))
 def test_predict_equals_the_decider_on_the_scores(backend, table):
@@ -51,6 +53,7 @@ def test_predict_equals_the_decider_on_the_scores(backend, table):
     assert model.predict(rows, sensitive_features=table.groups).tolist() == np.where(decisions, 7, 3).tolist()
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
 @given(table=tables(labelled=True).filter(lambda t: len(t.scores)), cut=st.integers(1, 40))
 def test_partial_fit_in_pieces_equals_all_at_once(backend, table, cut):

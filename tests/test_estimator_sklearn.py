@@ -46,6 +46,7 @@ CONFIGURATIONS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.parametrize("model", CONFIGURATIONS, ids=str)
 def test_scikit_learns_own_checks_pass(model):
     """As `check_estimator`, but all failures at once; skipped is only what needs another array library."""
@@ -319,6 +320,7 @@ def test_without_routing_extra_metadata_is_refused():
         GroupThresholdClassifier(FirstColumn()).fit(FEATURES, y, epochs=3)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 def test_a_scorer_may_be_a_gap():
     """What a search looks for may be fairness itself: a scorer that reads the column."""
 

@@ -85,6 +85,7 @@ def test_backends_list_the_same_points(fast_backend, n_groups):
             assert np.array_equal(a, b)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.parametrize("criterion", ["equalized_odds", "demographic_parity", "accuracy_parity"])
 def test_every_point_is_what_solve_finds(backend, sketch, criterion):
     points = gf.frontier(sketch, criterion)
@@ -125,6 +126,7 @@ def four_groups():
     return gf.Sketch.from_rows(scores, labels, groups, bins=32)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @pytest.mark.parametrize("nodes", [3, 20_000])
 @pytest.mark.parametrize("criterion", ["equal_opportunity", "equalized_odds"])
 def test_points_of_penalties_say_what_solve_says(backend, four_groups, monkeypatch, nodes, criterion):
@@ -175,6 +177,7 @@ def test_randomised_frontier_is_convex_and_below(backend, sketch):
 
 
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")
+@pytest.mark.filterwarnings("ignore:.*is a least ratio:UserWarning")
 @given(
     seed=st.integers(0, 2**32),
     criterion=st.sampled_from([name for name in CRITERIA if name != "disparate_impact"]),

@@ -61,6 +61,7 @@ def test_limits_out_of_reach_are_said_first():
     assert "no" in [row[4] for row in rows_of(page, "Criteria")]
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 def test_meeting_a_limit_by_deciding_nothing_is_not_green():
     sketch = gf.Sketch.from_rows([1, 2, 1, 2] * 10, [0, 1, 1, 0] * 10, ["a", "a", "b", "b"] * 10)
     result = gf.solve(sketch, limits={"equalized_odds": 0.0}, costs=(1, 50))

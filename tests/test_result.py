@@ -156,6 +156,7 @@ def test_a_result_changed_by_hand_is_refused(backend, tmp_path):
         gf.Result.load(path)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 def test_narrow_bins_show_enough_digits_to_name_the_edge(backend):
     narrow = gf.Sketch.from_rows([0.998, 0.999, 1.0] * 400, [0, 0, 1] * 400, ["u", "v"] * 600)
     result = gf.solve(narrow)

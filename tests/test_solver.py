@@ -15,6 +15,9 @@ from gstar_fast._backends import _search, room
 from gstar_fast._backends._search import Arrays
 from gstar_fast._backends.numpy.choices import allowed, loss_of
 
+# a few rows and limits of 0 make degenerate answers; test_degenerate.py is about their warning
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+
 CRITERIA = ["demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"]
 ACCURACIES = ["accuracy_parity", "balanced_accuracy_parity"]
 
@@ -60,7 +63,7 @@ def random_question(rng, kind):
 
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")
 @pytest.mark.parametrize("kind", ["limits", "penalties", "limits and penalties"])
-@pytest.mark.parametrize("n_groups", [1, 2, 3])
+@pytest.mark.parametrize("n_groups", [2, 3])
 def test_equals_brute_force_to_the_threshold(backend, kind, n_groups):
     """Every answer is the unique optimum, ties included; a question nobody can meet is called infeasible."""
     rng = np.random.default_rng([n_groups, len(kind)])
@@ -346,11 +349,81 @@ def test_accepting_everybody_is_found_and_said(backend):
     assert "everybody" in str(result)
 
 
+@pytest.mark.parametrize("unified", [False, True])
+def test_one_group_is_solved_as_brute_force_does(backend, unified):
+    rng = np.random.default_rng(6)
+    for _ in range(40):
+        scores, labels, groups = random_rows(rng, 1)
+        sketch = sketch_of(scores, labels, groups)
+        rows = brute_force.Rows(scores, labels, groups, sketch.edges)
+        expected = brute_force.solve(rows, {}, {}, unified=unified)
+        result = gf.solve(sketch, unified=unified)
+        assert list(result.thresholds.values()) == [rows.candidates[rows.names[0]][expected[2][0]]]
+
+
 def test_one_group_has_no_gaps(backend):
     sketch = gf.Sketch.from_rows([1.0, 2.0, 3.0], [0, 1, 1], ["a", "a", "a"], bins=16)
-    result = gf.solve(sketch, limits={"equalized_odds": 0.0}, penalties={"demographic_parity": 5.0})
+    result = gf.solve(sketch)
     assert result.error == 0
     assert set(result.gaps.values()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"limits": {"equalized_odds": 0.0}},
+        {"limits": {"demographic_parity": 0.1}, "randomize": True},
+        {"limits": {"disparate_impact": 0.8}, "unified": True},
+        {"penalties": {"equal_opportunity": 5.0}},
+        {"penalties": {"equal_opportunity": 5.0}, "density": "kde"},
+    ],
+)
+def test_one_group_cannot_be_compared(backend, asked):
+    """As in the estimator: a column of groups that was forgotten must not pass for gaps of 0."""
+    rng = np.random.default_rng(0)
+    sketch = gf.Sketch.from_rows(rng.normal(size=50), rng.integers(0, 2, 50), ["everybody"] * 50)
+    words = r"limits and penalties compare groups, but there is only one, 'everybody'; \w+ needs two groups"
+    with pytest.raises(ValueError, match=words):
+        gf.solve(sketch, **asked)
+    with pytest.raises(ValueError, match=words):
+        gf.frontier(sketch, "equalized_odds")
+
+
+def test_predictive_parity_is_not_taken_for_predictive_equality(backend):
+    sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
+    for ask in (
+        lambda: gf.solve(sketch, limits={"predictive_parity": 0.02}),
+        lambda: gf.solve(sketch, penalties={"predictive_parity": 1.0}),
+        lambda: gf.frontier(sketch, "predictive_parity"),
+    ):
+        with pytest.raises(ValueError, match=r"equal ppv\) is not offered.*audit reports it.*equalized_odds") as error:
+            ask()
+        assert "did you mean" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (
+            0.02,
+            r"0.02 lets one group be accepted 50 times as often as another; did you mean 0.98, 0.8 \(the four-fifths",
+        ),
+        (0.2, r"5 times as often.*or limits=\{'demographic_parity': 0.2\}\?"),
+        (0.0, r"accepted and another not at all; did you mean 1, "),
+    ],
+)
+def test_a_ratio_that_reads_like_a_gap_is_questioned(backend, ratio, words):
+    sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
+    with pytest.warns(UserWarning, match=words):
+        assert gf.solve(sketch, limits={"disparate_impact": ratio}).verdict == "optimal"
+    with pytest.warns(UserWarning, match=words):
+        gf.frontier(sketch, "equal_opportunity", limits={"disparate_impact": ratio})
+
+
+def test_ratios_that_are_asked_for_are_not_questioned(backend):
+    sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
+    for ratio in (0.25, 0.5, 0.8, 1.0):
+        gf.solve(sketch, limits={"disparate_impact": ratio})
 
 
 def test_group_without_a_class_is_left_out_with_a_warning(backend):
