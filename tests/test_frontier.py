@@ -126,6 +126,7 @@ def four_groups():
     return gf.Sketch.from_rows(scores, labels, groups, bins=32)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @pytest.mark.parametrize("nodes", [3, 20_000])
 @pytest.mark.parametrize("criterion", ["equal_opportunity", "equalized_odds"])
 def test_points_of_penalties_say_what_solve_says(backend, four_groups, monkeypatch, nodes, criterion):
@@ -176,6 +177,7 @@ def test_randomised_frontier_is_convex_and_below(backend, sketch):
 
 
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")
+@pytest.mark.filterwarnings("ignore:.*is a least ratio:UserWarning")
 @given(
     seed=st.integers(0, 2**32),
     criterion=st.sampled_from([name for name in CRITERIA if name != "disparate_impact"]),

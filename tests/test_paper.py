@@ -128,6 +128,7 @@ def test_converged_means_near_the_least_loss(backend, sketch, method):
     for penalty in (0.01, 1.0, 100.0, 1e4):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
+            warnings.simplefilter("ignore", gf.errors.DegenerateWarning)
             result = gf.solve(sketch, penalties={"equal_opportunity": penalty}, density=normal, method=method)
         if result.verdict == "converged":
             assert result.optimality_gap <= 0.01 * result.loss
