@@ -425,6 +425,23 @@ def test_a_sketch_becomes_weighted_if_its_rows_have_room_for_it(backend):
     assert (sketch.n_rows, sketch.weighted) == (most + 1, False)
 
 
+def test_a_refused_weight_leaves_a_sketch_of_whole_rows(backend):
+    """Rows become parts of a weight only when nothing can be refused any more."""
+    sketch = gf.Sketch.from_rows([0.5], [1], [1], weights=[2**42])
+    before = sketch.to_bytes()
+    parts = [0.5], [1], [1]
+    with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
+        sketch.update(*parts, weights=[2.0**42 + 0.5])
+    with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
+        sketch.merge(gf.Sketch.from_rows(*parts, weights=[2.0**42 + 0.5]))
+    with pytest.raises(ValueError, match="groups has both True and 1"):
+        sketch.update([0.5], [1], [True], weights=[0.5])
+    with pytest.raises(ValueError, match="groups has both True and 1"):
+        sketch.merge(gf.Sketch.from_rows([0.5], [1], [True], weights=[0.5]))
+    assert sketch.to_bytes() == before
+    assert sketch.update(*parts, weights=[0.5]).n_rows == 2**42 + 0.5
+
+
 def test_too_many_groups_are_refused_before_memory_is(backend):
     small = gf.Sketch(memory_limit=2**20)
     with pytest.raises(MemoryError, match=r"5 groups of 4096 bins need 0\.0 GiB; memory_limit is 0\.0 GiB: use fewer"):

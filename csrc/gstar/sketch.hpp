@@ -189,9 +189,8 @@ public:
             return;
         }
         check_mergeable(*other);
+        check_sums({&other->counts_});
         make_alike(counts_, other->counts_);
-        check_total(static_cast<std::uint64_t>(other->counts_.total()));
-        check_skipped(static_cast<std::uint64_t>(other->skipped()));
         add_groups(other->groups_.names());
         groups_.join_given(other->groups_);
         given_text_ = groups_.text();
@@ -331,7 +330,6 @@ private:
     }
 
     void check_total(std::uint64_t more) const { check_sum(total(), more); }
-    void check_skipped(std::uint64_t more) const { check_sum(skipped(), more); }
     static void check_sum(std::int64_t rows, std::uint64_t more) {
         const auto most =
             static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -346,6 +344,21 @@ private:
         counts_.resize(groups_.size() + static_cast<std::uint32_t>(fresh.size()),
                        false);
         groups_.add(fresh);
+    }
+
+    /// Refuse tallies that would make ours hold 2^63 rows or more, before any of
+    /// them is changed.
+    void check_sums(const std::vector<const tally*>& more) const {
+        bool in_parts = counts_.weighted;
+        for (const tally* t : more) in_parts = in_parts || t->weighted;
+        std::int64_t rows = counts_.total_in(in_parts);
+        std::int64_t passed_over = skipped();
+        for (const tally* t : more) {
+            check_sum(rows, static_cast<std::uint64_t>(t->total_in(in_parts)));
+            check_sum(passed_over, static_cast<std::uint64_t>(t->skipped));
+            rows += t->total_in(in_parts);
+            passed_over += t->skipped;
+        }
     }
 
     /// Both in whole rows, or both in parts.
@@ -369,20 +382,18 @@ private:
     }
 
     void add_batches(std::vector<batch>& parts) {
-        for (batch& b : parts) make_alike(counts_, b.counts);
-        for (batch& b : parts) make_alike(counts_, b.counts);
-        std::uint64_t more = 0;
-        std::uint64_t more_skipped = 0;
-        for (const batch& b : parts) {
-            check_total(more += static_cast<std::uint64_t>(b.counts.total()));
-            check_skipped(more_skipped +=
-                          static_cast<std::uint64_t>(b.counts.skipped));
-        }
+        std::vector<const tally*> more;
+        for (const batch& b : parts) more.push_back(&b.counts);
+        check_sums(more);
         std::vector<name> fresh;
         for (const batch& b : parts)
             for (std::uint32_t i = 0; i < b.learned.size(); ++i)
                 if (b.counts.has_rows(b.n_known + i)) fresh.push_back(b.learned[i]);
         add_groups(fresh);
+        // Nothing is refused from here on. Twice, since the last may be the one
+        // that is in parts.
+        for (batch& b : parts) make_alike(counts_, b.counts);
+        for (batch& b : parts) make_alike(counts_, b.counts);
         for (batch& b : parts) {
             std::vector<std::uint32_t> slots;
             for (std::uint32_t i = 0; i < b.n_known; ++i) slots.push_back(i);
@@ -490,7 +501,7 @@ private:
             any_unlabelled = any_unlabelled || blocks[i].mixed;
         }
         check_total(r.n);
-        if (skip_nan) check_skipped(r.n);
+        if (skip_nan) check_sum(skipped(), r.n);
         const bool apart = !cells.learned().empty() || counts_.weighted;
         std::vector<batch> part;
         if (apart) {

@@ -108,14 +108,21 @@ public:
                any(unlabelled, slot);
     }
 
+    /// Rows counted, in parts of a weight if asked for.
+    std::int64_t total_in(bool parts) const {
+        if (weighted || !parts) return total_;
+        if (total_ > (std::numeric_limits<std::int64_t>::max() >> weight_bits))
+            refuse_overflow();
+        return total_ << weight_bits;
+    }
+
     /// Make counts parts of a weight, once a weight that is not whole has come.
     void make_weighted() {
         if (weighted) return;
-        if (total_ > (std::numeric_limits<std::int64_t>::max() >> weight_bits))
-            refuse_overflow();
+        const std::int64_t parts = total_in(true);
         labelled.scale(at_, weight_bits);
         unlabelled.scale(at_, weight_bits);
-        total_ <<= weight_bits;
+        total_ = parts;
         weighted = true;
     }
 
