@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from harness import heading, machine, table, write
+from quality import by_column
 
 import gstar_fast as gf
 from gstar_fast._audit_thresholds import solve_again
@@ -175,9 +176,8 @@ def main() -> None:
     text = page(rows, about)
     print(text)
     if given.results is not None:
-        write(
-            given.results, "new_rows", {"machine": about, "replicates": REPLICATES, "settings": rows}, text, indent=None
-        )
+        report = {"machine": about, "replicates": REPLICATES, "settings": by_column(rows)}
+        write(given.results, "new_rows", report, text, indent=None)
 
 
 if __name__ == "__main__":
