@@ -162,7 +162,7 @@ import gstar_fast as gf
 print(gf.Sketch().backend)
 gf.use_backend("native")
 """
-    outcome = run(hide, GSTAR_FAST_BACKEND="")
+    outcome = run(hide, GSTAR_FAST_BACKEND="", PYTHONSAFEPATH="1")  # the package itself, hiding no other
     assert outcome.stdout == "numba\n"
     assert "ImportError: the native backend is not there" in outcome.stderr
     assert "compiler" in outcome.stderr
