@@ -5,7 +5,7 @@
 #   make python-test-shuffled  the same Python tests in random order, with Ctrl-C and hang-up ignored
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
-#   make lint            ruff, mypy, clang-format, clang-tidy, sp-repo-review
+#   make lint            ruff, mypy, import-linter, clang-format, clang-tidy, sp-repo-review
 #   make docs            the site, warnings as errors, in build/docs
 #   make cpp-test        C++ tests under ASan and UBSan, stress programs under TSan
 #   make test-sanitized  Python tests with the core built under ASan and UBSan
@@ -157,8 +157,8 @@ SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CX
 # while other threads allocate is left to the plain run: ASan's allocator has no fork handlers before GCC 14, and its
 # lock may stay closed in the child. Pages, pictures, the estimator
 # and the command line run no C++ that the rest does not.
-NO_NEW_CORE = $(wildcard $(patsubst %,tests/test_%*.py,docs readme examples embed plot report estimator cli tables \
-    audit_))
+NO_NEW_CORE = tests/house tests/estimator tests/cli tests/report $(wildcard tests/decide/test_embed.py tests/decide/test_service.py \
+    tests/audit/test_audit_*.py)
 ifeq ($(call can,$(CXX),$(SANITIZE)),yes)
 test-sanitized: $(STAMPS)/test
 	@echo "building gstar_fast under ASan and UBSan in build/sanitized"
@@ -180,11 +180,11 @@ docs: $(STAMPS)/docs
 # ---- benchmarks, lint -------------------------------------------------------
 
 bench: $(STAMPS)/bench
-	$(BIN)/python benchmarks/bench_sketch.py $(BENCH_ARGS)
-	$(BIN)/python benchmarks/bench_density.py
-	$(BIN)/python benchmarks/bench_decide.py
-	$(BIN)/python benchmarks/bench_audit.py
-	$(BIN)/python benchmarks/bench_cli.py
+	$(BIN)/python -m benchmarks.bench_sketch $(BENCH_ARGS)
+	$(BIN)/python -m benchmarks.bench_density
+	$(BIN)/python -m benchmarks.bench_decide
+	$(BIN)/python -m benchmarks.bench_audit
+	$(BIN)/python -m benchmarks.bench_cli
 	$(BIN)/pytest benchmarks --benchmark-only --benchmark-columns=min,median,rounds --benchmark-sort=min
 
 bench-check: $(STAMPS)/bench
@@ -197,6 +197,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/repo-review --show err .
 	@if command -v $(CLANG_FORMAT) >/dev/null; then \
 	    echo "$(CLANG_FORMAT)"; find csrc -name '*.[ch]pp' | xargs -r $(CLANG_FORMAT) --dry-run -Werror; \

@@ -1,7 +1,7 @@
 """Time of an audit with intervals of everything, against fairlearn's MetricFrame with its bootstrap.
 
-    python benchmarks/bench_audit.py                  a million rows; ten minutes, nearly all of them fairlearn's
-    python benchmarks/bench_audit.py --rows 20000     a quick look
+    python -m benchmarks.bench_audit                  a million rows; ten minutes, nearly all of them fairlearn's
+    python -m benchmarks.bench_audit --rows 20000     a quick look
     pytest benchmarks/bench_audit.py                  one case under pytest-benchmark
 
 Ours has 2,000 replicates, ten metrics by group and overall and all gaps. MetricFrame, whose time grows with its
@@ -19,12 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import harness
 import numpy as np
 import pandas as pd
 import pytest
 
 import gstar_fast as gf
+from benchmarks import harness
 from gstar_fast.datasets import paper_synthetic
 
 GOAL = 200.0
@@ -162,7 +162,7 @@ def main() -> None:
 
 {harness.heading(about)}
 
-`python benchmarks/bench_audit.py --rows {given.rows} --rounds {given.rounds}`: {REPLICATES:,}
+`python -m benchmarks.bench_audit --rows {given.rows} --rounds {given.rounds}`: {REPLICATES:,}
 replicates. fairlearn's time is that of a frame with three metrics and {THEIRS} replicates, scaled; ours
 computes ten metrics and all gaps. Values agree to 1e-12.
 "sketch and result" also solves 500 resampled sketches for the intervals of thresholds, which MetricFrame does not have.

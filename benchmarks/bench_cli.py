@@ -1,7 +1,7 @@
 """`gstar-fast sketch` and `apply` on files, against pyarrow alone reading (and writing) the same columns of them.
 
-    python benchmarks/bench_cli.py                   2e7 rows; writes cli.json and cli.md to benchmarks/results
-    python benchmarks/bench_cli.py --rows 1000000 --results none
+    python -m benchmarks.bench_cli                   2e7 rows; writes cli.json and cli.md to benchmarks/results
+    python -m benchmarks.bench_cli --rows 1000000 --results none
     pytest benchmarks/bench_cli.py                   small files under pytest-benchmark
 
 Files are made in a temporary folder (or --folder, where they stay) and are in the page cache when the clock runs, so
@@ -20,7 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import harness
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -28,6 +27,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gstar_fast as gf
+from benchmarks import harness
 from gstar_fast.__main__ import main as gstar_fast
 
 PARTS = 4

@@ -1,7 +1,7 @@
 """Time of a decision: many rows, a small batch, one row, and embedded in C++, against what a careful user would write.
 
-    python benchmarks/bench_decide.py            all of it, with 1e5, 1e6 and 1e7 rows
-    python benchmarks/bench_decide.py --quick    without 1e7 rows and callgrind
+    python -m benchmarks.bench_decide            all of it, with 1e5, 1e6 and 1e7 rows
+    python -m benchmarks.bench_decide --quick    without 1e7 rows and callgrind
     pytest benchmarks/bench_decide.py            one case under pytest-benchmark
 
 All contenders run in turn in one process, and every answer is compared before the clock counts. Tables and JSON go to
@@ -19,13 +19,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import harness
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import gstar_fast as gf
+from benchmarks import harness
 
 GOALS = {2: 8.0, 8: 8.0, 16: 6.0}
 FLOAT64_GOAL = 4.5

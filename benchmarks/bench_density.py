@@ -1,10 +1,10 @@
 """What a density costs: kernel curves, fits and single points, against KDEpy and SciPy.
 
-    python benchmarks/bench_density.py                   all questions; SciPy fits one cell of the four
-    python benchmarks/bench_density.py --quick           with 1e5 rows, for a look
-    python benchmarks/bench_density.py --full            SciPy fits all four cells; some minutes
-    python benchmarks/bench_density.py --huge            the cost curve up to 1e8 rows
-    python benchmarks/bench_density.py --scores FOLDER   also: which family wins on score files (.npz)
+    python -m benchmarks.bench_density                   all questions; SciPy fits one cell of the four
+    python -m benchmarks.bench_density --quick           with 1e5 rows, for a look
+    python -m benchmarks.bench_density --full            SciPy fits all four cells; some minutes
+    python -m benchmarks.bench_density --huge            the cost curve up to 1e8 rows
+    python -m benchmarks.bench_density --scores FOLDER   also: which family wins on score files (.npz)
     pytest benchmarks/bench_density.py                   kernel curve and fits under pytest-benchmark
 
 Answers are compared before the clock counts: curves with the sum over all bins, fits with the log-likelihood of the
@@ -19,15 +19,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import harness
 import numpy as np
 import pytest
 from scipy import special, stats
 
 import gstar_fast as gf
+from benchmarks import harness
 from gstar_fast._backends import room
-from gstar_fast._density import _make as make_density
-from gstar_fast._density_cell import cells_of
+from gstar_fast._density.cell import cells_of
+from gstar_fast._density.density import _make as make_density
 
 OURS = "gstar_fast"
 BANDWIDTH = 0.06

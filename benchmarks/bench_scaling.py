@@ -1,6 +1,6 @@
 """What counting and solving cost: time = a + b n + c T over rows n and solves T, fitted and drawn.
 
-    python benchmarks/bench_scaling.py [--most 10000000] [--results FOLDER]
+    python -m benchmarks.bench_scaling [--most 10000000] [--results FOLDER]
 
 Counting is O(n) and solving is independent of n: b (a row) and c (a solve) should be constants. Both are measured at
 every n and T, and each solve has another limit, so that nothing can be remembered.
@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from harness import heading, machine, table, write
 
 import gstar_fast as gf
+from benchmarks.harness import heading, machine, table, write
 from gstar_fast import datasets
 
 

@@ -1,8 +1,8 @@
 """Seconds for each row through Sketch.update, against everything else people count scores with.
 
-    python benchmarks/bench_sketch.py            the standard case against all rivals, then each factor varied alone
-    python benchmarks/bench_sketch.py --full     every combination of rows, groups, bins, dtype and distribution
-    python benchmarks/bench_sketch.py --huge     with 1e8 rows at the end of the cost curve
+    python -m benchmarks.bench_sketch            the standard case against all rivals, then each factor varied alone
+    python -m benchmarks.bench_sketch --full     every combination of rows, groups, bins, dtype and distribution
+    python -m benchmarks.bench_sketch --huge     with 1e8 rows at the end of the cost curve
     pytest benchmarks/bench_sketch.py            the standard case at 1e6 rows under pytest-benchmark
 
 Every contender counts the same rows in the same run, in turn; its answer is compared with the exact counts before the
@@ -21,12 +21,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import harness
 import numpy as np
 import pytest
-import rivals
 
 import gstar_fast as gf
+from benchmarks import harness
+from benchmarks.rivals import counting as rivals
 
 OURS, READ = "gstar_fast", "only reading the arrays"
 

@@ -1,6 +1,6 @@
 """How long thresholds take: from rows against what a user would run instead, and from counts against np.sort.
 
-    python benchmarks/bench_solver.py [--rows 48842 1000000 10000000] [--rivals] [--results FOLDER]
+    python -m benchmarks.bench_solver [--rows 48842 1000000 10000000] [--rivals] [--results FOLDER]
 
 Every figure is a ratio in the same run. From rows: all contenders start from the same arrays of scores, labels and
 groups, so ours includes counting; two groups, equalized odds limit 0.02. Each answer is checked before the clock
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Timing, heading, machine, race, table, write
 
 import gstar_fast as gf
+from benchmarks.harness import Timing, heading, machine, race, table, write
 from gstar_fast import _core, datasets
 from gstar_fast._backends import room
-from gstar_fast._objective import Objective
-from gstar_fast._smooth import prepare_smooth
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.smooth import prepare_smooth
 
 LIMIT = 0.02
 RECIPE = "the paper's recipe in scipy"
@@ -44,7 +44,7 @@ def from_rows(n: int, with_rivals: bool, patience: float, known: dict[str, float
     `known` keeps each rival's seconds a row. A rival that would take longer than `patience` seconds here is left out,
     with what it would take; one that takes longer than a quarter of it is timed once, in the run that is checked.
     """
-    from threshold_rivals import error_parity, fairlearn, ours, oxonfair
+    from benchmarks.rivals.thresholds import error_parity, fairlearn, ours, oxonfair
 
     rows = datasets.paper_synthetic(rows=n, seed=0)
     args = rows.scores, rows.labels.astype(np.int64), rows.groups.astype(np.int64), "equalized_odds", LIMIT

@@ -3,122 +3,87 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from gstar_fast import datasets, errors, plot
-    from gstar_fast._audit import Audit, audit
-    from gstar_fast._backends import use_backend
-    from gstar_fast._bounds import Bounds, bounds
-    from gstar_fast._config import show_config
-    from gstar_fast._decide import Decider
-    from gstar_fast._density import Density, densities, density
-    from gstar_fast._estimator import GroupThresholdClassifier
-    from gstar_fast._export import to_onnx, to_sql
-    from gstar_fast._fit_quality import fit_quality
-    from gstar_fast._frontier import Frontier, frontier
-    from gstar_fast._include import get_cmake_dir, get_include
-    from gstar_fast._live import LiveDecider
-    from gstar_fast._moments import Moments
-    from gstar_fast._report import Report, report
-    from gstar_fast._result import Result
-    from gstar_fast._sketch import Sketch
-    from gstar_fast._solver import solve
-    from gstar_fast._window import Window
-    from gstar_fast.errors import (
-        DegenerateWarning,
-        InfeasibleWarning,
-        MissingClassWarning,
-        NotConvergedWarning,
-        ResolutionWarning,
-    )
+if TYPE_CHECKING:  # what type checkers read; a test compares it with the table below
+    from gstar_fast import datasets as datasets
+    from gstar_fast import errors as errors
+    from gstar_fast import plot as plot
+    from gstar_fast import results as results
+    from gstar_fast._audit.audit import Audit as Audit
+    from gstar_fast._audit.audit import audit as audit
+    from gstar_fast._backends import use_backend as use_backend
+    from gstar_fast._decide.decider import Decider as Decider
+    from gstar_fast._decide.export import to_onnx as to_onnx
+    from gstar_fast._decide.export import to_sql as to_sql
+    from gstar_fast._decide.live import LiveDecider as LiveDecider
+    from gstar_fast._density.density import Density as Density
+    from gstar_fast._density.density import densities as densities
+    from gstar_fast._density.density import density as density
+    from gstar_fast._density.quality import fit_quality as fit_quality
+    from gstar_fast._estimator.classifier import GroupThresholdClassifier as GroupThresholdClassifier
+    from gstar_fast._install import get_cmake_dir as get_cmake_dir
+    from gstar_fast._install import get_include as get_include
+    from gstar_fast._install import show_config as show_config
+    from gstar_fast._report.report import Report as Report
+    from gstar_fast._report.report import report as report
+    from gstar_fast._sketch.cell import Moments as Moments
+    from gstar_fast._sketch.sketch import Sketch as Sketch
+    from gstar_fast._sketch.window import Window as Window
+    from gstar_fast._solver.bounds import Bounds as Bounds
+    from gstar_fast._solver.bounds import bounds as bounds
+    from gstar_fast._solver.frontier import Frontier as Frontier
+    from gstar_fast._solver.frontier import frontier as frontier
+    from gstar_fast._solver.result import Result as Result
+    from gstar_fast._solver.solve import solve as solve
+    from gstar_fast.errors import DegenerateWarning as DegenerateWarning
+    from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
+    from gstar_fast.errors import MissingClassWarning as MissingClassWarning
+    from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
+    from gstar_fast.errors import ResolutionWarning as ResolutionWarning
 
 __version__ = "0.1.0"
 
 # Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
-_HOMES = {
-    "datasets": "",
-    "errors": "",
-    "plot": "",
-    "Audit": "_audit",
-    "audit": "_audit",
-    "use_backend": "_backends",
-    "Bounds": "_bounds",
-    "bounds": "_bounds",
-    "show_config": "_config",
-    "Decider": "_decide",
-    "Density": "_density",
-    "densities": "_density",
-    "density": "_density",
-    "GroupThresholdClassifier": "_estimator",
-    "to_onnx": "_export",
-    "to_sql": "_export",
-    "fit_quality": "_fit_quality",
-    "Frontier": "_frontier",
-    "frontier": "_frontier",
-    "get_cmake_dir": "_include",
-    "get_include": "_include",
-    "LiveDecider": "_live",
-    "Moments": "_moments",
-    "Report": "_report",
-    "report": "_report",
-    "Result": "_result",
-    "Sketch": "_sketch",
-    "solve": "_solver",
-    "Window": "_window",
-    "DegenerateWarning": "errors",
-    "InfeasibleWarning": "errors",
-    "MissingClassWarning": "errors",
-    "NotConvergedWarning": "errors",
-    "ResolutionWarning": "errors",
+_MODULES = ("datasets", "errors", "plot", "results")
+_ROOMS = {
+    "_audit.audit": ("Audit", "audit"),
+    "_backends": ("use_backend",),
+    "_decide.decider": ("Decider",),
+    "_decide.export": ("to_onnx", "to_sql"),
+    "_decide.live": ("LiveDecider",),
+    "_density.density": ("Density", "densities", "density"),
+    "_density.quality": ("fit_quality",),
+    "_estimator.classifier": ("GroupThresholdClassifier",),
+    "_install": ("get_cmake_dir", "get_include", "show_config"),
+    "_report.report": ("Report", "report"),
+    "_sketch.cell": ("Moments",),
+    "_sketch.sketch": ("Sketch",),
+    "_sketch.window": ("Window",),
+    "_solver.bounds": ("Bounds", "bounds"),
+    "_solver.frontier": ("Frontier", "frontier"),
+    "_solver.result": ("Result",),
+    "_solver.solve": ("solve",),
+    "errors": (
+        "DegenerateWarning",
+        "InfeasibleWarning",
+        "MissingClassWarning",
+        "NotConvergedWarning",
+        "ResolutionWarning",
+    ),
 }
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = sorted([*_MODULES, *_HOMES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"gstar_fast.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'gstar_fast' has no attribute {name!r}")
-    home = _HOMES[name]
-    value = getattr(import_module(f"gstar_fast.{home}"), name) if home else import_module(f"gstar_fast.{name}")
+    value = getattr(import_module(f"gstar_fast.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
-
-
-__all__ = [
-    "Audit",
-    "Bounds",
-    "Decider",
-    "DegenerateWarning",
-    "Density",
-    "Frontier",
-    "GroupThresholdClassifier",
-    "InfeasibleWarning",
-    "LiveDecider",
-    "MissingClassWarning",
-    "Moments",
-    "NotConvergedWarning",
-    "Report",
-    "ResolutionWarning",
-    "Result",
-    "Sketch",
-    "Window",
-    "__version__",
-    "audit",
-    "bounds",
-    "datasets",
-    "densities",
-    "density",
-    "errors",
-    "fit_quality",
-    "frontier",
-    "get_cmake_dir",
-    "get_include",
-    "plot",
-    "report",
-    "show_config",
-    "solve",
-    "to_onnx",
-    "to_sql",
-    "use_backend",
-]
+    return sorted({*globals(), *__all__})

@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    from gstar_fast._cli import run
+    from gstar_fast._cli.main import run
 
     if argv is not None:
         return run(list(argv))

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._groups import Name
+from gstar_fast._base.names import Name
 
 compiler: str
 

@@ -1,7 +1,6 @@
 """Figures for notebooks: the scores of the cells, ROC curves, the frontier, gaps before and after.
 
 They show the numbers that a report shows, in the same colours. Need matplotlib, the extra `plot`.
-Reads from: _report_data.  Read by: users, `Sketch.plot`.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gstar_fast import _density
-from gstar_fast._audit import Audit
-from gstar_fast._frontier import Frontier
-from gstar_fast._groups import Name
-from gstar_fast._report_data import (
+from gstar_fast._audit.audit import Audit
+from gstar_fast._base.names import Name
+from gstar_fast._density import density
+from gstar_fast._report.data import (
     COLORS,
     LABEL_COLORS,
     CellCurve,
@@ -26,8 +24,9 @@ from gstar_fast._report_data import (
     roc_point,
     style,
 )
-from gstar_fast._result import Result, threshold_number
-from gstar_fast._sketch import Sketch
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.frontier import Frontier
+from gstar_fast._solver.result import Result, threshold_number
 
 __all__ = ["densities", "frontier", "gaps", "roc"]
 
@@ -80,8 +79,8 @@ def densities(
     >>> len(figure.axes)
     2
     """
-    if kind is not None and kind not in _density.KINDS:
-        raise ValueError(f"kind must be None or one of {', '.join(_density.KINDS)}; got {kind!r}")
+    if kind is not None and kind not in density.KINDS:
+        raise ValueError(f"kind must be None or one of {', '.join(density.KINDS)}; got {kind!r}")
     groups = _groups_of(sketch, "gf.plot.densities(sketch, thresholds=result.thresholds)")
     _check_groups(thresholds or {}, groups)
     panels = _panels(len(groups), axes)
@@ -297,7 +296,7 @@ def _check_groups(thresholds: Mapping[Name, float], groups: tuple[Name, ...]) ->
 
 def _figure(width: float, height: float) -> Any:
     try:
-        from gstar_fast._plot_figure import Picture
+        from gstar_fast._report.notebook import Picture
     except ImportError as error:
         raise ImportError("plots need matplotlib; install gstar-fast[plot]") from error
     return Picture(figsize=(width, height), layout="constrained")

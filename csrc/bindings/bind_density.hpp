@@ -1,8 +1,5 @@
 // bind_density.hpp - a density as Python holds it: evaluated exactly for users,
 // through its table for solvers.
-//
-// Reads from: density.hpp.  Read by: bind_density.cpp and the bindings of the
-// solvers.
 #pragma once
 
 #include <memory>

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "gstar/factorize.hpp"
-#include "gstar/moments.hpp"
+#include "gstar/base/factorize.hpp"
+#include "gstar/count/moments.hpp"
 #include "gstar/sketch.hpp"
 #include "gstar/sketch_io.hpp"
 #include "numpy_view.hpp"

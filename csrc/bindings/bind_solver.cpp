@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "bind_density.hpp"
-#include "gstar/alternating.hpp"
-#include "gstar/exact_limits.hpp"
-#include "gstar/exact_pair.hpp"
-#include "gstar/exact_targets.hpp"
 #include "gstar/frontier.hpp"
-#include "gstar/newton.hpp"
-#include "gstar/objective.hpp"
-#include "gstar/rates.hpp"
-#include "gstar/smooth.hpp"
-#include "gstar/sweep.hpp"
+#include "gstar/solve/alternating.hpp"
+#include "gstar/solve/exact_limits.hpp"
+#include "gstar/solve/exact_pair.hpp"
+#include "gstar/solve/exact_targets.hpp"
+#include "gstar/solve/newton.hpp"
+#include "gstar/solve/problem.hpp"
+#include "gstar/solve/smooth.hpp"
+#include "gstar/solve/sweep.hpp"
+#include "gstar/solve/tabulate.hpp"
 #include "numpy_view.hpp"
 
 namespace gstar_py {

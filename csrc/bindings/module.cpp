@@ -1,7 +1,7 @@
 // module.cpp - the compiled module: which rooms it has, and what it was built with.
 #include <string>
 
-#include "gstar/dispatch.hpp"
+#include "gstar/base/simd/dispatch.hpp"
 #include "numpy_view.hpp"
 
 namespace gstar_py {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gstar/rows.hpp"
+#include "gstar/base/rows.hpp"
 
 namespace gstar_py {
 

@@ -1,8 +1,5 @@
 // decide.hpp - scores + thresholds -> decisions, one row or many.
 //
-// Reads from: thresholds.hpp, threshold_table.hpp, key_hash.hpp, kernels/decide_*.hpp.
-// Read by: live.hpp, bindings, embedders.
-//
 // Everybody compares as in `double(score) >= threshold`. A float32 score meets
 // the least float32 that is not below the threshold, which is the same question.
 #pragma once
@@ -23,16 +20,16 @@
 #include <utility>  // move
 #include <vector>
 
-#include "dispatch.hpp"
-#include "error.hpp"
-#include "kernels/decide_avx2.hpp"
-#include "kernels/decide_avx512.hpp"
-#include "kernels/decide_generic.hpp"
-#include "key_hash.hpp"
-#include "resolve.hpp"
-#include "rows.hpp"
-#include "threshold_table.hpp"
-#include "thresholds.hpp"
+#include "gstar/base/error.hpp"
+#include "gstar/base/key_hash.hpp"
+#include "gstar/base/rows.hpp"
+#include "gstar/base/simd/dispatch.hpp"
+#include "gstar/count/group_lookup.hpp"
+#include "gstar/decide/kernels/avx2.hpp"
+#include "gstar/decide/kernels/avx512.hpp"
+#include "gstar/decide/kernels/generic.hpp"
+#include "gstar/decide/threshold_table.hpp"
+#include "gstar/thresholds.hpp"
 
 namespace gstar {
 

@@ -1,8 +1,6 @@
 // density.hpp - one pdf/cdf face over counts, kernel densities and families, and
 // the table that solvers read.
 //
-// Reads from: families.hpp, kde.hpp.  Read by: rates.hpp, bind_density.cpp.
-//
 // cdf(x) is P(X < x). Scores at -inf and +inf (and those a window only knows to be
 // below or above it) keep their mass there under every kind: cdf(x) = below +
 // inside * F(x) for finite x.
@@ -16,8 +14,8 @@
 #include <variant>
 #include <vector>
 
-#include "families.hpp"
-#include "kde.hpp"
+#include "gstar/density/families.hpp"
+#include "gstar/density/kde.hpp"
 
 namespace gstar {
 

@@ -1,7 +1,5 @@
 // frontier.hpp - every choice nobody dominates in (cost, gap).
 //
-// Reads from: blocks.hpp, exact_limits.hpp.  Read by: bind_solver.cpp.
-//
 // Two groups: one search over blocks of pairs, against the staircase found so far.
 // More groups: the window search, again and again with the limit just under the
 // last gap.
@@ -14,9 +12,9 @@
 #include <limits>
 #include <vector>
 
-#include "blocks.hpp"
-#include "exact_limits.hpp"
-#include "objective.hpp"
+#include "gstar/solve/blocks.hpp"
+#include "gstar/solve/exact_limits.hpp"
+#include "gstar/solve/problem.hpp"
 
 namespace gstar {
 

@@ -1,6 +1,4 @@
 // live.hpp - a decider that is replaced while others decide.
-//
-// Reads from: decide.hpp.  Read by: capi, embedders.
 #pragma once
 
 #include <array>
@@ -12,7 +10,7 @@
 #include <thread>   // yield
 #include <utility>  // move
 
-#include "decide.hpp"
+#include "gstar/decide.hpp"
 
 namespace gstar {
 

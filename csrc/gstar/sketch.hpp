@@ -1,6 +1,4 @@
 // sketch.hpp - counts of each cell by score: update, merge, read.
-//
-// Reads from: tally.hpp, resolve.hpp, groups.hpp, weights.hpp.  Read by: sketch_io.hpp.
 #pragma once
 
 #include <algorithm>  // max, min
@@ -18,13 +16,13 @@
 #include <utility>  // move
 #include <vector>
 
-#include "error.hpp"
-#include "groups.hpp"
-#include "name.hpp"
-#include "resolve.hpp"
-#include "rows.hpp"
-#include "tally.hpp"
-#include "weights.hpp"
+#include "gstar/base/error.hpp"
+#include "gstar/base/name.hpp"
+#include "gstar/base/rows.hpp"
+#include "gstar/base/weights.hpp"
+#include "gstar/count/group_lookup.hpp"
+#include "gstar/count/group_table.hpp"
+#include "gstar/count/tally.hpp"
 
 namespace gstar {
 

@@ -1,7 +1,5 @@
 // sketch_io.hpp - sketch <-> versioned bytes; trusts no input.
 //
-// Reads from: sketch.hpp, moments.hpp (quotients).  Read by: bindings, embedders.
-//
 // The format is docs/sketch_format.md. Only the canonical form is accepted, and
 // everything that is read is checked before it is believed.
 #pragma once
@@ -18,9 +16,9 @@
 #include <utility>  // move
 #include <vector>
 
-#include "moments.hpp"
-#include "sketch.hpp"
-#include "span.hpp"
+#include "gstar/base/span.hpp"
+#include "gstar/count/moments.hpp"
+#include "gstar/sketch.hpp"
 
 namespace gstar {
 

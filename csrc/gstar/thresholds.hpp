@@ -1,7 +1,5 @@
 // thresholds.hpp - a set of thresholds and the policies it is used with; its binary form.
 //
-// Reads from: name.hpp, sketch_io.hpp (bytes).  Read by: decide.hpp, thresholds_json.hpp.
-//
 // The form is docs/guide/decide.md. Whatever is read is checked before it is believed.
 #pragma once
 
@@ -17,10 +15,10 @@
 #include <utility>  // move
 #include <vector>
 
-#include "name.hpp"
-#include "resolve.hpp"
-#include "sketch_io.hpp"
-#include "span.hpp"
+#include "gstar/base/name.hpp"
+#include "gstar/base/span.hpp"
+#include "gstar/count/group_lookup.hpp"
+#include "gstar/sketch_io.hpp"
 
 namespace gstar {
 

@@ -1,7 +1,5 @@
 // thresholds_json.hpp - thresholds from the JSON that Python saves.
 //
-// Reads from: json.hpp, thresholds.hpp.  Read by: capi, embedders.
-//
 // The form is docs/guide/decide.md; a saved result is read too, having the same fields.
 #pragma once
 
@@ -15,8 +13,8 @@
 #include <utility>  // move
 #include <vector>
 
-#include "json.hpp"
-#include "thresholds.hpp"
+#include "gstar/base/json.hpp"
+#include "gstar/thresholds.hpp"
 
 namespace gstar {
 namespace detail {

@@ -1,14 +1,14 @@
 // alternating_test.cpp - slopes equal differences, descents go down, and a sweep
 // ends where Newton does.
-#include "gstar/alternating.hpp"
+#include "gstar/solve/alternating.hpp"
 
 #include <cmath>
 #include <random>
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/newton.hpp"
-#include "gstar/sweep.hpp"
+#include "gstar/solve/newton.hpp"
+#include "gstar/solve/sweep.hpp"
 
 using namespace gstar;
 

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/deadline.hpp"
-#include "gstar/exact_limits.hpp"
-#include "gstar/exact_pair.hpp"
-#include "gstar/exact_targets.hpp"
-#include "gstar/neighbours.hpp"
+#include "gstar/base/deadline.hpp"
+#include "gstar/solve/exact_limits.hpp"
+#include "gstar/solve/exact_pair.hpp"
+#include "gstar/solve/exact_targets.hpp"
+#include "gstar/solve/neighbours.hpp"
 #include "random_problem.hpp"
 
 using namespace gstar;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/tally.hpp"
+#include "gstar/count/tally.hpp"
 
 using namespace gstar;
 

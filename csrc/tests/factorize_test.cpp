@@ -1,5 +1,5 @@
 // factorize_test.cpp - numbers for records.
-#include "gstar/factorize.hpp"
+#include "gstar/base/factorize.hpp"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // families_test.cpp - fits find the parameters that made the sample.
-#include "gstar/families.hpp"
+#include "gstar/density/families.hpp"
 
 #include <cmath>
 #include <cstddef>

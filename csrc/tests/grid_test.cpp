@@ -1,5 +1,5 @@
 // grid_test.cpp - the dyadic grid.
-#include "gstar/grid.hpp"
+#include "gstar/count/grid.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // kde_test.cpp - the grid equals the sum, on every kernel.
-#include "gstar/kde.hpp"
+#include "gstar/density/kde.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/dispatch.hpp"
+#include "gstar/base/simd/dispatch.hpp"
 
 using namespace gstar;
 

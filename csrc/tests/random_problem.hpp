@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "gstar/objective.hpp"
+#include "gstar/solve/problem.hpp"
 
 /// Arrays of a random search and the view the core reads. Ties, atoms and limits of
 /// 0 are common.

@@ -1,5 +1,5 @@
 // resolve_test.cpp - names, lookups and groups.
-#include "gstar/resolve.hpp"
+#include "gstar/count/group_lookup.hpp"
 
 #include <cstdlib>
 #include <memory>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/groups.hpp"
-#include "gstar/number_table.hpp"
+#include "gstar/base/number_table.hpp"
+#include "gstar/count/group_table.hpp"
 #include "table.hpp"
 
 using namespace gstar;

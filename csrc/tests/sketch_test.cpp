@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/moments.hpp"
+#include "gstar/count/moments.hpp"
 #include "gstar/sketch_io.hpp"
 #include "table.hpp"
 

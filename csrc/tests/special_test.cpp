@@ -1,5 +1,5 @@
 // special_test.cpp - values against mpmath (40 digits), inverses against the cdf.
-#include "gstar/special.hpp"
+#include "gstar/density/special.hpp"
 
 #include <cmath>
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "gstar/rows.hpp"
+#include "gstar/base/rows.hpp"
 
 /// Rows that own their memory.
 template <class Float>

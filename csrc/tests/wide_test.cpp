@@ -1,5 +1,5 @@
 // wide_test.cpp - whole numbers of many bits.
-#include "gstar/wide.hpp"
+#include "gstar/base/wide.hpp"
 
 #include <cmath>
 #include <random>

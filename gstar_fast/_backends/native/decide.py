@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from gstar_fast._base.names import clean_name
 from gstar_fast._core import DecideCore, LiveCore, hash_keys, own_methods
-from gstar_fast._groups import clean_name
 
 if TYPE_CHECKING:
-    from gstar_fast._thresholds_io import Thresholds
+    from gstar_fast._base.thresholds import Thresholds
 
 __all__ = ["Core", "LiveCore", "finished", "hash_keys"]
 

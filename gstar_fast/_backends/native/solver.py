@@ -1,4 +1,4 @@
-"""The searches in C++: csrc/gstar/exact_limits.hpp, exact_pair.hpp, exact_targets.hpp, frontier.hpp, mixture.hpp."""
+"""The searches in C++: csrc/gstar/frontier.hpp and csrc/gstar/solve."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast import _core
-from gstar_fast._backends._search import Arrays, Floats, Ints, SmoothProblem, Table
+from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
 
 __all__ = [
     "alternate",

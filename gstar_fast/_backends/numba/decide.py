@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from gstar_fast._backends.numba.loops import mixed
 from gstar_fast._backends.numpy import decide as reference
 from gstar_fast._backends.numpy.decide import LiveCore, finished
-from gstar_fast._groups import Name
+from gstar_fast._base.names import Name
 
 if TYPE_CHECKING:
-    from gstar_fast._thresholds_io import Thresholds
+    from gstar_fast._base.thresholds import Thresholds
 
 __all__ = ["Core", "LiveCore", "finished", "hash_keys"]
 

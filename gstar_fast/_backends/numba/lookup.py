@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.numpy.decide import hash_key
-from gstar_fast._groups import Name, sort_key
+from gstar_fast._base.names import Name, sort_key
 
 DIRECT = 1024  # small integers are looked up without hashing
 

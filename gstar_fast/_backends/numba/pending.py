@@ -1,7 +1,4 @@
-"""Sums of unweighted rows in int64, on their way to the exact cells of the reference.
-
-Reads from: the compiled loops, the grid, the reference's cells. Read by: the sketch of this backend.
-"""
+"""Sums of unweighted rows in int64, on their way to the exact cells of the reference."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from numpy.typing import NDArray
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.lookup import Lookup
 from gstar_fast._backends.numpy.sketch import Cells
-from gstar_fast._grid import SQUARE_UNIT, SUM_UNIT, floor_bin, whole_sums
-from gstar_fast._groups import Name, sort_key
-from gstar_fast._sketch_io import spacing24
+from gstar_fast._base.grid import SQUARE_UNIT, SUM_UNIT, floor_bin, whole_sums
+from gstar_fast._base.names import Name, sort_key
+from gstar_fast._base.sketch_format import spacing24
 
 MOST_TINY = 32_768
 MOST_SHIFT = 8  # levels; sums that come to touch zero then stay below 2**62

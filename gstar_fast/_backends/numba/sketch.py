@@ -14,12 +14,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._backends._rows import LOCK, MOST_ROWS, check_lengths, read_one, read_rows
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.pending import MOST_TINY, Pending
 from gstar_fast._backends.numpy import sketch as reference
-from gstar_fast._grid import floor_bin, window_of_scores
-from gstar_fast._groups import Name, canonical
+from gstar_fast._backends.rows import LOCK, MOST_ROWS, check_lengths, read_one, read_rows
+from gstar_fast._base.grid import floor_bin, window_of_scores
+from gstar_fast._base.names import Name, canonical
 
 BLOCK = 1024  # rows read at once from a large batch: the buffers stay in the first cache
 SMALL = MOST_TINY // 2  # batches up to here are read as a whole, so that a refusal needs no undoing

@@ -11,11 +11,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gstar_fast._backends._search import Arrays, Floats, Ints, SmoothProblem
+from gstar_fast._backends.common.descent import alternate, newton
+from gstar_fast._backends.common.descent import sweep as reference_sweep
+from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem
 from gstar_fast._backends.numpy import solver as reference
 from gstar_fast._backends.numpy import targets as reference_targets
-from gstar_fast._backends.numpy.descent import alternate, newton
-from gstar_fast._backends.numpy.descent import sweep as reference_sweep
 from gstar_fast._backends.numpy.solver import tabulate
 
 __all__ = [

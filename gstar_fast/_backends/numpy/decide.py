@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._groups import Name, clean_name, listed, missing_group
+from gstar_fast._base.names import Name, clean_name, listed, missing_group
 
 if TYPE_CHECKING:
-    from gstar_fast._thresholds_io import Thresholds
+    from gstar_fast._base.thresholds import Thresholds
 
 __all__ = ["Core", "LiveCore", "finished", "hash_keys"]
 

@@ -16,8 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast import _sketch_io as io
-from gstar_fast._backends._rows import (
+from gstar_fast._backends.rows import (
     LOCK,
     MOST_ROWS,
     WEIGHT_UNIT,
@@ -28,7 +27,8 @@ from gstar_fast._backends._rows import (
     read_one,
     read_rows,
 )
-from gstar_fast._grid import (
+from gstar_fast._base import sketch_format as io
+from gstar_fast._base.grid import (
     SQUARE_UNIT,
     SUM_UNIT,
     bin_numbers,
@@ -39,7 +39,7 @@ from gstar_fast._grid import (
     whole_sums,
     window_of_scores,
 )
-from gstar_fast._groups import Name, canonical, check_distinct, listed
+from gstar_fast._base.names import Name, canonical, check_distinct, listed
 
 DEFAULT_BINS = 4096
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._backends._search import Arrays, Floats, Ints, SmoothProblem, Table
-from gstar_fast._backends.numpy import descent
-from gstar_fast._backends.numpy.choices import allowed, cut_of, extremes, loss_of, within
-from gstar_fast._backends.numpy.descent import alternate, newton
+from gstar_fast._backends.common import descent
+from gstar_fast._backends.common.choices import allowed, cut_of, extremes, loss_of, within
+from gstar_fast._backends.common.descent import alternate, newton
+from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
 from gstar_fast._backends.numpy.targets import solve_penalties
 
 __all__ = [

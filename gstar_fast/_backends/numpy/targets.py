@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gstar_fast._backends._search import Arrays, Floats, Ints
-from gstar_fast._backends.numpy.choices import allowed, cut_of, limited, loss_of, within
+from gstar_fast._backends.common.choices import allowed, cut_of, limited, loss_of, within
+from gstar_fast._backends.interface import Arrays, Floats, Ints
 
 FEW = 50_000  # choices that are tried one by one from the start
 SMALL = 512  # choices of a node that are tried rather than split further

@@ -1,0 +1,287 @@
+// json.hpp - a small reader of JSON text; trusts no input.
+#pragma once
+
+#include <algorithm>  // min
+#include <charconv>   // from_chars
+#include <cstddef>    // size_t
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>  // pair
+#include <vector>
+
+namespace gstar {
+
+/// A value of JSON. Whole numbers that fit stay whole numbers.
+struct json {
+    enum class kind : std::uint8_t {
+        null,
+        boolean,
+        whole,
+        real,
+        text,
+        list,
+        object
+    };
+
+    kind type = kind::null;
+    bool truth = false;
+    std::int64_t whole = 0;
+    double real = 0;  ///< of a whole number too
+    std::string text;
+    std::vector<json> list;
+    std::vector<std::pair<std::string, json>> members;
+
+    bool is_number() const noexcept {
+        return type == kind::whole || type == kind::real;
+    }
+
+    /// A member of an object; null where there is none.
+    const json* find(std::string_view key) const noexcept {
+        for (const auto& m : members)
+            if (m.first == key) return &m.second;
+        return nullptr;
+    }
+};
+
+namespace detail {
+
+class json_reader {
+public:
+    explicit json_reader(std::string_view text)
+        : at_(text.data()), end_(at_ + text.size()) {}
+
+    json document() {
+        json v = value(0);
+        space();
+        if (at_ != end_) refuse("it goes on after its end");
+        return v;
+    }
+
+private:
+    static constexpr int deepest = 32;
+    static constexpr std::size_t most_members =
+        1000;  ///< they are searched in turn
+
+    [[noreturn]] static void refuse(const std::string& why) {
+        throw std::invalid_argument("not JSON: " + why);
+    }
+    char peek() const noexcept { return at_ == end_ ? '\0' : *at_; }
+    void space() noexcept {
+        while (at_ != end_ &&
+               (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t'))
+            ++at_;
+    }
+    void expect(std::string_view word) {
+        if (static_cast<std::size_t>(end_ - at_) < word.size() ||
+            std::string_view(at_, word.size()) != word)
+            refuse("'" + std::string(word) + "' is missing");
+        at_ += word.size();
+    }
+
+    json value(int depth) {
+        if (depth > deepest) refuse("it is nested too deeply");
+        space();
+        json v;
+        switch (peek()) {
+            case '{': object(v, depth); break;
+            case '[': list(v, depth); break;
+            case '"':
+                v.type = json::kind::text;
+                v.text = string();
+                break;
+            case 't':
+            case 'f':
+                v.type = json::kind::boolean;
+                v.truth = peek() == 't';
+                expect(v.truth ? "true" : "false");
+                break;
+            case 'n': expect("null"); break;
+            default: number(v);
+        }
+        return v;
+    }
+
+    void object(json& v, int depth) {
+        v.type = json::kind::object;
+        expect("{");
+        space();
+        if (peek() == '}') return expect("}");
+        for (;;) {
+            space();
+            std::string key = string();
+            if (v.find(key) != nullptr) refuse("an object has a key twice");
+            if (v.members.size() == most_members)
+                refuse("an object has too many keys");
+            space();
+            expect(":");
+            v.members.emplace_back(std::move(key), value(depth + 1));
+            space();
+            if (peek() != ',') return expect("}");
+            expect(",");
+        }
+    }
+
+    void list(json& v, int depth) {
+        v.type = json::kind::list;
+        expect("[");
+        space();
+        if (peek() == ']') return expect("]");
+        for (;;) {
+            v.list.push_back(value(depth + 1));
+            space();
+            if (peek() != ',') return expect("]");
+            expect(",");
+        }
+    }
+
+    void number(json& v) {
+        const char* const begin = at_;
+        const auto digits = [&] {
+            const char* const first = at_;
+            while (peek() >= '0' && peek() <= '9') ++at_;
+            if (at_ == first) refuse("a value is missing");
+        };
+        if (peek() == '-') ++at_;
+        if (peek() == '0')
+            ++at_;  // and no digit after it: 007 is not JSON
+        else
+            digits();
+        bool whole = true;
+        if (peek() == '.') {
+            whole = false;
+            ++at_;
+            digits();
+        }
+        if (peek() == 'e' || peek() == 'E') {
+            whole = false;
+            ++at_;
+            if (peek() == '+' || peek() == '-') ++at_;
+            digits();
+        }
+        v.type = json::kind::real;
+        if (whole && std::from_chars(begin, at_, v.whole).ec == std::errc())
+            v.type = json::kind::whole;
+        // Too small a number is read as zero, as Python does; too large is refused.
+        const auto read = std::from_chars(begin, at_, v.real);
+        if (read.ec == std::errc::result_out_of_range) {
+            if (!is_tiny({begin, static_cast<std::size_t>(at_ - begin)}))
+                refuse("a number is too large");
+            v.real = 0;
+        }
+    }
+
+    /// Of a number that no double can hold: whether it is too small, not too large.
+    static bool is_tiny(std::string_view number) {
+        const std::size_t e = std::min(number.find_first_of("eE"), number.size());
+        // Where the first digit that is not 0 stands, counted from the point.
+        std::int64_t place = 0;
+        bool found = false;
+        bool after_point = false;
+        for (const char c : number.substr(0, e)) {
+            after_point = after_point || c == '.';
+            if (c == '.' || c == '-') continue;
+            found = found || c != '0';
+            if (found != after_point) place += found ? 1 : -1;
+        }
+        std::int64_t exponent = 0;
+        if (e != number.size()) {
+            const char* first = number.data() + e + 1;
+            const bool minus = *first == '-';
+            if (*first == '+' || minus) ++first;
+            constexpr std::int64_t most = std::int64_t{1} << 40;
+            if (std::from_chars(first, number.data() + number.size(), exponent)
+                    .ec != std::errc())
+                exponent = most;
+            exponent = std::min(exponent, most) * (minus ? -1 : 1);
+        }
+        return !found || place + exponent < 0;
+    }
+
+    std::string string() {
+        expect("\"");
+        std::string out;
+        for (;;) {
+            if (at_ == end_) refuse("a string does not end");
+            const char c = *at_++;
+            if (c == '"') return out;
+            if (static_cast<unsigned char>(c) < 0x20)
+                refuse("a string has a control character");
+            if (c != '\\')
+                out += c;
+            else
+                escaped(out);
+        }
+    }
+
+    void escaped(std::string& out) {
+        const char c = peek();
+        if (at_ != end_) ++at_;
+        switch (c) {
+            case '"':
+            case '\\':
+            case '/': out += c; break;
+            case 'b': out += '\b'; break;
+            case 'f': out += '\f'; break;
+            case 'n': out += '\n'; break;
+            case 'r': out += '\r'; break;
+            case 't': out += '\t'; break;
+            case 'u': {
+                std::uint32_t code = hexadecimal();
+                if (code >= 0xD800 && code < 0xDC00) {
+                    expect("\\u");
+                    const std::uint32_t low = hexadecimal();
+                    if (low < 0xDC00 || low > 0xDFFF)
+                        refuse("half a character in a string");
+                    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+                } else if (code >= 0xDC00 && code < 0xE000) {
+                    refuse("half a character in a string");
+                }
+                add_utf8(out, code);
+                break;
+            }
+            default: refuse("a string has an unknown escape");
+        }
+    }
+
+    std::uint32_t hexadecimal() {
+        std::uint32_t code = 0;
+        if (end_ - at_ < 4) refuse("a string does not end");
+        const auto read = std::from_chars(at_, at_ + 4, code, 16);
+        if (read.ptr != at_ + 4) refuse("a string has an unknown escape");
+        at_ += 4;
+        return code;
+    }
+
+    static void add_utf8(std::string& out, std::uint32_t code) {
+        const auto add = [&](std::uint32_t b) { out += static_cast<char>(b); };
+        if (code < 0x80) {
+            add(code);
+        } else if (code < 0x800) {
+            add(0xC0 | (code >> 6));
+            add(0x80 | (code & 0x3F));
+        } else if (code < 0x10000) {
+            add(0xE0 | (code >> 12));
+            add(0x80 | ((code >> 6) & 0x3F));
+            add(0x80 | (code & 0x3F));
+        } else {
+            add(0xF0 | (code >> 18));
+            add(0x80 | ((code >> 12) & 0x3F));
+            add(0x80 | ((code >> 6) & 0x3F));
+            add(0x80 | (code & 0x3F));
+        }
+    }
+
+    const char* at_;
+    const char* end_;
+};
+
+}  // namespace detail
+
+/// The value that this text says, or std::invalid_argument.
+inline json read_json(std::string_view text) {
+    return detail::json_reader(text).document();
+}
+
+}  // namespace gstar

@@ -1,0 +1,72 @@
+// dispatch.hpp - which kernel this CPU gets, decided once.
+//
+// One binary carries every kernel; none of it is compiled for one CPU only.
+#pragma once
+
+#include <atomic>
+
+#if (defined(__x86_64__) || defined(_M_X64)) && \
+    (defined(__GNUC__) || defined(__clang__))
+#define GSTAR_HAS_AVX2 1
+#define GSTAR_AVX2 __attribute__((target("avx2")))
+#define GSTAR_AVX512 \
+    __attribute__((target("avx2,avx512f,avx512dq,avx512bw,avx512vl")))
+/// The compiler may not read x from memory a second time: the caller's array may
+/// have changed since, and what was checked must be what is used. A macro, since
+/// a function would lose the caller's target registers.
+#define GSTAR_KEEP_READ(x) __asm__ volatile("" : "+x"(x))
+#else
+#define GSTAR_HAS_AVX2 0
+#endif
+
+namespace gstar {
+
+/// Ask for memory we shall read soon; an address beyond the end does no harm.
+/// Blocks alternate between columns, which hides the streams from the CPU.
+inline void prefetch(const void* address) noexcept {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(address);
+#else
+    (void)address;
+#endif
+}
+
+/// In rising order: a CPU that has one has those before it.
+enum class kernel { generic, avx2, avx512 };
+
+inline kernel best_kernel() noexcept {
+#if GSTAR_HAS_AVX2
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2")) return kernel::generic;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return kernel::avx512;
+    return kernel::avx2;
+#else
+    return kernel::generic;
+#endif
+}
+
+namespace detail {
+inline std::atomic<kernel>& kernel_in_use() noexcept {
+    static std::atomic<kernel> chosen{best_kernel()};
+    return chosen;
+}
+}  // namespace detail
+
+inline kernel active_kernel() noexcept {
+    return detail::kernel_in_use().load(std::memory_order_relaxed);
+}
+
+/// Choose a kernel (tests force each one); false if this CPU lacks it.
+inline bool use_kernel(kernel k) noexcept {
+    if (k > best_kernel()) return false;
+    detail::kernel_in_use().store(k, std::memory_order_relaxed);
+    return true;
+}
+
+inline const char* name_of(kernel k) noexcept {
+    return k == kernel::avx512 ? "avx512" : k == kernel::avx2 ? "avx2" : "generic";
+}
+
+}  // namespace gstar

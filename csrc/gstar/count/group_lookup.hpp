@@ -1,0 +1,376 @@
+// group_lookup.hpp - (label, group) of each row -> the number of its cell.
+#pragma once
+
+#include <array>
+#include <cstddef>  // size_t
+#include <cstdint>
+#include <memory>  // shared_ptr
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gstar/base/error.hpp"
+#include "gstar/base/number_table.hpp"
+#include "gstar/base/rows.hpp"
+#include "gstar/base/simd/dispatch.hpp"
+#include "gstar/count/kernels/generic.hpp"
+
+#if GSTAR_HAS_AVX2
+#include <immintrin.h>
+#endif
+
+namespace gstar {
+
+constexpr std::uint32_t most_groups = 65535;
+
+[[noreturn]] inline void refuse_group(const name& n, const std::string& given,
+                                      std::int64_t row) {
+    throw std::invalid_argument(
+        "group " + text_of(n) + at_row(row) + " is not one of the given groups " +
+        given + "; add it to groups= or leave groups= out to learn them");
+}
+
+/// Slot of a group by the whole number that stands for it in a column.
+class group_lookup {
+public:
+    static constexpr std::int32_t unknown = number_table::unknown;
+
+    std::int32_t find(std::int64_t value) const noexcept {
+        if (value >= 0 && value < static_cast<std::int64_t>(small_.size()))
+            return small_[static_cast<std::size_t>(value)];
+        return others_.find(value);
+    }
+
+    void put(std::int64_t value, std::int32_t slot) {
+        if (value < 0 || value >= 65536) {
+            others_.put(value, slot);
+            return;
+        }
+        const auto i = static_cast<std::size_t>(value);
+        if (i >= small_.size()) small_.resize(i + 1, unknown);
+        small_[i] = slot;
+        if (i < 16 && slot < 127) bytes_[i] = static_cast<std::uint8_t>(2 * slot);
+        if (i < 8) few_[i] = 2 * slot;
+    }
+
+    /// Slots of the values 0 to 15, doubled; 255 where there is none.
+    const std::uint8_t* bytes() const noexcept { return bytes_.data(); }
+
+    /// Slots of the values 0 to 7, doubled; -1 where there is none.
+    const std::int32_t* few() const noexcept { return few_.data(); }
+
+    const std::vector<std::int32_t>& small() const noexcept { return small_; }
+
+private:
+    static constexpr std::array<std::uint8_t, 16> no_bytes() {
+        std::array<std::uint8_t, 16> out{};
+        for (auto& v : out) v = 255;
+        return out;
+    }
+    std::vector<std::int32_t> small_;
+    number_table others_;
+    std::array<std::uint8_t, 16> bytes_ = no_bytes();
+    alignas(32) std::array<std::int32_t, 8> few_ = {-1, -1, -1, -1, -1, -1, -1, -1};
+};
+
+/// Cells of one block. Labelled rows first in `cells` of the labelled plane,
+/// unless `mixed`: then `unlabelled[i]` says which plane row i goes to.
+struct resolved_block {
+    alignas(32) std::uint32_t cells[block_rows];
+    bool unlabelled[block_rows];
+    bool mixed = false;
+};
+
+/// Turns labels and groups into cells and learns groups on the way.
+///
+/// Each element is read once: what is checked is what is used, even if another
+/// thread writes to the caller's array meanwhile.
+class resolver {
+public:
+    /// `known` has the slots of groups seen before, the next free one being
+    /// `n_known`. With `given` (a text for the message), no others are taken.
+    resolver(const rows& r, std::shared_ptr<const group_lookup> known,
+             std::uint32_t n_known, const std::string* given)
+        : rows_(r), known_(std::move(known)), next_(n_known), given_(given) {}
+
+    /// Values of groups not known before, in the order of their slots.
+    const std::vector<std::int64_t>& learned() const noexcept { return learned_; }
+    std::uint32_t n_slots() const noexcept { return next_; }
+
+    void resolve(std::size_t begin, std::size_t n, resolved_block& out) {
+        out.mixed = false;
+        if (quick(begin, n, out)) return;
+        std::int64_t groups[block_rows];
+        std::int64_t labels[block_rows];
+        read_whole(rows_.groups, begin, n, groups);
+        if (rows_.labels) read_whole(rows_.labels, begin, n, labels);
+        resolve_values(begin, n, groups, rows_.labels ? labels : nullptr, out);
+    }
+
+private:
+    void resolve_values(std::size_t begin, std::size_t n,
+                        const std::int64_t* groups, const std::int64_t* labels,
+                        resolved_block& out) {
+        if (usual(n, groups, labels, out)) return;
+        const std::int64_t most_label = rows_.two_is_unlabelled ? 2 : 1;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::uint32_t slot = find_or_learn(groups[i], begin + i);
+            if (labels == nullptr) {
+                out.cells[i] = slot;
+                continue;
+            }
+            if (labels[i] < 0 || labels[i] > most_label)
+                bad_label(labels[i], begin + i);
+            out.unlabelled[i] = labels[i] == 2;
+            out.mixed = out.mixed || labels[i] == 2;
+            out.cells[i] = labels[i] == 2
+                               ? slot
+                               : 2 * slot + static_cast<std::uint32_t>(labels[i]);
+        }
+    }
+
+    /// All groups known and small, all labels 0 or 1: no branch in the loop.
+    bool usual(std::size_t n, const std::int64_t* groups,
+               const std::int64_t* labels, resolved_block& out) const noexcept {
+        const std::int32_t* const table = known_->small().data();
+        const std::uint64_t size = known_->small().size();
+        if (size == 0) return false;
+        bool fine = true;
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto value = static_cast<std::uint64_t>(groups[i]);
+            const std::int32_t slot = table[value < size ? value : 0];
+            fine &= value < size;
+            fine &= slot >= 0;
+            out.cells[i] = static_cast<std::uint32_t>(slot);
+        }
+        if (labels == nullptr) return fine;
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto label = static_cast<std::uint64_t>(labels[i]);
+            fine &= label <= 1;
+            out.cells[i] = 2 * out.cells[i] + static_cast<std::uint32_t>(label & 1);
+        }
+        return fine;
+    }
+
+    std::uint32_t find_or_learn(std::int64_t value, std::size_t row) {
+        const std::int32_t slot = known_->find(value);
+        if (slot != group_lookup::unknown) return static_cast<std::uint32_t>(slot);
+        if (rows_.groups.type == dtype::u64 && value < 0)
+            throw std::invalid_argument(
+                "group " + std::to_string(static_cast<std::uint64_t>(value)) +
+                at_row(static_cast<std::int64_t>(row)) +
+                " does not fit into 64 bits with a sign; pass such names as "
+                "strings");
+        if (rows_.names != nullptr &&
+            (value < 0 || static_cast<std::size_t>(value) >= rows_.names->size()))
+            refuse_missing_group(at_row(static_cast<std::int64_t>(row)));
+        if (given_ != nullptr) {
+            refuse_group(rows_.names != nullptr
+                             ? (*rows_.names)[static_cast<std::size_t>(value)]
+                             : name::of(value),
+                         *given_, static_cast<std::int64_t>(row));
+        }
+        if (next_ >= most_groups)
+            throw std::invalid_argument(std::to_string(next_ + 1) +
+                                        " groups; at most 65535 are supported");
+        if (!own_) own_ = std::make_shared<group_lookup>(*known_);
+        own_->put(value, static_cast<std::int32_t>(next_));
+        known_ = own_;
+        learned_.push_back(value);
+        return next_++;
+    }
+
+    [[noreturn]] void bad_label(std::int64_t label, std::size_t row) const {
+        const std::string shown =
+            rows_.labels.type == dtype::u64
+                ? std::to_string(static_cast<std::uint64_t>(label))
+                : std::to_string(label);
+        refuse_label(shown, static_cast<std::int64_t>(row));
+    }
+
+    bool quick(std::size_t begin, std::size_t n, resolved_block& out) const {
+#if GSTAR_HAS_AVX2
+        const bool bytes = (rows_.labels.type == dtype::u8 ||
+                            rows_.labels.type == dtype::boolean) &&
+                           rows_.groups.type == dtype::u8 &&
+                           rows_.labels.stride == 1 && rows_.groups.stride == 1;
+        if (active_kernel() < kernel::avx2 || !rows_.labels) return false;
+        if (bytes) return quick_bytes(begin, n, out);
+        if (known_->small().size() > 8) return false;
+        return with_type(
+                   rows_.groups, begin,
+                   [&](const auto* v) { return few_groups(v, n, out.cells); }) &&
+               with_type(rows_.labels, begin, [&](const auto* v) {
+                   return few_labels(v, n, out.cells);
+               });
+#endif
+        (void)begin;
+        (void)n;
+        (void)out;
+        return false;
+    }
+
+#if GSTAR_HAS_AVX2
+    /// `use` with the column's values from `begin` on, if they lie side by side.
+    template <class Use>
+    static bool with_type(const column& c, std::size_t begin, Use use) {
+        const auto apply = [&](auto zero) {
+            using T = decltype(zero);
+            return c.is_array_of<T>() &&
+                   use(reinterpret_cast<const T*>(c.data) + begin);
+        };
+        switch (c.type) {
+            case dtype::boolean:
+            case dtype::u8: return apply(std::uint8_t{});
+            case dtype::i8: return apply(std::int8_t{});
+            case dtype::u16: return apply(std::uint16_t{});
+            case dtype::i16: return apply(std::int16_t{});
+            case dtype::u32:
+            case dtype::i32: return apply(std::int32_t{});
+            default: return apply(std::int64_t{});
+        }
+    }
+
+    /// Eight values as 32-bit numbers; bits that do not fit go to `rest`.
+    GSTAR_AVX2 static __m256i load8(const std::uint8_t* v, __m256i&) noexcept {
+        return _mm256_cvtepu8_epi32(
+            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(v)));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::int8_t* v, __m256i&) noexcept {
+        return _mm256_cvtepi8_epi32(
+            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(v)));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::uint16_t* v, __m256i&) noexcept {
+        return _mm256_cvtepu16_epi32(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(v)));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::int16_t* v, __m256i&) noexcept {
+        return _mm256_cvtepi16_epi32(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(v)));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::int32_t* v, __m256i&) noexcept {
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v));
+    }
+    GSTAR_AVX2 static __m256i load8(const std::int64_t* v, __m256i& rest) noexcept {
+        __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v));
+        __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v + 4));
+        GSTAR_KEEP_READ(a);
+        GSTAR_KEEP_READ(b);
+        rest = _mm256_or_si256(rest, _mm256_srli_epi64(_mm256_or_si256(a, b), 32));
+        const __m256i low_halves = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+        return _mm256_blend_epi32(_mm256_permutevar8x32_epi32(a, low_halves),
+                                  _mm256_permutevar8x32_epi32(b, low_halves), 0xF0);
+    }
+
+    /// Doubled slots of groups 0 to 7, all known, or false.
+    template <class T>
+    GSTAR_AVX2 bool few_groups(const T* groups, std::size_t n,
+                               std::uint32_t* cells) const noexcept {
+        const __m256i table =
+            _mm256_load_si256(reinterpret_cast<const __m256i*>(known_->few()));
+        __m256i rest = _mm256_setzero_si256();
+        std::size_t i = 0;
+        for (; i + 8 <= n; i += 8) {
+            prefetch(groups + i + block_rows);
+            __m256i group = load8(groups + i, rest);
+            GSTAR_KEEP_READ(group);
+            const __m256i slot = _mm256_permutevar8x32_epi32(table, group);
+            rest = _mm256_or_si256(
+                rest, _mm256_andnot_si256(_mm256_set1_epi32(7), group));
+            rest = _mm256_or_si256(rest, _mm256_srli_epi32(slot, 31));
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(cells + i), slot);
+        }
+        bool fine = _mm256_testz_si256(rest, rest) != 0;
+        for (; i < n; ++i) {
+            const auto group = static_cast<std::uint64_t>(
+                *static_cast<const volatile T*>(groups + i));
+            const std::int32_t slot = known_->few()[group & 7];
+            fine = fine && group < 8 && slot >= 0;
+            cells[i] = static_cast<std::uint32_t>(slot);
+        }
+        return fine;
+    }
+
+    /// Labels 0 and 1 added to doubled slots, or false.
+    template <class T>
+    GSTAR_AVX2 bool few_labels(const T* labels, std::size_t n,
+                               std::uint32_t* cells) const noexcept {
+        __m256i rest = _mm256_setzero_si256();
+        std::size_t i = 0;
+        for (; i + 8 <= n; i += 8) {
+            prefetch(labels + i + block_rows);
+            __m256i label = load8(labels + i, rest);
+            GSTAR_KEEP_READ(label);
+            rest = _mm256_or_si256(
+                rest, _mm256_andnot_si256(_mm256_set1_epi32(1), label));
+            auto* const to = reinterpret_cast<__m256i*>(cells + i);
+            _mm256_storeu_si256(to, _mm256_or_si256(_mm256_loadu_si256(to), label));
+        }
+        bool fine = _mm256_testz_si256(rest, rest) != 0;
+        for (; i < n; ++i) {
+            const auto label = static_cast<std::uint64_t>(
+                *static_cast<const volatile T*>(labels + i));
+            fine = fine && label < 2;
+            cells[i] |= static_cast<std::uint32_t>(label & 1);
+        }
+        return fine;
+    }
+
+    /// Byte columns with groups 0 to 15, all known: one shuffle for 16 rows.
+    /// False if any row needs the long way; its values are then read again, and
+    /// nothing was used of the first reading.
+    GSTAR_AVX2 bool quick_bytes(std::size_t begin, std::size_t n,
+                                resolved_block& out) const {
+        const auto* labels =
+            reinterpret_cast<const std::uint8_t*>(rows_.labels.data) + begin;
+        const auto* groups =
+            reinterpret_cast<const std::uint8_t*>(rows_.groups.data) + begin;
+        const __m128i table =
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(known_->bytes()));
+        // Of each byte: a label above 1, a group above 15, or no slot (255).
+        const __m128i label_rest = _mm_set1_epi8(static_cast<char>(0xFE));
+        const __m128i group_rest = _mm_set1_epi8(static_cast<char>(0xF0));
+        __m128i bad = _mm_setzero_si128();
+        std::size_t i = 0;
+        for (; i + 16 <= n; i += 16) {
+            prefetch(labels + i + block_rows);
+            prefetch(groups + i + block_rows);
+            __m128i label =
+                _mm_loadu_si128(reinterpret_cast<const __m128i*>(labels + i));
+            __m128i group =
+                _mm_loadu_si128(reinterpret_cast<const __m128i*>(groups + i));
+            GSTAR_KEEP_READ(label);
+            GSTAR_KEEP_READ(group);
+            const __m128i slot = _mm_shuffle_epi8(table, group);
+            bad = _mm_or_si128(bad, _mm_and_si128(label, label_rest));
+            bad = _mm_or_si128(bad, _mm_and_si128(group, group_rest));
+            bad = _mm_or_si128(bad, _mm_and_si128(slot, _mm_set1_epi8(1)));
+            const __m128i cell = _mm_or_si128(slot, label);
+            auto* to = reinterpret_cast<__m256i*>(out.cells + i);
+            _mm256_store_si256(to, _mm256_cvtepu8_epi32(cell));
+            _mm256_store_si256(to + 1,
+                               _mm256_cvtepu8_epi32(_mm_srli_si128(cell, 8)));
+        }
+        if (_mm_testz_si128(bad, bad) == 0) return false;
+        for (; i < n; ++i) {
+            const std::uint8_t label =
+                *static_cast<const volatile std::uint8_t*>(labels + i);
+            const std::uint8_t group =
+                *static_cast<const volatile std::uint8_t*>(groups + i);
+            if (label > 1 || group > 15 || known_->bytes()[group] == 255)
+                return false;
+            out.cells[i] = std::uint32_t{known_->bytes()[group]} + label;
+        }
+        return true;
+    }
+#endif
+
+    rows rows_;
+    std::shared_ptr<const group_lookup> known_;
+    std::shared_ptr<group_lookup> own_;  ///< the same, once we have learned
+    std::uint32_t next_;
+    const std::string* given_;
+    std::vector<std::int64_t> learned_;
+};
+
+}  // namespace gstar

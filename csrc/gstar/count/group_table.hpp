@@ -1,0 +1,151 @@
+// group_table.hpp - the groups of a sketch: their names, slots and order.
+//
+// A slot is where a group's counts stand, in the order groups came; nobody
+// outside sees slots. Users see the order given, or the canonical one.
+#pragma once
+
+#include <algorithm>  // sort
+#include <cstddef>    // size_t
+#include <cstdint>
+#include <map>
+#include <memory>  // shared_ptr
+#include <stdexcept>
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+#include "gstar/base/name.hpp"
+#include "gstar/count/group_lookup.hpp"
+
+namespace gstar {
+
+class group_table {
+public:
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+    group_table() = default;
+
+    /// A table of given groups, to which no others may be added.
+    explicit group_table(const std::vector<name>& given)
+        : given_(true), order_(given) {
+        auto numbers = std::make_shared<group_lookup>();
+        for (const name& n : given) {
+            if (slot_of(n) != none)
+                throw std::invalid_argument("groups has " + text_of(n) + " twice");
+            append(n, *numbers);
+        }
+        lookup_ = std::move(numbers);
+    }
+
+    std::uint32_t size() const noexcept {
+        return static_cast<std::uint32_t>(names_.size());
+    }
+    bool given() const noexcept { return given_; }
+    const std::vector<name>& names() const noexcept { return names_; }
+    std::shared_ptr<const group_lookup> lookup() const noexcept { return lookup_; }
+
+    /// Slot of a group named by a whole number, or -1.
+    std::int32_t find(std::int64_t number) const noexcept {
+        return lookup_->find(number);
+    }
+
+    std::uint32_t slot_of(const name& n) const {
+        const auto it = slots_.find(as_dict_key(n));
+        if (it == slots_.end()) return none;
+        if (names_[it->second] != n) refuse_twins(names_[it->second], n);
+        return it->second;
+    }
+
+    /// Which of these names are new, in canonical order, each once.
+    std::vector<name> missing(std::vector<name> wanted) const {
+        std::sort(wanted.begin(), wanted.end());
+        std::map<name, name> seen;
+        std::vector<name> out;
+        for (const name& n : wanted) {
+            const auto entry = seen.emplace(as_dict_key(n), n);
+            if (!entry.second && entry.first->second != n)
+                refuse_twins(entry.first->second, n);
+            if (entry.second && slot_of(n) == none) out.push_back(n);
+        }
+        return out;
+    }
+
+    /// Take in new names, all at once: who counts by the old lookup keeps it,
+    /// so that every call makes a copy.
+    void add(const std::vector<name>& fresh) {
+        auto next = std::make_shared<group_lookup>(*lookup_);
+        for (const name& n : fresh) append(n, *next);
+        lookup_ = std::move(next);
+    }
+
+    /// Names in public order.
+    std::vector<name> order() const {
+        if (given_) return order_;
+        std::vector<name> out = names_;
+        std::sort(out.begin(), out.end());
+        return out;
+    }
+
+    /// The public order as text, cut after ten.
+    std::string text() const {
+        const std::vector<name> all = order();
+        std::string out;
+        for (std::size_t i = 0; i < all.size() && i < 10; ++i)
+            out += (i != 0 ? ", " : "") + text_of(all[i]);
+        return all.size() > 10 ? out + ", ..." : out;
+    }
+
+    /// Refuse a table whose groups cannot be joined with ours.
+    void check(const group_table& other) const {
+        if (given_ && other.given_) {
+            bool same = size() == other.size();
+            for (const name& n : other.names_) same = same && slot_of(n) != none;
+            if (!same)
+                throw std::invalid_argument(
+                    "cannot merge sketches with different groups: " + text() +
+                    " and " + other.text());
+            return;
+        }
+        const group_table& strict = given_ ? *this : other;
+        const group_table& loose = given_ ? other : *this;
+        if (!strict.given_) return;
+        for (const name& n : loose.order())
+            if (strict.slot_of(n) == none) refuse_group(n, strict.text(), -1);
+    }
+
+    /// Take over "given" from another table that passed `check`.
+    ///
+    /// The one given order stands; two that differ become the canonical one.
+    void join_given(const group_table& other) {
+        if (!other.given_) return;
+        if (!given_)
+            order_ = other.order_;
+        else if (order_ != other.order_)
+            std::sort(order_.begin(), order_.end());
+        given_ = true;
+    }
+
+private:
+    void append(const name& n, group_lookup& numbers) {
+        const std::uint32_t slot = size();
+        slots_.emplace(as_dict_key(n), slot);
+        names_.push_back(n);
+        if (n.type == name::kind::integer)
+            numbers.put(n.number, static_cast<std::int32_t>(slot));
+    }
+
+    [[noreturn]] static void refuse_twins(const name& a, const name& b) {
+        throw std::invalid_argument(
+            "groups has both " + text_of(a < b ? a : b) + " and " +
+            text_of(a < b ? b : a) +
+            ", which Python cannot tell apart; use one kind");
+    }
+
+    std::vector<name> names_;
+    std::map<name, std::uint32_t> slots_;
+    std::shared_ptr<const group_lookup> lookup_ = std::make_shared<group_lookup>();
+    bool given_ = false;
+    std::vector<name> order_;  ///< of given groups
+};
+
+}  // namespace gstar

@@ -1,0 +1,75 @@
+// threshold_table.hpp - thresholds by the number in a group column, for both widths of score.
+#pragma once
+
+#include <algorithm>  // max
+#include <cmath>      // isnan, nextafter
+#include <cstddef>    // size_t
+#include <cstdint>
+#include <limits>
+#include <utility>  // move
+#include <vector>
+
+#include "gstar/base/rows.hpp"
+#include "gstar/decide/kernels/generic.hpp"
+
+namespace gstar {
+
+/// The least float that is not below `t`: for every float s, s >= it as s >= t.
+inline float float_not_below(double t) noexcept {
+    constexpr double most = std::numeric_limits<float>::max();
+    if (std::isnan(t)) return std::numeric_limits<float>::quiet_NaN();
+    if (t > most) return std::numeric_limits<float>::infinity();
+    if (t < -most)
+        return t < -std::numeric_limits<double>::max()
+                   ? -std::numeric_limits<float>::infinity()
+                   : -std::numeric_limits<float>::max();
+    const auto f = static_cast<float>(t);
+    if (static_cast<double>(f) >= t) return f;
+    return std::nextafter(f, std::numeric_limits<float>::infinity());
+}
+
+/// Thresholds by the number that stands in a group column; see threshold_view.
+class threshold_table {
+public:
+    threshold_table() = default;
+
+    /// `values[v]` for the number v, `beyond` for all others.
+    threshold_table(std::vector<double> values, double beyond)
+        : used_(static_cast<std::uint32_t>(values.size())),
+          doubles_(std::move(values)) {
+        doubles_.resize(std::max<std::size_t>(256, doubles_.size()) + 1, beyond);
+        floats_.reserve(doubles_.size());
+        for (const double t : doubles_) {
+            floats_.push_back(float_not_below(t));
+            whole_ = whole_ && !std::isnan(t);
+        }
+    }
+
+    /// Whether a column's bytes can be read as numbers from 0 to 255: those of
+    /// negative ones are then beyond all groups, as they should be.
+    bool takes_bytes(dtype t) const noexcept {
+        return t == dtype::u8 || (t == dtype::i8 && used_ <= 128);
+    }
+
+    /// Whether no entry asks for a closer look.
+    bool whole() const noexcept { return whole_; }
+
+    void view(threshold_view<float>& v) const noexcept {
+        v = {floats_.data(), size(), used_};
+    }
+    void view(threshold_view<double>& v) const noexcept {
+        v = {doubles_.data(), size(), used_};
+    }
+
+private:
+    std::uint32_t size() const noexcept {
+        return static_cast<std::uint32_t>(doubles_.size() - 1);
+    }
+
+    std::uint32_t used_ = 0;
+    bool whole_ = true;
+    std::vector<double> doubles_;
+    std::vector<float> floats_;
+};
+
+}  // namespace gstar

@@ -1,0 +1,288 @@
+// exact_limits.hpp - the certified optimum under limits, for any number of groups
+// and any mix of criteria.
+//
+// docs/guide/solver.md, "Limits": boxes after < t <= upto of the smallest rate t of any
+// group are opened in order of the cheapest choice their windows allow; the first
+// such choice that meets every limit is the optimum, ties included.
+#pragma once
+
+#include <algorithm>  // push_heap, pop_heap
+#include <cstddef>    // size_t
+#include <cstdint>    // int64_t
+#include <limits>
+#include <vector>
+
+#include "gstar/base/deadline.hpp"
+#include "gstar/solve/problem.hpp"
+
+namespace gstar {
+
+/// Boxes of windows, opened best bound first.
+template <class Cost>
+class window_search {
+public:
+    /// `limit` has n_rates entries, tolerance included, and stands in for the
+    /// limits of the problem.
+    window_search(const problem<Cost>& p, const double* limit)
+        : p_(p), limit_(limit, limit + p.n_rates) {
+        const std::size_t k_count = p_.n_groups;
+        falls_.resize(p_.n_rates);
+        for (std::size_t r = 0; r < p_.n_rates; ++r) falls_[r] = falls(r);
+        block_first_.push_back(0);
+        for (std::size_t k = 0; k < k_count; ++k) {
+            const Cost* cost = p_.cost.data() + p_.first(k);
+            for (std::size_t i = 0; i < p_.size(k); i += block) {
+                Cost least = cost[i];
+                for (std::size_t j = i; j < std::min(i + block, p_.size(k)); ++j)
+                    least = std::min(least, cost[j]);
+                block_least_.push_back(least);
+            }
+            block_first_.push_back(block_least_.size());
+        }
+        windows_.reserve(64 * node_doubles());
+        places_.reserve(64 * 3 * k_count);
+    }
+
+    /// Find the optimum; false if no choice meets the limits, or if `node_limit` boxes
+    /// or the time until `end` were not enough (see `finished`).
+    bool run(std::int64_t* numbers, std::size_t node_limit,
+             const deadline& end = deadline()) {
+        start();
+        while (!heap_.empty()) {
+            if (opened_ > node_limit || (opened_ > 1 && end.passed())) {
+                finished_ = false;
+                bound_ = cost_[heap_.front()];
+                return false;
+            }
+            const std::size_t box = pop();
+            const window_cut cut = find_cut(p_, limit_.data(), choice(box));
+            if (!cut.found) {
+                std::copy(choice(box), choice(box) + p_.n_groups, numbers);
+                return true;
+            }
+            split(box, cut);
+        }
+        return false;
+    }
+
+    /// Forget everything found and search again under other limits.
+    void reset(const double* limit) {
+        limit_.assign(limit, limit + p_.n_rates);
+        windows_.clear();
+        places_.clear();
+        cost_.clear();
+        distance_.clear();
+        heap_.clear();
+        free_.clear();
+        opened_ = 0;
+        finished_ = true;
+    }
+
+    bool finished() const noexcept { return finished_; }
+    Cost bound() const noexcept { return bound_; }
+    std::size_t opened() const noexcept { return opened_; }
+
+private:
+    static constexpr std::size_t block = 64;
+
+    std::size_t node_doubles() const noexcept { return 2 * p_.n_rates; }
+    double* after(std::size_t box) noexcept {
+        return windows_.data() + box * node_doubles();
+    }
+    double* upto(std::size_t box) noexcept { return after(box) + p_.n_rates; }
+    std::int64_t* choice(std::size_t box) noexcept {
+        return places_.data() + box * 3 * p_.n_groups;
+    }
+    std::int64_t* from(std::size_t box) noexcept {
+        return choice(box) + p_.n_groups;
+    }
+    std::int64_t* to(std::size_t box) noexcept { return from(box) + p_.n_groups; }
+
+    /// Whether a rate never rises with the candidate's number, in every group that
+    /// has it.
+    bool falls(std::size_t r) const noexcept {
+        for (std::size_t k = 0; k < p_.n_groups; ++k) {
+            if (!p_.has_rate(r, k)) continue;
+            const double* x = p_.rate(r) + p_.first(k);
+            for (std::size_t i = 1; i < p_.size(k); ++i)
+                if (x[i] > x[i - 1]) return false;
+        }
+        return true;
+    }
+
+    /// The heap's order: cost, then distance, then lower thresholds; the first is
+    /// on top.
+    bool behind(std::size_t a, std::size_t b) noexcept {
+        if (cost_[a] != cost_[b]) return cost_[a] > cost_[b];
+        if (distance_[a] != distance_[b]) return distance_[a] > distance_[b];
+        const std::int64_t *x = choice(a), *y = choice(b);
+        return std::lexicographical_compare(y, y + p_.n_groups, x, x + p_.n_groups);
+    }
+
+    void push(std::size_t box) {
+        heap_.push_back(box);
+        std::push_heap(
+            heap_.begin(), heap_.end(),
+            [this](std::size_t a, std::size_t b) { return behind(a, b); });
+    }
+
+    std::size_t pop() {
+        std::pop_heap(
+            heap_.begin(), heap_.end(),
+            [this](std::size_t a, std::size_t b) { return behind(a, b); });
+        const std::size_t box = heap_.back();
+        heap_.pop_back();
+        return box;
+    }
+
+    std::size_t new_box() {
+        if (!free_.empty()) {
+            const std::size_t box = free_.back();
+            free_.pop_back();
+            return box;
+        }
+        const std::size_t box = cost_.size();
+        windows_.resize((box + 1) * node_doubles());
+        places_.resize((box + 1) * 3 * p_.n_groups);
+        cost_.push_back(0);
+        distance_.push_back(0);
+        return box;
+    }
+
+    void start() {
+        const std::size_t box = new_box();
+        std::fill(after(box), upto(box), -std::numeric_limits<double>::infinity());
+        std::fill(upto(box), upto(box) + p_.n_rates,
+                  std::numeric_limits<double>::infinity());
+        for (std::size_t k = 0; k < p_.n_groups; ++k) {
+            choice(box)[k] = -1;
+            from(box)[k] = 0;
+            to(box)[k] = static_cast<std::int64_t>(p_.size(k));
+        }
+        settle(box);
+    }
+
+    bool admits(std::size_t r, double x, const double* lower,
+                const double* upper) const noexcept {
+        return x > lower[r] && within(upper[r], x, limit_[r], p_.ratio[r]);
+    }
+
+    /// Narrow a group's range to the window of a falling rate: numbers before
+    /// `from` are too high, from `to` too low.
+    void narrow(std::size_t box, std::size_t r, std::size_t k) noexcept {
+        const double *x = p_.rate(r) + p_.first(k), low = after(box)[r],
+                     high = upto(box)[r];
+        std::int64_t &lo = from(box)[k], &hi = to(box)[k];
+        const double* begin =
+            std::partition_point(x + lo, x + hi, [&](double rate) {
+                return !within(high, rate, limit_[r], p_.ratio[r]);
+            });
+        const double* end = std::partition_point(
+            begin, x + hi, [&](double rate) { return rate > low; });
+        lo = begin - x;
+        hi = end - x;
+    }
+
+    /// The best admissible candidate of a group by cost, distance and number; -1 if
+    /// there is none.
+    std::int64_t best(std::size_t box, std::size_t k) noexcept {
+        const std::size_t base = p_.first(k);
+        const Cost* cost = p_.cost.data() + base;
+        const std::int64_t* distance = p_.distance.data() + base;
+        const std::size_t lo = static_cast<std::size_t>(from(box)[k]),
+                          hi = static_cast<std::size_t>(to(box)[k]);
+        const Cost* least = block_least_.data() + block_first_[k];
+        std::int64_t found = -1;
+        Cost cheapest{};
+        for (std::size_t i = lo; i < hi;) {
+            const std::size_t end = std::min(hi, (i / block + 1) * block);
+            if (found < 0 || !(least[i / block] > cheapest)) {
+                for (; i < end; ++i) {
+                    if (found >= 0 &&
+                        (cost[i] > cheapest ||
+                         (cost[i] == cheapest && distance[i] >= distance[found])))
+                        continue;
+                    if (!rising_admit(box, k, base + i)) continue;
+                    found = static_cast<std::int64_t>(i);
+                    cheapest = cost[i];
+                }
+            }
+            i = end;
+        }
+        return found;
+    }
+
+    /// Whether the rates that do not fall with the threshold (accuracies) admit
+    /// entry i; ranges see to the others.
+    bool rising_admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
+        for (std::size_t r = 0; r < p_.n_rates; ++r)
+            if (!falls_[r] && p_.has_rate(r, k) &&
+                !admits(r, p_.rate(r)[i], after(box), upto(box)))
+                return false;
+        return true;
+    }
+
+    bool admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
+        for (std::size_t r = 0; r < p_.n_rates; ++r)
+            if (p_.has_rate(r, k) &&
+                !admits(r, p_.rate(r)[i], after(box), upto(box)))
+                return false;
+        return true;
+    }
+
+    /// Choose for a box whose windows have just changed, and queue it unless a
+    /// group is left with nothing.
+    void settle(std::size_t box) {
+        Cost cost = 0;
+        std::int64_t distance = 0;
+        for (std::size_t k = 0; k < p_.n_groups; ++k) {
+            std::int64_t& number = choice(box)[k];
+            // a choice that was best among more candidates is still best, if it may
+            // stay
+            if (number < 0 ||
+                !admit(box, k, p_.first(k) + static_cast<std::size_t>(number))) {
+                for (std::size_t r = 0; r < p_.n_rates; ++r)
+                    if (falls_[r] && p_.has_rate(r, k)) narrow(box, r, k);
+                number = best(box, k);
+                if (number < 0) {
+                    free_.push_back(box);
+                    return;
+                }
+            }
+            const std::size_t i = p_.first(k) + static_cast<std::size_t>(number);
+            cost += p_.cost[i];
+            distance += p_.distance[i];
+        }
+        cost_[box] = cost;
+        distance_[box] = distance;
+        ++opened_;
+        push(box);
+    }
+
+    void split(std::size_t box, const window_cut& cut) {
+        const std::size_t other =
+            new_box();  // may move the arrays: pointers are taken afresh below
+        std::copy(after(box), after(box) + node_doubles(), after(other));
+        std::copy(choice(box), choice(box) + 3 * p_.n_groups, choice(other));
+        upto(box)[cut.rate] = std::min(upto(box)[cut.rate], cut.at);
+        after(other)[cut.rate] = std::max(after(other)[cut.rate], cut.at);
+        settle(box);
+        settle(other);
+    }
+
+    problem<Cost> p_;
+    std::vector<double> limit_;
+    std::vector<bool> falls_;
+    std::vector<Cost> block_least_;
+    std::vector<std::size_t> block_first_;
+    std::vector<double> windows_;       // after and upto of each box
+    std::vector<std::int64_t> places_;  // choice, from and to of each box
+    std::vector<Cost> cost_;
+    std::vector<std::int64_t> distance_;
+    std::vector<std::size_t> heap_, free_;
+    std::size_t opened_ = 0;
+    bool finished_ = true;
+    Cost bound_{};
+};
+
+}  // namespace gstar

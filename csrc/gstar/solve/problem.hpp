@@ -1,0 +1,152 @@
+// problem.hpp - what a choice of candidates costs, and whether it keeps its
+// limits.
+//
+// A choice is one candidate number for each group, counted from 0 in that group.
+// Sums are taken in one fixed order, so that every backend finds the same optimum
+// to the last bit.
+#pragma once
+
+#include <cstddef>  // size_t
+#include <cstdint>  // int64_t, uint8_t
+#include <limits>
+
+#include "gstar/base/span.hpp"
+
+namespace gstar {
+
+/// Whether two rates, the smaller first, are close enough for one limit and one
+/// least ratio (below 0: none).
+inline bool within(double low, double high, double limit, double ratio) noexcept {
+    return high - low <= limit && (ratio < 0 || high <= 0 || low / high >= ratio);
+}
+
+/// Everything a search needs to know, as borrowed arrays. `Cost` is int64 for
+/// counts and double for densities.
+template <class Cost>
+struct problem {
+    std::size_t n_groups;
+    std::size_t n_rates;
+    span<const std::int64_t> start;  ///< n_groups + 1
+    span<const Cost>
+        cost;  ///< n; the error E of a choice is the sum of its costs over `unit`
+    span<const std::int64_t> distance;  ///< n; from the best unified threshold
+    span<const double> rates;           ///< n_rates x n
+    span<const std::uint8_t>
+        has;                   ///< n_rates x n_groups: whether a group has the rate
+    span<const double> limit;  ///< n_rates; infinity where none
+    span<const double> ratio;  ///< n_rates; -1 where none
+    span<const double> penalty;  ///< n_rates
+    double unit;
+
+    std::size_t first(std::size_t k) const noexcept {
+        return static_cast<std::size_t>(start[k]);
+    }
+    std::size_t size(std::size_t k) const noexcept {
+        return static_cast<std::size_t>(start[k + 1] - start[k]);
+    }
+    const double* rate(std::size_t r) const noexcept {
+        return rates.data() + r * cost.size();
+    }
+    bool has_rate(std::size_t r, std::size_t k) const noexcept {
+        return has[r * n_groups + k] != 0;
+    }
+    bool limited(std::size_t r) const noexcept {
+        return limit[r] < std::numeric_limits<double>::infinity() || ratio[r] >= 0;
+    }
+};
+
+/// The smallest and largest value of rate r under a choice; both 0 if no group has
+/// it.
+template <class Cost>
+void extremes(const problem<Cost>& p, std::size_t r, const std::int64_t* numbers,
+              double& low, double& high) noexcept {
+    low = high = 0.0;
+    bool any = false;
+    for (std::size_t k = 0; k < p.n_groups; ++k) {
+        if (!p.has_rate(r, k)) continue;
+        const double x =
+            p.rate(r)[p.first(k) + static_cast<std::size_t>(numbers[k])];
+        if (!any || x < low) low = x;
+        if (!any || x > high) high = x;
+        any = true;
+    }
+}
+
+/// Whether a choice meets every limit.
+template <class Cost>
+bool allowed(const problem<Cost>& p, const std::int64_t* numbers) noexcept {
+    for (std::size_t r = 0; r < p.n_rates; ++r) {
+        if (!p.limited(r)) continue;
+        double low, high;
+        extremes(p, r, numbers, low, high);
+        if (!within(low, high, p.limit[r], p.ratio[r])) return false;
+    }
+    return true;
+}
+
+/// E^2 plus the penalties of a choice (docs/guide/solver.md, "Objective").
+template <class Cost>
+double loss_of(const problem<Cost>& p, const std::int64_t* numbers) noexcept {
+    Cost cost = 0;
+    for (std::size_t k = 0; k < p.n_groups; ++k)
+        cost += p.cost[p.first(k) + static_cast<std::size_t>(numbers[k])];
+    const double error = static_cast<double>(cost) / p.unit;
+    double loss = error * error;
+    for (std::size_t r = 0; r < p.n_rates; ++r) {
+        if (!(p.penalty[r] > 0)) continue;
+        double total = 0.0;
+        std::size_t pairs = 0;
+        for (std::size_t a = 0; a < p.n_groups; ++a) {
+            if (!p.has_rate(r, a)) continue;
+            const double x =
+                p.rate(r)[p.first(a) + static_cast<std::size_t>(numbers[a])];
+            for (std::size_t b = a + 1; b < p.n_groups; ++b) {
+                if (!p.has_rate(r, b)) continue;
+                const double difference =
+                    x -
+                    p.rate(r)[p.first(b) + static_cast<std::size_t>(numbers[b])];
+                total += difference * difference;
+                ++pairs;
+            }
+        }
+        if (pairs > 0) loss += p.penalty[r] * (total / static_cast<double>(pairs));
+    }
+    return loss;
+}
+
+/// Where to cut the window of a broken limit, so that the choice that broke it fits
+/// neither half.
+struct window_cut {
+    bool found = false;
+    std::size_t rate = 0;
+    double at = 0.0;
+};
+
+/// The worst broken limit of a choice, `limit` standing in for the problem's own.
+template <class Cost>
+window_cut find_cut(const problem<Cost>& p, const double* limit,
+                    const std::int64_t* numbers) noexcept {
+    window_cut cut;
+    double worst = 0.0;
+    for (std::size_t r = 0; r < p.n_rates; ++r) {
+        if (!(limit[r] < std::numeric_limits<double>::infinity() ||
+              p.ratio[r] >= 0))
+            continue;
+        double low, high;
+        extremes(p, r, numbers, low, high);
+        if (within(low, high, limit[r], p.ratio[r])) continue;
+        const double by_gap = high - limit[r], by_ratio = high * p.ratio[r];
+        const double needed = by_gap > by_ratio
+                                  ? by_gap
+                                  : by_ratio;  // t must reach this to admit `high`
+        if (cut.found && !(needed - low > worst)) continue;
+        const double middle = low + (needed - low) / 2;
+        const bool valid =
+            middle >= low && !within(middle, high, limit[r], p.ratio[r]);
+        worst = needed - low;
+        cut = {true, r, valid ? middle : low};
+    }
+    return cut;
+}
+
+}  // namespace gstar

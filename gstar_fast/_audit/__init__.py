@@ -1,0 +1,1 @@
+"""Rates, gaps and metrics of decisions, with intervals."""

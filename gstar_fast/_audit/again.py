@@ -1,0 +1,220 @@
+"""How thresholds and gaps change when other rows are drawn: `solve` again on Poisson-resampled counts.
+
+A replicate draws every occupied bin anew and looks for the optimum under the same limits, penalties and costs; it costs
+bins, not rows. The thresholds' limits are percentiles of what was found; the gaps that these thresholds leave on other
+replicates say what to expect on rows that the solver has not seen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
+from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._solver.mixture import mix, mixed
+from gstar_fast._solver.question import RATES, Objective, Snapshot, has_rate, scale_of
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.solve import Search, choose, choose_unified, lay_out
+
+REPLICATES = 500
+MIXED_REPLICATES = 100  # linear programs: dearer, and there is no interval to be had
+FEWEST = 100  # fewer say nothing of the ends of an interval
+FEWEST_MEAN = 10  # enough for a mean: so few are drawn only for many groups, whose largest gap varies little
+WORK = 2**26  # counts looked at without being asked: about a second
+MOST_WORK = 4 * WORK  # for the fewest replicates
+
+
+@dataclass(frozen=True)
+class Again:
+    """What solving again has shown; the notes say why where it has shown nothing."""
+
+    limits: list[tuple[float, float]] = field(default_factory=list)  # of each group's threshold
+    new_rows: dict[str, NewRows] = field(default_factory=dict)  # by criterion that was asked for
+    notes: list[str] = field(default_factory=list)
+
+
+def draw_again(
+    result: Result, snapshot: Snapshot, confidence: float, replicates: int | None, seed: int, rows: int | None = None
+) -> Again:
+    """Limits of each group's threshold, the gaps to expect on so many new `rows`, and what to know of both.
+
+    `replicates` None chooses for itself; `rows` None are as many as were counted.
+    """
+    digest = result.sketch_digest
+    if digest is not None and digest != snapshot.digest():
+        elsewhere = "the thresholds have no intervals: they were not found on this sketch"
+        return Again(notes=[] if replicates == 0 else [elsewhere])
+    fitted = [] if digest is None else _fitted(result, {})
+    if replicates == 0:
+        return Again(notes=fitted)
+    why = why_not(result)
+    if why is None and replicates is None:
+        replicates = affordable(result, snapshot)
+        why = None if replicates else _takes_long(snapshot)
+    if why is not None or replicates is None:
+        return Again(notes=[*fitted, f"the thresholds have no intervals: {why}"])
+    resolved = solve_again(result, snapshot, replicates, seed)
+    if resolved is None:
+        return Again(notes=["the thresholds have no intervals: they were not found on this sketch"])
+    failed = replicates - resolved.accepted.shape[1]
+    words = f"the limits could not be met in {failed} of {replicates} replicates"
+    if failed > replicates / 2:
+        return Again(notes=[*fitted, f"the thresholds have no intervals: {words}"])
+    new_rows = resolved.expected(result, snapshot, rows, seed)
+    notes = _fitted(result, new_rows)
+    notes += [f"{words}, which are left out of what is said of new rows and of the thresholds' intervals"] * bool(
+        failed
+    )
+    if result.randomized or replicates < FEWEST:
+        why = "it mixes thresholds at random" if result.randomized else _takes_long(snapshot)
+        return Again(new_rows=new_rows, notes=[*notes, f"the thresholds have no intervals: {why}"])
+    found = zip(result.thresholds.values(), *(side.tolist() for side in resolved.limits(confidence)), strict=True)
+    return Again([(min(low, value), max(high, value)) for value, low, high in found], new_rows, notes)
+
+
+def _fitted(result: Result, new_rows: dict[str, NewRows]) -> list[str]:
+    """Plain words on thresholds that were found on the rows they are measured on."""
+    words = (
+        "the thresholds were found on these very rows: rates and gaps are measured on what they were fitted to, and "
+        "their intervals do not allow for that"
+    )
+    if not new_rows:
+        return [f"{words}; audit rows that were set aside to see how they fare on new ones"]
+    expected = []
+    for name, there in new_rows.items():
+        here, about = f"{result.gaps[name]:.2g}", f"{there.mean:.2g}"
+        here = "as here" if here == about else f"not {here}"
+        expected.append(f"on new rows expect {name} of about {about}, {here}; {there.tenth(name)}")
+    return [words, *expected[:-1], f"{expected[-1]}; {OUT_OF_FOLD}"]
+
+
+def _takes_long(snapshot: Snapshot) -> str:
+    return f"solving for {len(snapshot.groups)} groups takes long; ask with threshold_replicates=200"
+
+
+def asked(result: Result) -> list[str]:
+    """Criteria of limits and penalties."""
+    return list(dict.fromkeys([*result.limits, *result.penalties]))
+
+
+def affordable(result: Result, snapshot: Snapshot) -> int:
+    """How many replicates are drawn without being asked; 0 where even a few take long.
+
+    By counts and by the steps that the result itself took, not by the clock: the same seed gives the same audit.
+    """
+    k, work, most = len(snapshot.groups), snapshot.rows.size, REPLICATES
+    if result.randomized:
+        work, most = work + result.iterations * (2**14 + 2**9 * k * k), MIXED_REPLICATES
+    elif result.penalties and k > 2:
+        work = work * k // 2 + result.iterations * k * 2**8
+    elif not result.unified:
+        work += result.iterations * k * 2**4
+    if FEWEST_MEAN * work > MOST_WORK:
+        return 0
+    return max(min(WORK // work, most), FEWEST_MEAN)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Thresholds of replicates: (n, K), for the replicates whose limits could be met; of mixtures, the likeliest."""
+
+    thresholds: Floats
+    accepted: Floats | Ints  # (3, n, K) rows of the sketch itself that they accept
+
+    def limits(self, confidence: float) -> tuple[Floats, Floats]:
+        """Percentiles, each of them a threshold that was found: no mean is taken of -inf and a number."""
+        ordered = np.sort(self.thresholds, axis=0)
+        n = len(ordered)
+        tail = math.floor((1 - confidence) / 2 * n)
+        return ordered[tail], ordered[n - 1 - tail]
+
+    def expected(self, result: Result, snapshot: Snapshot, rows: float | None, seed: int) -> dict[str, NewRows]:
+        """The gap to expect on so many new `rows`, by criterion that was asked for.
+
+        The sketch stands for all rows there are; one replicate of it for the rows thresholds are found on, another for
+        the new ones. Gaps that nothing was asked of are not fitted to the rows; where thresholds wander they would tell
+        of other thresholds than these.
+        """
+        totals = snapshot.rows.sum(axis=2)
+        return new_rows_of(self.accepted, totals, snapshot.weight_unit, asked(result), rows, seed)
+
+
+def why_not(result: Result) -> str | None:
+    """Why a result cannot be solved again, in a few words; None if it can."""
+    if result.verdict == "infeasible":
+        return "its limits could not be met"
+    if result.method != "exact" or result.density != "empirical":
+        return "it was found on smooth densities, not on the counts"
+    if result.min_rows:
+        return "small groups were pooled before it was found"
+    return None
+
+
+def solve_again(result: Result, snapshot: Snapshot, replicates: int, seed: int) -> Resolved | None:
+    """Thresholds of resampled counts; None if the counts themselves give other thresholds than the result has."""
+    objective = Objective(result.limits, result.penalties, result.costs, result.balanced)
+    upward = np.cumsum(snapshot.rows[:, :, ::-1], axis=2)[:, :, ::-1]
+    own = _found(snapshot, objective, result, upward)
+    if own is None or dict(zip(snapshot.groups, own[0].tolist(), strict=True)) != result.thresholds:
+        return None
+    random = np.random.default_rng([seed, 1])  # another stream than that of the gaps
+    occupied = np.flatnonzero(snapshot.rows)
+    expected = snapshot.rows.flat[occupied] * snapshot.weight_unit
+    drawn = np.zeros_like(snapshot.rows)
+    found = []
+    for _ in range(replicates):
+        drawn.flat[occupied] = random.poisson(expected)
+        if (one := _found(replace(snapshot, rows=drawn), objective, result, upward)) is not None:
+            found.append(one)
+    shape = -1, len(snapshot.groups)
+    thresholds = np.array([thresholds for thresholds, _ in found]).reshape(shape)
+    accepted = np.array([accepted for _, accepted in found]).reshape(-1, 3, shape[1])
+    return Resolved(thresholds, np.moveaxis(accepted, 1, 0))
+
+
+def _found(
+    snapshot: Snapshot, objective: Objective, result: Result, upward: Ints
+) -> tuple[Floats, Floats | Ints] | None:
+    """Threshold of each group, of a mixture the likeliest, and the rows accepted of those that `upward` counts."""
+    if not result.randomized:
+        candidates = _solved(snapshot, objective, result.unified)
+        if candidates is None:
+            return None
+        return snapshot.thresholds(candidates), upward[:, np.arange(len(candidates)), candidates]
+    search = _searched(snapshot, objective, shared=False)
+    mixture = None if search is None else mix(search.arrays)
+    if search is None or mixture is None:
+        return None
+    group = np.repeat(np.arange(len(snapshot.groups)), np.diff(search.arrays.start))
+    likeliest = np.full(len(snapshot.groups), -1)
+    for entry in mixture.entries[np.lexsort((mixture.entries, -mixture.weights))][::-1]:
+        likeliest[group[entry]] = search.table.candidate[entry]
+    accepted = mixed(upward[:, group, search.table.candidate], search.arrays, mixture)
+    return snapshot.thresholds(likeliest), accepted
+
+
+def _solved(snapshot: Snapshot, objective: Objective, unified: bool) -> Ints | None:
+    """Candidate of each group; None where the limits cannot be met, or too few rows are left to ask."""
+    search = _searched(snapshot, objective, shared=unified)
+    if search is None:
+        return None
+    numbers = (choose_unified(search) if unified else choose(search)).numbers
+    if numbers is None:
+        return None
+    candidates: Ints = search.table.candidate[search.table.start[:-1] + numbers]
+    return candidates
+
+
+def _searched(snapshot: Snapshot, objective: Objective, shared: bool) -> Search | None:
+    """What the solver starts from; None where too few rows are left to ask."""
+    totals = snapshot.rows.sum(axis=2)
+    has = has_rate(totals)
+    labelled = int(totals[0].sum()), int(totals[1].sum())
+    if not any(labelled) or (objective.balanced and not all(labelled)):
+        return None
+    if len(snapshot.groups) > 1 and any(has[RATES.index(rate)].sum() < 2 for _, rate in objective.asked()):
+        return None
+    return lay_out(snapshot, objective, totals, scale_of(objective, *labelled), has, shared=shared)

@@ -1,0 +1,343 @@
+"""Every rate, gap and metric of decisions, with confidence intervals: `audit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gstar_fast._audit import text
+from gstar_fast._audit.again import FEWEST, Again, draw_again
+from gstar_fast._audit.bootstrap import critical, ranges_of
+from gstar_fast._audit.counts import Counts, count_decisions, count_sketch, thresholds_of
+from gstar_fast._audit.intervals import Rates, gap_interval, two_sided
+from gstar_fast._audit.metrics import GAPS, METRICS, gap_of
+from gstar_fast._audit.new_rows import NewRows
+from gstar_fast._audit.notes import notes_of
+from gstar_fast._base.names import Name
+from gstar_fast._base.thresholds import Mixture
+from gstar_fast._decide.decider import Decider
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.result import Result
+
+__all__ = ["Audit", "Estimate", "audit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number and the interval it should be trusted to.
+
+    Attributes
+    ----------
+    value : float or None
+        None where the rows it needs are missing.
+    low, high : float or None
+        Confidence limits; None where there are none.
+    method : {"exact", "given", "wilson", "newcombe", "bootstrap"}
+        Where the limits come from; `exact` and `given` have none.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    method: str = "exact"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What decisions do to each group. Made by `audit`; printing it shows the tables a person wants.
+
+    Attributes
+    ----------
+    groups : tuple
+        Names of the groups, in canonical order.
+    n_rows : int or float
+        Rows audited; the sum of weights where there are weights that are not whole.
+    rates : dict of dict of Estimate
+        By group, then by metric: rows, base_rate, selection_rate, tpr, fpr, tnr, fnr, ppv, accuracy and
+        balanced_accuracy.
+    overall : dict of Estimate
+        The same of all rows together.
+    gaps : dict of Estimate
+        Every gap between the groups; `definitions` says how each is measured.
+    definitions : dict of str
+        One line for each gap.
+    thresholds : dict of Estimate or None
+        By group; with limits where the audit was given a result that it can solve again. None for decisions.
+    confidence : float
+        Of all intervals.
+    replicates, seed : int
+        Of the bootstrap.
+    notes : tuple of str
+        What a reader should know: thresholds fitted to these very rows, small groups, missing classes.
+    new_rows : dict of NewRows
+        By criterion that was asked for, the gap to expect on new rows of the same kind, where a result was found on
+        these: its `mean`, and the value that `nine_of_ten` samples of so many `rows` stay under. Empty where it is not
+        known. Right only for out-of-fold scores: no row's score may come from a model that was trained on that row.
+    """
+
+    groups: tuple[Name, ...]
+    n_rows: int | float
+    rates: dict[Name, dict[str, Estimate]]
+    overall: dict[str, Estimate]
+    gaps: dict[str, Estimate]
+    definitions: dict[str, str]
+    thresholds: dict[Name, Estimate] | None
+    confidence: float
+    replicates: int
+    seed: int
+    notes: tuple[str, ...] = ()
+    new_rows: dict[str, NewRows] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return text.text_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as what JSON can hold; infinities are the strings 'inf' and '-inf'."""
+        return text.dict_of(self)
+
+    def to_dataframe(self) -> Any:
+        """A pandas frame with columns group, metric, value, low, high, method and three for `new_rows`.
+
+        `group` is None for what concerns all groups: the overall metrics and the gaps. `new_rows_mean` and
+        `new_rows_nine_of_ten` are what to expect on samples of `new_rows` rows.
+        """
+        return text.frame_of(self)
+
+    def to_html(self) -> str:
+        """Two HTML tables, without a page around them."""
+        return text.html_of(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+@overload
+def audit(
+    sketch: Sketch,
+    thresholds: Mapping[Any, float] | float | Result | Decider,
+    *,
+    confidence: float = ...,
+    replicates: int = ...,
+    threshold_replicates: int | None = ...,
+    new_rows: int | None = ...,
+    seed: int = ...,
+) -> Audit: ...
+
+
+@overload
+def audit(
+    *,
+    decisions: ArrayLike,
+    labels: ArrayLike | None = ...,
+    groups: ArrayLike,
+    weights: ArrayLike | None = ...,
+    confidence: float = ...,
+    replicates: int = ...,
+    seed: int = ...,
+) -> Audit: ...
+
+
+def audit(
+    sketch: Any = None,
+    thresholds: Any = None,
+    *more: Any,
+    decisions: Any = None,
+    labels: Any = None,
+    groups: Any = None,
+    weights: Any = None,
+    confidence: float = 0.95,
+    replicates: int = 2000,
+    threshold_replicates: int | None = None,
+    new_rows: int | None = None,
+    seed: int = 0,
+) -> Audit:
+    """Every rate, gap and metric at given thresholds, or of given decisions, with confidence intervals.
+
+    Call it as ``audit(sketch, thresholds)`` or as ``audit(decisions=..., labels=..., groups=...)``. Arrays are taken by
+    keyword only: decisions and labels in the wrong order would exchange tpr and ppv without an error.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        Counted scores.
+    thresholds : dict, float, Result or Decider
+        One number for each group, or one for all; accept when ``score >= threshold``. At an edge of the sketch the
+        counts are those of the rows; inside a bin they are in proportion, with a note. A result with mixtures is
+        audited in expectation.
+    decisions : array-like of shape (n_samples,)
+        0 or 1, or bool.
+    labels : array-like of shape (n_samples,) or None
+        True outcomes, 0 or 1; a null, or None for all, where they are not known: such rows count for the selection rate
+        only.
+    groups : array-like of shape (n_samples,), or several columns
+        Group of each row, as for `Sketch.update`; a frame or a list of columns means intersections.
+    weights : array-like of shape (n_samples,), optional
+        A whole weight counts the row so many times.
+    confidence : float
+        Of every interval by itself, from 0.5 to 0.999.
+    replicates : int
+        Poisson-resampled counts behind the intervals of gaps, 0 for none.
+    threshold_replicates : int, optional
+        How often a result is solved again on resampled counts, for the intervals of its thresholds and `new_rows`; by
+        default up to 500, fewer where there are many groups (with less than 100 the thresholds get no intervals), and
+        0 where even ten would take long.
+    new_rows : int, optional
+        How many new rows `Audit.new_rows` speaks of, such as the rows of a test set; without it, as many as were
+        counted.
+    seed : int
+        The same seed gives the same answer, on every backend.
+
+    Returns
+    -------
+    Audit
+        Frozen; printing it shows its tables.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> report = gf.audit(decisions=[1, 0, 1, 1, 0, 0], labels=[1, 0, 1, 0, 1, 0], groups=list("aaabbb"))
+    >>> report.rates["a"]["tpr"].value, report.rates["b"]["tpr"].value
+    (1.0, 0.0)
+    >>> report.gaps["equal_opportunity"].value
+    1.0
+    >>> report.definitions["equalized_odds_sum"]
+    "tpr gap plus fpr gap (the paper's EOd)"
+    """
+    confidence = _checked_confidence(confidence)
+    replicates = _whole("replicates", replicates)
+    if threshold_replicates is not None:
+        threshold_replicates = _whole("threshold_replicates", threshold_replicates)
+    new_rows = _checked_new_rows(new_rows, thresholds, threshold_replicates)
+    seed = _checked_seed(seed)
+    by_group: dict[Name, Estimate] | None = None
+    again = Again()
+    if more or not (sketch is None or isinstance(sketch, Sketch)):
+        raise TypeError(
+            "audit takes arrays by keyword, audit(decisions=..., labels=..., groups=...), and only a sketch and its "
+            f"thresholds by position, audit(sketch, thresholds); got {_kinds(sketch, thresholds, *more)} by position"
+        )
+    if sketch is not None:
+        if any(array is not None for array in (decisions, labels, groups, weights)):
+            raise TypeError("a sketch holds its labels, groups and weights; call audit(sketch, thresholds)")
+        counts, mixtures, snapshot = count_sketch(sketch, thresholds_of(thresholds))
+        by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
+        if isinstance(thresholds, Result):
+            again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed, new_rows)
+            counts = replace(counts, notes=(*counts.notes, *again.notes))
+            for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all
+                by_group[name] = Estimate(by_group[name].value, low, high, "bootstrap")
+    elif decisions is None or groups is None:
+        given = {"decisions=": decisions, "groups=": groups}
+        missing = [name for name, array in given.items() if array is None]
+        raise TypeError(
+            "call audit(sketch, thresholds) or audit(decisions=..., labels=..., groups=...); there is no sketch, and "
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        )
+    elif thresholds is not None or threshold_replicates is not None:
+        raise TypeError("decisions have no thresholds; thresholds and threshold_replicates= go with a sketch")
+    else:
+        counts = count_decisions(decisions, labels, groups, weights)
+    return replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
+
+
+def _kinds(*values: Any) -> str:
+    return ", ".join(type(value).__name__ for value in values if value is not None)
+
+
+def _likeliest(mixture: Mixture) -> float:
+    """The most probable threshold of a mixture, the lowest of several, as a result has it."""
+    return min(mixture, key=lambda part: (-part[1], part[0]))[0]
+
+
+def assess(
+    counts: Counts, thresholds: dict[Name, Estimate] | None, confidence: float, replicates: int, seed: int
+) -> Audit:
+    """The audit of counts."""
+    accepted, totals = counts.accepted * counts.unit, counts.totals * counts.unit
+    by_group = Rates(accepted, totals)
+    pooled = Rates(accepted.sum(axis=1, keepdims=True), totals.sum(axis=1, keepdims=True))
+    per_group = _estimates(by_group, totals.sum(axis=0), confidence)
+    gaps = {name: Estimate(gap_of(gap, by_group.values)) for name, gap in GAPS.items()}
+    if replicates and len(counts.groups) > 1:
+        single = two_sided(confidence)
+        ranges = ranges_of(accepted, totals, replicates, seed)
+        for name, gap in GAPS.items():
+            value = gaps[name].value
+            if value is not None:
+                limits = gap_interval(gap, by_group, value, single, critical(gap, ranges, confidence, single))
+                gaps[name] = Estimate(value, *limits, "bootstrap")
+    rows = float(totals.sum())
+    return Audit(
+        groups=counts.groups,
+        n_rows=int(rows) if counts.unit == 1 else rows,
+        rates=dict(zip(counts.groups, per_group, strict=True)),
+        overall=_estimates(pooled, totals.sum(axis=1, keepdims=True).sum(axis=0), confidence)[0],
+        gaps=gaps,
+        definitions={name: gap.definition for name, gap in GAPS.items()},
+        thresholds=thresholds,
+        confidence=confidence,
+        replicates=replicates,
+        seed=seed,
+        notes=(*counts.notes, *notes_of(counts, by_group, confidence)),
+    )
+
+
+def _estimates(rates: Rates, rows: Any, confidence: float) -> list[dict[str, Estimate]]:
+    """Metric -> Estimate of each group."""
+    z = two_sided(confidence)
+    columns: list[list[Estimate]] = [[Estimate(n) for n in rows.tolist()]]
+    for name in METRICS[1:]:
+        low, high = rates.limits(name, z)
+        method = "newcombe" if name == "balanced_accuracy" else "wilson"
+        columns.append(
+            [
+                Estimate(None) if value != value else Estimate(value, lo, hi, method)
+                for value, lo, hi in zip(rates.values[name].tolist(), low.tolist(), high.tolist(), strict=True)
+            ]
+        )
+    return [dict(zip(METRICS, column, strict=True)) for column in zip(*columns, strict=True)]
+
+
+def _checked_confidence(confidence: Any) -> float:
+    if isinstance(confidence, (bool, str)) or not isinstance(confidence, (Real, np.number)):
+        raise TypeError(f"confidence must be a number such as 0.95, got {confidence!r}")
+    level = float(confidence)
+    if not 0.5 <= level <= 0.999:
+        hint = f"; {level:g} % is {level / 100:g}" if 50 <= level <= 99.9 else ""
+        raise ValueError(f"confidence must be from 0.5 to 0.999, got {confidence!r}{hint}")
+    return level
+
+
+def _checked_seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise TypeError(f"seed must be a whole number, got {seed!r}")
+    if seed < 0:
+        raise ValueError(f"seed must be a whole number that is not negative, got {seed!r}")
+    return int(seed)
+
+
+def _checked_new_rows(rows: Any, thresholds: Any, replicates: int | None) -> int | None:
+    if rows is None:
+        return None
+    if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)):
+        raise TypeError(f"new_rows must be a whole number of rows, got {rows!r}")
+    if not 1 <= rows <= 10**15:
+        raise ValueError(f"new_rows must be from 1 to 10**15 rows, got {rows}")
+    if not isinstance(thresholds, Result):
+        raise TypeError("new_rows= goes with audit(sketch, result): what is expected there comes of solving again")
+    if replicates == 0:
+        raise ValueError("new_rows= needs solving again, and threshold_replicates is 0; leave one of them out")
+    return int(rows)
+
+
+def _whole(name: str, number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise TypeError(f"{name} must be a whole number, got {number!r}")
+    if number and not FEWEST <= number <= 1_000_000:
+        raise ValueError(f"{name} must be 0, or from {FEWEST} to 1000000, got {number}")
+    return int(number)

@@ -1,0 +1,200 @@
+"""How many rows of each cell are accepted: from a sketch and thresholds, or from decisions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._base.grid import scaled
+from gstar_fast._base.names import Name, is_missing, listed
+from gstar_fast._base.thresholds import Mixture, Thresholds, make
+from gstar_fast._decide.decider import Decider
+from gstar_fast._input.columns import column_of
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.question import Snapshot
+from gstar_fast._solver.result import Result
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows of each cell (label 0, label 1, unlabelled) and how many of them are accepted, (3, K)."""
+
+    groups: tuple[Name, ...]
+    accepted: NDArray[Any]  # int64; float64 where rows are accepted with a probability, or counted in proportion
+    totals: NDArray[np.int64]
+    unit: float  # what one count stands for: 1, or 2^-20 where there are weights that are not whole
+    notes: tuple[str, ...] = ()
+
+
+# ------------------------------------------------------------------------------------------------------------- a sketch
+
+
+def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, dict[Name, Mixture], Snapshot]:
+    """Rows that thresholds accept, exact at edges, in proportion inside a bin; what each group has; the rows."""
+    if not sketch.groups:
+        raise ValueError("the sketch has no rows; update it with scores, labels and groups before auditing")
+    snapshot = Snapshot.of(sketch)
+    bins = Bins(snapshot.level, snapshot.first, snapshot.rows.shape[2] - 2, bool(sketch._core.fixed))
+    mixtures, notes = mixtures_of(thresholds, snapshot.groups)
+    totals = snapshot.rows.sum(axis=2)
+    columns: list[NDArray[Any]] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
+    inside: list[str] = []
+    for k, (name, mixture) in enumerate(mixtures.items()):
+        parts = []
+        for threshold, probability in mixture:
+            rows, split = bins.accepted(snapshot.rows[:, k], threshold, name)
+            parts.append(rows if len(mixture) == 1 else probability * rows)
+            if split:
+                inside.append(f"{name!r} ({split * snapshot.weight_unit:g} rows)")
+        mixed = np.minimum(sum(parts), totals[:, k])  # probabilities may add up to a little more than 1
+        columns.append(parts[0] if len(parts) == 1 else mixed)
+    if inside:
+        some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
+        notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
+    if bins.fixed and (beyond := _beyond_at_inf(mixtures, snapshot)):
+        notes.append(
+            f"a threshold of inf accepts rows whose score is inf, which range= does not tell from others above "
+            f"it; all {beyond * snapshot.weight_unit:g} such rows are counted as rejected"
+        )
+    counts = Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes))
+    return counts, mixtures, snapshot
+
+
+def _beyond_at_inf(mixtures: dict[Name, Mixture], snapshot: Snapshot) -> int:
+    """Rows above the window, in groups that may have a threshold of inf."""
+    return sum(
+        int(snapshot.rows[:, k, -1].sum())
+        for k, mixture in enumerate(mixtures.values())
+        if any(threshold == math.inf for threshold, _ in mixture)
+    )
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Where a sketch's bins are, and whether the window is fixed; rows beyond one that grows are infinite."""
+
+    level: int
+    first: int
+    number: int
+    fixed: bool
+
+    def accepted(self, rows: NDArray[np.int64], threshold: float, name: Name) -> tuple[NDArray[Any], int]:
+        """Accepted rows of each label, of `rows` (3, C), and how many rows share a bin with the threshold."""
+        if threshold == -math.inf:
+            return rows.sum(axis=1), 0
+        if threshold == math.inf:  # in a window that grows, what lies above it is at inf, and inf >= inf
+            return rows[:, -1] * (not self.fixed), 0
+        number, rest = scaled(threshold, self.level)
+        at = number - self.first
+        if at < 0 or (at, rest) > (self.number, 0):
+            beyond = int(rows[:, 0 if at < 0 else -1].sum())
+            if beyond and self.fixed:
+                low, high = math.ldexp(self.first, self.level), math.ldexp(self.first + self.number, self.level)
+                raise ValueError(
+                    f"the threshold {threshold!r} of group {name!r} is outside the sketch's range, {low!r} to "
+                    f"{high!r}, and {beyond} of the group's rows are too, on the same side: how many it "
+                    "accepts is not known; take a threshold inside, or -inf or inf, or count with a wider range="
+                )
+            at, rest = (0, 0) if at < 0 else (self.number, 0)
+        split = int(rows[:, at + 1].sum()) if rest else 0
+        if not split:
+            return rows[:, at + 1 + rest :].sum(axis=1), 0
+        share = math.ldexp(threshold, -self.level) - number
+        return rows[:, at + 2 :].sum(axis=1) + (1 - share) * rows[:, at + 1], split
+
+
+def thresholds_of(given: Any) -> Thresholds | float:
+    """Check what was passed as thresholds: a dict, one number, a result or a decider."""
+    if isinstance(given, Result):
+        return make(given.thresholds, unified=given.unified, mixtures=given.mixtures)
+    if isinstance(given, Decider):
+        return given._thresholds
+    if isinstance(given, Mapping):
+        return make(given)
+    if isinstance(given, (Real, np.number)) and not isinstance(given, (bool, np.bool_)):
+        if math.isnan(float(given)):
+            raise ValueError("the threshold is NaN; use inf to accept nobody, -inf to accept everybody")
+        return float(given) + 0.0
+    if isinstance(getattr(given, "thresholds", None), Mapping):
+        return make(given.thresholds)
+    raise TypeError(
+        "thresholds must be a dict of group -> number, one number for all groups, a result or a decider; got "
+        f"{type(given).__name__}; to audit decisions pass audit(decisions=..., labels=..., groups=...)"
+    )
+
+
+def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tuple[dict[Name, Mixture], list[str]]:
+    """Each group's (threshold, probability) pairs, and a word on thresholds nobody needs."""
+    if isinstance(thresholds, float):
+        return dict.fromkeys(groups, ((thresholds, 1.0),)), []
+    spare = thresholds.unknown_threshold
+    if thresholds.unified:
+        spare = next(iter(thresholds.values.values()))
+    out: dict[Name, Mixture] = {}
+    for name in groups:
+        threshold = thresholds.values.get(name, spare)
+        if threshold is None:
+            raise ValueError(
+                f"group {name!r} of the sketch has no threshold; there are thresholds for "
+                f"{listed(list(thresholds.values))}; add one, or audit a sketch without that group"
+            )
+        mixture = None if thresholds.mixtures is None else thresholds.mixtures.get(name)
+        out[name] = ((threshold, 1.0),) if mixture is None else mixture
+    unused = [name for name in thresholds.values if name not in out]
+    notes = [f"thresholds for groups that have no rows: {listed(unused)}"] if unused else []
+    return out, notes
+
+
+# ------------------------------------------------------------------------------------------------------------ decisions
+
+MIDDLE = 0.5  # between a decision of 0 and one of 1, and an edge of the sketch below
+
+
+def count_decisions(decisions: Any, labels: Any, groups: Any, weights: Any) -> Counts:
+    """Rows that were accepted, counted by a sketch whose scores are the decisions."""
+    sketch, clean = Sketch(bins=16, range=(-4, 4)), clean_decisions(decisions)
+    try:
+        sketch.update(clean, labels, groups, weights=weights)
+    except (TypeError, ValueError) as error:  # the decisions are that sketch's scores
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(str(error).replace("scores", "decisions")) from None
+    if not sketch.n_rows:
+        raise ValueError("there are no rows to audit: decisions is empty, or all weights are 0")
+    return count_sketch(sketch, MIDDLE)[0]
+
+
+def clean_decisions(decisions: Any) -> NDArray[np.float32]:
+    """Zeros and ones as float32, which a sketch counts fastest."""
+    values, valid, names = column_of(decisions, "decisions")
+    if names is not None:
+        raise TypeError("decisions must be 0 or 1, got strings or categories; pass decisions == <the accepting one>")
+    if valid is not None and not valid.all():
+        raise ValueError(f"decisions has a missing value at row {int((~valid).argmax())}; drop such rows")
+    if values.dtype.kind == "b":
+        return values.astype(np.float32)
+    if values.dtype == object:
+        for row, value in enumerate(values.tolist()):
+            if is_missing(value):
+                raise ValueError(f"decisions has a missing value at row {row}; drop such rows")
+            if not isinstance(value, (bool, int, float, np.number, np.bool_)):
+                found = f"{type(value).__name__} at row {row}"
+                raise TypeError(f"decisions must be 0 or 1, got {found}; pass decisions == <the accepting one>")
+        values = values.astype(np.float64)
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"decisions must be 0 or 1, got {values.dtype}; pass decisions == <the accepting one>")
+    private = np.array(values)  # one read; what is checked is what is counted
+    wrong = (private != 0) & (private != 1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        value = private[row].item()
+        if value != value:
+            raise ValueError(f"decisions has NaN at row {row}; drop such rows")
+        cure = "for -1/+1 decisions pass decisions > 0" if value == -1 else "for scores count a Sketch, give thresholds"
+        raise ValueError(f"decisions must be 0 or 1, got {value} at row {row}; {cure}")
+    return private.astype(np.float32)

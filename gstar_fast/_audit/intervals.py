@@ -1,0 +1,154 @@
+"""Confidence intervals of rates and gaps, from counts.
+
+Why these and no others: docs/guide/audit.md.
+
+A share of rows gets Wilson's interval. A difference of two rates gets its limits from theirs (Newcombe: the squares of
+the distances add up). A gap is the largest of many such differences, and chance makes the largest look larger still:
+
+- its low end is the largest low end of any pair, with a critical value that holds for all pairs at once (from the
+  bootstrap), so that equal groups are taken for unequal in no more than 1 - confidence of all cases;
+- its high end is the largest high end of any pair, with the usual critical value: the pair that is truly furthest apart
+  is one of them.
+
+Ratios are differences of logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._audit.metrics import MEANS, Gap, shaped, shares_of, values_of
+from gstar_fast._backends.interface import Floats
+
+Distances = tuple[Floats, Floats]  # how far each group's limits lie below and above its rate
+
+
+def wilson(hits: Floats, trials: Floats, z: float) -> tuple[Floats, Floats]:
+    """Wilson's score interval for a share; NaN where there are no trials. Inside [0, 1], and never empty."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = hits / trials
+        middle = (hits + z * z / 2) / (trials + z * z)
+        reach = z / (trials + z * z) * np.sqrt(hits * (1 - p) + z * z / 4)
+    # at the ends the limit is the share itself, which rounding must not miss
+    low = np.where(hits == 0, 0.0, np.clip(middle - reach, 0.0, p))
+    high = np.where(hits == trials, 1.0, np.clip(middle + reach, p, 1.0))
+    return np.where(np.isnan(p), np.nan, low), np.where(np.isnan(p), np.nan, high)
+
+
+def two_sided(confidence: float) -> float:
+    """Normal critical value: 1.96 for 0.95."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+class Rates:
+    """The rates of all groups and the distances of their limits, by name of the rate and critical value."""
+
+    def __init__(self, accepted: NDArray[Any], totals: NDArray[Any]) -> None:
+        self._hits, self._trials = shares_of(accepted, totals)
+        self.values = values_of(self._hits, self._trials)
+        self._kept: dict[tuple[str, float], tuple[Floats, Floats]] = {}
+
+    def limits(self, name: str, z: float) -> tuple[Floats, Floats]:
+        """Low and high limits of every group's rate."""
+        if (name, z) not in self._kept:
+            self._kept[name, z] = self._limits(name, z)
+        return self._kept[name, z]
+
+    def _limits(self, name: str, z: float) -> tuple[Floats, Floats]:
+        if name not in MEANS:
+            return wilson(self._hits[name], self._trials[name], z)
+        (down_1, up_1), (down_2, up_2) = (self.distances(part, z) for part in MEANS[name])
+        value = self.values[name]
+        return value - np.hypot(down_1, down_2) / 2, value + np.hypot(up_1, up_2) / 2
+
+    def distances(self, name: str, z: float) -> Distances:
+        """How far the limits lie from the rates."""
+        low, high = self.limits(name, z)
+        return self.values[name] - low, high - self.values[name]
+
+
+# ----------------------------------------------------------------------------------------------------------------- gaps
+
+
+class Band(NamedTuple):
+    """What is known of one rate's gap: the pair of groups that shows it best, and the most it can be."""
+
+    size: float  # difference of the pair
+    reach: float  # how much of it may be chance
+    high: float
+
+    @property
+    def low(self) -> float:
+        return self.size - self.reach
+
+
+def gap_interval(gap: Gap, rates: Rates, value: float, single: float, every: float) -> tuple[float, float]:
+    """Low and high end of a gap; `single` is the critical value of one pair, `every` of all pairs and rates at once."""
+    band = _difference if gap.is_difference else _ratio
+    bands = [band(rates, name, single, every) for name in gap.rates]
+    low, high = max(b.low for b in bands), max(b.high for b in bands)
+    if gap.over == "sum":
+        low = max(low, sum(b.size for b in bands) - math.hypot(*(b.reach for b in bands)))
+        sizes = [float(np.nanmax(rates.values[name]) - np.nanmin(rates.values[name])) for name in gap.rates]
+        high = sum(sizes) + math.hypot(*(b.high - size for b, size in zip(bands, sizes, strict=True)))
+    low = max(low, 0.0)
+    if gap.is_difference:
+        most = len(gap.rates) if gap.over == "sum" else 1.0
+        return min(gap.scale * low, value), max(gap.scale * min(high, most), value)
+    one, two = shaped(gap, math.exp(-high)), shaped(gap, math.exp(-low))
+    return min(one, two, value), max(one, two, value)
+
+
+def _difference(rates: Rates, name: str, single: float, every: float) -> Band:
+    known = ~np.isnan(rates.values[name])
+    value = rates.values[name][known]
+    down, up = (side[known] for side in rates.distances(name, single))
+    size, reach = _furthest(value, up, down, 1.0)
+    high = size + reach
+    down, up = (side[known] for side in rates.distances(name, every))
+    return Band(*_furthest(value, down, up, -1.0), high)
+
+
+def _ratio(rates: Rates, name: str, single: float, every: float) -> Band:
+    """The same for minus the logarithm of the ratio."""
+    known = ~np.isnan(rates.values[name])
+    value = rates.values[name][known]
+    if not value.any():
+        return Band(0.0, 0.0, math.inf)
+    low_1, high_1 = (side[known] for side in rates.limits(name, single))
+    low_2, high_2 = (side[known] for side in rates.limits(name, every))
+    # a rate of 0 has no logarithm: its own upper limit stands in for it, which can only widen the interval
+    nobody = value == 0
+    with np.errstate(divide="ignore"):
+        log = np.log(np.where(nobody, high_2, value))
+        size, reach = _furthest(log, log - np.log(low_2), np.log(high_2) - log, -1.0)
+        high = math.inf if nobody.any() else sum(_furthest(log, np.log(high_1) - log, log - np.log(low_1), 1.0))
+    return Band(size, reach, high)
+
+
+def _furthest(value: Floats, one: Floats, two: Floats, sign: float) -> tuple[float, float]:
+    """The groups i and j with the largest `value_i - value_j + sign * hypot(one_i, two_j)`: both terms."""
+    i, j = _outer(value, sign * one), _outer(-value, sign * two)
+    size = value[i][:, None] - value[j]
+    reach = np.hypot(one[i][:, None], two[j])
+    best = np.argmax(np.where(i[:, None] == j, -np.inf, size + sign * reach))
+    return float(size.flat[best]), float(reach.flat[best])
+
+
+def _outer(value: Floats, reach: Floats) -> NDArray[np.intp]:
+    """Groups that at most one other group beats in both: no other can be part of the pair that is furthest apart."""
+    left = np.lexsort((-reach, -value))  # from the largest value on, ties by reach
+    kept = []
+    for _ in range(2):
+        best = np.maximum.accumulate(reach[left])
+        front = np.append(True, reach[left][1:] > best[:-1])
+        kept.append(left[front])
+        left = left[~front]
+        if not len(left):
+            break
+    return np.concatenate(kept)

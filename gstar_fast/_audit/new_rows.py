@@ -1,0 +1,79 @@
+"""What gaps to expect on rows that thresholds were not found on: `NewRows`.
+
+Chance makes such gaps larger twice: in the rows the thresholds were found on, and in the new rows. So thresholds found
+on one replicate of the counts are measured on another, of as many rows as the new sample has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
+from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._solver.result import _count
+
+SAMPLES = 2000  # of new rows, over all replicates: nine of ten are then 89 to 91 of a hundred
+OUT_OF_FOLD = "this assumes out-of-fold scores: no row's score comes from a model that was trained on that row"
+
+
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """The gap to expect on a sample of new rows, of the kind that was counted.
+
+    Attributes
+    ----------
+    mean : float
+        Over samples.
+    nine_of_ten : float
+        Nine of ten samples stay under it; of `disparate_impact`, a ratio, above it.
+    rows : int or float
+        Rows of a sample, unlabelled ones too; the weight, where rows have weights that are not whole.
+    """
+
+    mean: float
+    nine_of_ten: float
+    rows: int | float
+
+    def tenth(self, criterion: str) -> str:
+        """What nine of ten samples do, in words."""
+        side = "above" if GAPS[criterion].form == "ratio" else "under"
+        return f"nine of ten samples of {_count(self.rows)} rows stay {side} {self.nine_of_ten:.2g}"
+
+
+def new_rows_of(
+    accepted: Floats | Ints, totals: Ints, unit: float, criteria: Iterable[str], rows: float | None, seed: int
+) -> dict[str, NewRows]:
+    """What to expect of each criterion, from the rows (3, n, K) that n thresholds accept of `totals` (3, K).
+
+    The sum of Poisson counts is a Poisson count: a replicate of all bins need not be drawn to know how many of its rows
+    a threshold accepts. A criterion that most samples lack the rows for is left out.
+    """
+    if rows is None:
+        rows = int(totals.sum()) if unit == 1 else float((totals * unit).sum())
+    random = np.random.default_rng([seed, 2])  # another stream than those of the gaps and the thresholds
+    used = totals.any(axis=1)  # without unlabelled rows there is nothing to draw for them
+    share, each = rows / totals.sum(), -(-SAMPLES // accepted.shape[1])
+    found: dict[str, list[float | None]] = {name: [] for name in criteria}
+    for taken in np.moveaxis(accepted, 1, 0):
+        cells = np.stack([taken, np.maximum(totals - taken, 0)])[:, used] * share
+        drawn = np.zeros((each, 2, *totals.shape))
+        drawn[:, :, used] = random.poisson(cells, (each, *cells.shape))
+        rates = values_of(*shares_of(*(np.moveaxis(part, 1, 0) for part in (drawn[:, 0], drawn.sum(axis=1)))))
+        for name, gaps in found.items():
+            gaps += [gap_of(GAPS[name], {rate: rates[rate][i] for rate in GAPS[name].rates}) for i in range(each)]
+    known = {name: [gap for gap in gaps if gap is not None] for name, gaps in found.items()}
+    return {
+        name: NewRows(float(np.mean(gaps)), _ninth(name, gaps), rows)
+        for name, gaps in known.items()
+        if 2 * len(gaps) > len(found[name])
+    }
+
+
+def _ninth(criterion: str, gaps: list[float]) -> float:
+    """The ninth tenth, on the side away from parity: a gap that was found, not a mean of two."""
+    if GAPS[criterion].form == "ratio":
+        return float(np.quantile(gaps, 0.1, method="lower"))
+    return float(np.quantile(gaps, 0.9, method="higher"))

@@ -1,0 +1,165 @@
+"""An audit as text, HTML, a dict or a data frame. No arithmetic here."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from gstar_fast._audit.metrics import METRIC_DEFINITIONS
+from gstar_fast._base.json import encode_name, encode_number
+from gstar_fast._solver.result import _count, _number, _table, threshold_number
+
+if TYPE_CHECKING:
+    from gstar_fast._audit.audit import Audit, Estimate
+
+FORMAT = "gstar_fast.audit"
+VERSION = 1
+
+# tnr and fnr are left out of tables that people read: they are what is left of fpr and tpr
+COLUMNS = {
+    "base_rate": "base rate",
+    "selection_rate": "selected",
+    "tpr": "tpr",
+    "fpr": "fpr",
+    "ppv": "ppv",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced",
+}
+
+NEW_ROWS = {"new_rows": "rows", "new_rows_mean": "mean", "new_rows_nine_of_ten": "nine_of_ten"}  # column: attribute
+
+
+def _limits(e: Estimate) -> str:
+    return "" if e.low is None else f"{_number(e.low, 3)}..{_number(e.high, 3)}"
+
+
+def _heading(a: Audit) -> str:
+    n = len(a.groups)
+    return f"audit of {_count(a.n_rows)} rows in {n} group{'s' * (n != 1)}, intervals of confidence {a.confidence:.4g}"
+
+
+def text_of(a: Audit, most: int = 50) -> str:
+    """A row of values and a row of limits for each group, then every gap."""
+    lines = [_heading(a), *(f"note: {note}" for note in a.notes), ""]
+    head = ["group", "rows", *(["threshold"] if a.thresholds is not None else []), *COLUMNS.values()]
+    table = [head]
+    for name in (*a.groups[:most], None):
+        table += _two_rows(a, name)
+    lines += _table(table)
+    if len(a.groups) > most:
+        lines.append(f"... and {len(a.groups) - most} more groups before the last row")
+    lines.append("")
+    gaps = [["gap", "value", "low", "high"]]
+    gaps += [[name, *(_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
+    notes = ["", *(a.definitions[name].partition(";")[0] for name in a.gaps)]
+    lines += [f"{line}  {note}".rstrip() for line, note in zip(_table(gaps), notes, strict=True)]
+    return "\n".join(lines)
+
+
+def _two_rows(a: Audit, name: Any) -> list[list[str]]:
+    """Values and limits of a group; None stands for all of them together."""
+    at = a.overall if name is None else a.rates[name]
+    shown = [at[metric] for metric in COLUMNS]
+    values = ["all" if name is None else str(name), _count(at["rows"].value or 0.0)]
+    limits = ["", ""]
+    if a.thresholds is not None:
+        threshold = None if name is None else a.thresholds[name]
+        values.append("" if threshold is None or threshold.value is None else threshold_number(threshold.value))
+        limits.append("" if threshold is None else _limits(threshold))
+    return [[*values, *(_number(e.value) for e in shown)], [*limits, *(_limits(e) for e in shown)]]
+
+
+def html_of(a: Audit, most: int = 200) -> str:
+    """A fragment: rates by group, gaps, notes; every name escaped."""
+    head = ["group", "rows", *(["threshold"] if a.thresholds is not None else []), *COLUMNS.values()]
+    body = []
+    for name in (*a.groups[:most], None):
+        values, limits = _two_rows(a, name)
+        cells = "".join(
+            f"<td>{escape(value)}{f'<br><small>{escape(limit)}</small>' if limit else ''}</td>"
+            for value, limit in zip(values[1:], limits[1:], strict=True)
+        )
+        body.append(f'<tr><th scope="row">{escape(values[0])}</th>{cells}</tr>')
+    if len(a.groups) > most:
+        body.append(f"<tr><td colspan={len(head)}>{len(a.groups) - most} more groups are not shown</td></tr>")
+    gaps = [
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(f"<td>{escape(_number(x))}</td>" for x in (e.value, e.low, e.high))
+        + f"<td>{escape(a.definitions[name])}</td></tr>"
+        for name, e in a.gaps.items()
+    ]
+    notes = "".join(f"<li>{escape(note)}</li>" for note in a.notes)
+    return (
+        f'<div class="gstar-audit"><p>{escape(_heading(a))}</p>'
+        + (f"<ul>{notes}</ul>" if notes else "")
+        + _html_table(head, body)
+        + _html_table(["gap", "value", "low", "high", "definition"], gaps)
+        + "</div>"
+    )
+
+
+def _html_table(head: list[str], body: list[str]) -> str:
+    meaning = {word: f' title="{escape(METRIC_DEFINITIONS[metric])}"' for metric, word in COLUMNS.items()}
+    cells = "".join(f'<th scope="col"{meaning.get(word, "")}>{escape(word)}</th>' for word in head)
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _plain(e: Estimate) -> dict[str, Any]:
+    numbers = {key: encode_number(getattr(e, key)) for key in ("value", "low", "high")}
+    return {**numbers, "method": e.method}
+
+
+def _new_rows(a: Audit, name: str) -> dict[str, float] | None:
+    there = a.new_rows.get(name)
+    return None if there is None else asdict(there)
+
+
+def dict_of(a: Audit) -> dict[str, Any]:
+    """What JSON can hold: groups as a list, since their names need not be strings."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "n_rows": a.n_rows,
+        "confidence": a.confidence,
+        "replicates": a.replicates,
+        "seed": a.seed,
+        "groups": [
+            {
+                "name": encode_name(name),
+                "threshold": None if a.thresholds is None else _plain(a.thresholds[name]),
+                "rates": {metric: _plain(e) for metric, e in a.rates[name].items()},
+            }
+            for name in a.groups
+        ],
+        "overall": {metric: _plain(e) for metric, e in a.overall.items()},
+        "gaps": {
+            name: {**_plain(e), "new_rows": _new_rows(a, name), "definition": a.definitions[name]}
+            for name, e in a.gaps.items()
+        },
+        "notes": list(a.notes),
+    }
+
+
+def frame_of(a: Audit) -> Any:
+    """One row for each number."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
+    rows: list[tuple[Any, str, Estimate]] = []
+    for name in a.groups:
+        if a.thresholds is not None:
+            rows.append((name, "threshold", a.thresholds[name]))
+        rows += [(name, metric, e) for metric, e in a.rates[name].items()]
+    rows += [(None, metric, e) for metric, e in a.overall.items()]
+    rows += [(None, gap, e) for gap, e in a.gaps.items()]
+    groups = pd.Series([name for name, _, _ in rows], dtype=object)
+    columns: dict[str, Any] = {"group": groups, "metric": [metric for _, metric, _ in rows]}
+    for key in ("value", "low", "high"):
+        columns[key] = pd.Series([getattr(e, key) for _, _, e in rows], dtype="float64")
+    columns["method"] = [e.method for _, _, e in rows]
+    found = [a.new_rows.get(metric) if name is None else None for name, metric, _ in rows]
+    for column, key in NEW_ROWS.items():
+        columns[column] = pd.Series([getattr(there, key, None) for there in found], dtype="float64")
+    return pd.DataFrame(columns)

@@ -1,0 +1,1 @@
+"""Steps of the solvers that the face and several backends share."""

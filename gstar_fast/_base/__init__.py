@@ -1,0 +1,1 @@
+"""What every room stands on: names, grids, files, bytes and documents."""

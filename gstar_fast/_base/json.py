@@ -1,0 +1,170 @@
+"""Documents in JSON: read strictly, and sealed with a checksum of all that they say.
+
+The checksum is of the values, not of the text: a document may be indented anew, its keys may stand in another order,
+and 1.0 may be written as 1. `docs/guide/decide.md` has the rule, `csrc/gstar/thresholds_json.hpp` follows it too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import reprlib
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from gstar_fast._base.names import Name, clean_name
+
+DEEPEST: Final = 32
+_whole_number = struct.Struct("<cq").pack
+_real_number = struct.Struct("<cd").pack
+_size = struct.Struct("<cQ").pack
+
+
+def read(text: str | bytes) -> Any:
+    """The value of a text; ValueError where it is no JSON, or where two readers could take it for different things."""
+    try:
+        return json.loads(
+            text.decode("utf-8") if isinstance(text, bytes) else text,
+            parse_int=_whole,
+            parse_float=_real,
+            parse_constant=_no_constant,
+            object_pairs_hook=_no_twins,
+        )
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    except UnicodeDecodeError:
+        raise ValueError("not JSON: it is not UTF-8 text") from None
+    except RecursionError:
+        raise ValueError("not JSON: it is nested too deeply") from None
+
+
+def _whole(digits: str) -> int | float:
+    """A whole number that fits into 64 bits stays whole, as in C++."""
+    value = int(digits) if len(digits) <= 20 else None
+    return value if value is not None and -(2**63) <= value < 2**63 else _real(digits)
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"not JSON: the number {reprlib.repr(digits)[1:-1]} is too large for a float64")
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"not JSON: {name} is not JSON; infinite numbers are written as the strings 'inf' and '-inf'")
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        raise ValueError("not JSON: an object has a key twice")
+    return out
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """A document as readable text."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+# ------------------------------------------------------------------------------------------------------- checksum
+
+
+def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with its checksum as the last member."""
+    content = {key: value for key, value in document.items() if key != "checksum"}
+    return {**content, "checksum": checksum(content)}
+
+
+def check_seal(document: Mapping[str, Any], wanted: str) -> None:
+    """Refuse a document whose checksum is not the one of its content, `wanted`."""
+    found = document.get("checksum")
+    if found is None:
+        raise ValueError("the checksum is missing: it was changed or damaged")
+    if found != wanted:
+        raise ValueError(
+            f"the checksum is {reprlib.repr(found)}, but the content has {wanted!r}: it was changed or damaged"
+        )
+
+
+def checksum(document: Mapping[str, Any], errors: str = "strict") -> str:
+    """CRC-32 of all that a document says, besides its own member "checksum".
+
+    `errors` is "surrogatepass" where names of files stand in it: they need not be text.
+    """
+    pieces: list[bytes] = []
+    put = pieces.append
+    keys: dict[str, bytes] = {}  # the same few in every group
+
+    def of_text(text: str) -> bytes:
+        data = text.encode("utf-8", errors)
+        return _size(b"s", len(data)) + data
+
+    def add(value: Any, depth: int) -> None:
+        """Put down a letter for the kind of the value, and then the value."""
+        if depth > DEEPEST:
+            raise ValueError("not JSON: it is nested too deeply")
+        if isinstance(value, float):
+            # 1.0 and 1 are the same number, and whole numbers are told apart to the last digit
+            fits = value.is_integer() and -(2.0**63) <= value < 2.0**63
+            put(_whole_number(b"i", int(value)) if fits else _real_number(b"d", value))
+        elif value is None or isinstance(value, bool):
+            put(b"n" if value is None else b"t" if value else b"f")
+        elif isinstance(value, int):
+            put(_whole_number(b"i", value))
+        elif isinstance(value, str):
+            put(of_text(value))
+        elif isinstance(value, dict):
+            put(_size(b"o", len(value)))
+            for key in sorted(value):
+                put(keys.get(key) or keys.setdefault(key, of_text(key)))
+                add(value[key], depth + 1)
+        else:
+            put(_size(b"l", len(value)))
+            for part in value:
+                add(part, depth + 1)
+
+    try:
+        add({key: value for key, value in document.items() if key != "checksum"}, 0)
+    except UnicodeEncodeError:
+        raise ValueError("not JSON: half a character in a string") from None
+    return f"crc32:{zlib.crc32(b''.join(pieces)):08x}"
+
+
+# ---------------------------------------------------------------------------------------------- numbers and names
+
+
+def encode_number(x: float | None) -> Any:
+    """JSON has no infinities: they are written as strings."""
+    if x is None or math.isfinite(x):
+        return x
+    return "inf" if x > 0 else "-inf"
+
+
+def decode_number(value: Any, where: str, *, infinite: bool = True) -> float:
+    """A number, or one of the strings that stand for infinities."""
+    if infinite and isinstance(value, str) and value in ("inf", "-inf"):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        words = "a number, 'inf' or '-inf'" if infinite else "a number"
+        raise ValueError(f"{where} must be {words}; got {reprlib.repr(value)}")
+    return float(value)
+
+
+def encode_name(name: Name) -> Any:
+    """A tuple is written as an object, so that it is not taken for anything else."""
+    return {"tuple": list(name)} if isinstance(name, tuple) else name
+
+
+def decode_name(value: Any, where: str) -> Name:
+    """The name of a group."""
+    if isinstance(value, dict) and set(value) == {"tuple"} and isinstance(value["tuple"], list):
+        value = tuple(value["tuple"])
+    if not isinstance(value, (bool, int, str, tuple)):
+        raise ValueError(f"{where} must be an int, a string, a bool or {{'tuple': [...]}}; got {reprlib.repr(value)}")
+    try:
+        return clean_name(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where}: {error}") from None

@@ -1,0 +1,435 @@
+"""A set of thresholds <-> JSON and bytes, with checksum, expiry and origin. `docs/guide/decide.md` has both forms.
+
+A saved result is read too: it has the same fields among others.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import reprlib
+import struct
+import warnings
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from gstar_fast._base.files import read_limited
+from gstar_fast._base.json import (
+    check_seal,
+    checksum,
+    decode_name,
+    decode_number,
+    dumps,
+    encode_name,
+    encode_number,
+    read,
+    sealed,
+)
+from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, clean_name
+from gstar_fast._base.sketch_format import name_bytes, varint
+from gstar_fast.errors import InfeasibleWarning
+
+FORMAT: Final = "gstar_fast.thresholds"
+RESULT_FORMAT: Final = "gstar_fast.result"
+VERSION: Final = 2  # version 1 had a checksum of what decisions depend on alone; it is read for ever
+LONGEST_FILE: Final = 2**27  # 65,535 groups with two thresholds each take less than half of it
+BINARY_VERSION: Final = 1
+
+MAGIC: Final = b"\x89GTHRS\r\n"
+HEADER: Final = struct.Struct("<8sHHBBHQ")
+EPOCH: Final = datetime(1970, 1, 1)  # in UTC
+FIRST_SECOND: Final = (datetime.min - EPOCH) // timedelta(seconds=1)
+LAST_SECOND: Final = (datetime.max - EPOCH) // timedelta(seconds=1)
+UNIFIED, RANDOMIZED, DEFAULT, DIGEST, EXPIRES = 1, 2, 4, 8, 16
+
+Unknown: TypeAlias = Literal["raise", "default"] | float
+Nan: TypeAlias = Literal["raise"] | bool
+Mixture: TypeAlias = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What decisions depend on, and where it came from. Made by `make`, which checks it."""
+
+    values: Mapping[Name, float]
+    unified: bool = False
+    default: float | None = None
+    mixtures: Mapping[Name, Mixture] | None = None
+    unknown: Unknown = "raise"
+    nan: Nan = "raise"
+    sketch_digest: str | None = None
+    expires: int | None = None  # seconds since 1970, UTC
+    score_column: str | None = None
+    group_column: str | None = None
+
+    @property
+    def unknown_threshold(self) -> float | None:
+        """Threshold of a group that has none; None where it is refused."""
+        if self.unknown == "raise":
+            return None
+        return self.default if self.unknown == "default" else float(self.unknown)
+
+    @property
+    def can_refuse(self) -> bool:
+        """Whether some rows raise instead of being decided."""
+        return self.nan == "raise" or (self.unknown == "raise" and not self.unified)
+
+    def to_bytes(self) -> bytes:
+        """The binary form; its last four bytes are the checksum."""
+        return _to_bytes(self)
+
+    @property
+    def checksum(self) -> str:
+        """Of all that decisions depend on: the one of the binary form, and of version 1 of the JSON."""
+        return f"crc32:{struct.unpack('<I', self.to_bytes()[-4:])[0]:08x}"
+
+    def with_policies(self, unknown: Unknown, nan: Nan) -> Thresholds:
+        """The same thresholds with other policies."""
+        return replace(self, unknown=_checked_unknown(unknown, self.default), nan=_checked_nan(nan))
+
+
+def make(
+    values: Mapping[Any, float],
+    *,
+    unified: bool = False,
+    default: float | None = None,
+    mixtures: Mapping[Any, Iterable[tuple[float, float]]] | None = None,
+    unknown: Unknown = "raise",
+    nan: Nan = "raise",
+    sketch_digest: str | None = None,
+    expires: datetime | str | int | None = None,
+    score_column: str | None = None,
+    group_column: str | None = None,
+) -> Thresholds:
+    """Check a set of thresholds; ValueError and TypeError say what is wrong with it."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"thresholds must be a dict of group -> number, got {type(values).__name__}")
+    names = [clean_name(name, " of thresholds") for name in values]
+    check_distinct(names)
+    if not names:
+        raise ValueError("thresholds is empty; give one for each group")
+    if len(names) > MOST_GROUPS:
+        raise ValueError(f"{len(names)} groups; at most {MOST_GROUPS} are supported")
+    clean = {
+        name: _number(value, f"the threshold of group {name!r}")
+        for name, value in zip(names, values.values(), strict=True)
+    }
+    if unified and (len(set(clean.values())) > 1 or mixtures is not None):
+        raise ValueError("unified thresholds are one number for everybody, but these groups differ")
+    clean_default = None if default is None else _number(default, "default")
+    return Thresholds(
+        values=clean,
+        unified=bool(unified),
+        default=clean_default,
+        mixtures=None if mixtures is None else _checked_mixtures(mixtures, clean),
+        unknown=_checked_unknown(unknown, clean_default),
+        nan=_checked_nan(nan),
+        sketch_digest=_checked_digest(sketch_digest),
+        expires=None if expires is None else _seconds(expires),
+        score_column=score_column,
+        group_column=group_column,
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- checks
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, (bool, np.bool_, str, bytes)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{what} must be a number, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isnan(number):
+        raise ValueError(f"{what} is NaN; use inf to accept nobody, -inf to accept everybody")
+    if math.isinf(number) and value != number:
+        raise ValueError(f"{what} is too large for a float64; use inf to accept nobody, -inf to accept everybody")
+    return number + 0.0  # -0.0 is 0.0
+
+
+def _checked_unknown(unknown: Any, default: float | None) -> Unknown:
+    if isinstance(unknown, str):
+        if unknown not in ("raise", "default"):
+            raise ValueError(f'unknown must be "raise", "default" or a threshold; got {unknown!r}')
+        if unknown == "default" and default is None:
+            raise ValueError('unknown="default" needs a default threshold, and there is none; give a number instead')
+        return "raise" if unknown == "raise" else "default"
+    return _number(unknown, "unknown")
+
+
+def _checked_nan(nan: Any) -> Nan:
+    if isinstance(nan, bool):
+        return nan
+    if nan != "raise":
+        raise ValueError(f'nan must be "raise", False (reject) or True (accept); got {nan!r}')
+    return "raise"
+
+
+def _checked_mixtures(
+    mixtures: Mapping[Any, Iterable[tuple[float, float]]], names: Iterable[Name]
+) -> dict[Name, Mixture]:
+    clean: dict[Name, Mixture] = {}
+    for name in names:
+        if name not in mixtures:
+            raise ValueError(f"mixtures lacks group {name!r}; give one for each group, or none at all")
+        what = f"the mixture of group {name!r}"
+        clean[name] = tuple((_number(t, what), _number(p, what)) for t, p in mixtures[name])
+        chances = [p for _, p in clean[name]]
+        if not chances or min(chances) < 0 or not abs(math.fsum(chances) - 1) <= 1e-9:
+            raise ValueError(f"the probabilities of group {name!r} must be from 0 to 1 and add up to 1, got {chances}")
+    if len(mixtures) > len(clean):
+        raise ValueError("mixtures has groups that thresholds lacks")
+    return clean
+
+
+def _checked_digest(digest: Any) -> str | None:
+    if digest is None:
+        return None
+    if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+        raise ValueError(f"sketch_digest must be 64 hexadecimal digits, got {digest!r}; use sketch.digest()")
+    return digest
+
+
+def _seconds(expires: datetime | str | int) -> int:
+    if isinstance(expires, bool):
+        raise TypeError("expires must be a date, got a bool")
+    if isinstance(expires, int):
+        return _within_calendar(expires)
+    if isinstance(expires, str):
+        try:
+            expires = datetime.fromisoformat(expires)
+        except ValueError:
+            raise ValueError(
+                f"expires must be a date such as '2030-01-31T00:00:00Z', got {reprlib.repr(expires)}"
+            ) from None
+    if not isinstance(expires, datetime):
+        raise TypeError(
+            f"expires must be a datetime with its time zone, or text such as '2030-01-31T00:00:00Z'; got "
+            f"{type(expires).__name__}"
+        )
+    if expires.tzinfo is None:
+        raise ValueError(f"expires needs a time zone, got {expires}; for UTC write {expires.isoformat()}Z")
+    return _within_calendar(math.floor(expires.timestamp()))
+
+
+def _within_calendar(seconds: int) -> int:
+    """Refuse a moment that has no date of four digits for its year."""
+    if not FIRST_SECOND <= seconds <= LAST_SECOND:
+        found = f"{seconds} seconds since 1970" if seconds.bit_length() < 64 else "a number beyond 64 bits"
+        raise ValueError(
+            f"expires must be from {date_text(FIRST_SECOND)} to {date_text(LAST_SECOND)}, in UTC; got {found}"
+        )
+    return seconds
+
+
+def date_text(seconds: int) -> str:
+    """Seconds since 1970 as a date in UTC."""
+    return f"{(EPOCH + timedelta(seconds=seconds)).isoformat()}Z"
+
+
+# ---------------------------------------------------------------------------------------------------------------- bytes
+
+
+def _to_bytes(t: Thresholds) -> bytes:
+    flags = (
+        UNIFIED * t.unified
+        | RANDOMIZED * (t.mixtures is not None)
+        | DEFAULT * (t.default is not None)
+        | DIGEST * (t.sketch_digest is not None)
+        | EXPIRES * (t.expires is not None)
+    )
+    unknown = {"raise": 0, "default": 1}.get(t.unknown, 2) if isinstance(t.unknown, str) else 2
+    nan = 0 if t.nan == "raise" else 1 + bool(t.nan)
+    out = []
+    if t.default is not None:
+        out.append(struct.pack("<d", t.default))
+    if unknown == 2:
+        out.append(struct.pack("<d", t.unknown))
+    if t.sketch_digest is not None:
+        out.append(bytes.fromhex(t.sketch_digest))
+    if t.expires is not None:
+        out.append(struct.pack("<q", t.expires))
+    out.append(varint(len(t.values)))
+    for name, threshold in t.values.items():
+        out += name_bytes(name), struct.pack("<d", threshold)
+        if t.mixtures is not None:
+            mixture = t.mixtures[name]
+            out += varint(len(mixture)), b"".join(struct.pack("<dd", *part) for part in mixture)
+    body = b"".join(out)
+    signed = HEADER.pack(MAGIC, BINARY_VERSION, flags, unknown, nan, 0, HEADER.size + len(body) + 4) + body
+    return signed + struct.pack("<I", zlib.crc32(signed))
+
+
+# ----------------------------------------------------------------------------------------------------------------- JSON
+
+
+def seal(document: dict[str, Any], t: Thresholds) -> dict[str, Any]:
+    """Add version, policies, origin, expiry and checksum to a document that has the thresholds; a result's, or ours."""
+    unknown = t.unknown if isinstance(t.unknown, str) else encode_number(t.unknown)
+    return sealed(
+        {
+            **document,
+            "version": VERSION,
+            "unknown": unknown,
+            "nan": t.nan,
+            "sketch_digest": t.sketch_digest,
+            "expires": None if t.expires is None else date_text(t.expires),
+        }
+    )
+
+
+def to_json(t: Thresholds) -> str:
+    """The thresholds as readable JSON."""
+    groups = []
+    for name, threshold in t.values.items():
+        entry: dict[str, Any] = {"name": encode_name(name), "threshold": encode_number(threshold)}
+        if t.mixtures is not None:
+            entry["mixture"] = [{"threshold": encode_number(x), "probability": p} for x, p in t.mixtures[name]]
+        groups.append(entry)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "unified": t.unified,
+        "groups": groups,
+        "default_threshold": encode_number(t.default),
+        "score_column": t.score_column,
+        "group_column": t.group_column,
+    }
+    return dumps(seal(document, t))
+
+
+def from_json(text: str) -> Thresholds:
+    """Read thresholds or a saved result; anything else raises ValueError and says where."""
+    return of_document(read(text))
+
+
+def of_document(document: Any) -> Thresholds:
+    """Thresholds of parsed JSON, with the checksum compared where there is one."""
+    try:
+        return _of_document(document)
+    except (TypeError, ValueError) as error:
+        is_result = isinstance(document, dict) and document.get("format") == RESULT_FORMAT
+        raise ValueError(f"not {'a saved result' if is_result else 'valid thresholds'}: {error}") from None
+
+
+def _of_document(document: Any) -> Thresholds:
+    if not isinstance(document, dict) or document.get("format") not in (FORMAT, RESULT_FORMAT):
+        raise ValueError(f"'format' is neither {FORMAT!r} nor {RESULT_FORMAT!r}")
+    version = version_of(document)
+    groups = document.get("groups")
+    if not isinstance(groups, list) or not all(isinstance(entry, dict) for entry in groups):
+        raise ValueError("'groups' must be a list of objects")
+    if not isinstance(unified := document.get("unified", False), bool):
+        raise ValueError(f"'unified' must be true or false, got {unified!r}")
+    values: dict[Name, float] = {}
+    mixtures: dict[Name, Mixture] = {}
+    for i, entry in enumerate(groups):
+        where = f"groups[{i}]"
+        name = decode_name(entry.get("name"), f"{where}.name")
+        if name in values:
+            raise ValueError(f"{where}.name repeats {name!r}")
+        values[name] = decode_number(entry.get("threshold"), f"{where}.threshold")
+        if "mixture" in entry:
+            mixtures[name] = decode_mixture(entry["mixture"], f"{where}.mixture")
+    default = document.get("default_threshold")
+    unknown = document.get("unknown", "raise")
+    if unknown not in ("raise", "default"):
+        unknown = decode_number(unknown, "unknown")
+    thresholds = make(
+        values,
+        unified=unified,
+        default=None if default is None else decode_number(default, "default_threshold"),
+        mixtures=mixtures or None,
+        unknown=unknown,
+        nan=document.get("nan", "raise"),
+        sketch_digest=document.get("sketch_digest"),
+        expires=_decode_text(document, "expires"),
+        score_column=_decode_text(document, "score_column"),
+        group_column=_decode_text(document, "group_column"),
+    )
+    content = checksum(document)  # of all that is there, so it also finds text that is no text
+    if version > 1:
+        check_seal(document, content)
+    elif document.get("checksum") is not None:
+        check_seal(document, thresholds.checksum)
+    return thresholds
+
+
+def version_of(document: Mapping[str, Any]) -> int:
+    """The version of thresholds or a result, if it is one that can be read."""
+    version = document.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
+    return version
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of saved thresholds or a saved result; not of a file too large to be one."""
+    try:
+        return read_limited(
+            path,
+            LONGEST_FILE,
+            f"larger than {LONGEST_FILE >> 20} MiB, and thresholds of {MOST_GROUPS:,} groups take less; check the path",
+        ).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{os.fspath(path)!r} is not UTF-8 text, so not saved thresholds, nor a result") from None
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    allow_expired: bool = False,
+    digest: str | None = None,
+    require_checksum: bool = False,
+    now: datetime | None = None,
+) -> Thresholds:
+    """Read a file and refuse it where it is damaged, stale or foreign."""
+    shown = os.fspath(path)
+    text = read_text(path)
+    try:
+        document = read(text)
+        thresholds = of_document(document)
+        if require_checksum and document.get("checksum") is None:
+            raise ValueError("they have no checksum, and require_checksum=True asks for one")
+    except ValueError as error:
+        raise ValueError(f"{shown!r}: {error}") from None
+    check_current(thresholds, allow_expired=allow_expired, digest=digest, now=now, where=f"{shown!r}: ")
+    if document.get("verdict") == "infeasible":
+        warnings.warn(f"{shown!r} is infeasible: {document.get('message')}", InfeasibleWarning, stacklevel=3)
+    return thresholds
+
+
+def check_current(
+    t: Thresholds, *, allow_expired: bool, digest: str | None, now: datetime | None = None, where: str = ""
+) -> None:
+    """Refuse thresholds whose time is over, or that came from another sketch."""
+    moment = datetime.now(UTC) if now is None else now
+    if t.expires is not None and not allow_expired and moment.timestamp() >= t.expires:
+        raise ValueError(
+            f"{where}these thresholds expired on {date_text(t.expires)}; solve again, or pass allow_expired=True"
+        )
+    if digest is not None and t.sketch_digest != digest:
+        found = "no sketch is named in them" if t.sketch_digest is None else f"theirs is {t.sketch_digest}"
+        raise ValueError(f"{where}these thresholds did not come from the sketch with digest {digest}: {found}")
+
+
+def decode_mixture(value: Any, where: str) -> Mixture:
+    """Thresholds of a group with their probabilities, not yet checked."""
+    if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+        raise ValueError(f"{where} must be a list of objects")
+    return tuple(
+        (decode_number(part.get("threshold"), where), decode_number(part.get("probability"), where)) for part in value
+    )
+
+
+def _decode_text(document: dict[str, Any], key: str) -> str | None:
+    value = document.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{key!r} must be a string or null, got {value!r}")
+    return value

@@ -1,0 +1,199 @@
+"""The commands `audit` and `report`."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import html
+import io
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gstar_fast as gf
+from gstar_fast._audit.text import NEW_ROWS
+from gstar_fast._base.files import write_atomically
+from gstar_fast._cli.count import Columns, Tally
+from gstar_fast._cli.errors import USAGE, CliError
+from gstar_fast._cli.output import Console, distinct, plain
+from gstar_fast._cli.read import check_output, count_tables, ending, refuse_options, sketch_of, split_names
+from gstar_fast._cli.tables.columns import Labels
+from gstar_fast._cli.tables.inputs import Kinds, is_sketch
+
+# ---------------------------------------------------------------------------------------------------------------- audit
+
+
+def audit(given: argparse.Namespace, console: Console) -> None:
+    """Print, and save, every rate and gap with its interval."""
+    if (given.thresholds is None) == (given.decision is None):
+        raise CliError("give either --thresholds FILE or --decision COL, to say what is audited", USAGE)
+    write = None if given.output is None else ending(given.output, {".json": _json, ".csv": _csv, ".html": _page})
+    check_output(given.output, [*given.inputs, given.thresholds])
+    if given.accepted is not None and given.decision is None:
+        raise CliError("--accepted names a decision, and there is no --decision", USAGE)
+    settings: dict[str, Any] = {"confidence": given.confidence, "replicates": given.replicates, "seed": given.seed}
+    if given.new_rows is not None and given.decision is not None:
+        raise CliError("--new-rows is about thresholds that `solve` found, and --decision has none", USAGE)
+    if given.decision is not None:
+        rows, weights = _decisions(given, console)
+        decisions, labels, groups = rows
+        found = gf.audit(decisions=decisions, labels=labels, groups=groups, weights=weights, **settings)
+    else:
+        thresholds = load_thresholds(given.thresholds)
+        _take_columns(given, thresholds)
+        if given.new_rows is not None:
+            settings["new_rows"] = given.new_rows
+            if not isinstance(thresholds, gf.Result):
+                raise CliError(f"{given.thresholds} has thresholds alone; --new-rows needs what `solve -o` saved")
+        found = gf.audit(sketch_of(given, console), thresholds, **settings)
+    if write is not None:
+        write_atomically(given.output, write(found))
+    console.answer(found.to_dict(), lambda: str(found))
+    if write is not None:
+        console.note(f"wrote {given.output}")
+
+
+def load_thresholds(path: str) -> gf.Result | gf.Decider:
+    """A saved result, or saved thresholds alone."""
+    decider = gf.Decider.load(path, allow_expired=True)  # warns where limits are missed, which a result does not
+    document = json.loads(Path(path).read_bytes())
+    return gf.Result.load(path) if document["format"] == "gstar_fast.result" else decider
+
+
+def _take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) -> None:
+    """Names of columns that are saved with the thresholds, where none are given."""
+    several = all(isinstance(name, tuple) for name in thresholds.groups)
+    if given.score is None:
+        given.score = thresholds.score_column
+    if given.group is None and thresholds.group_column is not None:
+        given.group = split_names(thresholds.group_column, several)
+
+
+@dataclass(frozen=True)
+class _DecisionColumns(Columns):
+    """Decisions in the place of scores."""
+
+    accepted: str | None = None
+
+    @property
+    def options(self) -> dict[str, str | None]:
+        return {"--decision": self.score, **{k: v for k, v in super().options.items() if k != "--score"}}
+
+
+class _DecisionTally(Tally):
+    """Counts decisions as if they were scores, 0 and 1."""
+
+    columns: _DecisionColumns
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._decisions = Labels(self.columns.accepted, "decision")
+        self._some_accepted = False
+
+    @property
+    def kinds(self) -> Kinds:
+        return {**super().kinds, self.columns.score: "text"}
+
+    def scores_of(self, column: Any, where: str, first_row: int) -> Any:  # noqa: ARG002
+        decisions = self._decisions.of(column, where)
+        if isinstance(decisions, np.ma.MaskedArray):
+            missing = int(np.ma.getmaskarray(decisions).sum())
+            raise CliError(f"{where} has no decision in {missing:,} rows; every row needs one, 0 or 1")
+        scores = np.asarray(decisions).astype(np.float32)
+        self._some_accepted |= bool(scores.any())
+        return scores
+
+    def check_positive(self) -> None:
+        super().check_positive()
+        if self.columns.accepted is not None and self.sketch.n_rows and not self._some_accepted:
+            raise self._decisions.never_came("--accepted")
+
+
+def _decisions(given: argparse.Namespace, console: Console) -> tuple[tuple[Any, Any, Any], list[float]]:
+    """Decisions, labels and groups of tables, each kind of row once, and how often it came."""
+    if any(map(is_sketch, given.inputs)):
+        raise CliError("--decision names a column of tables; a sketch is audited with --thresholds", USAGE)
+    if given.score is not None:
+        raise CliError("--decision takes the place of --score; give one of them", USAGE)
+    refuse_options(given, ("bins", "range", "nan"), "is about scores, and --decision needs none")
+    if not given.group or (given.label is None and not given.no_label):
+        raise CliError("tables need --group and --label (or --no-label); see: gstar-fast audit --help", USAGE)
+    if given.positive is not None and given.label is None:
+        raise CliError("--positive names a label; the decision that accepts is named with --accepted", USAGE)
+    columns = _DecisionColumns(
+        given.decision, given.label, tuple(given.group), given.weight, given.positive, given.accepted
+    )
+    sketch = count_tables(given, columns, gf.Sketch(bins=16, range=(0, 2)), console, kind=_DecisionTally)
+    half = int(np.searchsorted(sketch.edges, 0.5))
+    kinds: list[tuple[int, int | None, Any, float]] = []
+    for label, counts in ((0, sketch.counts[0]), (1, sketch.counts[1]), (None, sketch.unlabelled)):
+        for k, name in enumerate(sketch.groups):
+            split = counts[k, :half].sum().item(), counts[k, half:].sum().item()
+            kinds += [(decision, label, name, n) for decision, n in enumerate(split) if n]
+    if not kinds:
+        raise CliError("there are no rows to audit")
+    decisions, labels, groups, weights = (list(column) for column in zip(*kinds, strict=True))
+    return (decisions, None if given.no_label else labels, groups), weights
+
+
+def _json(found: gf.Audit) -> bytes:
+    return (json.dumps(plain(found.to_dict()), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _csv(found: gf.Audit) -> bytes:
+    """One line for each number, as `Audit.to_dataframe` has them."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["group", "metric", "value", "low", "high", "method", *NEW_ROWS])
+    text_of = dict(zip(found.groups, distinct(found.groups), strict=True))
+    rows = [(text_of[name], metric, e) for name in found.groups for metric, e in found.rates[name].items()]
+    if found.thresholds is not None:
+        rows += [(text_of[name], "threshold", e) for name, e in found.thresholds.items()]
+    rows += [("", name, e) for name, e in (*found.overall.items(), *found.gaps.items())]
+    for name, metric, e in rows:
+        numbers = ("" if x is None else repr(float(x)) for x in (e.value, e.low, e.high))
+        there = found.new_rows.get(metric)
+        writer.writerow([name, metric, *numbers, e.method, *(getattr(there, key, "") for key in NEW_ROWS.values())])
+    return text.getvalue().encode()
+
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
+    "table{border-collapse:collapse;margin:1rem 0}th,td{padding:.2rem .6rem;border-bottom:1px solid #bbb}"
+    "td{text-align:right}th{text-align:left}:root{color-scheme:light dark}"
+)
+
+
+def _page(found: gf.Audit) -> bytes:
+    title = html.escape(f"Audit of {found.n_rows:,} rows")
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+        f"</head><body><h1>{title}</h1>\n{found.to_html()}\n</body></html>\n"
+    ).encode()
+
+
+# --------------------------------------------------------------------------------------------------------------- report
+
+
+def report(given: argparse.Namespace, console: Console) -> None:
+    """Write a page about saved thresholds and the sketch they came from."""
+    ending(given.output, {".html": None, ".htm": None})
+    check_output(given.output, [*given.inputs, given.thresholds])
+    result = load_thresholds(given.thresholds)
+    if not isinstance(result, gf.Result):
+        raise CliError(f"{given.thresholds} has thresholds alone; a report needs what `gstar-fast solve -o` saved")
+    _take_columns(given, result)
+    sketch = sketch_of(given, console)
+    command = shlex.join(["gstar-fast", *given.argv])
+    found = None if given.new_rows is None else gf.audit(sketch, result, new_rows=given.new_rows)
+    page = gf.report(result, sketch, audit=found, criterion=given.criterion, title=given.title, command=command)
+    page.save(given.output)
+    size = len(page.html.encode())
+    console.answer(
+        {"output": given.output, "bytes": size, "verdict": result.verdict},
+        f"{given.output}: {size / 1e3:,.0f} kB, self-contained; open it in a browser",
+    )

@@ -1,0 +1,94 @@
+"""The command `demo`: the whole road on data it makes itself, each step a command one could type."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from gstar_fast._cli.errors import DONE, CliError
+from gstar_fast._cli.output import Console
+from gstar_fast._cli.tables import inputs
+from gstar_fast.datasets import ScoreTable, paper_synthetic_batches
+
+PARTS = 4
+GROUPS = ("a", "b")
+
+
+def demo(given: argparse.Namespace, console: Console) -> int:
+    """Make tables, count, solve, audit and decide, and say where the report is."""
+    from gstar_fast._cli.main import run
+
+    if given.rows < 1000:
+        raise CliError(f"--rows must be at least 1000, got {given.rows}")
+    folder = Path(given.folder)
+    kind = "parquet" if inputs.has_pyarrow() else "csv"
+    files = {name: str(folder / name) for name in ("scores.gstar", "thresholds.json", "report.html", f"decided.{kind}")}
+    parts = [f"part-{i}.{kind}" for i in range(PARTS)]
+    _refuse_foreign(folder, {*files, "scores", f"new.{kind}"})
+    (folder / "scores").mkdir(parents=True, exist_ok=True)
+    tables = paper_synthetic_batches(given.rows, batch=-(-given.rows // PARTS), seed=0)
+    for part, table in zip(parts, tables, strict=False):
+        _write(folder / "scores" / part, table)
+    _write(folder / f"new.{kind}", next(iter(paper_synthetic_batches(given.rows // PARTS, batch=given.rows, seed=1))))
+    columns = ["--score", "score", "--label", "label", "--group", "group"]
+    sketch, thresholds, page, decided = files.values()
+    steps = [
+        ("Count the tables of a folder, once:", ["sketch", str(folder / "scores"), "-o", sketch, *columns]),
+        (
+            "Find thresholds with tpr and fpr gaps of at most 0.02:",
+            [
+                "solve",
+                sketch,
+                "--limit",
+                "equalized_odds=0.02",
+                "-o",
+                thresholds,
+                "--report",
+                page,
+                *columns[:2],
+                *columns[4:],
+            ],
+        ),
+        (
+            "Decide new rows by them:",
+            ["apply", str(folder / f"new.{kind}"), "--thresholds", thresholds, "-o", decided],
+        ),
+        (
+            "See what these decisions do to each group:",
+            ["audit", decided, "--decision", "decision", "--label", "label", "--group", "group"],
+        ),
+    ]
+    quiet = ["--quiet"] * (console.quiet or console.json)
+    for text, words in steps:
+        if not quiet:
+            print(f"{text}\n$ gstar-fast {shlex.join(words)}")
+            sys.stdout.flush()
+        code = run([*words, *quiet])
+        if code != DONE:
+            return code
+        if not quiet:
+            print()
+    console.answer({"folder": str(folder), **files}, f"The report to read: {page}")
+    return DONE
+
+
+def _refuse_foreign(folder: Path, ours: set[str]) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise CliError(f"{folder} is a file; name another folder with --folder")
+    foreign = [path.name for path in folder.iterdir() if path.name not in ours] if folder.exists() else []
+    if foreign:
+        raise CliError(f"{folder} has other files in it ({foreign[0]}); name another folder with --folder")
+
+
+def _write(path: Path, table: ScoreTable) -> None:
+    groups = [GROUPS[code] for code in table.groups.tolist()]
+    if path.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table({"score": table.scores, "label": table.labels, "group": groups}), path)
+        return
+    lines = zip(table.scores.astype(str).tolist(), table.labels.tolist(), groups, strict=True)
+    path.write_text("score,label,group\n" + "".join(f"{s},{y},{g}\n" for s, y, g in lines))

@@ -1,0 +1,42 @@
+"""The command `info`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import platform
+from pathlib import Path
+
+import gstar_fast as gf
+from gstar_fast._cli.output import Console
+
+
+def info(_: argparse.Namespace, console: Console) -> None:
+    """Print versions, backend, kernel and processor."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        gf.show_config()
+    about = dict(line.split(maxsplit=1) for line in shown.getvalue().splitlines())
+    about["gstar_fast"] = gf.__version__
+    about["pyarrow"] = _version_of_pyarrow()
+    about["processor"] = f"{_processor()}, {os.cpu_count()} cores"
+    console.answer(about, lambda: "\n".join(f"{key:<10} {value}" for key, value in about.items()))
+
+
+def _version_of_pyarrow() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("pyarrow")
+    except PackageNotFoundError:
+        return "not installed: CSV and NPZ only"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -1,0 +1,237 @@
+"""The commands `sketch`, `merge`, `show` and `digest`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import Any
+
+import gstar_fast as gf
+from gstar_fast._cli import resume as _cli_resume
+from gstar_fast._cli.count import Place, Stop, Tally, count
+from gstar_fast._cli.errors import USAGE, CliError, Interrupted
+from gstar_fast._cli.output import Console, Progress, counted, distinct, group_name, span
+from gstar_fast._cli.read import (
+    check_output,
+    columns_of,
+    load_sketch,
+    merged,
+    new_sketch,
+    note_alike,
+    tables_of,
+    write_bytes,
+)
+from gstar_fast._cli.resume import Unfinished
+from gstar_fast._cli.tables.inputs import Input, PassedOver, find_sketches
+from gstar_fast._solver.result import _count, _table
+
+# --------------------------------------------------------------------------------------------------------------- sketch
+
+
+def sketch(given: argparse.Namespace, console: Console) -> None:
+    """Count tables into a sketch."""
+    if given.output == "-" and (given.resume or given.append):
+        raise CliError("--resume and --append need a file to write to, not -o -", USAGE)
+    if not given.checkpoint >= 0:  # NaN among them, with which the time to save would never come
+        raise CliError(f"--checkpoint must be a number of seconds, 0 or more, got {given.checkpoint:g}", USAGE)
+    columns = columns_of(given)
+    inputs, passed = tables_of(given, console)
+    check_output(given.output, (one.path for one in inputs))
+    base = _base(given)
+    new = new_sketch(given, base)
+    asked = {
+        **{name: getattr(given, name) for name in ("score", "label", "group", "weight", "positive", "delimiter")},
+        **{name: getattr(given, name) for name in ("range", "nan", "format")},
+        "bins": new.bins,
+        "append": None if base is None else base.digest(),
+    }
+    places, new = _begin(given, asked, inputs, new, console)
+    identities = [one.identity() for one in inputs]  # before they are read: a change while that goes on must show
+    tally = Tally(columns, new)
+    progress = Progress(shown=given.progress, quiet=console.quiet)
+    partial = _cli_resume.place_of(given.output)
+
+    def save() -> None:
+        files = [
+            {**identity, "rows": place.rows, "whole": place.whole}
+            for identity, place in zip(identities, places, strict=True)
+            if place.rows or place.whole
+        ]
+        Unfinished(asked, files, new).save(partial)
+
+    with Stop() as stop:
+        try:
+            checkpoint = None if given.output == "-" else save
+            count(inputs, tally, stop, progress, places=places, checkpoint=checkpoint, every=given.checkpoint)
+        except Interrupted as end:
+            raise Interrupted(_how_to_go_on(given, inputs, places, save, partial), end.code - 128) from None
+        tally.check_positive()
+        for one, before in zip(inputs, identities, strict=True):
+            if _changed(one, before):
+                console.note(f"note: {one.name} has changed while it was counted; count it anew when it is at rest")
+        total = new if base is None else base + new
+        note_alike(total, console)
+        if given.output == "-":
+            write_bytes(total.to_bytes())
+            return
+        total.save(given.output)
+        partial.unlink(missing_ok=True)
+    rows = sum(place.rows for place in places)
+    was = {} if base is None else {"rows_before": base.n_rows, "rows_added": new.n_rows}
+    console.answer(
+        {
+            "output": given.output,
+            "files": len(inputs),
+            "passed_over": passed,
+            "seconds": progress.seconds,
+            **was,
+            **facts(total),
+        },
+        lambda: _summary(given.output, total, rows, len(inputs), progress.seconds, base),
+    )
+
+
+def _changed(one: Input, before: dict[str, Any]) -> bool:
+    """Whether a file is another one by now; one that is gone has been read to its end and is no reason for doubt."""
+    try:
+        return one.identity() != before
+    except FileNotFoundError:
+        return False
+
+
+def _base(given: argparse.Namespace) -> gf.Sketch | None:
+    if not given.append:
+        return None
+    if not Path(given.output).exists():
+        raise CliError(f"--append adds to {given.output}, which does not exist; leave --append out to make it")
+    base = load_sketch(given.output)
+    try:  # rather now than after hours of counting
+        base + new_sketch(given, base).update([0.0], None, [(base.groups or (0,))[0]])
+    except ValueError as error:
+        raise CliError(f"cannot add to {given.output}: {error}; give the same --bins and --range") from None
+    return base
+
+
+def _begin(
+    given: argparse.Namespace, asked: dict[str, Any], inputs: list[Input], new: gf.Sketch, console: Console
+) -> tuple[list[Place], gf.Sketch]:
+    """Where to begin in each file: at its first row, or after what an interrupted count has counted."""
+    places = [Place() for _ in inputs]
+    partial = _cli_resume.place_of(given.output)
+    if given.output == "-" or not partial.exists():
+        return places, new
+    if not given.resume:
+        console.note(f"note: {partial} of an interrupted count is there; this begins anew (--resume would go on)")
+        return places, new
+    if any(one.path is None for one in inputs):
+        raise CliError("a pipe cannot be resumed: nobody knows whether it is the same; leave out --resume")
+    state, counted_before = _cli_resume.go_on(partial, asked, inputs)
+    for i, (rows, whole) in counted_before.items():
+        places[i] = Place(rows, whole)
+    console.note(f"going on after {counted(state.rows, 'row')}")
+    # the manners of the new sketch, the rows of the old one
+    return places, new + state.sketch
+
+
+def _how_to_go_on(given: argparse.Namespace, inputs: list[Input], places: list[Place], save: Any, partial: Path) -> str:
+    rows = counted(sum(place.rows for place in places), "row")
+    if given.output == "-":
+        return f"stopped after {rows}; nothing was written"
+    save()
+    kept = f"stopped; {rows} are counted and kept in {partial}"
+    if any(one.path is None for one in inputs):
+        as_it_is = shlex.join(["gstar-fast", "merge", str(partial), "-o", given.output])
+        return f"{kept}\na pipe cannot be resumed; to take the count as it is: {as_it_is}"
+    words = [word for word in given.argv if word != "--resume"]
+    words.insert(words.index("sketch") + 1, "--resume")  # not at the end, which may belong to --
+    return f"{kept}\nto go on: {shlex.join(['gstar-fast', *words])}"
+
+
+def _summary(
+    output: str, total: gf.Sketch, rows: int, files: int, seconds: float, base: gf.Sketch | None = None
+) -> str:
+    speed = f", {rows / seconds / 1e6:,.1f} million a second" if rows >= 100_000 else ""
+    first = f"{output}: {counted(rows, 'row')} of {counted(files, 'table')} counted in {span(seconds)}{speed}"
+    if base is not None:
+        first += (
+            f"\nadded to {counted(base.n_rows, 'row')} that were there; nothing tells whether some are the same rows"
+        )
+    return f"{first}\n{total}"
+
+
+# -------------------------------------------------------------------------------------------------- merge, show, digest
+
+
+def merge(given: argparse.Namespace, console: Console) -> None:
+    """Add sketches up."""
+    check_output(given.output)
+    passed = PassedOver()
+    paths = find_sketches(given.inputs, given.output, passed)
+    for text in passed.notes():
+        console.note(text)
+    total = merged(paths, unfinished=console)
+    note_alike(total, console)
+    if given.output == "-":
+        write_bytes(total.to_bytes())
+        return
+    total.save(given.output)
+    console.answer(
+        {"output": given.output, "files": len(paths), "passed_over": passed.names, **facts(total)},
+        lambda: f"{given.output}: {counted(len(paths), 'sketch').replace('sketchs', 'sketches')} merged\n{total}",
+    )
+
+
+def show(given: argparse.Namespace, console: Console) -> None:
+    """Print what a sketch holds."""
+    found = load_sketch(given.inputs[0], unfinished=console)
+    note_alike(found, console)
+    console.answer(facts(found), lambda: _text(found))
+
+
+def digest(given: argparse.Namespace, console: Console) -> None:
+    """Print the digest of each sketch."""
+    digests = {path: load_sketch(path).digest() for path in given.inputs}
+    console.answer(digests, lambda: "\n".join(f"{text}  {path}" for path, text in digests.items()))
+
+
+def _cells(sketch: gf.Sketch) -> list[list[float]]:
+    """For each group its rows with label 0, with label 1 and without."""
+    labelled = sketch.counts.sum(axis=2) + sketch.below + sketch.above
+    free = sketch.unlabelled.sum(axis=1) + sketch.unlabelled_below + sketch.unlabelled_above
+    return [[*labelled[:, k].tolist(), free[k].item()] for k in range(len(sketch.groups))]
+
+
+def facts(sketch: gf.Sketch) -> dict[str, Any]:
+    """A sketch for JSON."""
+    edges = sketch.edges
+    return {
+        "rows": sketch.n_rows,
+        "skipped": sketch.skipped,
+        "weighted": sketch.weighted,
+        "bins": sketch.bins,
+        "level": sketch.level,
+        "window": [float(edges[0]), float(edges[-1])],
+        "resolution": sketch.resolution,
+        "groups": [
+            {"name": group_name(name), "label_0": zero, "label_1": one, "unlabelled": free}
+            for name, (zero, one, free) in zip(sketch.groups, _cells(sketch), strict=True)
+        ],
+        "digest": sketch.digest(),
+    }
+
+
+def _text(sketch: gf.Sketch, most: int = 50) -> str:
+    rows = [["group", "rows", "label 0", "label 1", "unlabelled", "base rate"]]
+    for name, (zero, one, free) in list(zip(distinct(sketch.groups), _cells(sketch), strict=True))[:most]:
+        base = f"{one / (zero + one):.4f}" if zero + one else "-"
+        rows.append([name, *map(_count, (zero + one + free, zero, one, free)), base])
+    lines = [str(sketch), "", *_table(rows)]
+    if len(sketch.groups) > most:
+        lines.append(f"... and {len(sketch.groups) - most} more groups")
+    lines += [
+        "",
+        f"resolution {sketch.resolution} (bins that hold the middle 99 % of the rows)",
+        f"digest {sketch.digest()}",
+    ]
+    return "\n".join(lines)

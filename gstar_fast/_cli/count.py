@@ -1,0 +1,309 @@
+"""Tables -> a sketch: read ahead in one thread, count in the other, stop when asked to."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+import gstar_fast as gf
+from gstar_fast._cli.errors import CliError, Interrupted
+from gstar_fast._cli.output import Progress
+from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
+from gstar_fast._cli.tables.inputs import Block, Input, Kinds
+from gstar_fast._cli.tables.open import check_columns, reading
+
+T = TypeVar("T")
+
+
+# ------------------------------------------------------------------------------------------------------------- stopping
+
+
+class Stop:
+    """Notes the wish to stop (Ctrl-C, SIGTERM, a closed terminal) until it can be granted between two blocks.
+
+    An exception in the middle of a block would leave in doubt whether its rows are counted. A second Ctrl-C does not
+    wait.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+                if number not in self._before and signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if self.signal is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = number
+
+
+@contextlib.contextmanager
+def read_ahead(items: Generator[T, None, None], stop: Stop, depth: int = 3) -> Iterator[Iterator[T]]:
+    """The same items, taken from the generator by a thread of its own; they end early when asked to stop.
+
+    A read that blocks (an idle pipe) then holds up that thread only.
+    """
+    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(depth)
+    closed = threading.Event()
+
+    def put(kind: str, item: Any) -> bool:
+        while not closed.is_set():
+            try:
+                waiting.put((kind, item), timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def read() -> None:
+        try:
+            for item in items:
+                if not put("item", item):
+                    return
+            put("end", None)
+        except BaseException as error:
+            put("error", error)
+        finally:
+            items.close()
+
+    def taken() -> Iterator[T]:
+        while stop.signal is None:
+            try:
+                kind, item = waiting.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if kind == "error":
+                raise item
+            if kind == "end":
+                return
+            yield item
+
+    thread = threading.Thread(target=read, name="reader", daemon=True)
+    thread.start()
+    try:
+        yield taken()
+    finally:
+        closed.set()
+        thread.join(timeout=2.0)
+
+
+# ------------------------------------------------------------------------------------------------------------- counting
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table hold what."""
+
+    score: str
+    label: str | None
+    group: tuple[str, ...]
+    weight: str | None = None
+    positive: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """All of them, each once."""
+        every = [self.score, self.label, *self.group, self.weight]
+        return list(dict.fromkeys(name for name in every if name is not None))
+
+    @property
+    def options(self) -> dict[str, str | None]:
+        """Which option named which column."""
+        groups = {f"--group {name}": name for name in self.group}
+        return {"--score": self.score, "--label": self.label, **groups, "--weight": self.weight}
+
+
+@dataclass
+class Tally:
+    """Counts tables into a sketch, block by block."""
+
+    columns: Columns
+    sketch: gf.Sketch
+    labels: Labels = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.labels = Labels(self.columns.positive)
+
+    @property
+    def kinds(self) -> Kinds:
+        """How a CSV file is to be read."""
+        c = self.columns
+        return {**dict.fromkeys(c.names, "text"), **{n: "number" for n in (c.score, c.weight) if n is not None}}
+
+    def scores_of(self, column: Any, where: str, first_row: int) -> Any:
+        """Scores of a column."""
+        return numbers_of(column, where, first_row)
+
+    def add(self, source: Input, block: Block, first_row: int, text: bool) -> None:
+        """Count the rows of a block, or none of them."""
+        c = self.columns
+        scores = self.scores_of(block.columns[c.score], _where(source, c.score), first_row)
+        labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label))
+        name_of = name_of_text if text else None
+        groups = [groups_of(block.columns[name], _where(source, name), name_of, first_row) for name in c.group]
+        weights = None if c.weight is None else numbers_of(block.columns[c.weight], _where(source, c.weight), first_row)
+        try:
+            if len(groups) == 1:
+                self.sketch.update(scores, labels, groups[0], weights=weights)
+            else:
+                self._add_crossed(scores, labels, groups, weights)
+        except (ValueError, TypeError, MemoryError) as error:
+            raise CliError(f"{source.name}: {self._in_our_words(str(error), first_row)}") from error
+
+    def _add_crossed(self, scores: Any, labels: Any, groups: list[Any], weights: Any) -> None:
+        """Several columns of groups; Arrow crosses them without a Python step for each row."""
+        if not all(map(is_arrow, groups)):
+            columns = [column.tolist() if hasattr(column, "tolist") else list(column) for column in groups]
+            self.sketch.update(scores, labels, list(zip(*columns, strict=True)), weights=weights)
+            return
+        import pyarrow as pa
+
+        named = {"score": scores, "label": labels, "weight": weights}
+        named |= {f"group {i}": column for i, column in enumerate(groups)}
+        batch = pa.record_batch(
+            {
+                name: column if is_arrow(column) else _arrow(pa, column)
+                for name, column in named.items()
+                if column is not None
+            }
+        )
+        self.sketch.update_table(
+            batch,
+            score="score",
+            label=None if labels is None else "label",
+            group=[f"group {i}" for i in range(len(groups))],
+            weight=None if weights is None else "weight",
+        )
+
+    def _in_our_words(self, said: str, first_row: int) -> str:
+        """A message of the library with columns for arrays, rows of the file for rows of the block, our options."""
+        c = self.columns
+        if many := re.match(r"(\d+) groups(?: of|; at most)", said):
+            names = " and ".join(map(repr, c.group))
+            return (
+                f"column {names} has too many different values to be a group: {int(many[1]):,} or more; "
+                "name a column that has few, or give fewer --bins"
+            )
+        said = re.sub(r"at row (\d+)", lambda found: f"at row {first_row + int(found[1]):,} (counted from 0)", said)
+        for array, column in (("scores", c.score), ("labels", c.label), ("groups", c.group[0]), ("weights", c.weight)):
+            if column is not None:
+                said = re.sub(rf"^{array}\b", f"column {column!r}", said)
+        said = said.replace('pass nan="skip"', "give --nan skip")
+        said = re.sub(r"; for -1/\+1 labels pass .*", "; give --positive 1", said)
+        if re.search(r"must be 0 or 1, got [^;]*$", said):
+            said += "; say which label is positive: --positive VALUE"
+        return said
+
+    def check_positive(self) -> None:
+        """Refuse a count in which the label named as positive never came."""
+        if self.columns.positive is not None and self.sketch.n_rows and not _positives(self.sketch):
+            raise self.labels.never_came("--positive")
+
+
+def _positives(sketch: gf.Sketch) -> bool:
+    return bool(sketch.counts[1].any() or sketch.below[1].any() or sketch.above[1].any())
+
+
+def _where(source: Input, column: str) -> str:
+    return f"{source.name}: column {column!r}"
+
+
+def _arrow(pa: Any, column: Any) -> Any:
+    if isinstance(column, np.ma.MaskedArray):
+        return pa.array(column.data, mask=np.ma.getmaskarray(column))
+    return pa.array(column)
+
+
+# ----------------------------------------------------------------------------------------------------------------- runs
+
+
+class Distance:
+    """How far a run over several files has come, in bytes."""
+
+    def __init__(self, inputs: list[Input]) -> None:
+        sizes = [one.size for one in inputs]
+        known = [size or 0 for size in sizes]
+        self._before = [sum(known[:i]) for i in range(len(known) + 1)]
+        self._known = None not in sizes and self._before[-1] > 0
+
+    def share(self, i: int, done: float | None) -> float | None:
+        """Share of all bytes when that share of the i-th file is read; None where nobody knows."""
+        if not self._known or done is None:
+            return None
+        start, end = self._before[i : i + 2]
+        return (start + done * (end - start)) / self._before[-1]
+
+
+@dataclass
+class Place:
+    """How far a file is counted."""
+
+    rows: int = 0
+    whole: bool = False
+
+
+def count(
+    inputs: list[Input],
+    tally: Tally,
+    stop: Stop,
+    progress: Progress,
+    *,
+    places: list[Place] | None = None,
+    checkpoint: Callable[[], None] | None = None,
+    every: float = 30.0,
+) -> int:
+    """Count all rows that are not counted yet and return how many that were.
+
+    `places` is kept true to the sketch after every block; `checkpoint` is called now and then.
+    """
+    places = [Place() for _ in inputs] if places is None else places
+    distance = Distance(inputs)
+    rows, saved = 0, time.monotonic()
+
+    def blocks() -> Generator[tuple[int, Block | None, bool], None, None]:
+        for i, source in enumerate(inputs):
+            if places[i].whole:
+                continue
+            with reading(source) as reader:
+                check_columns(source, reader.names, tally.columns.options)
+                for block in reader.blocks(tally.columns.names, skip=places[i].rows, kinds=tally.kinds):
+                    yield i, block, reader.text
+            yield i, None, reader.text
+
+    try:
+        with read_ahead(blocks(), stop) as ahead:
+            for i, block, text in ahead:
+                if block is None:
+                    places[i].whole = True
+                    continue
+                tally.add(inputs[i], block, places[i].rows, text)
+                places[i].rows += block.rows
+                rows += block.rows
+                progress.update(rows, distance.share(i, block.done))
+                if checkpoint is not None and time.monotonic() - saved > every:
+                    checkpoint()
+                    saved = time.monotonic()
+    finally:
+        progress.close()
+    if stop.signal is not None and not all(place.whole for place in places):
+        raise Interrupted("", stop.signal)
+    return rows

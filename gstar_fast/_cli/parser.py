@@ -1,0 +1,468 @@
+"""Arguments of the command line, with help one can learn from. Imports little, so that help comes at once."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from gstar_fast._cli.errors import near
+
+BACKENDS = ("native", "numba", "numpy")
+FORMATS = ("csv", "tsv", "parquet", "arrow", "npz")
+METHODS = ("exact", "alternating", "gauss_newton", "newton")
+DENSITIES = ("empirical", "kde", "normal", "student_t", "gamma", "best")
+SHELLS = ("bash", "zsh", "fish")
+
+CRITERIA = {
+    "demographic_parity": "selection rates alike: who is accepted does not depend on the group",
+    "equal_opportunity": "tpr alike: of those who deserve it, as many are accepted in every group",
+    "predictive_equality": "fpr alike: of those who do not, as many are accepted in every group",
+    "equalized_odds": "tpr and fpr alike, both",
+    "accuracy_parity": "accuracy alike",
+    "balanced_accuracy_parity": "balanced accuracy alike",
+    "disparate_impact": "least ratio of selection rates; 0.8 is the four-fifths rule (a limit only)",
+}
+_WIDTH = max(map(len, CRITERIA))
+CRITERIA_HELP = "criteria:\n" + "\n".join(f"  {name:<{_WIDTH}}  {text}" for name, text in CRITERIA.items())
+
+EXIT_CODES = """exit codes:
+  0 done   1 error   2 wrong usage   3 the limits cannot be met   130 stopped by Ctrl-C (143 by SIGTERM)"""
+
+ROAD = """the road, from tables to decisions:
+  gstar-fast sketch scores/ -o scores.gstar --score p --label y --group sex
+  gstar-fast solve scores.gstar --limit equalized_odds=0.02 -o thresholds.json --report report.html
+  gstar-fast apply new.parquet --thresholds thresholds.json --score p --group sex -o decided.parquet
+
+  gstar-fast demo            does all of it on data it makes itself
+  gstar-fast COMMAND --help  explains a command, with examples"""
+
+TABLES_HELP = """tables:
+  CSV and TSV (also .gz, .bz2), Parquet, Feather and Arrow IPC, NPZ (one 1-D array for each column); - is standard
+  input. A folder stands for all tables in it, a quoted pattern such as 'part-*.parquet' for all files that match.
+  Other files of a folder are passed over, and a note names them.
+  Tables are read block by block: they may be larger than memory."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Takes -1e3 and -inf for numbers, not for options, and says errors as the rest of the command line does."""
+
+    def __init__(self, **options: Any) -> None:
+        options |= {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+        super().__init__(**options)
+        self._negative_number_matcher = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^-inf$")
+
+    def error(self, message: str) -> NoReturn:
+        choice = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
+        if choice:
+            message = f"there is no command {choice[1]!r}{near(choice[1], COMMANDS)}"
+        self.exit(2, f"gstar-fast: {message}\nsee: {self.prog} --help\n")
+
+
+def _no_criterion(name: str) -> argparse.ArgumentTypeError:
+    from gstar_fast._solver.question import not_offered  # slow, and needed here only
+
+    hint = not_offered(name) or near(name, CRITERIA)
+    return argparse.ArgumentTypeError(f"there is no criterion {name!r}{hint}; see --help for all")
+
+
+def _pair(text: str) -> tuple[str, float]:
+    """NAME=VALUE with the name of a criterion."""
+    name, equals, value = text.partition("=")
+    if name not in CRITERIA:
+        raise _no_criterion(name)
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} lacks its value; write {name}=0.02")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{value!r} is not a number; write {name}=0.02") from None
+
+
+def _criterion(text: str) -> str:
+    if text not in CRITERIA:
+        raise _no_criterion(text)
+    return text
+
+
+def _unknown(text: str) -> str | float:
+    if text in ("raise", "default"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be raise, default or a threshold, got {text!r}") from None
+
+
+def _moment(text: str) -> datetime:
+    """A date to come, in UTC where it names no time zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a date such as 2030-01-31, got {text!r}") from None
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    if moment <= datetime.now(UTC):
+        raise argparse.ArgumentTypeError(f"{text} is over already; give a date to come")
+    return moment
+
+
+def _delimiter(text: str) -> str:
+    sign = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if len(sign) != 1:
+        raise argparse.ArgumentTypeError(f"must be one character, got {text!r}; for a tab write tab")
+    return sign
+
+
+# -------------------------------------------------------------------------------------------------------------- options
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    """Options of every command; they may stand before it or after it."""
+    group = parser.add_argument_group("for every command")
+    hidden: Any = argparse.SUPPRESS  # so that a default after the command does not undo what stood before it
+    group.add_argument("--json", action="store_true", default=hidden, help="answer in JSON on standard output")
+    group.add_argument("-q", "--quiet", action="store_true", default=hidden, help="say nothing but errors")
+    group.add_argument("--debug", action="store_true", default=hidden, help="show the traceback of an error")
+    group.add_argument("--backend", choices=BACKENDS, default=hidden, help="what computes; the answers are the same")
+
+
+def _reading(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how tables are read")
+    group.add_argument("--format", choices=FORMATS, help="format of the input, where its name does not say it")
+    group.add_argument("--delimiter", type=_delimiter, metavar="C", help="what separates the columns of a CSV file")
+
+
+def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
+    group = parser.add_argument_group("columns" if needed else "columns, where the input is tables")
+    group.add_argument(
+        "--score", metavar="COL", required=needed, help="what the classifier gave; higher = more positive"
+    )
+    group.add_argument("--label", metavar="COL", help="true outcome, 0 or 1; empty, NA, NaN or null if not known")
+    group.add_argument("--no-label", action="store_true", help="no row has a label: only selection rates can be found")
+    group.add_argument(
+        "--group", metavar="COL", action="append", required=needed, help="who; give it again for intersections"
+    )
+    group.add_argument("--weight", metavar="COL", help="weight of each row; a whole one counts the row so many times")
+    group.add_argument(
+        "--positive",
+        metavar="VALUE",
+        help="the label that means 1; all others mean 0, if not missing",
+    )
+    group = parser.add_argument_group("counting")
+    group.add_argument("--bins", type=int, metavar="N", help="bins, a power of two (default: 4096)")
+    group.add_argument(
+        "--range", nargs=2, type=float, metavar=("LO", "HI"), help="fix the window; scores outside are only counted"
+    )
+    group.add_argument("--nan", choices=("raise", "skip"), default="raise", help="rows whose score is missing or NaN")
+    group.add_argument("--progress", action="store_true", default=None, help="show progress also where no terminal is")
+
+
+def _asking(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is asked")
+    group.add_argument(
+        "--limit",
+        metavar="NAME=VALUE",
+        type=_pair,
+        action="append",
+        default=[],
+        help="largest gap (of disparate_impact: least ratio) allowed; repeatable",
+    )
+    group.add_argument("--cost-fp", type=float, default=1.0, metavar="X", help="price of a false positive (default: 1)")
+    group.add_argument("--cost-fn", type=float, default=1.0, metavar="X", help="price of a false negative (default: 1)")
+    group.add_argument("--balanced", action="store_true", help="weigh both classes alike")
+    group.add_argument("--randomize", action="store_true", help="allow mixtures of thresholds in a group")
+
+
+def _output(parser: argparse.ArgumentParser, text: str, *, required: bool = False) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", required=required, help=text)
+
+
+# ------------------------------------------------------------------------------------------------------------- commands
+
+
+def _sketch(p: argparse.ArgumentParser) -> None:
+    p.add_argument("inputs", nargs="+", metavar="IN", help="tables, folders, patterns, or - for standard input")
+    _output(p, "the sketch to write; - for standard output", required=True)
+    _counting(p, needed=True)
+    _reading(p)
+    group = p.add_argument_group("going on")
+    group.add_argument("--resume", action="store_true", help="go on where an interrupted count of the same files ended")
+    group.add_argument(
+        "--append", action="store_true", help="add the rows to the sketch that is already in the output; see below"
+    )
+    group.add_argument(
+        "--checkpoint", type=float, default=30.0, metavar="S", help="seconds between saves (default: 30)"
+    )
+
+
+def _merge(p: argparse.ArgumentParser) -> None:
+    p.add_argument("inputs", nargs="+", metavar="SKETCH", help="sketches, folders, patterns; - for standard input")
+    _output(p, "the merged sketch to write; - for standard output", required=True)
+
+
+def _show(p: argparse.ArgumentParser) -> None:
+    p.add_argument("inputs", nargs=1, metavar="SKETCH", help="a saved sketch; - for standard input")
+
+
+def _digest(p: argparse.ArgumentParser) -> None:
+    p.add_argument("inputs", nargs="+", metavar="SKETCH", help="saved sketches; - for standard input")
+
+
+def _solve(p: argparse.ArgumentParser) -> None:
+    p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, which are merged, or tables, which are counted")
+    _output(p, "thresholds to write, as JSON; - for standard output")
+    p.add_argument(
+        "--expires", type=_moment, metavar="DATE", help="from when on (UTC) `apply` refuses these thresholds"
+    )
+    p.add_argument("--report", metavar="FILE", help="a page (HTML) to read and to keep")
+    p.add_argument("--title", help="of the report")
+    _asking(p)
+    group = p.add_argument_group("how it is solved")
+    group.add_argument(
+        "--penalty",
+        metavar="NAME=VALUE",
+        type=_pair,
+        action="append",
+        default=[],
+        help="the paper's lambda; repeatable",
+    )
+    group.add_argument("--unified", action="store_true", help="one threshold for everybody")
+    group.add_argument(
+        "--min-rows", type=float, default=0, metavar="N", help="pool groups of fewer rows: they share one threshold"
+    )
+    group.add_argument("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
+    group.add_argument("--density", choices=DENSITIES, default="empirical", help="empirical is the counts themselves")
+    group.add_argument(
+        "--max-seconds", type=float, metavar="X", help="end the exact search after this time, with the best found"
+    )
+    _counting(p, needed=False)
+    _reading(p)
+
+
+def _frontier(p: argparse.ArgumentParser) -> None:
+    p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
+    p.add_argument("--criterion", required=True, type=_criterion, metavar="NAME", help="whose gap is traded")
+    _output(p, "all points, as .csv, .json or .parquet")
+    group = p.add_argument_group("one point of it")
+    group.add_argument("--at-gap", type=float, metavar="X", help="the cheapest with a gap of at most X")
+    group.add_argument("--at-error", type=float, metavar="X", help="the fairest with an error of at most X")
+    group.add_argument("--thresholds", metavar="FILE", help="where to save its thresholds; - for standard output")
+    _asking(p)
+    _counting(p, needed=False)
+    _reading(p)
+
+
+def _audit(p: argparse.ArgumentParser) -> None:
+    p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
+    p.add_argument("--thresholds", metavar="FILE", help="what `solve` saved")
+    p.add_argument("--decision", metavar="COL", help="column of 0/1 decisions, for tables that are decided already")
+    p.add_argument("--accepted", metavar="VALUE", help="the decision that means 1; all others mean 0")
+    _output(p, "the audit, as .json, .csv or .html")
+    group = p.add_argument_group("intervals")
+    group.add_argument("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")
+    group.add_argument(
+        "--replicates", type=int, default=2000, metavar="N", help="of the bootstrap (default: %(default)s)"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same intervals")
+    _new_rows(group)
+    _counting(p, needed=False)
+    _reading(p)
+
+
+def _new_rows(group: Any) -> None:
+    group.add_argument(
+        "--new-rows", type=int, metavar="N", help="rows of the sample that gaps are expected on (default: as counted)"
+    )
+
+
+def _report(p: argparse.ArgumentParser) -> None:
+    p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
+    p.add_argument("--thresholds", metavar="FILE", required=True, help="what `solve` saved")
+    _output(p, "the page to write (HTML)", required=True)
+    p.add_argument("--criterion", type=_criterion, metavar="NAME", help="of the frontier; the one that was asked for")
+    p.add_argument("--title", help="of the page")
+    _new_rows(p)
+    _counting(p, needed=False)
+    _reading(p)
+
+
+def _apply(p: argparse.ArgumentParser) -> None:
+    p.add_argument("inputs", nargs="+", metavar="IN", help="tables, folders, patterns, or - for standard input")
+    p.add_argument("--thresholds", metavar="FILE", required=True, help="what `solve` saved")
+    _output(p, "the table to write, in any format; - for standard output", required=True)
+    p.add_argument("--score", metavar="COL", help="default: the column named in the thresholds")
+    p.add_argument("--group", metavar="COL", action="append", help="default: as named in the thresholds")
+    p.add_argument(
+        "--key", metavar="COL", help="what identifies a row, for randomised thresholds; a text 7 is the number 7"
+    )
+    p.add_argument(
+        "--unknown", type=_unknown, metavar="X", help="a group without a threshold: raise, default, or a number"
+    )
+    p.add_argument("--nan", choices=("raise", "reject", "accept"), help="a score that is missing or NaN")
+    p.add_argument("--replace", action="store_true", help="write over a column `decision` that is there")
+    p.add_argument("--allow-expired", action="store_true", help="take thresholds whose time is over")
+    p.add_argument("--allow-infeasible", action="store_true", help="take thresholds that miss their limits")
+    p.add_argument("--to", choices=FORMATS, help="format to write, where the name does not say it")
+    p.add_argument("--progress", action="store_true", default=None, help="show progress also where no terminal is")
+    _reading(p)
+
+
+def _demo(p: argparse.ArgumentParser) -> None:
+    p.add_argument("--folder", default="gstar-fast-demo", help="where to put its files (default: %(default)s)")
+    p.add_argument("--rows", type=int, default=200_000, metavar="N", help="default: %(default)s")
+
+
+def _info(_: argparse.ArgumentParser) -> None:
+    pass
+
+
+def _completion(p: argparse.ArgumentParser) -> None:
+    p.add_argument("shell", choices=SHELLS)
+
+
+# name -> (one line, what fills the parser, description, epilog)
+COMMANDS: dict[str, tuple[str, Any, str, str]] = {
+    "sketch": (
+        "count tables of scores into a small sketch",
+        _sketch,
+        """Count scores by label and group, once. The sketch is some kilobytes, exact at its edges, the same whatever
+the order of the rows, and all that later commands need.""",
+        f"""{TABLES_HELP}
+
+examples:
+  gstar-fast sketch scores.csv -o s.gstar --score p --label y --group sex
+  gstar-fast sketch 'part-*.parquet' -o s.gstar --score p --label y --group sex --group race
+  zcat scores.csv.gz | gstar-fast sketch - -o s.gstar --score p --label outcome --positive yes --group sex
+
+Ctrl-C keeps what is counted in OUTPUT.partial; the same command with --resume goes on, to the same bytes as one pass.
+With --resume and nothing to go on from, it begins at the beginning: jobs may always give it.
+
+A sketch knows neither files nor columns: --append counts a file again that is in it already, and adds scores of another
+column. Where that may happen, make one sketch of each file, and the total with `gstar-fast merge`.""",
+    ),
+    "merge": (
+        "add sketches up",
+        _merge,
+        "Merge sketches: the same bytes as one sketch of all their rows, in whatever order.",
+        """A folder stands for all sketches in it, a quoted pattern such as 'day-*.gstar' for all files that match.
+
+examples:
+  gstar-fast merge monday.gstar tuesday.gstar -o week.gstar
+  gstar-fast merge days/ -o all.gstar
+  gstar-fast merge s.gstar.partial -o s.gstar        take an unfinished count as it is""",
+    ),
+    "show": (
+        "what a sketch holds",
+        _show,
+        "Print the groups, rows and window of a sketch.",
+        "examples:\n  gstar-fast show s.gstar\n  gstar-fast show s.gstar --json",
+    ),
+    "digest": (
+        "SHA-256 of sketches: equal for equal rows",
+        _digest,
+        "Print the digest of each sketch: two sketches of the same rows have the same, on every machine.",
+        "examples:\n  gstar-fast digest *.gstar",
+    ),
+    "solve": (
+        "find one threshold for each group",
+        _solve,
+        """Find the thresholds with the least error while gaps between groups stay within limits, with a proof for the
+counted rows. Exit code 3 says that no thresholds meet the limits; nothing is written then.""",
+        f"""{CRITERIA_HELP}
+
+examples:
+  gstar-fast solve s.gstar --limit equalized_odds=0.02 -o thresholds.json --report report.html
+  gstar-fast solve s.gstar --limit disparate_impact=0.8 --cost-fn 5
+  gstar-fast solve scores/ --score p --label y --group sex --limit equal_opportunity=0.01 -o thresholds.json""",
+    ),
+    "frontier": (
+        "the whole trade-off between error and a gap",
+        _frontier,
+        "Every pair of gap and error that no other thresholds beat in both.",
+        f"""{CRITERIA_HELP}
+
+examples:
+  gstar-fast frontier s.gstar --criterion equalized_odds -o frontier.csv
+  gstar-fast frontier s.gstar --criterion equalized_odds --at-gap 0.05 --thresholds thresholds.json""",
+    ),
+    "audit": (
+        "every rate and gap, with confidence intervals",
+        _audit,
+        "Rates by group and gaps between groups, each with its definition and a confidence interval.",
+        """examples:
+  gstar-fast audit test.gstar --thresholds thresholds.json -o audit.html
+  gstar-fast audit decided.parquet --decision decision --label y --group sex""",
+    ),
+    "report": (
+        "one page to read and to keep",
+        _report,
+        "Write a self-contained HTML page: what was asked, the verdict, before and after, pictures, the frontier.",
+        "examples:\n  gstar-fast report s.gstar --thresholds thresholds.json -o report.html",
+    ),
+    "apply": (
+        "decide the rows of tables",
+        _apply,
+        "Append a column `decision` of 0 and 1: score >= threshold of the row's group. All other columns are kept.",
+        f"""{TABLES_HELP}
+
+examples:
+  gstar-fast apply new.csv --thresholds thresholds.json -o decided.csv
+  gstar-fast apply new/ --thresholds thresholds.json --unknown default -o decided.parquet
+  cat new.csv | gstar-fast apply - --thresholds thresholds.json -o - | head""",
+    ),
+    "demo": (
+        "the whole road on data it makes itself",
+        _demo,
+        "Make scores, count them, solve, audit, report and decide, showing each command and what it prints.",
+        "examples:\n  gstar-fast demo\n  gstar-fast demo --folder demo --rows 1000000",
+    ),
+    "info": (
+        "versions, backend, processor",
+        _info,
+        "Print what this installation runs on; please add it to bug reports.",
+        "examples:\n  gstar-fast info\n  gstar-fast info --json",
+    ),
+    "completion": (
+        "a script that completes commands in your shell",
+        _completion,
+        "Print a completion script for the shell.",
+        """examples:
+  gstar-fast completion bash > ~/.local/share/bash-completion/completions/gstar-fast
+  gstar-fast completion zsh > "${fpath[1]}/_gstar-fast"
+  gstar-fast completion fish > ~/.config/fish/completions/gstar-fast.fish""",
+    ),
+}
+
+
+def make_parser(version: str) -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = _Parser(
+        prog="gstar-fast",
+        description="Count scores once, then find one threshold for each group: least error within limits on the gaps.",
+        epilog=f"{ROAD}\n\n{EXIT_CODES}",
+    )
+    parser.add_argument("--version", action="version", version=f"gstar-fast {version}")
+    _common(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=_Parser)
+    for name, (line, fill, description, epilog) in COMMANDS.items():
+        command = commands.add_parser(name, help=line, description=description, epilog=epilog)
+        fill(command)
+        _common(command)
+    return parser
+
+
+def parse(argv: Sequence[str], version: str) -> argparse.Namespace:
+    """Arguments of a call; exits with 2 where they are wrong, with 0 after --help and --version."""
+    parser = make_parser(version)
+    given = parser.parse_args(argv)
+    for name, default in (("json", False), ("quiet", False), ("debug", False), ("backend", None)):
+        if not hasattr(given, name):
+            setattr(given, name, default)
+    if given.command is None:
+        parser.print_help()
+        parser.exit(2)
+    if getattr(given, "label", None) is not None and getattr(given, "no_label", False):
+        parser.error("--label and --no-label exclude each other")
+    return given

@@ -1,0 +1,217 @@
+"""What a command is given -> a sketch: saved ones merged, or tables counted; and outputs that may be written."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import gstar_fast as gf
+from gstar_fast._cli import resume
+from gstar_fast._cli.count import Columns, Stop, Tally, count
+from gstar_fast._cli.errors import USAGE, CliError, Interrupted
+from gstar_fast._cli.output import Console, Progress, counted
+from gstar_fast._cli.tables.inputs import (
+    STANDARD_INPUT,
+    Input,
+    PassedOver,
+    find_inputs,
+    is_sketch,
+    refuse_json,
+    refuse_twins,
+    standard_input,
+)
+
+_LARGEST = 2**31 + 2**20  # bytes of a sketch, as `Sketch.load` has it
+
+# ---------------------------------------------------------------------------------------------------------------- input
+
+
+def columns_of(given: argparse.Namespace) -> Columns:
+    """The columns that the options name."""
+    missing = [f"--{name}" for name in ("score", "group") if not getattr(given, name)]
+    if given.label is None and not given.no_label:
+        missing.append("--label (or --no-label)")
+    if missing:
+        raise CliError(f"tables need {', '.join(missing)}; see: gstar-fast {given.command} --help", USAGE)
+    if given.positive is not None and given.label is None:
+        raise CliError("--positive names a label, and there is no --label", USAGE)
+    return Columns(given.score, given.label, tuple(given.group), given.weight, given.positive)
+
+
+def tables_of(given: argparse.Namespace, console: Console) -> tuple[list[Input], list[str]]:
+    """The tables that are named, and the files of folders that are not read, which are told."""
+    passed = PassedOver()
+    inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter, passed=passed)
+    for text in passed.notes():
+        console.note(text)
+    return inputs, passed.names
+
+
+def new_sketch(given: argparse.Namespace, like: gf.Sketch | None = None) -> gf.Sketch:
+    """An empty sketch as the options ask for it, and else like another."""
+    bins = given.bins if given.bins is not None else 4096 if like is None else like.bins
+    window = None if given.range is None else (given.range[0], given.range[1])
+    return gf.Sketch(bins=bins, range=window, nan=given.nan)
+
+
+def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
+    """A saved sketch, or one from standard input; an unfinished count only where that is told to a console."""
+    if path == "-":
+        try:
+            return gf.Sketch.from_bytes(standard_input().read(_LARGEST))
+        except ValueError as error:
+            raise CliError(f"{STANDARD_INPUT} is not a sketch: {error}") from None
+    if resume.is_unfinished(path):
+        if unfinished is None:
+            whole = path.removesuffix(resume.ENDING)
+            raise CliError(
+                f"{path} is an unfinished count; finish it with --resume, or take it as it is: "
+                f"gstar-fast merge {path} -o {whole}"
+            )
+        state = resume.load(Path(path))
+        unfinished.note(f"note: {path} is unfinished: {counted(state.rows, 'row')} so far")
+        return state.sketch
+    refuse_json(path)
+    try:
+        return gf.Sketch.load(path)
+    except ValueError as error:
+        raise CliError(f"{path} is not a sketch: {error}") from None
+
+
+def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
+    """The sum of saved sketches, each named once."""
+    refuse_twins(paths)
+    total: gf.Sketch | None = None
+    for path in paths:
+        sketch = load_sketch(path, unfinished=unfinished)
+        try:
+            total = sketch if total is None else total + sketch
+        except (ValueError, TypeError) as error:
+            cure = "; count one of them anew with the --bins and --range of the other" * ("different" in str(error))
+            raise CliError(f"{path} cannot be merged with {paths[0]}: {error}{cure}") from None
+    assert total is not None
+    return total
+
+
+def note_alike(sketch: gf.Sketch, console: Console) -> None:
+    """Say that groups print alike, such as 1 and '1': most often one that was read from files of two formats."""
+    first: dict[str, Any] = {}
+    for name in sketch.groups:
+        other = first.setdefault(str(name), name)
+        if other is not name:
+            console.note(
+                f"note: {_kind(other)} and {_kind(name)} are two groups that print alike; if they are one, "
+                "give the column the same type in all tables and count them anew"
+            )
+            return
+
+
+def _kind(name: Any) -> str:
+    word = {bool: "a truth value", int: "a number", str: "text"}.get(type(name), "several values")
+    return f"{name!r} ({word})"
+
+
+def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
+    """The sketch of the inputs: saved sketches are merged, tables are counted."""
+    kinds = {is_sketch(name) for name in given.inputs}
+    if kinds == {True}:
+        names = ("label", "no_label", "weight", "positive", "bins", "range", "nan", "format", "delimiter")
+        refuse_options(given, names, "says how tables are counted, and a sketch is counted already")
+        total = merged(given.inputs)
+        note_alike(total, console)
+        return total
+    if kinds == {True, False}:
+        raise CliError("sketches and tables cannot be mixed; count the tables into a sketch first")
+    for name in given.inputs:
+        refuse_json(name)
+    return count_tables(given, columns_of(given), new_sketch(given), console)
+
+
+def refuse_options(given: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that would change nothing here: whoever gave one thinks that it did."""
+    for name in names:
+        if getattr(given, name) not in (None, False, "raise"):  # "raise" is what --nan does anyway
+            raise CliError(f"--{name.replace('_', '-')} {why}; leave it out", USAGE)
+
+
+def count_tables(
+    given: argparse.Namespace, columns: Columns, sketch: gf.Sketch, console: Console, kind: type[Tally] = Tally
+) -> gf.Sketch:
+    """Count the tables of a command that saves no sketch."""
+    inputs, _ = tables_of(given, console)
+    tally = kind(columns, sketch)
+    progress = Progress(shown=given.progress, quiet=console.quiet)
+    with Stop() as stop:
+        try:
+            count(inputs, tally, stop, progress)
+        except Interrupted as end:
+            raise Interrupted(
+                "stopped, and nothing is kept; count with `gstar-fast sketch` first to be able to go on later",
+                end.code - 128,
+            ) from None
+    tally.check_positive()
+    note_alike(sketch, console)
+    return sketch
+
+
+# --------------------------------------------------------------------------------------------------------- column names
+
+
+def split_names(text: str, several: bool) -> list[str]:
+    """Group columns of a thresholds file, which `_groups.joined_columns` wrote.
+
+    `several` where groups are intersections, since one column may have a comma in its name.
+    """
+    return next(csv.reader([text])) if several else [text]
+
+
+# --------------------------------------------------------------------------------------------------------------- output
+
+
+def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
+    """Refuse, before any work is done, an output that cannot be written or that is one of the inputs."""
+    if path is None or path == "-":
+        return
+    target = Path(path)
+    folder = target.parent
+    if not folder.is_dir():
+        raise CliError(f"there is no folder {folder} to write {target.name} to; make it first: mkdir -p {folder}")
+    if target.is_dir():
+        raise CliError(f"{path} is a folder; name a file in it")
+    if not os.access(folder, os.W_OK):
+        raise CliError(f"{folder} may not be written to: permission denied")
+    for source in inputs:
+        if source is not None and target.exists() and os.path.exists(source) and os.path.samefile(target, source):  # noqa: PTH110, PTH121
+            raise CliError(f"{path} is also an input; write to another file")
+
+
+def check_outputs(outputs: dict[str, str | None], inputs: Iterable[str | None]) -> None:
+    """`check_output` for each of them (option -> path), and refuse that one would overwrite the other."""
+    options: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        first = options.setdefault(os.path.realpath(path), option)
+        if first != option:
+            raise CliError(f"{first} and {option} both write to {path}; give each a name of its own", USAGE)
+        check_output(path, inputs)
+
+
+def write_bytes(data: bytes) -> None:
+    """Bytes to standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def ending(path: str, known: dict[str, Any]) -> Any:
+    """What belongs to the ending of an output's name."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in known:
+        raise CliError(f"{path} must end in {', '.join(known)}, to say what to write", USAGE)
+    return known[suffix]

@@ -1,0 +1,120 @@
+"""An unfinished count: what was counted so far, and of which files, in one file that is replaced whole.
+
+One file, since two could not be replaced in one step: whatever kills the process, the counts and the record of what
+they are counts of belong together, and no row is counted twice.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gstar_fast as gf
+from gstar_fast._base.files import read_limited, write_atomically
+from gstar_fast._base.json import check_seal, checksum, read
+from gstar_fast._cli.errors import CliError, some
+from gstar_fast._cli.tables.inputs import Input
+
+FORMAT = "gstar_fast.unfinished"
+VERSION = 2  # version 1 had no checksum: a damaged record could skip rows or count them twice
+ENDING = ".partial"
+LONGEST = 2**32
+
+
+@dataclass
+class Unfinished:
+    """Rows counted of each file, in the order of the files, and their sketch."""
+
+    asked: dict[str, Any]  # the options that the counts depend on
+    files: list[dict[str, Any]]  # identity of each, with "rows" counted and whether that is the "whole" file
+    sketch: gf.Sketch
+
+    @property
+    def rows(self) -> int:
+        """Rows read so far."""
+        return sum(file["rows"] for file in self.files)
+
+    def save(self, path: Path) -> None:
+        """Replace the file, whole."""
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "about": "an unfinished count; go on with the same command and --resume",
+            "asked": self.asked,
+            "files": self.files,
+            "sketch": base64.b64encode(self.sketch.to_bytes()).decode("ascii"),
+        }
+        document["checksum"] = checksum(document, "surrogatepass")
+        write_atomically(path, (json.dumps(document, indent=1) + "\n").encode())
+
+
+def place_of(output: str) -> Path:
+    """Where the unfinished count of an output is kept."""
+    return Path(output + ENDING)
+
+
+def is_unfinished(path: str) -> bool:
+    """Whether a file is an unfinished count."""
+    return path.endswith(ENDING)
+
+
+def load(path: Path) -> Unfinished:
+    """Read an unfinished count; whatever else is in the file is an error that says so."""
+    try:
+        document = read(read_limited(path, LONGEST, f"larger than {LONGEST >> 30} GiB"))
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise ValueError(f"'format' is not {FORMAT!r}")
+        if document.get("version") != VERSION:
+            raise ValueError(f"version {document.get('version')!r}; this release reads {VERSION}")
+        check_seal(document, checksum(document, "surrogatepass"))
+        asked, files = document["asked"], document["files"]
+        if not isinstance(asked, dict) or not isinstance(files, list) or not all(map(_is_record, files)):
+            raise ValueError("'asked' or 'files' is not as it was written")
+        sketch = gf.Sketch.from_bytes(base64.b64decode(document["sketch"], validate=True))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CliError(f"{path} is not an unfinished count: {error}; remove it and begin anew") from None
+    return Unfinished(asked, files, sketch)
+
+
+def _is_record(file: Any) -> bool:
+    return (
+        isinstance(file, dict)
+        and isinstance(file.get("path"), str)
+        and type(file.get("rows")) is int
+        and file["rows"] >= 0
+        and isinstance(file.get("whole"), bool)
+    )
+
+
+def go_on(path: Path, asked: dict[str, Any], inputs: list[Input]) -> tuple[Unfinished, dict[int, tuple[int, bool]]]:
+    """What was counted before, and for each input how many of its rows, and whether these are all.
+
+    Refuses where the same rows would not be meant any more: other options, or files that changed or are gone.
+    """
+    before = load(path)
+    for option in {**asked, **before.asked}:
+        if asked.get(option) != before.asked.get(option):
+            raise CliError(
+                f"{path} was begun with {option} = {before.asked.get(option)!r}, now it is {asked.get(option)!r}; "
+                "go on with the same options, or leave out --resume to begin anew"
+            )
+    places = {one.identity()["path"]: i for i, one in enumerate(inputs)}
+    missing = [file["path"] for file in before.files if file["path"] not in places]
+    if missing:
+        raise CliError(
+            f"{path} has counted files that are not among the inputs now: {some(missing, 3)}; "
+            "name the same ones, or leave out --resume to begin anew"
+        )
+    counted: dict[int, tuple[int, bool]] = {}
+    for file in before.files:
+        i = places[file["path"]]
+        now = inputs[i].identity()
+        if (now["size"], now["changed"]) != (file.get("size"), file.get("changed")):
+            raise CliError(
+                f"{inputs[i].name} has changed since its rows were counted; leave out --resume to begin anew"
+            )
+        counted[i] = file["rows"], file["whole"]
+    return before, counted

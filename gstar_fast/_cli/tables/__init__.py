@@ -1,0 +1,1 @@
+"""Tables that the command line reads and writes."""

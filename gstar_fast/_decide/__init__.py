@@ -1,0 +1,1 @@
+"""Thresholds at work: deciders, and thresholds for other systems."""

@@ -1,0 +1,444 @@
+"""Decider: scores and groups -> decisions, by thresholds that never change."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gstar_fast import _backends
+from gstar_fast._base import files
+from gstar_fast._base import thresholds as _thresholds_io
+from gstar_fast._base.names import Name, listed
+from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown
+from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
+from gstar_fast._input.group_columns import check_one_length
+
+__all__ = ["Decider"]
+
+
+class Decider:
+    """Decides whether scores are accepted: `score >= threshold` of the row's group, compared in float64.
+
+    Usually made by `result.decider(...)` or `Decider.load(...)`. It never changes and may be shared by threads.
+
+    Parameters
+    ----------
+    thresholds : dict
+        Group -> number; -inf accepts everybody, inf only a score of inf.
+    unknown : {"raise", "default"} or float
+        For a group that has no threshold: refuse it, take `default`, or take this threshold.
+    nan : {"raise", False, True}
+        For a score that is NaN: refuse it, reject the row, or accept it.
+    default : float, optional
+        Threshold that suits everybody best, for `unknown="default"`.
+    unified : bool
+        All groups have the same threshold, so that no group is needed.
+    mixtures : dict, optional
+        Group -> (threshold, probability) pairs; each row draws one by its key.
+    sketch_digest : str, optional
+        `digest()` of the sketch that the thresholds came from.
+    expires : datetime or str, optional
+        When they should no longer be used, with its time zone.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> decider = gf.Decider({"F": 0.25, "M": 0.75})
+    >>> decider([0.5, 0.5], ["F", "M"])
+    array([ True, False])
+    >>> decider.one(0.5, "F")
+    True
+    >>> decider.margin([0.5, 0.5], ["F", "M"])
+    array([ 0.25, -0.25])
+    """
+
+    _thresholds: Thresholds
+    _backend: str
+    _core_decide: Callable[..., Any]
+    _core_margins: Callable[..., Any]
+
+    def __new__(
+        cls,
+        thresholds: Mapping[Any, float],
+        *,
+        unknown: Unknown = "raise",
+        nan: Nan = "raise",
+        default: float | None = None,
+        unified: bool = False,
+        mixtures: Mapping[Any, Iterable[tuple[float, float]]] | None = None,
+        sketch_digest: str | None = None,
+        expires: datetime | str | None = None,
+        score_column: str | None = None,
+        group_column: str | None = None,
+    ) -> Decider:
+        """Check the thresholds and make a decider of the current backend."""
+        return decider_of(
+            _thresholds_io.make(
+                thresholds,
+                unknown=unknown,
+                nan=nan,
+                default=default,
+                unified=unified,
+                mixtures=mixtures,
+                sketch_digest=sketch_digest,
+                expires=expires,
+                score_column=score_column,
+                group_column=group_column,
+            )
+        )
+
+    # -------------------------------------------------------------------------------------------------------- deciding
+
+    def __call__(
+        self,
+        scores: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        keys: ArrayLike | None = None,
+        codes: bool = False,
+        out: NDArray[np.bool_] | None = None,
+        threads: int = 1,
+    ) -> NDArray[np.bool_]:
+        """Decide many rows: all of them, or none and an error.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples,)
+            As for `Sketch.update`; -inf and inf are compared like all others.
+        groups : array-like of shape (n_samples,), or several columns
+            Group of each row, as for `Sketch.update`: several columns where the groups are tuples, in their order. Not
+            needed where thresholds are unified.
+        keys : array-like of shape (n_samples,), optional
+            For randomised thresholds: what identifies the row, ints, strings or bytes. The same key draws the same.
+        codes : bool
+            Groups are positions in `groups` of the decider, not names.
+        out : bool array of shape (n_samples,), optional
+            Where to put the answer. After an error it is as it was.
+        threads : int
+            Threads for a large batch (native backend).
+
+        Returns
+        -------
+        bool array of shape (n_samples,)
+            True where the row is accepted.
+
+        Raises
+        ------
+        ValueError
+            If a group is unknown or a score NaN and the policy is "raise", or arrays differ in length.
+        TypeError
+            If an array holds the wrong kind of values, or a group is missing.
+        """
+        raise NotImplementedError  # each backend's core has its own
+
+    def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool:
+        """Decide one row, in tens of nanoseconds.
+
+        Examples
+        --------
+        >>> import gstar_fast as gf
+        >>> gf.Decider({1: 0.25, 2: 0.75}, unknown=0.5).one(0.6, 3)
+        True
+        """
+        raise NotImplementedError
+
+    def margin(
+        self,
+        scores: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        keys: ArrayLike | None = None,
+        codes: bool = False,
+        threads: int = 1,
+    ) -> NDArray[np.float64]:
+        """Score minus threshold of each row: not negative for exactly the rows that are accepted.
+
+        Where both are the same infinity it is 0; for a NaN score that the policy lets pass it is NaN.
+        """
+        rows = self._rows(scores, groups, keys, codes, threads)
+        margins: NDArray[np.float64] = self._core_margins(*rows)
+        return margins
+
+    def _decide(
+        self,
+        scores: Any,
+        groups: Any = None,
+        *,
+        keys: Any = None,
+        codes: bool = False,
+        out: Any = None,
+        threads: int = 1,
+    ) -> NDArray[np.bool_]:
+        """`__call__`, for everything that is not two plain arrays."""
+        rows = self._rows(scores, groups, keys, codes, threads)
+        if out is None:
+            answers: NDArray[np.bool_] = self._core_decide(*rows, None)
+            return answers
+        _check_out(out, len(rows[0]))
+        apart = self._thresholds.can_refuse or not out.flags.c_contiguous
+        if apart or any(np.may_share_memory(out, column) for column in (*rows[:2], rows[4]) if column is not None):
+            out[:] = self._core_decide(*rows, None)
+        else:
+            self._core_decide(*rows, out)
+        return out  # type: ignore[no-any-return]
+
+    def _rows(
+        self, scores: Any, groups: Any, keys: Any, codes: bool, threads: Any
+    ) -> tuple[NDArray[Any], NDArray[Any] | None, tuple[Name, ...] | None, bool, NDArray[np.uint64] | None, int]:
+        """Clean arrays of one length, as the core takes them."""
+        if isinstance(scores, (int, float, np.number)) or (isinstance(scores, np.ndarray) and scores.ndim == 0):
+            raise ValueError("scores must be 1-D, got a single number; for one row use decider.one(score, group)")
+        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+            raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
+        clean = as_scores(*column_of(scores, "scores"))
+        names: tuple[Name, ...] | None = None
+        places: NDArray[Any] | None = None
+        if groups is not None:
+            places, names = _group_codes(groups, codes)
+        elif not self.unified:
+            raise ValueError("groups must be given: each group has a threshold of its own")
+        hashes = None
+        if self.randomized:
+            if keys is None:
+                raise ValueError("these thresholds are randomised; pass keys=, one for each row")
+            hashes = hashes_of(keys, self._backend)
+        lengths = {"scores": clean, "groups": places, "keys": hashes}
+        check_one_length({name: len(array) for name, array in lengths.items() if array is not None})
+        return clean, places, names, bool(codes), hashes, int(threads)
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    @property
+    def thresholds(self) -> dict[Name, float]:
+        """Threshold of each group; accept when `score >= threshold`."""
+        return dict(self._thresholds.values)
+
+    @property
+    def groups(self) -> tuple[Name, ...]:
+        """Names of the groups; `codes=True` counts positions in it."""
+        return tuple(self._thresholds.values)
+
+    @property
+    def mixtures(self) -> dict[Name, Mixture] | None:
+        """Of a randomised decider, the (threshold, probability) pairs of each group."""
+        return None if self._thresholds.mixtures is None else dict(self._thresholds.mixtures)
+
+    @property
+    def unified(self) -> bool:
+        """Whether one threshold is for everybody."""
+        return self._thresholds.unified
+
+    @property
+    def randomized(self) -> bool:
+        """Whether decisions need a key for each row."""
+        return self._thresholds.mixtures is not None
+
+    @property
+    def default(self) -> float | None:
+        """Threshold that suits everybody best, for `unknown="default"`."""
+        return self._thresholds.default
+
+    @property
+    def unknown(self) -> Unknown:
+        """Policy for groups without a threshold."""
+        return self._thresholds.unknown
+
+    @property
+    def nan(self) -> Nan:
+        """Policy for scores that are NaN."""
+        return self._thresholds.nan
+
+    @property
+    def sketch_digest(self) -> str | None:
+        """Digest of the sketch that the thresholds came from."""
+        return self._thresholds.sketch_digest
+
+    @property
+    def expires(self) -> datetime | None:
+        """When the thresholds should no longer be used."""
+        seconds = self._thresholds.expires
+        return None if seconds is None else datetime.fromisoformat(_thresholds_io.date_text(seconds))
+
+    @property
+    def score_column(self) -> str | None:
+        """Name of the column of scores, for the command line."""
+        return self._thresholds.score_column
+
+    @property
+    def group_column(self) -> str | None:
+        """Name of the column of groups, for the command line; several stand there as a line of CSV."""
+        return self._thresholds.group_column
+
+    @property
+    def backend(self) -> str:
+        """Backend that decides."""
+        return self._backend
+
+    def __repr__(self) -> str:
+        what = "one threshold" if self.unified else f"{len(self.groups)} groups: {listed(self.groups)}"
+        return f"Decider({what}; unknown={self.unknown!r}, nan={self.nan!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._thresholds == other._thresholds if isinstance(other, Decider) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._thresholds.checksum)
+
+    # -------------------------------------------------------------------------------------------------------- saving
+
+    def to_json(self) -> str:
+        """Thresholds and policies as JSON, with a checksum."""
+        return _thresholds_io.to_json(self._thresholds)
+
+    def to_bytes(self) -> bytes:
+        """The same in binary, for `csrc/gstar` and the C interface."""
+        return self._thresholds.to_bytes()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON to a file, atomically."""
+        files.write_atomically(path, self.to_json().encode("utf-8"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Decider:
+        """Read what `to_json` wrote, or the JSON of a result. The checksum is compared where there is one."""
+        return decider_of(_thresholds_io.from_json(text))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        unknown: Unknown | None = None,
+        nan: Nan | None = None,
+        allow_expired: bool = False,
+        digest: str | None = None,
+        require_checksum: bool = False,
+        now: datetime | None = None,
+    ) -> Decider:
+        """Read a file that a decider or a result was saved to, and refuse it where it is damaged, stale or foreign.
+
+        Parameters
+        ----------
+        path : path
+            A file of JSON.
+        unknown, nan
+            Other policies than the saved ones.
+        allow_expired : bool
+            Take thresholds whose time is over.
+        digest : str, optional
+            Refuse thresholds that did not come from the sketch with this `digest()`.
+        require_checksum : bool
+            Refuse a file without a checksum; one that has it is always checked.
+        now : datetime, optional
+            Instead of the clock's time.
+        """
+        thresholds = _thresholds_io.load(
+            path, allow_expired=allow_expired, digest=digest, require_checksum=require_checksum, now=now
+        )
+        if unknown is not None or nan is not None:
+            thresholds = thresholds.with_policies(
+                thresholds.unknown if unknown is None else unknown, thresholds.nan if nan is None else nan
+            )
+        return decider_of(thresholds)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return decider_of, (self._thresholds,)
+
+
+# --------------------------------------------------------------------------------------------------------------- making
+
+
+@functools.cache
+def _decider_class(backend: str) -> type[Any]:
+    """A backend's core with the face above; the core comes first, so that nothing stands before its quick methods."""
+    room = _backends.room("decide", backend)
+    body = {
+        "__module__": __name__,
+        "_core_decide": room.Core.decide,
+        "_core_margins": room.Core.margins,
+    }
+    return room.finished(type("Decider", (room.Core, Decider), body))  # type: ignore[no-any-return]
+
+
+def decider_of(thresholds: Thresholds, backend: str | None = None) -> Decider:
+    """A decider of a backend, the current one if none is named, by thresholds that were checked."""
+    backend = _backends.current() if backend is None else backend
+    self: Decider = _decider_class(backend)(thresholds)
+    self._thresholds = thresholds
+    self._backend = backend
+    return self
+
+
+class SolvedLike(Protocol):
+    """What `solve` answers, as far as a decider is concerned."""
+
+    def decider(self, *, unknown: Unknown = "raise", nan: Nan = "raise") -> Decider:
+        """A decider by these thresholds."""
+
+
+def as_decider(source: Decider | SolvedLike, unknown: Unknown = "raise", nan: Nan = "raise") -> Decider:
+    """A decider as it is; that of a result with these policies."""
+    if isinstance(source, Decider):
+        return source
+    make = getattr(source, "decider", None)
+    decider = make(unknown=unknown, nan=nan) if callable(make) else None
+    if not isinstance(decider, Decider):
+        raise TypeError(f"a result or a decider is needed, got {type(source).__name__}")
+    return decider
+
+
+def _check_out(out: Any, n: int) -> None:
+    if not isinstance(out, np.ndarray) or out.dtype != np.bool_:
+        kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
+        raise TypeError(f"out must be an array of bool, got {kind}; use numpy.empty(n, bool)")
+    if out.shape != (n,):
+        raise ValueError(f"out must have shape ({n},) as scores has, got {out.shape}")
+    if not out.flags.writeable:
+        raise ValueError("out is read-only")
+
+
+def _group_codes(groups: Any, codes: bool) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
+    columns, called = group_columns(groups)
+    if not codes:
+        return crossed(columns, called)
+    if len(columns) > 1:
+        raise TypeError("codes=True needs one column, the positions of groups; leave it out to pass several")
+    column = columns[0]
+    if column.names is not None or (column.values.dtype.kind not in "iu" and len(column.values)):
+        raise TypeError("codes=True needs whole numbers, the positions of groups; leave it out to pass names")
+    values, _ = as_groups(column.values, column.valid, None) if len(column.values) else (np.zeros(0, np.int64), None)
+    return values, None
+
+
+def hashes_of(keys: Any, backend: str) -> NDArray[np.uint64]:
+    """Hash of each row's key; docs/guide/decide.md says how."""
+    if type(keys) is np.ndarray and keys.dtype.kind in "iu" and keys.ndim == 1:
+        return _hash_numbers(keys.astype(np.int64 if keys.dtype.kind == "i" else np.uint64).view(np.uint64))
+    if isinstance(keys, (list, tuple)):
+        values = list(keys)
+    else:
+        column = column_of(keys, "keys")
+        there = np.ones(len(column.values), bool) if column.valid is None else column.valid
+        if column.names is not None:
+            there = there & (column.values >= 0) & (column.values < len(column.names))
+        if not there.all():
+            raise TypeError(f"keys has a missing value at row {int((~there).argmax())}")
+        values = column.values.tolist()
+        if column.names is not None:
+            values = [column.names[code] for code in values]
+    hashes: NDArray[np.uint64] = _backends.room("decide", backend).hash_keys(values)
+    return hashes
+
+
+def _hash_numbers(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's step, wrapping around as C does."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -1,0 +1,1 @@
+"""The distribution of each cell's scores, from a sketch alone."""

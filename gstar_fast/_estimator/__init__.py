@@ -1,0 +1,1 @@
+"""Group thresholds as a scikit-learn classifier."""

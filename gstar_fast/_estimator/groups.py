@@ -1,0 +1,325 @@
+"""Sensitive features, in any of the shapes people have them -> the group of each row."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from gstar_fast._base.names import Name, cross, is_missing, joined_columns, listed, sort_key
+from gstar_fast._input.arrow import Column
+from gstar_fast._input.columns import _named, column_of
+from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of
+
+EVERYBODY = "all"  # the one group of those who have no sensitive features
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Group of each row: `names[codes]`."""
+
+    codes: NDArray[np.int64]
+    names: tuple[Name, ...]
+    column: str | None = None  # name of the column, or of several as a line of CSV, where they have names
+
+    @classmethod
+    def one(cls, n: int) -> Groups:
+        """Everybody in one group."""
+        return cls(np.zeros(n, np.int64), (EVERYBODY,))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: NDArray[Any]) -> Groups:
+        """Some of the rows."""
+        return Groups(self.codes[rows], self.names, self.column)
+
+    def positions(self, known: Sequence[Name]) -> NDArray[np.int64]:
+        """Where each row's group stands among the known ones; -1 for a group that does not."""
+        place = {name: i for i, name in enumerate(known)}
+        return np.array([place.get(name, -1) for name in self.names], np.int64)[self.codes]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where `fit` found the groups, and so where every later call finds them: in X, beside X, or nowhere."""
+
+    columns: Any = None  # names or positions of columns of X
+    drop: bool = False  # whether the estimator does not see them
+    beside: bool = False  # passed as sensitive_features
+
+    @classmethod
+    def of(cls, columns: Any, drop: bool, given: Any) -> Source:
+        """What a call of `fit` says."""
+        if columns is not None and given is not None:
+            raise ValueError(
+                f"sensitive_features={columns!r} of the classifier names columns of X, so none may be passed to its "
+                "methods; do one or the other"
+            )
+        return cls(columns, bool(drop), given is not None)
+
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether all rows are one group."""
+        return self.columns is None and not self.beside
+
+    def names_of(self, estimator: Any, X: Any) -> dict[str, Any]:
+        """`n_features_in_` and `feature_names_in_` of X as the user passes it, None where not known."""
+        if self.columns is None:
+            return {name: getattr(estimator, name, None) for name in ("n_features_in_", "feature_names_in_")}
+        table = as_table(X)
+        names = column_names(table)
+        text = names is not None and all(isinstance(name, str) for name in names)
+        return {
+            "n_features_in_": int(table.shape[1]),
+            "feature_names_in_": np.array(names, object) if text else None,
+        }
+
+    def read(self, X: Any, given: Any) -> tuple[Any, Groups]:
+        """X as the estimator sees it, and the group of each row."""
+        if self.columns is not None:
+            if given is not None:
+                raise ValueError(
+                    f"groups come from sensitive_features={self.columns!r} of X; do not pass sensitive_features as well"
+                )
+            table = as_table(X)
+            places = places_of(table, self.columns)
+            return without_columns(table, places) if self.drop else X, groups_in_table(table, places)
+        n = _num_samples(X)
+        if given is None:
+            if self.beside:
+                raise ValueError(
+                    "fit had sensitive_features, so this needs them too: pass sensitive_features=..., or let the "
+                    "classifier find them in X with GroupThresholdClassifier(..., sensitive_features='column')"
+                )
+            return X, Groups.one(n)
+        if not self.beside:
+            raise ValueError("fit had no sensitive_features, so there is one threshold for all; do not pass them here")
+        return X, groups_of_rows(given, n)
+
+    def features(self, X: Any) -> Any:
+        """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""
+        if self.columns is None or not self.drop:
+            return X
+        table = as_table(X)
+        places = [self.columns] if isinstance(self.columns, (str, int, np.integer)) else list(self.columns)
+        names = column_names(table)
+        if names is not None and all(isinstance(place, str) and place not in names for place in places):
+            return X
+        return without_columns(table, places_of(table, self.columns))
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Add to an error of the estimator what it cannot know: that it did not see all of X."""
+        try:
+            yield
+        except Exception as error:
+            if self.columns is not None and self.drop:
+                error.add_note(
+                    f"The columns sensitive_features={self.columns!r} were dropped before the estimator saw X; "
+                    "drop_sensitive=False keeps them."
+                )
+            raise
+
+
+# ----------------------------------------------------------------------------------------------- sensitive_features=...
+
+
+def groups_of_rows(given: Any, n: int) -> Groups:
+    """Read what was passed to a method beside X: one value for each row, or several columns of them."""
+    if isinstance(given, (str, bytes)):
+        raise TypeError(
+            f"sensitive_features must have one value for each row, got {given!r}; to name a column of X, write "
+            f"GroupThresholdClassifier(..., sensitive_features={given!r})"
+        )
+    if not hasattr(given, "__len__") or isinstance(given, (Mapping, Set)) or getattr(given, "shape", None) == ():
+        raise TypeError(
+            "sensitive_features must be a column, an array, a list or a table with one value for each row, got "
+            f"{type(given).__name__}"
+        )
+    found = columns_of(given, "sensitive_features")
+    if found is None:
+        name = getattr(given, "name", None)  # of a pandas or polars Series
+        groups = _crossed([given], ["sensitive_features"], [name])
+    else:
+        groups = _crossed(found.columns, found.labels("sensitive_features"), found.names)
+    if len(groups) != n:
+        raise ValueError(f"arrays differ in length: X has {n}, sensitive_features has {len(groups)}")
+    return groups
+
+
+def groups_in_table(table: Any, places: Sequence[int]) -> Groups:
+    """Read the groups from columns of X."""
+    names = column_names(table)
+    labels = list(places) if names is None else [names[place] for place in places]
+    columns = [column_at(table, place) for place in places]
+    if names is None:
+        columns = [_whole(column) for column in columns]
+    return _crossed(columns, [f"column {label!r} of X" for label in labels], None if names is None else labels)
+
+
+def _crossed(columns: Sequence[Any], labels: Sequence[str], names: Sequence[Any] | None) -> Groups:
+    """One column as it is, several as tuples; `labels` is what messages call them."""
+    read = [_read(column, label) for column, label in zip(columns, labels, strict=True)]
+    check_one_length({label: len(codes) for label, (codes, _) in zip(labels, read, strict=True)})
+    codes, found = read[0] if len(read) == 1 else cross(read)
+    order = sorted(range(len(found)), key=lambda code: sort_key(found[code]))  # the same in whatever form they came
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return Groups(rank[codes], tuple(found[code] for code in order), _joined(names))
+
+
+def _joined(names: Sequence[Any] | None) -> str | None:
+    """Names of columns as one text, as the command line writes it into a thresholds file and reads it there."""
+    if names is None or not all(isinstance(name, str) and name for name in names):
+        return None
+    return joined_columns(names)
+
+
+def _read(data: Any, label: str) -> tuple[NDArray[Any], tuple[Name, ...]]:
+    """Codes and names of one column, or an error that says which column it is."""
+    column = column_of(data, label)
+    missing = _missing(column)
+    if missing.any():
+        count = int(missing.sum())
+        raise ValueError(
+            f"{label} has {count} missing value{'s' if count > 1 else ''}, first at row {int(missing.argmax())}; "
+            "drop such rows or give them a group of their own, such as 'unknown'"
+        )
+    try:
+        return _named(*column)
+    except (TypeError, ValueError) as error:
+        cure = "" if column.values.dtype.kind == "f" else "; strings always do, such as column.astype(str)"
+        raise type(error)(f"{label}: {error}{cure}") from None
+
+
+def _missing(column: Column) -> NDArray[np.bool_]:
+    values, valid, names = column
+    missing: NDArray[np.bool_] = np.zeros(len(values), bool) if valid is None else ~valid
+    if names is not None:
+        absent = np.array([*map(is_missing, names), True])  # the last, for codes that point nowhere
+        missing |= absent[np.where((values >= 0) & (values < len(names)), values, -1)]
+    elif values.dtype.kind == "f":
+        missing |= np.isnan(values)
+    elif values.dtype == object and not {*map(type, values.tolist())} <= {str, int, bool, tuple}:
+        missing |= np.fromiter(map(is_missing, values.tolist()), bool, len(values))
+    return missing
+
+
+def _whole(column: NDArray[Any]) -> NDArray[Any]:
+    """0.0 and 1.0 as 0 and 1: an array has one type for all its columns, so a code in it may have to be a float."""
+    if column.dtype.kind != "f" or not ((column == np.floor(column)) & (np.abs(column) <= 2.0**53)).all():
+        return column
+    return column.astype(np.int64)
+
+
+# -------------------------------------------------------------------------------------------------- columns of a table
+
+
+def as_table(X: Any) -> Any:
+    """X as something whose columns can be picked and left out."""
+    if column_names(X) is not None:
+        return X
+    if hasattr(X, "collect"):
+        raise TypeError(f"X is a {type(X).__name__}, which has no rows yet; pass X.collect()")
+    if hasattr(X, "tocsc"):
+        return X.tocsc()  # columns are what we pick
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        array = np.asarray(X, dtype=object)  # numbers beside strings stay numbers
+    if array.ndim != 2:
+        raise ValueError(f"X must be 2-D to find sensitive_features in it, got shape {array.shape}")
+    return array
+
+
+def places_of(table: Any, wanted: Any) -> tuple[int, ...]:
+    """Positions of the columns that `sensitive_features` of the constructor names."""
+    several = [wanted] if isinstance(wanted, (str, int, np.integer)) else wanted
+    if isinstance(several, bytes) or not isinstance(several, Iterable):
+        raise TypeError(
+            f"sensitive_features must be a column of X (a name, or a position) or a list of them, got {wanted!r}"
+        )
+    several = list(several)
+    if len(several) > table.shape[1]:
+        raise ValueError(
+            f"sensitive_features of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} "
+            "values; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
+        )
+    places = tuple(_place(table, name) for name in several)
+    if not places:
+        raise ValueError("sensitive_features is an empty list; name at least one column of X, or leave it out")
+    if len(set(places)) < len(places):
+        raise ValueError(f"sensitive_features names a column twice: {wanted!r}")
+    if len(places) == table.shape[1]:
+        raise ValueError("sensitive_features names every column of X; nothing is left to predict from")
+    return places
+
+
+def _place(table: Any, name: Any) -> int:
+    names, n = column_names(table), int(table.shape[1])
+    if isinstance(name, str):
+        if names is None:
+            raise ValueError(
+                f"sensitive_features names the column {name!r}, but X is a {type(table).__name__} without names; pass "
+                f"a data frame, or the position of the column (0 to {n - 1})"
+            )
+        if names.count(name) != 1:
+            problem = "has no such column" if name not in names else "has more than one of them"
+            raise ValueError(
+                f"sensitive_features names the column {name!r}, but X {problem}; its columns are {listed(names)}"
+            )
+        return names.index(name)
+    if isinstance(name, (bool, np.bool_)) or not isinstance(name, (int, np.integer)):
+        raise TypeError(f"sensitive_features must name columns by strings or positions, got {name!r}")
+    if not -n <= name < n:
+        raise ValueError(f"sensitive_features asks for column {name}, but X has {n}, numbered from 0")
+    return int(name) % n
+
+
+def rows_at(table: Any, rows: NDArray[Any]) -> Any:
+    """Some rows of X."""
+    if hasattr(table, "column_names") and hasattr(table, "take"):
+        return table.take(rows)  # pyarrow, which older releases of scikit-learn do not cut
+    return _safe_indexing(table, rows)
+
+
+def without_columns(table: Any, places: Sequence[int]) -> Any:
+    """The table without some of its columns."""
+    keep = [place for place in range(table.shape[1]) if place not in places]
+    if hasattr(table, "iloc"):
+        return table.iloc[:, keep]
+    if hasattr(table, "get_column"):
+        return table.select([table.columns[place] for place in keep])
+    if hasattr(table, "column_names"):
+        return table.select(keep)
+    return table[:, keep]
+
+
+def check_columns(estimator: Any, table: Any, source: Source) -> None:
+    """Refuse a fitted estimator that was trained with columns we drop, or without columns we pass on."""
+    names = column_names(table)
+    places = places_of(table, source.columns)
+    seen = getattr(estimator, "feature_names_in_", None)
+    if seen is not None and names is not None:
+        trained_with = any(names[place] in seen for place in places)
+    else:
+        n_seen = getattr(estimator, "n_features_in_", None)
+        if n_seen not in (table.shape[1], table.shape[1] - len(places)):
+            return  # something else is wrong, which the estimator will say
+        trained_with = n_seen == table.shape[1]
+    if trained_with and source.drop:
+        raise ValueError(
+            f"estimator was fitted with the sensitive columns {source.columns!r}; pass drop_sensitive=False so that it "
+            "gets them, or one that was fitted without"
+        )
+    if not trained_with and not source.drop:
+        raise ValueError(
+            f"estimator was fitted without the sensitive columns {source.columns!r}; leave drop_sensitive=True so that "
+            "it does not get them"
+        )

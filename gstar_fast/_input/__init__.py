@@ -1,0 +1,1 @@
+"""User input -> clean arrays, or an error that says what to do."""

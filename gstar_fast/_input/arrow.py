@@ -1,0 +1,356 @@
+"""Arrow columns and streams -> numpy views, through the PyCapsule interface and without an Arrow library.
+
+The C structs are those of the Arrow C data interface. Buffers are viewed, not copied (bits and strings excepted); a
+view keeps what it looks at alive, and every array handed over by a stream is released when its last view is gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator, Mapping
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._base.names import unique_words
+
+
+class _Schema(Structure):
+    pass
+
+
+class _Array(Structure):
+    pass
+
+
+class _Stream(Structure):
+    pass
+
+
+_ReleaseSchema = ctypes.CFUNCTYPE(None, POINTER(_Schema))
+_ReleaseArray = ctypes.CFUNCTYPE(None, POINTER(_Array))
+_ReleaseStream = ctypes.CFUNCTYPE(None, POINTER(_Stream))
+
+_Schema._fields_ = [
+    ("format", c_char_p),
+    ("name", c_char_p),
+    ("metadata", c_void_p),
+    ("flags", c_int64),
+    ("n_children", c_int64),
+    ("children", POINTER(POINTER(_Schema))),
+    ("dictionary", POINTER(_Schema)),
+    ("release", _ReleaseSchema),
+    ("private_data", c_void_p),
+]
+_Array._fields_ = [
+    ("length", c_int64),
+    ("null_count", c_int64),
+    ("offset", c_int64),
+    ("n_buffers", c_int64),
+    ("n_children", c_int64),
+    ("buffers", POINTER(c_void_p)),
+    ("children", POINTER(POINTER(_Array))),
+    ("dictionary", POINTER(_Array)),
+    ("release", _ReleaseArray),
+    ("private_data", c_void_p),
+]
+_Stream._fields_ = [
+    ("get_schema", ctypes.CFUNCTYPE(c_int, POINTER(_Stream), POINTER(_Schema))),
+    ("get_next", ctypes.CFUNCTYPE(c_int, POINTER(_Stream), POINTER(_Array))),
+    ("get_last_error", ctypes.CFUNCTYPE(c_char_p, POINTER(_Stream))),
+    ("release", _ReleaseStream),
+    ("private_data", c_void_p),
+]
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = c_void_p
+_capsule_pointer.argtypes = [ctypes.py_object, c_char_p]
+
+_NUMBERS = {
+    "c": np.int8,
+    "C": np.uint8,
+    "s": np.int16,
+    "S": np.uint16,
+    "i": np.int32,
+    "I": np.uint32,
+    "l": np.int64,
+    "L": np.uint64,
+    "e": np.float16,
+    "f": np.float32,
+    "g": np.float64,
+}
+
+
+# all ones in the first 0 to 8 bytes of a little-endian word
+_FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
+
+
+class Column(NamedTuple):
+    """One column: its values, which of them are there (None: all), and what they index if they are codes.
+
+    `names` holds the distinct strings, or the dictionary, with None for a null entry.
+    """
+
+    values: NDArray[Any]
+    valid: NDArray[np.bool_] | None
+    names: tuple[object, ...] | None
+
+
+class _Owner:
+    """Calls a struct's release, once, when nobody needs the struct any more."""
+
+    def __init__(self, struct: Any) -> None:
+        self.struct = struct
+
+    def __del__(self) -> None:
+        if self.struct.release:
+            self.struct.release(ctypes.byref(self.struct))
+
+
+def is_arrow(data: object) -> bool:
+    """Whether an object hands out Arrow data."""
+    return hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
+
+
+def read_column(data: Any, name: str) -> Column:
+    """Read a whole column (an array, a chunked array, a series); `name` is what messages call it."""
+    if hasattr(data, "__arrow_c_array__"):
+        schema_capsule, array_capsule = data.__arrow_c_array__()
+        schema = _Schema.from_address(_capsule_pointer(schema_capsule, b"arrow_schema"))
+        array = _Array.from_address(_capsule_pointer(array_capsule, b"arrow_array"))
+        return _column(schema, array, (schema_capsule, array_capsule), name)
+    chunks = [_column(schema, array, owner, name) for schema, array, owner in _chunks(data)]
+    return joined(chunks)
+
+
+def read_batches(data: Any, columns: list[str]) -> Iterator[list[Column]]:
+    """Read the named columns of a table or stream, one record batch at a time."""
+    for schema, array, owner in _chunks(data):
+        if _format(schema, "data") != "+s":
+            raise TypeError(f"data must be a table or a stream of record batches, got a column of {_kind(schema)}")
+        found = [(schema.children[i].contents.name or b"").decode("utf-8") for i in range(schema.n_children)]
+        batch = []
+        for name in columns:
+            if found.count(name) != 1:
+                problem = "has no column" if name not in found else "has more than one column"
+                raise ValueError(f"data {problem} {name!r}; its columns are {', '.join(map(repr, found))}")
+            i = found.index(name)
+            if array.null_count > 0:
+                raise ValueError("data has rows that are null as a whole; drop them first")
+            child = array.children[i].contents
+            start = array.offset
+            column = _column(schema.children[i].contents, child, owner, f"column {name!r}", start, array.length)
+            batch.append(column)
+        yield batch
+
+
+def joined(chunks: list[Column]) -> Column:
+    """Chunks of a column, each perhaps with its own dictionary -> one column."""
+    if len(chunks) == 1:
+        return chunks[0]
+    if not chunks:
+        return Column(np.empty(0), None, None)
+    names = None
+    parts = [chunk.values for chunk in chunks]
+    if any(chunk.names is not None for chunk in chunks):
+        index: dict[object, int] = {}
+        for i, chunk in enumerate(chunks):
+            places = [index.setdefault(name, len(index)) for name in chunk.names or ()]
+            # one more entry, for codes that stand for a null and point nowhere
+            table = np.array([*places, -1], np.int64)
+            codes = chunk.values
+            parts[i] = table[np.where((codes >= 0) & (codes < len(places)), codes, -1).astype(np.int64)]
+        names = tuple(index)
+    valid = None
+    if any(chunk.valid is not None for chunk in chunks):
+        valid = np.concatenate([np.ones(len(c.values), bool) if c.valid is None else c.valid for c in chunks])
+    return Column(np.concatenate(parts), valid, names)
+
+
+def _way_out(data: Any) -> str:
+    """What to do with an object that has rows, or leads to them, but does not hand them out."""
+    if isinstance(data, (str, os.PathLike)):
+        return "; open the file first: pyarrow.dataset.dataset(path).scanner().to_reader() reads it piece by piece"
+    if isinstance(data, Mapping):
+        return "; pass pyarrow.table(data)"
+    if isinstance(data, (Iterator, list, tuple)):  # such as read_csv(chunksize=...) of pandas
+        return "; call update_table for each piece of data"
+    ways = {
+        "collect": "pass data.collect()",  # a LazyFrame of polars
+        "scanner": "pass data.scanner().to_reader()",  # a dataset of pyarrow, and next its scanner
+        "to_reader": "pass data.to_reader()",
+        "iter_batches": "call update_table for each of data.iter_batches()",  # a Parquet file of pyarrow
+    }
+    return next((f"; {way}" for method, way in ways.items() if hasattr(data, method)), "")
+
+
+def _chunks(data: Any) -> Iterator[tuple[_Schema, _Array, object]]:
+    """Schema, array and owner of each chunk of a stream; the stream is released at the end, also of an error."""
+    if not hasattr(data, "__arrow_c_stream__"):
+        raise TypeError(
+            "data must offer __arrow_c_stream__, as tables and readers of pyarrow, polars, pandas and duckdb do; got "
+            f"{type(data).__name__}{_way_out(data)}"
+        )
+    capsule = data.__arrow_c_stream__()
+    stream = _Stream.from_address(_capsule_pointer(capsule, b"arrow_array_stream"))
+    schema = _Schema()
+    _check(stream, stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)))
+    schema_owner = _Owner(schema)
+    while True:
+        array = _Array()
+        _check(stream, stream.get_next(ctypes.byref(stream), ctypes.byref(array)))
+        if not array.release:
+            break
+        yield schema, array, (_Owner(array), schema_owner)
+    del capsule  # its destructor releases the stream, so it must outlive the last call
+
+
+def _check(stream: _Stream, code: int) -> None:
+    if code:
+        text = stream.get_last_error(ctypes.byref(stream))
+        raise OSError(code, f"the Arrow stream failed: {text.decode('utf-8', 'replace') if text else 'no message'}")
+
+
+def _column(
+    schema: _Schema, array: _Array, owner: object, name: str, start: int = 0, length: int | None = None
+) -> Column:
+    """A column's rows from `start` on; a struct's offset counts for its children."""
+    n = array.length - start if length is None else length
+    first = array.offset + start
+    kind = _format(schema, name)
+    if kind == "n":
+        return Column(np.zeros(n, np.uint8), np.zeros(n, bool), None)
+    valid = None
+    if array.null_count != 0 and array.buffers[0]:
+        valid = _bits(array.buffers[0], first, n, owner)
+        if valid.all():
+            valid = None
+    names = None
+    if kind in _NUMBERS:
+        values = _view(array.buffers[1], _NUMBERS[kind], first, n, owner)
+        if schema.dictionary:
+            names = _dictionary(schema.dictionary.contents, array.dictionary.contents, owner, name)
+    elif kind == "b":
+        values = _bits(array.buffers[1], first, n, owner)
+    elif kind in ("u", "U", "vu"):
+        values, names = _strings(kind, array, first, n, owner, valid)
+    else:
+        raise TypeError(f"{name} must hold numbers, bools or strings, got the Arrow type {_kind(schema)}")
+    return Column(values, valid, names)
+
+
+def _format(schema: _Schema, name: str) -> str:
+    if schema.format is None:
+        raise ValueError(f"{name} comes from an Arrow producer that gives no format; report it to whoever made it")
+    text: str = schema.format.decode("ascii", "replace")
+    return text
+
+
+def _kind(schema: _Schema) -> str:
+    text = _format(schema, "data")
+    known = {
+        "d": "decimal",
+        "z": "binary",
+        "Z": "binary",
+        "v": "binary",
+        "t": "date or time",
+        "+": "nested",
+        "w": "binary",
+    }
+    return f"{text!r} ({known.get(text[:1], 'unknown')})"
+
+
+def _view(address: int | None, dtype: Any, first: int, n: int, owner: object) -> NDArray[Any]:
+    """A read-only view of a buffer, which keeps the owner alive."""
+    size = np.dtype(dtype).itemsize
+    if not address or not n:
+        return np.empty(0, dtype)
+    memory: Any = (ctypes.c_char * (n * size)).from_address(address + first * size)
+    memory.owner = owner
+    view = np.frombuffer(memory, dtype)
+    view.flags.writeable = False
+    return view
+
+
+def _bits(address: int, first: int, n: int, owner: object) -> NDArray[np.bool_]:
+    lead = first % 8
+    raw = _view(address, np.uint8, first // 8, (lead + n + 7) // 8, owner)
+    return np.unpackbits(raw, count=lead + n, bitorder="little")[lead:].view(np.bool_)
+
+
+def _dictionary(schema: _Schema, array: _Array, owner: object, name: str) -> tuple[object, ...]:
+    column = _column(schema, array, owner, f"the dictionary of {name}")
+    values: list[object] = column.values.tolist()
+    if column.names is not None:
+        values = [column.names[code] for code in column.values.tolist()]
+    if column.valid is not None:
+        values = [value if there else None for value, there in zip(values, column.valid.tolist(), strict=True)]
+    return tuple(values)
+
+
+def _strings(
+    kind: str, array: _Array, first: int, n: int, owner: object, valid: NDArray[np.bool_] | None
+) -> tuple[NDArray[Any], tuple[object, ...]]:
+    """Codes and distinct values of a column of strings."""
+    if kind == "vu":
+        starts, lengths, data = _string_views(array, first, n, owner, valid)
+    else:
+        offsets = _view(array.buffers[1], np.int32 if kind == "u" else np.int64, first, n + 1, owner)
+        offsets = np.array(offsets, np.int64) if n else np.zeros(1, np.int64)
+        starts, lengths = offsets[:-1], np.diff(offsets)
+        if n and (lengths.min() < 0 or starts[0] < 0):
+            raise ValueError("an Arrow column of strings has offsets that run backwards")
+        data = _view(array.buffers[2], np.uint8, 0, int(offsets[-1]), owner)
+    if valid is not None:
+        lengths = np.where(valid, lengths, 0)
+    if not n:
+        return np.zeros(0, np.int64), ()
+    return _distinct_strings(starts, lengths, data)
+
+
+def _string_views(
+    array: _Array, first: int, n: int, owner: object, valid: NDArray[np.bool_] | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Starts, lengths and bytes of the 16-byte views: short strings lie in the view itself, long ones in a buffer."""
+    raw = np.array(_view(array.buffers[1], np.uint8, first * 16, n * 16, owner))
+    fields = raw.view(np.int32).reshape(n, 4)
+    lengths = fields[:, 0].astype(np.int64)
+    if valid is not None:
+        lengths = np.where(valid, lengths, 0)  # what a null's view holds is anybody's guess
+    n_data = array.n_buffers - 3  # validity, views, ..., and last the sizes of the data buffers
+    sizes = (
+        _view(array.buffers[array.n_buffers - 1], np.int64, 0, n_data, owner) if n_data > 0 else np.empty(0, np.int64)
+    )
+    buffers = [_view(array.buffers[2 + i], np.uint8, 0, int(size), owner) for i, size in enumerate(sizes.tolist())]
+    starts = np.arange(n, dtype=np.int64) * 16 + 4
+    long = lengths > 12
+    if long.any():
+        bases = len(raw) + np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        starts = np.where(long, bases[np.where(long, fields[:, 2], 0)] + fields[:, 3], starts)
+        raw = np.concatenate([raw, *buffers])
+    return starts, lengths, raw
+
+
+def _distinct_strings(
+    starts: NDArray[Any], lengths: NDArray[Any], data: NDArray[np.uint8]
+) -> tuple[NDArray[Any], tuple[object, ...]]:
+    longest = int(lengths.max())
+    if longest < 64:
+        n_words = longest // 8 + 1  # at least one byte is left, for the length: it tells "a" from "a\\0"
+        padded = np.zeros(len(data) + 8 * n_words + 8, np.uint8)
+        padded[: len(data)] = data
+        from_any_byte = np.ndarray(len(data) + 8 * n_words + 1, "<u8", padded, strides=(1,))
+        words = np.empty((len(starts), n_words), np.uint64)
+        for word in range(n_words):
+            words[:, word] = from_any_byte[starts + 8 * word] & _FIRST_BYTES[np.clip(lengths - 8 * word, 0, 8)]
+        words[:, -1] |= lengths.astype(np.uint64) << np.uint64(56)
+        codes, rows = unique_words(words)
+        return codes, tuple(bytes(data[starts[row] :][: lengths[row]]).decode("utf-8") for row in rows.tolist())
+    text = data.tobytes()
+    index: dict[bytes, int] = {}
+    pairs = zip(starts.tolist(), lengths.tolist(), strict=True)
+    codes = np.fromiter((index.setdefault(text[s : s + n], len(index)) for s, n in pairs), np.int64, len(starts))
+    return codes, tuple(value.decode("utf-8") for value in index)

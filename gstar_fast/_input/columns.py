@@ -1,0 +1,452 @@
+"""User input -> clean arrays, or an error that says what is wrong, what was found and what to do.
+
+Values of rows are checked by the core while it counts; here only kinds, shapes and nulls are settled, without a Python
+step per row for any column type.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._base.grid import LARGEST_SCORE, as_float, window_of_range
+from gstar_fast._base.names import Name, clean_name, cross, factorize, is_missing, missing_group
+from gstar_fast._input.arrow import Column, is_arrow, read_column
+from gstar_fast._input.group_columns import check_one_length, columns_of
+
+UNLABELLED = 2
+
+Mask: TypeAlias = NDArray[np.bool_] | None
+
+
+class Batch(NamedTuple):
+    """What a core takes: see `Core.update`."""
+
+    scores: NDArray[Any]
+    labels: NDArray[Any] | None
+    codes: NDArray[Any]
+    names: tuple[Name, ...] | None
+    weights: NDArray[Any] | None
+    unlabelled_code: bool
+
+
+def as_batch(scores: Any, labels: Any, groups: Any, weights: Any) -> Batch:
+    """Clean the arrays of one `update`."""
+    return batch_of_columns(
+        column_of(scores, "scores"),
+        None if labels is None else column_of(labels, "labels"),
+        *group_columns(groups),
+        None if weights is None else column_of(weights, "weights"),
+    )
+
+
+def batch_of_columns(
+    score: Column, label: Column | None, group: Sequence[Column], called: Sequence[str], weight: Column | None
+) -> Batch:
+    """Clean columns that belong together; several group columns make tuples, and messages name them as `called`."""
+    labels, unlabelled_code = (None, False) if label is None else as_labels(*label)
+    codes, names = crossed(group, called)
+    weights = None if weight is None else as_weights(*weight)
+    return Batch(as_scores(*score), labels, codes, names, weights, unlabelled_code)
+
+
+def column_of(data: Any, name: str) -> Column:
+    """Any column: values, which of them are there, and names where the values are codes."""
+    if isinstance(data, np.ndarray):
+        column = _numpy_column(data)
+    elif _is_pandas(data):
+        column = _pandas_column(data, name)
+    elif isinstance(data, (list, tuple)):
+        column = _list_column(data)
+    elif is_arrow(data):
+        column = read_column(data, name)
+    elif isinstance(data, (str, bytes)) or data is None:
+        raise TypeError(f"{name} must be an array with one value per row, got {data!r}")
+    else:
+        column = _numpy_column(_as_array(data, name))
+    shape = column.values.shape
+    if len(shape) != 1:
+        raise ValueError(f"{name} must be 1-D, got shape {shape}; {_shape_hint(name, shape)}")
+    return column
+
+
+def _shape_hint(name: str, shape: tuple[int, ...]) -> str:
+    if not shape:
+        return "for a single row use update_one(score, label, group)"
+    if name == "scores" and len(shape) == 2 and shape[1] == 2:
+        return "pass proba[:, 1], not proba"
+    if name == "groups":
+        return "for intersections pass a frame, or a list of columns"
+    return f"pass one column, such as {name}[:, 0]"
+
+
+def _as_array(data: Any, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(data)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} must be an array, got {type(data).__name__}: {error}") from error
+
+
+def _numpy_column(data: NDArray[Any]) -> Column:
+    valid = None
+    if isinstance(data, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(data)
+        valid = ~mask if mask.any() else None
+        data = data.data
+    return Column(np.asarray(data), valid, None)
+
+
+def _list_column(data: Sequence[Any]) -> Column:
+    """A list becomes an array of numbers where it holds numbers, else an array of objects, one per row."""
+    kinds = set(map(type, data))
+    mixed = bool in kinds and len(kinds) > 1  # numpy would make True a 1
+    if not mixed and not kinds & {str, bytes, tuple, type(None), np.str_} and not any(map(_is_null_type, kinds)):
+        try:
+            values = np.asarray(data) if data else np.empty(0)
+        except (ValueError, OverflowError):  # rows of different length, or integers beyond 64 bits
+            values = np.empty(0, object)
+        if values.dtype != object and not (values.dtype.kind == "f" and _has_long_int(data, kinds)):
+            return Column(values, None, None)
+    objects = np.empty(len(data), object)
+    objects[:] = data if not kinds & {tuple, list, np.ndarray} else [*data]
+    return Column(objects, None, None)
+
+
+def _has_long_int(data: Sequence[Any], kinds: set[type]) -> bool:
+    """Whether a list holds an int that numpy rounds when it makes a float of it."""
+    if not any(issubclass(kind, (int, np.integer)) for kind in kinds):
+        return False
+    return any(isinstance(v, (int, np.integer)) and not -(2**53) <= v <= 2**53 for v in data)
+
+
+def _is_null_type(kind: type) -> bool:
+    return kind.__name__ in ("NAType", "NaTType")
+
+
+def _is_pandas(data: object) -> bool:
+    return type(data).__module__.split(".")[0] == "pandas"
+
+
+def _pandas_column(data: Any, name: str) -> Column:
+    pandas = sys.modules["pandas"]
+    if isinstance(data, pandas.DataFrame):
+        if data.shape[1] == 1:
+            return _pandas_column(data.iloc[:, 0], name)
+        raise ValueError(f"{name} must be 1-D, got a DataFrame of shape {data.shape}; pass one of its columns")
+    dtype = data.dtype
+    if isinstance(dtype, pandas.CategoricalDtype):
+        values = getattr(data, "cat", data)
+        names = tuple(values.categories.tolist())
+        return Column(np.asarray(values.codes), None, names)
+    if isinstance(dtype, np.dtype):
+        return _numpy_column(data.to_numpy())
+    kind = getattr(dtype, "kind", "O")
+    if kind in "iufb":  # nullable numbers
+        absent = np.asarray(data.isna())
+        if not absent.any():
+            return _numpy_column(data.to_numpy(dtype=_plain_dtype(dtype)))
+        return Column(data.to_numpy(dtype=_plain_dtype(dtype), na_value=0), ~absent, None)
+    codes, unique = pandas.factorize(data)  # strings and the like, whatever holds them
+    return Column(np.asarray(codes), None, tuple(unique.tolist()))
+
+
+def _plain_dtype(dtype: Any) -> np.dtype[Any]:
+    plain = getattr(dtype, "numpy_dtype", None)
+    return plain if isinstance(plain, np.dtype) and plain.kind in "iufb" else np.dtype(np.float64)
+
+
+def _native(values: NDArray[Any]) -> NDArray[Any]:
+    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+
+
+# -------------------------------------------------------------------------------------------------------------- scores
+
+
+def as_scores(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> NDArray[Any]:
+    """Float32 or float64; a null becomes NaN, which the core refuses or skips."""
+    if names is not None:
+        raise TypeError("scores must be numbers, got strings or categories")
+    if values.dtype == object:
+        values = _numbers(values, "scores")
+    kind = values.dtype.kind
+    if kind not in "fiu":
+        what = {"b": "bool", "c": "complex", "U": "strings", "S": "strings", "M": "dates", "m": "time spans"}
+        hint = "; pass the scores before they were thresholded" if kind == "b" else ""
+        raise TypeError(f"scores must be real numbers, got {what.get(kind, str(values.dtype))}{hint}")
+    if values.dtype not in (np.float32, np.float64):
+        values = _narrowed(values, valid)
+    values = _native(values)
+    if valid is not None:
+        values = np.where(valid, values, np.nan).astype(values.dtype)
+    return values
+
+
+def _narrowed(values: NDArray[Any], valid: Mask) -> NDArray[Any]:
+    """Numbers of other kinds as float32 or float64; a finite one that is too large for it is refused."""
+    with np.errstate(over="ignore"):
+        out = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+    beyond = np.isinf(out) & np.isfinite(values) & (True if valid is None else valid)
+    if beyond.any():
+        row = int(beyond.argmax())
+        raise _too_large("scores", values[row], row)
+    return out
+
+
+def _too_large(name: str, value: object, row: int) -> ValueError:
+    return ValueError(f"{name} has {value!s} at row {row}; finite {name} must lie within 2**1000")
+
+
+def as_weights(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> NDArray[Any]:
+    """Float64, or whole numbers, which are exact also beyond 2**53; a null becomes NaN, which the core refuses."""
+    if names is not None:
+        raise TypeError("weights must be numbers, got strings or categories")
+    if values.dtype == object or (values.dtype.kind == "f" and values.dtype.itemsize > 8):
+        whole = _whole_numbers(values.tolist())
+        values = whole if whole is not None else _numbers(values, "weights")
+    if values.dtype.kind not in "fiu":
+        raise TypeError(f"weights must be real numbers, got {values.dtype}")
+    if values.dtype.kind != "f" and valid is None:
+        return _native(values)
+    values = values.astype(np.float64, copy=False)
+    return values if valid is None else np.where(valid, values, np.nan)
+
+
+def _whole_numbers(values: list[Any]) -> NDArray[np.int64] | None:
+    """Whole numbers of any kind as they are; None if one is not whole, or none at all, or too large."""
+    if not all(_is_number(value) for value in values):
+        return None
+    try:
+        return np.array([int(value) for value in values], np.int64) if all(v % 1 == 0 for v in values) else None
+    except (OverflowError, ArithmeticError):  # beyond 64 bits, or infinite
+        return None
+
+
+def _is_number(value: object) -> bool:
+    no_number = isinstance(value, (bool, np.bool_, str, bytes, complex)) or not hasattr(value, "__float__")
+    return not no_number and not is_missing(value)
+
+
+def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """An object array of numbers -> float64, with NaN for what is missing."""
+    private = values.tolist()
+    out = np.empty(len(private))
+    for row, value in enumerate(private):
+        if is_missing(value):
+            out[row] = np.nan
+        elif not _is_number(value):
+            raise TypeError(f"{name} must be real numbers, got {type(value).__name__} at row {row}")
+        else:
+            try:
+                out[row] = as_float(value)
+            except OverflowError:
+                raise _too_large(name, value, row) from None
+    return out
+
+
+# -------------------------------------------------------------------------------------------------------------- labels
+
+
+def as_labels(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> tuple[NDArray[Any], bool]:
+    """Bools or integers, and whether 2 stands for unlabelled."""
+    if names is not None:
+        values, valid = _named_labels(values, valid, names)
+    if values.dtype == object:
+        values, valid = _object_labels(values)
+    kind = values.dtype.kind
+    if kind not in "biuf":
+        raise TypeError(f"labels must be 0 or 1, got {_kind_word(values.dtype)}; pass labels == <the positive one>")
+    if not len(values):
+        return np.zeros(0, np.uint8), False
+    if kind == "f" or valid is not None:
+        private = np.array(values)  # one read; the checks below are on our own copy
+        there = np.ones(len(private), bool) if valid is None else valid
+        good = (private == 0) | (private == 1) | ~there
+        if not good.all():
+            row = int((~good).argmax())
+            value = private[row].item()
+            if value != value:
+                raise ValueError(
+                    f"labels has NaN at row {row}; pass labels=None if no row has a label, or a null where one "
+                    "has none: labels.astype('Int64') for a pandas column, else None or a masked array"
+                )
+            hint = "; for -1/+1 labels pass labels > 0" if value == -1 else ""
+            raise ValueError(f"labels must be 0 or 1, got {value} at row {row}{hint}")
+        return np.where(there, private == 1, UNLABELLED).astype(np.uint8), valid is not None
+    return _native(values), False
+
+
+def _kind_word(dtype: np.dtype[Any]) -> str:
+    return {"U": "strings", "S": "strings", "c": "complex numbers"}.get(dtype.kind, str(dtype))
+
+
+def _named_labels(codes: NDArray[Any], valid: Mask, names: tuple[object, ...]) -> tuple[NDArray[Any], Mask]:
+    """Labels in a categorical or dictionary column, where the categories are 0 and 1."""
+    if any(isinstance(name, str) for name in names):
+        raise TypeError("labels must be 0 or 1, got strings; pass labels == <the positive one>")
+    private = np.array(codes, np.int64)
+    there = (private >= 0) & (private < len(names))
+    if valid is not None:
+        there &= valid
+    table = np.empty(len(names) + 1, object)
+    table[:-1] = names
+    return _object_labels(table[np.where(there, private, -1)])
+
+
+def _object_labels(values: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
+    private = values.tolist()
+    out, valid = np.zeros(len(private)), np.ones(len(private), bool)
+    for row, value in enumerate(private):
+        if value is None or type(value).__name__ in ("NAType", "NaTType"):
+            valid[row] = False
+        elif isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+            if value == value and value not in (0, 1):
+                hint = "; for -1/+1 labels pass labels > 0" if value == -1 else ""
+                raise ValueError(f"labels must be 0 or 1, got {value} at row {row}{hint}")
+            out[row] = value
+        else:
+            raise TypeError(f"labels must be 0 or 1, got {type(value).__name__} at row {row}")
+    return out, None if valid.all() else valid
+
+
+# -------------------------------------------------------------------------------------------------------------- groups
+
+
+def as_groups(
+    values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None
+) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
+    """Integer codes, and the names they index; names None says the integers are the names."""
+    if valid is not None and not valid.all():
+        raise missing_group(f" at row {int((~valid).argmax())}")
+    if names is not None:
+        return _clean_codes(_native(values), names)
+    kind = values.dtype.kind
+    if kind == "b":
+        return values.view(np.uint8), (False, True)
+    if kind in "iu":
+        return _native(values), None
+    if kind in "USO" or not len(values):
+        return factorize(values if kind == "U" else values.tolist())
+    if kind == "f":
+        raise _float_groups(values)
+    raise TypeError(
+        f"group names must be int, str, bool or tuples of these, got {values.dtype} at row 0; "
+        "convert them, for instance with groups.astype(str)"
+    )
+
+
+def _float_groups(values: NDArray[Any]) -> TypeError:
+    """What is wrong with a column of floats; pandas makes one of whole numbers where some are missing."""
+    missing = np.isnan(values)
+    row = int(missing.argmax())
+    try:
+        clean_name(values[row].item(), f" at row {row}")
+    except TypeError as error:
+        return TypeError(f"{error}, then pass groups.astype(int)") if missing[row] else error
+    raise AssertionError("a float is no name")
+
+
+def _clean_codes(codes: NDArray[Any], names: tuple[object, ...]) -> tuple[NDArray[Any], tuple[Name, ...]]:
+    """Categories as names; one that is missing or impossible is refused only where a row has it."""
+    clean: list[Name] = []
+    for code, name in enumerate(names):
+        try:
+            clean.append(clean_name(name))
+        except (TypeError, ValueError):
+            private = np.array(codes)
+            rows = np.flatnonzero(private == code)
+            if len(rows):
+                clean_name(name, f" at row {rows[0]}")
+            codes = private
+            clean.append("")  # no row has it
+    return codes, tuple(clean)
+
+
+def group_columns(groups: Any) -> tuple[list[Column], list[str]]:
+    """What was passed as `groups`: one column, or those of a frame or a list; and what messages call them."""
+    found = columns_of(groups, "groups")
+    if found is None:
+        return [column_of(groups, "groups")], ["groups"]
+    labels = found.labels("groups")
+    columns = [column_of(column, label) for column, label in zip(found.columns, labels, strict=True)]
+    check_one_length({label: len(column.values) for label, column in zip(labels, columns, strict=True)})
+    return columns, labels
+
+
+def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
+    """One column of groups as `as_groups` has it; several as one of tuples."""
+    if len(columns) == 1:
+        return as_groups(*columns[0])
+    read = []
+    for column, label in zip(columns, called, strict=True):
+        try:
+            read.append(_named(*column))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{label}: {error}") from None
+    return cross(read)
+
+
+def _named(
+    values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None
+) -> tuple[NDArray[Any], tuple[Name, ...]]:
+    """Codes with names, also where the integers are the names, for crossing with other columns."""
+    codes, clean = as_groups(values, valid, names)
+    if clean is None:
+        unique, codes = np.unique(codes, return_inverse=True)
+        return codes, tuple(clean_name(name) for name in unique.tolist())
+    private = np.array(codes, np.int64)
+    wrong = (private < 0) | (private >= len(clean))
+    if wrong.any():
+        raise missing_group(f" at row {int(wrong.argmax())}")
+    return private, clean
+
+
+# ------------------------------------------------------------------------------------------------------------- options
+
+
+def checked_bins(bins: Any) -> int:
+    """A power of two from 16 to 65,536."""
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)):
+        raise TypeError(f"bins must be an int, got {type(bins).__name__}")
+    if not 16 <= bins <= 65_536 or bins & (bins - 1):
+        raise ValueError(f"bins must be a power of two from 16 to 65536, got {bins}")
+    return int(bins)
+
+
+def checked_window(limits: Any, bins: int) -> tuple[int, int]:
+    """Level and first bin number of a range."""
+    try:
+        lo, hi = (as_float(limit) for limit in limits)
+    except (TypeError, ValueError):
+        raise TypeError(f"range must be a pair of numbers (lo, hi), got {limits!r}") from None
+    except OverflowError:
+        raise ValueError(f"range must be finite and lie within 2**1000, got {limits!r}") from None
+    if not (abs(lo) <= LARGEST_SCORE and abs(hi) <= LARGEST_SCORE):
+        raise ValueError(f"range must be finite and lie within 2**1000, got ({lo!r}, {hi!r})")
+    if not lo < hi:
+        raise ValueError(f"range must have lo < hi, got ({lo!r}, {hi!r})")
+    return window_of_range(lo, hi, bins)
+
+
+def checked_nan(nan: Any) -> bool:
+    """Whether NaN rows are skipped."""
+    if nan not in ("raise", "skip"):
+        raise ValueError(f'nan must be "raise" or "skip", got {nan!r}')
+    return bool(nan == "skip")
+
+
+def checked_threads(threads: Any) -> int:
+    """A number of threads."""
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
+    return min(int(threads), 1024)
+
+
+def checked_limit(memory_limit: Any) -> int:
+    """A number of bytes."""
+    if isinstance(memory_limit, bool) or not isinstance(memory_limit, (int, np.integer)) or memory_limit < 0:
+        raise ValueError(f"memory_limit must be a number of bytes, got {memory_limit!r}")
+    return int(memory_limit)

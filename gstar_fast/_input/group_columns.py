@@ -1,0 +1,109 @@
+"""Several columns of groups, in every form people have them: which objects are several columns, and what these are.
+
+A frame, a 2-D array and a list of columns each hold several values for a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gstar_fast._base.names import LONGEST_TUPLE
+from gstar_fast._input.arrow import is_arrow
+
+
+class Columns(NamedTuple):
+    """Columns of one table, with their names where they have any."""
+
+    columns: list[Any]
+    names: list[Any] | None
+
+    def labels(self, argument: str) -> list[str]:
+        """What messages call each of them."""
+        names = range(len(self.columns)) if self.names is None else self.names
+        return [f"column {name!r} of {argument}" for name in names]
+
+
+def columns_of(data: Any, argument: str) -> Columns | None:
+    """The columns of a frame, a 2-D or structured array, or a list of columns; None for a single column.
+
+    A list whose entries are 1-D arrays or series is a list of columns. In a list of lists each list is a row, as NumPy
+    reads it. A list of anything else, tuples among it, is a single column.
+    """
+    if isinstance(data, Mapping):
+        raise TypeError(f"{argument} must be an array, a frame or a list of columns, got {type(data).__name__}")
+    if (names := column_names(data)) is not None:
+        found = Columns([column_at(data, place) for place in range(len(names))], names)
+    elif isinstance(data, np.ndarray) and data.dtype.names is not None and data.ndim == 1:
+        found = Columns([data[name] for name in data.dtype.names], list(data.dtype.names))
+    elif isinstance(data, np.ndarray) and data.ndim == 2:
+        found = Columns(list(data.T), None)
+    elif isinstance(data, (list, tuple)) and data and (isinstance(data[0], list) or _is_column(data[0])):
+        found = _columns_of_list(data, argument)
+    elif hasattr(data, "collect"):
+        raise TypeError(f"{argument} is a {type(data).__name__}, which has no rows yet; pass {argument}.collect()")
+    else:
+        return None
+    if not found.columns:
+        raise ValueError(f"{argument} has no columns; pass at least one")
+    if len(found.columns) > LONGEST_TUPLE:
+        raise ValueError(
+            f"{argument} has {len(found.columns)} columns, and at most {LONGEST_TUPLE} make a group; an entry of a "
+            "list of lists or of a 2-D array is one row: pass columns as a frame, or as a list of arrays"
+        )
+    return found
+
+
+def _columns_of_list(data: Any, argument: str) -> Columns:
+    if any(map(_is_column, data)):
+        for place, column in enumerate(data):
+            if not isinstance(column, (list, tuple)) and not _is_column(column):
+                raise TypeError(
+                    f"{argument} is a list of columns, but its entry {place} is a {type(column).__name__}; pass arrays "
+                    "or series of one length"
+                )
+        names = [getattr(column, "name", None) for column in data]
+        return Columns(list(data), names if all(isinstance(name, str) for name in names) else None)
+    try:
+        return Columns([list(column) for column in zip(*data, strict=True)], None)
+    except (TypeError, ValueError):
+        raise ValueError(f"{argument} is a list of lists, one for each row, which differ in length") from None
+
+
+def _is_column(value: Any) -> bool:
+    return getattr(value, "ndim", None) == 1 or (is_arrow(value) and column_names(value) is None)
+
+
+def check_one_length(lengths: Mapping[str, int]) -> None:
+    """Refuse columns that differ in length, naming all of them."""
+    if len(set(lengths.values())) > 1:
+        raise ValueError("arrays differ in length: " + ", ".join(f"{name} has {n}" for name, n in lengths.items()))
+
+
+# ------------------------------------------------------------------------------------------------------------- a table
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """Names of the columns of a pandas, polars or pyarrow table; None for anything else."""
+    if hasattr(table, "iloc") and hasattr(table, "columns"):
+        return list(table.columns)
+    if hasattr(table, "get_column") and hasattr(table, "columns"):
+        return list(table.columns)
+    if hasattr(table, "column_names") and hasattr(table, "select"):
+        return list(table.column_names)
+    return None
+
+
+def column_at(table: Any, place: int) -> Any:
+    """One column, in the form the table has it."""
+    if hasattr(table, "iloc"):
+        return table.iloc[:, place]
+    if hasattr(table, "get_column"):
+        return table.get_column(table.columns[place])
+    if hasattr(table, "column_names"):
+        return table.column(place)
+    if hasattr(table, "tocsc"):
+        return table[:, [place]].toarray().reshape(-1)
+    return table[:, place]

@@ -1,0 +1,133 @@
+"""What a report is made of, and the words all its sections share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gstar_fast._base.names import Name
+from gstar_fast._report.data import FrontierPoints, mixture_text
+from gstar_fast._report.html import Html, join, tag
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.result import Result, _number, threshold_number
+
+if TYPE_CHECKING:
+    from gstar_fast._audit.audit import Audit, Estimate
+
+MOST_ROWS = 200  # groups listed in a table
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Everything a report shows."""
+
+    title: str
+    result: Result
+    sketch: Sketch
+    audit: Audit
+    before: Audit
+    is_unified: bool  #: whether `before` is the best unified threshold
+    points: FrontierPoints | None
+    no_points: str | None  #: why there is no frontier, in a sentence
+    notes: tuple[str, ...]
+    names: dict[Name, str]
+    featured: tuple[Name, ...]
+    digest: str
+    made: str
+    versions: tuple[tuple[str, str], ...]
+    command: str
+    is_python: bool
+
+    @property
+    def costly(self) -> bool:
+        """Whether errors were weighed, so that the error minimised is not the error rate."""
+        return self.result.balanced or self.result.costs != (1.0, 1.0)
+
+    @property
+    def before_words(self) -> str:
+        """What the pictures call the time before."""
+        return "before: one threshold for all" if self.is_unified else "before: the audit that was given"
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return "weight" if self.sketch.weighted else "rows"
+
+    @property
+    def listed(self) -> tuple[Name, ...]:
+        """Groups in the tables."""
+        return self.audit.groups[:MOST_ROWS]
+
+    @property
+    def not_listed(self) -> Html | None:
+        """A word on groups that are in no table."""
+        left = len(self.audit.groups) - len(self.listed)
+        if not left:
+            return None
+        return tag("p", f"{left} more groups are not listed; audit.to_dataframe() has them all.", class_="soft small")
+
+
+def section(name: str, title: object, *children: object) -> Html:
+    """A landmark with its heading."""
+    return tag("section", tag("h2", title, id=f"{name}-name"), *children, id=name, aria_labelledby=f"{name}-name")
+
+
+def who(contents: Contents, group: Name) -> Html:
+    """A group's name, kept from changing the direction of the text around it."""
+    return tag("bdi", contents.names[group])
+
+
+def plain(name: str) -> str:
+    """A criterion or metric as people write it."""
+    return name.replace("_", " ")
+
+
+def confidence(audit: Audit) -> str:
+    """How sure the intervals are, in words."""
+    return f"{100 * audit.confidence:.6g}\u00a0% confidence"
+
+
+def gap_word(name: str) -> str:
+    """Most criteria are gaps; one is a ratio."""
+    return f"{plain(name)} {'ratio' if name == 'disparate_impact' else 'gap'}"
+
+
+def bound_word(name: str) -> str:
+    """Which side of a limit is allowed."""
+    return "at least" if name == "disparate_impact" else "at most"
+
+
+def percent(value: float) -> str:
+    """A share for people who think in hundreds."""
+    return f"{100 * value:.2f}\u00a0%"
+
+
+def limits_of(estimate: Estimate | None, between: str = " to ") -> str | None:
+    """The interval as words; None where there is none."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return None
+    return f"{_number(estimate.low)}{between}{_number(estimate.high)}"
+
+
+def estimate_cell(estimate: Estimate | None) -> Html:
+    """A number with its interval below."""
+    value = _number(None if estimate is None else estimate.value)
+    interval = limits_of(estimate, "\u2009\u2013\u2009")  # an en dash: no rate and no gap is negative
+    return tag("td", value, tag("small", interval) if interval else None, class_="n")
+
+
+def threshold_text(result: Result, group: Name) -> str:
+    """A group's threshold, or its mixture."""
+    return mixture_text(result, group, threshold_number)
+
+
+def asked(result: Result) -> list[str]:
+    """The criteria that were limited or penalised, in the order given."""
+    return list(dict.fromkeys([*result.limits, *result.penalties]))
+
+
+def sentence_list(parts: list[Any]) -> Html:
+    """a, b and c."""
+    if len(parts) < 2:
+        return join(parts)
+    return join([join(parts[:-1], ", "), " and ", parts[-1]])

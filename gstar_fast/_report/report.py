@@ -1,0 +1,297 @@
+"""`report`: a result and its sketch as one HTML file that people can read and keep.
+
+Computes nothing new.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import warnings
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from gstar_fast import _backends
+from gstar_fast._audit.audit import Audit
+from gstar_fast._audit.audit import audit as make_audit
+from gstar_fast._base.files import write_atomically
+from gstar_fast._report.command import python_command
+from gstar_fast._report.contents import Contents
+from gstar_fast._report.data import display_names, featured, frontier_points
+from gstar_fast._report.page import page
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.frontier import Frontier
+from gstar_fast._solver.frontier import frontier as make_frontier
+from gstar_fast._solver.question import check_criterion
+from gstar_fast._solver.result import Result, _number
+from gstar_fast.errors import MissingClassWarning
+
+__all__ = ["Report", "report"]
+
+MOST_GROUPS = 30  # for which a frontier is computed unasked: with more it may take long
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page about thresholds. Made by `report`.
+
+    Attributes
+    ----------
+    html : str
+        The whole page: styles, pictures, data and script are inside, nothing is fetched.
+    title : str
+    """
+
+    html: str
+    title: str
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file; it is replaced whole or not at all."""
+        write_atomically(path, self.html.encode("utf-8"))
+
+    def __repr__(self) -> str:
+        return f"Report({self.title!r}, {len(self.html.encode('utf-8')) / 1000:.0f} kB)"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that its styles stay inside."""
+        frame = 'width="100%" height="720" frameborder="0" sandbox="allow-scripts"'
+        return f'<iframe {frame} title="{escape(self.title)}" srcdoc="{escape(self.html)}"></iframe>'
+
+
+def report(
+    result: Result,
+    sketch: Sketch,
+    *,
+    audit: Audit | None = None,
+    before: Audit | None = None,
+    frontier: Frontier | bool | None = None,
+    criterion: str | None = None,
+    title: str | None = None,
+    command: str | None = None,
+    made: datetime | None = None,
+) -> Report:
+    """One self-contained HTML page about a result: verdict, thresholds, gaps and rates before and after, pictures.
+
+    Parameters
+    ----------
+    result : Result
+        What `solve` found, or `Result.load` read.
+    sketch : Sketch
+        The sketch it was found on.
+    audit : Audit, optional
+        ``gf.audit(sketch, result)`` with other settings than the default ones.
+    before : Audit, optional
+        The audit that is compared with; without it, that of the best unified threshold.
+    frontier : Frontier or bool, optional
+        What the slider moves along. Without it the frontier of `criterion` is computed, for up to 30 groups; True
+        computes it for more, False leaves it out.
+    criterion : str, optional
+        Whose gap is traded against the error; without it the first that was asked for.
+    title : str, optional
+        Heading of the page.
+    command : str, optional
+        How to make the page again, as a shell would take it; without it, a few lines of Python.
+    made : datetime, optional
+        Time on the page, with its time zone; without it, SOURCE_DATE_EPOCH if that is set, or now. The same input and
+        time give the same bytes.
+
+    Returns
+    -------
+    Report
+        With `html` and `save(path)`.
+
+    Raises
+    ------
+    ValueError
+        If result, audit or frontier do not belong to this sketch.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
+    >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    >>> page = gf.report(result, sketch, title="Loans, spring")
+    >>> "The limit is met" in page.html
+    True
+    """
+    _check_kinds(result, sketch, audit, before, frontier, criterion)
+    frozen = sketch.copy()  # one moment, whatever is counted meanwhile
+    digest = frozen.digest()
+    _check_belongs(result, frozen, digest)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
+        after = make_audit(frozen, result) if audit is None else audit
+        if before is None:
+            unified = dict.fromkeys(result.thresholds, result.default_threshold)
+            settings = {"confidence": after.confidence, "replicates": after.replicates, "seed": after.seed}
+            before = make_audit(frozen, unified, **settings)  # type: ignore[call-overload]
+        _check_audit(after, result, "audit")
+        _check_audit(before, result, "before")
+        curve, why_not = _frontier_of(result, frozen, digest, frontier, criterion)
+    notes = [*result.notes, *(note for note in after.notes if note not in result.notes)]
+    if result.sketch_digest is None:
+        notes.append("the result does not say which sketch it was found on, so that could not be checked")
+    if command is None:
+        given = curve if isinstance(frontier, Frontier) else frontier
+        lines = python_command(result, digest, audit, given, criterion, title)
+        if not _is_unified(before, result):
+            lines += "\n# (the audit to compare with was given by hand as before=..., and is not made here)"
+    heading = "Threshold report" if title is None else str(title)
+    contents = Contents(
+        title=heading,
+        result=result,
+        sketch=frozen,
+        audit=after,
+        before=before,
+        is_unified=_is_unified(before, result),
+        points=None if curve is None else frontier_points(curve, result),
+        no_points=why_not,
+        notes=tuple(notes),
+        names=display_names(after.groups),
+        featured=featured(after),
+        digest=digest,
+        made=_time(made),
+        versions=_versions(),
+        command=lines if command is None else str(command),
+        is_python=command is None,
+    )
+    return Report(page(contents), heading)
+
+
+def _check_kinds(result: Any, sketch: Any, audit: Any, before: Any, frontier: Any, criterion: Any) -> None:
+    for value, argument, kind, made_by in (
+        (result, "result", Result, "gf.solve"),
+        (audit, "audit", Audit, "gf.audit"),
+        (before, "before", Audit, "gf.audit"),
+    ):
+        if not isinstance(value, kind) and (value is not None or argument == "result"):
+            raise TypeError(f"{argument} must be what {made_by} returns, got {type(value).__name__}")
+    if not isinstance(sketch, Sketch):
+        raise TypeError(f"sketch must be a Sketch, got {type(sketch).__name__}; Sketch.load(path) reads a saved one")
+    if frontier is not None and not isinstance(frontier, (Frontier, bool)):
+        raise TypeError(f"frontier must be what gf.frontier returns, or a bool; got {type(frontier).__name__}")
+    if criterion is not None:
+        check_criterion(criterion, "criterion")
+
+
+def _check_belongs(result: Result, sketch: Sketch, digest: str) -> None:
+    if result.sketch_digest is not None and result.sketch_digest != digest:
+        raise ValueError(
+            f"the result was found on another sketch: its sketch_digest begins with {result.sketch_digest[:12]}, the "
+            f"digest of this sketch with {digest[:12]}; pass the sketch that was solved, or solve this one"
+        )
+    if set(result.thresholds) != set(sketch.groups):
+        raise ValueError(
+            f"the result has thresholds for {len(result.thresholds)} groups, the sketch has "
+            f"{len(sketch.groups)}, and they are not the same; pass the sketch that was solved"
+        )
+
+
+def _check_audit(given: Audit, result: Result, argument: str) -> None:
+    if set(given.groups) != set(result.thresholds) or given.n_rows != result.n_rows:
+        raise ValueError(
+            f"{argument} covers {len(given.groups)} groups and {given.n_rows:g} rows, the result "
+            f"{len(result.thresholds)} groups and {result.n_rows:g} rows; audit the sketch that was solved"
+        )
+    if argument == "audit" and given.thresholds is not None:
+        other = [g for g, e in given.thresholds.items() if e.value != result.thresholds[g]]
+        if other:
+            raise ValueError(
+                f"audit was made at other thresholds than the result's: group {other[0]!r} has "
+                f"{given.thresholds[other[0]].value!r}, the result {result.thresholds[other[0]]!r}; "
+                "use gf.audit(sketch, result)"
+            )
+
+
+def _is_unified(before: Audit, result: Result) -> bool:
+    """Whether an audit is that of the best unified threshold."""
+    found = before.thresholds
+    return found is not None and all(e.value == result.default_threshold for e in found.values())
+
+
+def _check_frontier(given: Frontier, result: Result, digest: str) -> None:
+    if set(given.groups) != set(result.thresholds):
+        raise ValueError(
+            f"frontier has {len(given.groups)} groups and the result {len(result.thresholds)}, not the same ones; "
+            "compute both on the same sketch"
+        )
+    other = given.result(0).sketch_digest
+    if other is not None and other != digest:
+        raise ValueError(
+            f"frontier was computed on another sketch: its digest begins with {other[:12]}, that of this sketch with "
+            f"{digest[:12]}; compute it again"
+        )
+
+
+def _frontier_of(
+    result: Result, sketch: Sketch, digest: str, given: Frontier | bool | None, criterion: str | None
+) -> tuple[Frontier | None, str | None]:
+    """The frontier to show, or the sentence that says why there is none."""
+    if isinstance(given, Frontier):
+        if criterion is not None and criterion != given.criterion:
+            raise ValueError(f"frontier is one of {given.criterion}, but criterion is {criterion!r}; drop one of them")
+        _check_frontier(given, result, digest)
+        return given, None
+    if given is False:
+        return None, "The trade-off was left out (frontier=False)."
+    n = len(result.thresholds)
+    if n == 1:
+        return None, "With one group there is no gap to trade against the error."
+    if n > MOST_GROUPS and given is None:
+        return None, (
+            f"With {n} groups the whole trade-off takes long to compute, so it is left out unless asked for: "
+            "frontier=gf.frontier(sketch, criterion)."
+        )
+    return _computed_frontier(result, sketch, criterion)
+
+
+def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) -> tuple[Frontier | None, str | None]:
+    chosen = criterion or next(iter([*result.limits, *result.penalties]), "equalized_odds")
+    traded = "demographic_parity" if chosen == "disparate_impact" else chosen
+    others = {name: limit for name, limit in result.limits.items() if name not in (chosen, traded)}
+    tries = [others, {}] if others else [{}]
+    for limits in tries:  # other limits are kept, so that the result is a point of the curve; where they can be
+        try:
+            found = make_frontier(
+                sketch, traded, limits=limits, costs=result.costs, balanced=result.balanced, randomize=result.randomized
+            )
+        except ValueError as error:
+            reason = str(error)
+        else:
+            if len(found) > 1:
+                return found, None
+            reason = (
+                f"the least error, {_number(found.errors[0])}, comes with the smallest gap, {_number(found.gaps[0])}"
+            )
+            break
+    return None, f"There is no trade-off to show: {reason}."
+
+
+def _time(made: datetime | None) -> str:
+    if made is None:
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")
+        try:
+            made = datetime.now(UTC) if not epoch else datetime.fromtimestamp(int(epoch), UTC)
+        except (ValueError, OverflowError, OSError):
+            raise ValueError(f"SOURCE_DATE_EPOCH must be a whole number of seconds since 1970; got {epoch!r}") from None
+    elif not isinstance(made, datetime):
+        raise TypeError(f"made must be a datetime, got {type(made).__name__}")
+    elif made.tzinfo is None:
+        raise ValueError(f"made must have a time zone, got {made!r}; use datetime.now(timezone.utc)")
+    return made.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _versions() -> tuple[tuple[str, str], ...]:
+    own = sys.modules["gstar_fast"].__version__  # of the code that runs, which is not always the one installed
+    return (
+        ("gstar_fast", str(own)),
+        ("numpy", np.__version__),
+        ("python", platform.python_version()),
+        ("backend", _backends.current()),
+    )

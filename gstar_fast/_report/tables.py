@@ -1,0 +1,219 @@
+"""The sections of a report that are words and tables: question, thresholds, before and after, evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gstar_fast._audit.metrics import METRIC_DEFINITIONS
+from gstar_fast._base.names import Name
+from gstar_fast._report import figures
+from gstar_fast._report.contents import (
+    Contents,
+    bound_word,
+    confidence,
+    estimate_cell,
+    limits_of,
+    plain,
+    section,
+    threshold_text,
+    who,
+)
+from gstar_fast._report.html import TALL, Html, details, framed, html, join, table, tag
+from gstar_fast._solver.question import DEFINITIONS, is_met
+from gstar_fast._solver.result import _count, _number, loss_words
+
+METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
+
+# ------------------------------------------------------------------------------------------------------------ asked
+
+
+def asked_section(contents: Contents) -> Html:
+    """The question, criterion by criterion, and how it was answered."""
+    r = contents.result
+    rows: list[list[object]] = []
+    for name, limit in r.limits.items():
+        met = is_met(name, limit, r.gaps.get(name))
+        word = "-" if met is None else "yes" if met else "no"
+        rows.append(
+            [plain(name), f"{bound_word(name)} {limit:g}", *_both(contents, name), tag("td", word, class_=word)]
+        )
+    for name, weight in r.penalties.items():
+        rows.append([plain(name), f"penalty {weight:g}", *_both(contents, name), tag("td", "weighed")])
+    for row, name in zip(rows, [*r.limits, *r.penalties], strict=True):
+        there = contents.audit.new_rows.get(name)
+        row += [_number(getattr(there, key, None)) for key in ("mean", "nine_of_ten")]
+        row.append(DEFINITIONS[name])
+    head = ["criterion", "asked", "before", "after", "met", "expected on new rows", "nine of ten samples within"]
+    head.append("how it is measured")
+    asked_for = (
+        table("Criteria", head, rows, words=[7], quiet=True)
+        if rows
+        else tag("p", "No limit and no penalty: the thresholds with the least error, group by group.")
+    )
+    fp, fn = r.costs
+    kind = "a mixture for each group" if r.randomized else "one for each group"
+    where = "the counts themselves" if r.density == "empirical" else f"{r.density} densities"
+    proof = f"least possible loss {r.lower_bound:.6g}, reached {r.loss:.6g}, left open {r.optimality_gap:.2g}"
+    proof += f"; the loss is {loss_words(r)}"
+    if r.verdict == "infeasible":
+        proof = "none: no thresholds meet the limits"
+    facts = [
+        (
+            "cost of an error",
+            f"false positive {fp:g}, false negative {fn:g}" + ("; classes alike" if r.balanced else ""),
+        ),
+        ("thresholds", "one for everybody" if r.unified else kind),
+        ("method", f"{r.method}, on {where}"),
+        ("proof", proof),
+    ]
+    return section("asked", "What was asked", asked_for, _facts(facts))
+
+
+def _both(contents: Contents, name: str) -> list[str]:
+    return [_number(contents.result.before_gaps.get(name)), _number(contents.result.gaps.get(name))]
+
+
+def _facts(facts: Iterable[tuple[str, object]]) -> Html:
+    return tag("dl", *(join([tag("dt", a), tag("dd", b)]) for a, b in facts))
+
+
+# ------------------------------------------------------------------------------------------------------- thresholds
+
+
+def thresholds_section(contents: Contents) -> Html:
+    """One row for each group: what is accepted from now on."""
+    r, audit = contents.result, contents.audit
+    found = audit.thresholds or {}
+    intervals = {g: limits_of(found.get(g)) for g in contents.listed}
+    has_limits = any(intervals.values())
+    head = ["group", contents.unit, "threshold", *(["interval"] if has_limits else []), "selected", "tpr", "fpr"]
+    rows = []
+    for group in contents.listed:
+        at = audit.rates[group]
+        threshold = tag("td", threshold_text(r, group), class_="n wrap")
+        row = [who(contents, group), _count(at["rows"].value or 0.0), threshold]
+        row += [intervals[group] or "-"] if has_limits else []
+        rows.append([*row, *(_number(at[metric].value) for metric in ("selection_rate", "tpr", "fpr"))])
+    words = "Accepted is every score at or above the threshold of its group."
+    if r.unified:
+        words = "Accepted is every score at or above the threshold; no group is needed to decide."
+    if r.randomized:
+        words += " Where a group has several thresholds, each row draws one by its key, with the probability shown."
+    if has_limits:
+        words += f" The interval is where the threshold falls when the rows are drawn anew, with {confidence(audit)}."
+    exact = ([who(contents, g), tag("code", _exact(contents, g))] for g in contents.listed)
+    return section(
+        "thresholds",
+        "Thresholds",
+        tag("p", words),
+        table("Thresholds and what they do", head, rows, quiet=True),
+        contents.not_listed,
+        details("To the last digit", table("Exact thresholds", ["group", "threshold"], exact, quiet=True)),
+    )
+
+
+def _exact(contents: Contents, group: Name) -> str:
+    r = contents.result
+    if r.mixtures is None:
+        return repr(r.thresholds[group])
+    return ", ".join(f"{t!r} with probability {p!r}" for t, p in r.mixtures[group])
+
+
+# ------------------------------------------------------------------------------------------------- before and after
+
+
+def gaps_section(contents: Contents) -> Html:
+    """Every gap under its own definition."""
+    audit, before, title = contents.audit, contents.before, "Gaps before and after"
+    if len(audit.groups) == 1:
+        return section("gaps", title, tag("p", "With one group there is nobody to compare with: every gap is 0."))
+    rows = [
+        [plain(name), estimate_cell(before.gaps.get(name)), estimate_cell(estimate), audit.definitions[name]]
+        for name, estimate in audit.gaps.items()
+    ]
+    words = (
+        "Each gap is counted on the rows of the sketch, which the thresholds were fitted to; small numbers are "
+        f"intervals, with {confidence(audit)}, for thresholds fixed beforehand. Names that sound alike "
+        "measure different things: read the definition before comparing with another tool."
+    )
+    if not contents.is_unified:
+        words += " “Before” is the audit that was given to the report, not the best unified threshold."
+    limits = {name: v for name, v in contents.result.limits.items() if name != "disparate_impact"}
+    caption = tag("figcaption", "Gaps that are differences: 0 is parity. Lines are intervals.")
+    return section(
+        "gaps",
+        title,
+        tag("p", words),
+        tag("figure", figures.gaps(before, audit, limits, contents.before_words), caption),
+        table("All gaps", ["gap", "before", "after", "how it is measured"], rows, words=[3], quiet=True),
+    )
+
+
+def rates_section(contents: Contents) -> Html:
+    """Every metric of every group, before and after."""
+    audit, before = contents.audit, contents.before
+    each = [(who(contents, g), before.rates[g], audit.rates[g]) for g in contents.listed]
+    bodies = []
+    for name, was, now in [*each, (html("all"), before.overall, audit.overall)]:
+        title = tag("th", name, scope="rowgroup", rowspan=2)
+        one = tag("tr", title, tag("td", "before"), *(estimate_cell(was[m]) for m in METRICS))
+        two = tag("tr", tag("td", "after"), *(estimate_cell(now[m]) for m in METRICS), class_="after")
+        bodies.append(tag("tbody", one, two))
+    words = ((plain(m), METRIC_DEFINITIONS[m]) for m in METRICS)
+    return section(
+        "rates",
+        "Rates of each group",
+        tag("p", f"Small numbers are intervals, with {confidence(audit)}, each by itself."),
+        framed(
+            "Rates before and after",
+            ["group", "", *map(plain, METRICS)],
+            bodies,
+            left=[0, 1],
+            quiet=True,
+            tall=len(bodies) > TALL // 2,
+            dense=True,
+        ),
+        contents.not_listed,
+        details("What the words mean", table("Words", ["word", "meaning"], words, words=[1], quiet=True)),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- evidence
+
+
+def notes_section(contents: Contents) -> Html:
+    """What solve and audit had to say."""
+    if not contents.notes:
+        return section("notes", "Notes", tag("p", "Nothing to note: every group has enough rows of both labels."))
+    return section("notes", "Notes", tag("ul", *(tag("li", note) for note in contents.notes), class_="notes"))
+
+
+def reproduce_section(contents: Contents) -> Html:
+    """Digest, versions, and the command that makes this page again."""
+    s, audit, r = contents.sketch, contents.audit, contents.result
+    edges = s.edges
+    skipped = f"; {s.skipped} NaN skipped" if s.skipped else ""
+    window = f"{s.bins} bins of {2.0**s.level:g} from {edges[0]:g} to {edges[-1]:g}"
+    facts = [
+        ("sketch (SHA-256)", tag("code", contents.digest)),
+        ("counted", f"{_count(s.n_rows)} {contents.unit}, {window}{skipped}"),
+        ("intervals", f"{confidence(audit)}, {_count(audit.replicates)} replicates, seed {audit.seed}"),
+        ("versions", ", ".join(f"{name} {version}" for name, version in contents.versions)),
+        ("made", contents.made),
+    ]
+    same = "bit for bit" if r.density == "empirical" else "to 1e-9 of the score range"
+    where = "beside the saved sketch, here called scores.gstar, " if contents.is_python else ""
+    words = (
+        f"The same sketch gives the same thresholds, {same}, on every backend. Run this {where}to make the page again:"
+    )
+    kept = (
+        "The whole result is inside this file as JSON, in the element with the id “result”: Result.from_json reads it."
+    )
+    return section(
+        "reproduce",
+        "Reproduce",
+        _facts(facts),
+        tag("p", words),
+        tag("pre", tag("code", contents.command), tabindex=0, role="region", aria_label="Command"),
+        tag("p", kept, class_="soft small"),
+    )

@@ -1,0 +1,206 @@
+"""The verdict of a report: one colour, a few sentences, the key figures.
+
+Thresholds fit the rows they were found on, so a limit that holds there may not hold on new rows. Green is therefore for
+limits that are met here and may be expected to hold, roughly, on new rows too.
+"""
+
+from __future__ import annotations
+
+from gstar_fast._audit.new_rows import OUT_OF_FOLD
+from gstar_fast._report.contents import (
+    Contents,
+    asked,
+    bound_word,
+    confidence,
+    gap_word,
+    limits_of,
+    percent,
+    plain,
+    sentence_list,
+)
+from gstar_fast._report.html import Html, tag
+from gstar_fast._solver.degenerate import SIGN
+from gstar_fast._solver.question import is_met
+from gstar_fast._solver.result import _number, threshold_number
+
+CLEARLY = 1.25  # times the limit: a gap expected on new rows that is larger is not put down to chance
+
+_SIGNS = {"good": "M4 8.5l3 3 6-7", "warn": "M8.5 3v6.5M8.5 13v.2", "bad": "M4 4l9 9M13 4l-9 9"}
+
+
+def verdict_section(contents: Contents) -> Html:
+    """What a reader in a hurry should know."""
+    r = contents.result
+    tone, headline = tone_and_headline(contents)
+    mark = tag("path", d=_SIGNS[tone], class_="mark")
+    mark = tag("svg", mark, viewBox="0 0 17 17", class_="sign", aria_hidden="true")
+    criteria = asked(r) or (["equalized_odds"] if len(r.thresholds) > 1 else [])
+    criteria = [name for name in criteria if name in r.gaps]
+    message = r.message.partition(" (")[0] if r.randomized else r.message  # how many pivots is nobody's concern
+    lines = [
+        tag("p", tag("strong", f"{r.verdict.replace('_', ' ').capitalize()}: "), f"{message}."),
+        tag("p", *_outcome(contents, criteria)),
+        *_on_new_rows(contents),
+        *(tag("p", words) for words in _caution(contents, criteria)),
+        *(tag("p", tag("strong", "Note: "), f"{note}.") for note in r.notes),
+        *_more_notes(contents),
+    ]
+    banner = tag("div", tag("h2", mark, headline, id="verdict-name"), *lines, class_=f"verdict {tone}")
+    return tag("section", banner, _key_figures(contents, criteria), id="verdict", aria_labelledby="verdict-name")
+
+
+# ----------------------------------------------------------------------------------------------------------- headline
+
+
+def tone_and_headline(contents: Contents) -> tuple[str, str]:
+    """good, warn or bad, and the verdict in a few words. Good means that what was asked for holds, with proof."""
+    r = contents.result
+    if r.verdict == "infeasible":
+        return "bad", "The limits cannot be met" if len(r.limits) > 1 else "The limit cannot be met"
+    broken = [name for name, limit in r.limits.items() if is_met(name, limit, r.gaps.get(name)) is False]
+    if broken:
+        return "bad", f"A limit is not met: {', '.join(map(plain, broken))}"
+    counted = {name: contents.audit.gaps[name].value for name in r.limits}
+    missed = [name for name, limit in r.limits.items() if is_met(name, limit, counted[name]) is False]
+    if missed and r.min_rows:
+        return "warn", f"Met with small groups pooled, but not between all groups: {', '.join(map(plain, missed))}"
+    if missed:  # by thresholds of smooth densities, which know the rows only roughly
+        return "warn", f"Met by the {r.density} densities, but not on the counted rows: {', '.join(map(plain, missed))}"
+    if r.verdict != "optimal":
+        return "warn", "Thresholds found, but not proven to be the best"
+    met = "The limits are met" if len(r.limits) > 1 else "The limit is met"
+    least = "Least loss" if r.penalties else "Least error"
+    if trivial := _all_alike(contents):
+        return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
+    if any(note.startswith(SIGN) for note in r.notes):
+        return "warn", f"{met if r.limits else least}, but the thresholds hardly decide"
+    if r.limits:
+        doubt = _doubt(contents)
+        return ("warn", f"{met} on the counted rows; {doubt}") if doubt else ("good", met)
+    return "good", "Best balance of error and gaps" if r.penalties else "Least error"
+
+
+def _all_alike(contents: Contents) -> str | None:
+    """Whether the thresholds decide nothing: everybody is accepted, or nobody."""
+    rates = {at["selection_rate"].value for at in contents.audit.rates.values()}
+    return {0.0: "rejecting everybody", 1.0: "accepting everybody"}.get(rates.pop() or 0.0) if len(rates) == 1 else None
+
+
+def _doubt(contents: Contents) -> str | None:
+    """What speaks against limits that are met here holding on new rows; None if nothing does."""
+    limits, expected = contents.result.limits, contents.audit.new_rows
+    if len(contents.result.thresholds) == 1:  # no gap, here or elsewhere
+        return None
+    if any(name not in expected for name in limits):
+        return "what to expect on new ones is not known"
+    over = [name for name, limit in limits.items() if clearly_over(name, limit, expected[name].mean)]
+    if not over:
+        return None
+    which = {name: f"the {gap_word(name)} to be " if len(limits) > 1 else "" for name in over}
+    about = [f"{which[name]}about {expected[name].mean:.2g}" for name in over]
+    return f"expect {sentence_list(about)} on new ones"
+
+
+def clearly_over(name: str, limit: float, expected: float) -> bool:
+    """Whether a gap exceeds its limit by a quarter; of a ratio, its distance from parity does."""
+    if name == "disparate_impact":
+        return 1 - expected > CLEARLY * (1 - limit)
+    return expected > CLEARLY * limit
+
+
+# ---------------------------------------------------------------------------------------------------------- sentences
+
+
+def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
+    """What the thresholds change, in a sentence or two."""
+    r = contents.result
+    unified = f"the best single threshold for everybody, {threshold_number(r.default_threshold)}"
+    kind = "one threshold for everybody" if r.unified else "one threshold for each group"
+    if r.randomized:
+        kind = "thresholds that are mixed by chance in each group"
+    said: list[object] = [f"With {kind} the error rate goes from {percent(r.before_error)} to {percent(r.error)}"]
+    if criteria:
+        said += ["; ", sentence_list([_change(contents, name) for name in criteria])]
+    return [*said, f". “Before” is {unified}."]
+
+
+def _change(contents: Contents, name: str) -> str:
+    was = contents.result.before_gaps.get(name)
+    start = f" from {_number(was)}" if was is not None else ""
+    return f"the {gap_word(name)}{start} to {_number(contents.result.gaps[name])}"
+
+
+def _on_new_rows(contents: Contents) -> list[Html]:
+    """The gaps to expect where the thresholds will be used, each beside its limit."""
+    r, expected = contents.result, contents.audit.new_rows
+    if r.verdict == "infeasible" or len(r.thresholds) == 1 or not asked(r):
+        return []
+    words = []
+    for name in asked(r):
+        if name in expected:
+            limit = f" ({bound_word(name)} {r.limits[name]:g} asked)" if name in r.limits else ""
+            there = expected[name]
+            words.append(f"the {gap_word(name)} to be about {there.mean:.2g}{limit}; {there.tenth(name)}")
+    said = "what to expect is not known; audit the thresholds on rows that were set aside."
+    if words:
+        said = f"expect {'. Expect '.join(words)}. {OUT_OF_FOLD.capitalize()}."
+    return [tag("p", tag("strong", "On new rows: "), said)]
+
+
+def _caution(contents: Contents, criteria: list[str]) -> list[str]:
+    """What the numbers do not promise."""
+    words = []
+    intervals = {name: limits_of(contents.audit.gaps.get(name)) for name in criteria}
+    known = [f"the {gap_word(name)} between {i.replace(' to ', ' and ')}" for name, i in intervals.items() if i]
+    if known:
+        words.append(
+            f"For thresholds fixed beforehand, these rows would put {', '.join(known)}, with "
+            f"{confidence(contents.audit)}; the interval does not allow for thresholds that were found on the same "
+            "rows. A limit holds exactly only on the rows that were counted."
+        )
+    if contents.result.density != "empirical":
+        words.append(
+            f"The thresholds were found on {contents.result.density} densities. Gaps and rates in the tables below are "
+            "counted on the rows themselves and differ a little."
+        )
+    return words
+
+
+def _more_notes(contents: Contents) -> list[Html]:
+    """A pointer to what the audit had to say, which may be long."""
+    n = len(contents.notes) - len(contents.result.notes)
+    link = tag("a", f"{n} {'note' if n == 1 else 'notes'} of the audit", href="#notes")
+    return [tag("p", "Before relying on this, read the ", link, ".")] if n else []
+
+
+# -------------------------------------------------------------------------------------------------------- key figures
+
+
+def _key_figures(contents: Contents, criteria: list[str]) -> Html:
+    r = contents.result
+    cards = [("error rate", percent(r.error), f"before {percent(r.before_error)}")]
+    for name in criteria[:3]:
+        parts = [f"before {_number(r.before_gaps[name])}"] if name in r.before_gaps else []
+        parts += [f"{bound_word(name)} {r.limits[name]:g} asked"] if name in r.limits else []
+        expected = contents.audit.new_rows.get(name)
+        parts += [f"about {expected.mean:.2g} on new rows"] if expected is not None else []
+        cards.append((gap_word(name), _number(r.gaps[name]), ", ".join(parts)))
+    cards.append(("thresholds", *_threshold_card(contents)))
+    items = (
+        tag("li", tag("span", a, class_="name"), tag("span", b, class_="value"), tag("span", c, class_="was"))
+        for a, b, c in cards
+    )
+    return tag("ul", *items, class_="key")
+
+
+def _threshold_card(contents: Contents) -> tuple[str, str]:
+    """From the lowest threshold that is used to the highest, and how many there are."""
+    r, n = contents.result, len(contents.audit.groups)
+    used = list(r.thresholds.values())
+    if r.mixtures is not None:
+        used = [threshold for mixture in r.mixtures.values() for threshold, _ in mixture]
+    count = "one for everybody" if r.unified else f"one for each of {n} groups" if n > 1 else "one group"
+    if r.randomized:
+        count = f"mixed by chance in each of {n} groups" if n > 1 else "mixed by chance"
+    low, high = threshold_number(min(used)), threshold_number(max(used))
+    return low if low == high else f"{low} to {high}", count

@@ -1,0 +1,137 @@
+"""The sections of a report that are pictures: scores and ROC curves. Each has its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gstar_fast._base.names import Name
+from gstar_fast._report import figures
+from gstar_fast._report.contents import Contents, confidence, section, who
+from gstar_fast._report.data import (
+    cell_curves,
+    quantiles,
+    roc_curves,
+    score_window,
+    shortened,
+    some_cells,
+    thinned,
+)
+from gstar_fast._report.html import Html, details, table, tag
+from gstar_fast._report.svg import line as line_mark
+from gstar_fast._solver.result import _count, _number, threshold_number
+
+if TYPE_CHECKING:
+    from gstar_fast._audit.audit import Audit
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+ROC_ROWS = 24  # points of a curve in its table
+
+
+def _choice(contents: Contents) -> str:
+    """Which groups are drawn, where not all are."""
+    n, shown = len(contents.audit.groups), len(contents.featured)
+    if n == shown:
+        return ""
+    return (
+        f" Drawn are {shown} of {n} groups: those with the lowest and the highest tpr, fpr and selection rate, and the "
+        "largest. The tables list the others too."
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- scores
+
+
+def score_section(contents: Contents) -> Html:
+    """Histograms and densities of the cells, with the thresholds across them: the paper's Figure 1."""
+    r, audit = contents.result, contents.audit
+    marks = [r.default_threshold, *(r.thresholds[g] for g in contents.featured)]
+    window = score_window(contents.sketch, contents.featured, marks)
+    kind = "kde" if r.density == "empirical" else r.density
+    curves = cell_curves(contents.sketch, kind, window=window, groups=contents.featured)
+    panels = []
+    for i, group in enumerate(contents.featured):
+        estimate = (audit.thresholds or {}).get(group)
+        low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
+        picture = figures.score_panel(
+            f"scores-{i}",
+            contents.names[group],
+            [c for c in curves if c.group == group],
+            window,
+            r.thresholds[group],
+            r.default_threshold,
+            None if low is None or high is None else (low, high),
+            {1: audit.rates[group]["tpr"].value, 0: audit.rates[group]["fpr"].value},
+        )
+        rows = tag("span", f"{_count(audit.rates[group]['rows'].value or 0.0)} {contents.unit}")
+        panels.append(tag("div", tag("h3", who(contents, group), " ", rows), picture, class_="panel"))
+    line = figures.sign(line_mark(17, 0, 17, 16, "threshold"))
+    dashed = figures.sign(line_mark(17, 0, 17, 16, "unified"))
+    signs = [(line, "threshold of the group"), (dashed, "the best unified threshold")]
+    if any(e.low is not None for e in (audit.thresholds or {}).values()):
+        band = tag("rect", x="9", y="0", width="16", height="16", class_="interval")
+        signs.insert(1, (figures.sign(band), f"its interval, with {confidence(audit)}"))
+    caption = (
+        "Bars are counts, lines their density; label 1 stands above the axis, label 0 below. What is right of the "
+        "threshold is accepted. Each panel has its own height, and leaves out the last thousandth at either end."
+        + _choice(contents)
+    )
+    problems = list(dict.fromkeys(c.problem for c in curves if c.problem is not None))
+    return section(
+        "scores",
+        "Scores of each group",
+        tag("figure", tag("div", *panels, class_="panels"), figures.legend(signs), tag("figcaption", caption)),
+        *(tag("p", f"No curve: {problem}.", class_="soft small") for problem in problems[:5]),
+        details("The scores as a table", _score_table(contents)),
+    )
+
+
+def _score_table(contents: Contents) -> Html:
+    """Where the scores of each cell lie."""
+    rows = []
+    for group in contents.listed:
+        for cell in some_cells(contents.sketch, [group]):
+            at = (_number(q) for q in quantiles(cell, QUANTILES))
+            rows.append([who(contents, group), str(cell.label), _count(cell.rows), *at])
+    head = ["group", "label", "rows", *(f"{q:.0%} below".replace("%", " %") for q in QUANTILES)]
+    return table("Quantiles of the scores", head, rows, quiet=True)
+
+
+# ------------------------------------------------------------------------------------------------------------- ROC
+
+
+def _point(audit: Audit, group: Name) -> tuple[float, float] | None:
+    fpr, tpr = audit.rates[group]["fpr"].value, audit.rates[group]["tpr"].value
+    return None if fpr is None or tpr is None else (fpr, tpr)
+
+
+def roc_section(contents: Contents) -> Html:
+    """What each group's scores make possible, and the point that was chosen: the paper's path figure."""
+    curves = roc_curves(contents.sketch, contents.featured)
+    short = {g: shortened(contents.names[g], 40) for g in contents.featured}
+    chosen = {g: _point(contents.audit, g) for g in contents.featured}
+    unified = {g: _point(contents.before, g) for g in contents.featured}
+    caption = (
+        "Every threshold of a group is a point on its curve; up and to the left is better. Groups whose filled signs "
+        "lie together are accepted at the same rates." + _choice(contents)
+    )
+    if lacking := [short[g] for g in contents.featured if g not in curves]:
+        caption += f" No curve, for lack of rows of both labels: {', '.join(lacking)}."
+    points = []
+    for group in contents.featured:
+        for word, audit in (("before", contents.before), ("after", contents.audit)):
+            at = audit.rates[group]
+            points.append([who(contents, group), tag("td", word), _number(at["fpr"].value), _number(at["tpr"].value)])
+    lines = []
+    for group, curve in curves.items():
+        for i in thinned(1 - curve.fpr, 1 - curve.tpr, ROC_ROWS).tolist():
+            threshold, fpr, tpr = (float(v[i]) for v in (curve.thresholds, curve.fpr, curve.tpr))
+            lines.append([who(contents, group), threshold_number(threshold), _number(fpr), _number(tpr)])
+    picture = tag("figure", figures.roc(curves, short, chosen, unified), tag("figcaption", caption))
+    ends = table("Points before and after", ["group", "", "fpr", "tpr"], points)
+    whole = table(f"{ROC_ROWS} points of each curve", ["group", "threshold", "fpr", "tpr"], lines, quiet=True)
+    return section(
+        "roc",
+        "ROC curves",
+        tag("div", picture, ends, class_="split"),
+        details("The curves as a table", whole),
+    )

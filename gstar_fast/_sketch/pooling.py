@@ -1,0 +1,41 @@
+"""Small groups under one name: which they are, and what the groups are called then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from gstar_fast._backends.rows import WEIGHT_UNIT
+from gstar_fast._base.names import Name, clean_name
+
+
+def checked_min_rows(min_rows: Any) -> float:
+    """Return the number of rows, or raise."""
+    if isinstance(min_rows, (bool, np.bool_)) or not isinstance(min_rows, (Real, np.number)):
+        raise TypeError(f"min_rows must be a number of rows; got {min_rows!r}")
+    number = float(min_rows)
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"min_rows must be finite and not negative; got {min_rows!r}")
+    return number
+
+
+def small_groups(core: Any, min_rows: float) -> tuple[Name, ...]:
+    """Groups of fewer rows than this, labelled or not, in the order of the sketch; `core` is a copy of our own."""
+    rows = sum(core.counts(label).sum(axis=1) for label in range(3)) + (core.below() + core.above()).sum(axis=0)
+    unit = WEIGHT_UNIT if core.weighted else 1
+    return tuple(name for name, n in zip(core.groups, rows.tolist(), strict=True) if n < min_rows * unit)
+
+
+def names_with(groups: Sequence[Name], small: Sequence[Name], name: object) -> tuple[Name, ...]:
+    """What each group is called once the small ones are called `name`."""
+    shared, pooled = clean_name(name), set(small)
+    if shared in groups and shared not in pooled:
+        raise ValueError(
+            f"the sketch has a group {shared!r} that is not small, so small groups cannot be pooled under that name; "
+            "choose another: name=..."
+        )
+    return tuple(shared if group in pooled else group for group in groups)

@@ -1,0 +1,74 @@
+"""A sketch for people and for their tools: text, HTML, boost-histogram. No counting here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gstar_fast._base.names import listed
+
+if TYPE_CHECKING:
+    from gstar_fast._sketch.sketch import Sketch
+
+
+def _rows(sketch: Sketch) -> str:
+    n = sketch.n_rows
+    return f"weight {n:g}" if sketch.weighted else f"{n} row{'s' * (n != 1)}"
+
+
+def _facts(sketch: Sketch) -> list[str]:
+    edges = sketch.edges
+    n = len(sketch.groups)
+    groups = f"{n} group{'s' * (n != 1)}" + (f": {listed(sketch.groups)}" if n else "")
+    window = f"{sketch.bins} bins of {2.0**sketch.level:g} from {float(edges[0])!r} to {float(edges[-1])!r}"
+    skipped = [f"{sketch.skipped} NaN skipped"] if sketch.skipped else []
+    pooled = [f"pooled: {listed(sketch.pooled_groups)}"] if sketch.pooled_groups else []
+    return [f"{_rows(sketch)}, {groups}", window, *skipped, *pooled]
+
+
+def text(sketch: Sketch) -> str:
+    """One line."""
+    return f"Sketch({'; '.join(_facts(sketch))})"
+
+
+def html(sketch: Sketch) -> str:
+    """A small table of the cells, for notebooks."""
+    from html import escape  # slow, and needed here only
+
+    counts = sketch.counts.sum(axis=2) + sketch.below + sketch.above
+    free = sketch.unlabelled.sum(axis=1) + sketch.unlabelled_below + sketch.unlabelled_above
+    lines = [
+        f"<tr><th>{escape(repr(name))}</th><td>{counts[0, i]:g}</td><td>{counts[1, i]:g}</td><td>{free[i]:g}</td></tr>"
+        for i, name in enumerate(sketch.groups[:20])
+    ]
+    if len(sketch.groups) > 20:
+        lines.append(f"<tr><td colspan=4>... {len(sketch.groups) - 20} more groups</td></tr>")
+    head = "<tr><th>group</th><th>label 0</th><th>label 1</th><th>unlabelled</th></tr>"
+    title = escape("; ".join([*_facts(sketch), f"resolution {sketch.resolution}"]))
+    return f"<div><b>Sketch</b>: {title}<table>{head}{''.join(lines)}</table></div>"
+
+
+def to_uhi(sketch: Sketch) -> Any:
+    """The labelled counts as a boost_histogram.Histogram."""
+    try:
+        import boost_histogram as bh
+    except ImportError:
+        raise ImportError("to_uhi needs boost-histogram; install gstar-fast[uhi]") from None
+    frozen = sketch.copy()
+    names = frozen.groups
+    numbers = [int(name) for name in names if isinstance(name, int)]
+    groups: Any
+    if len(numbers) == len(names):
+        groups = bh.axis.IntCategory(numbers, overflow=False)
+    else:
+        groups = bh.axis.StrCategory([name if isinstance(name, str) else repr(name) for name in names], overflow=False)
+    histogram = bh.Histogram(
+        bh.axis.IntCategory([0, 1], overflow=False),
+        groups,
+        bh.axis.Variable(frozen.edges),
+        storage=bh.storage.Double() if frozen.weighted else bh.storage.Int64(),
+    )
+    view = histogram.view(flow=True)
+    view[:, :, 1:-1] = frozen.counts
+    view[:, :, 0] = frozen.below
+    view[:, :, -1] = frozen.above
+    return histogram

@@ -1,0 +1,1 @@
+"""From a sketch and a question to thresholds, with a verdict."""

@@ -1,0 +1,170 @@
+"""Answers that hold their limits by hardly deciding: how to tell them, which groups force them, what helps."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._solver.outcome import Outcome
+from gstar_fast._solver.question import CRITERIA, RATES, Objective, Scale, has_rate
+from gstar_fast._solver.result import Result
+from gstar_fast.errors import DegenerateWarning
+
+FEW, MANY = 0.01, 0.99  # accepted shares beyond which a group is hardly decided about
+RARE, COMMON = 0.05, 0.95  # base rates between which that is no answer
+KEPT = 0.25  # of what the unified threshold gains
+FINEST = 0.01  # of limits, here: a rate that moves in smaller steps is fine enough for any
+MOST = 4  # groups named
+SIGN = "degenerate: "
+
+
+def cautions(
+    groups: tuple[Any, ...],
+    after: Outcome,
+    before: Outcome,
+    totals: Ints,
+    scale: Scale,
+    objective: Objective,
+    *,
+    weight_unit: float = 1.0,
+    unified: bool = False,
+    can_mix: bool = False,
+) -> list[str]:
+    """Notes on an answer that hardly decides, and on groups in which everybody, or nobody, is accepted."""
+    rows = totals.sum(axis=0)
+    labelled = totals[0] + totals[1]
+    base = totals[1] / np.maximum(labelled, 1)
+    selected = after.rates[2]
+    poor = (rows > 0) & (labelled > 0) & (base >= RARE) & (base <= COMMON) & ((selected < FEW) | (selected > MANY))
+    found = []
+    if said := _all_rows(selected, rows, totals, after):
+        found.append(said)
+    if poor.any() and not (found and poor.all()):
+        words = (f"{_accepts(selected[k], repr(groups[k]))}, {_where(base[k])}" for k in np.flatnonzero(poor))
+        found.append(f"it {_listed(words, '; ')}")
+    if said := _kept(after, before, totals, scale):
+        found.append(said)
+    notes = []
+    if found:
+        small, forced = _small_groups(groups, after, totals, objective, weight_unit)
+        helps = _helps(rows * weight_unit, small, objective, unified, can_mix)
+        notes.append(SIGN + "; ".join([*found, *forced, f"what helps: {helps}"]))
+    for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
+        alike = [groups[k] for k in np.flatnonzero(after.has[2] & (selected == rate) & ~poor)]
+        if alike:
+            notes.append(f"this {word} {'every group' if len(alike) == len(groups) else _listed(map(str, alike))}")
+    return notes
+
+
+def warn_if_degenerate(result: Result) -> Result:
+    """The same result, after a warning where its notes tell of a degenerate answer that could pass for success."""
+    if result.verdict != "infeasible":
+        for note in result.notes:
+            if note.startswith(SIGN):
+                warnings.warn(note.removeprefix(SIGN), DegenerateWarning, stacklevel=3)
+    return result
+
+
+def _all_rows(selected: Floats, rows: Ints, totals: Ints, after: Outcome) -> str | None:
+    """What is wrong with the share of all rows that is accepted."""
+    share = float(selected @ rows) / max(int(rows.sum()), 1)
+    positive = float(totals[1].sum() / max(int(totals[:2].sum()), 1))
+    hardly = RARE <= positive <= COMMON and not FEW <= share <= MANY
+    if not hardly and not (share in (0.0, 1.0) and after.error > 0):
+        return None
+    return f"it {_accepts(share)}, {_where(positive)}"
+
+
+def _kept(after: Outcome, before: Outcome, totals: Ints, scale: Scale) -> str | None:
+    """Whether most of what the unified threshold gains over deciding all rows alike is lost."""
+    negative, positive, _ = totals.sum(axis=1).tolist()
+    alike = min(scale.fp * negative, scale.fn * positive) / scale.unit
+    gain, left = alike - before.weighted_error, alike - after.weighted_error
+    if not (gain > 1e-12 and left < KEPT * gain):
+        return None
+    share = f"{_percent(left / gain)} of what" if left > 0 else "nothing of what"
+    return f"it keeps {share} the best unified threshold gains over deciding all rows alike"
+
+
+def _small_groups(
+    groups: tuple[Any, ...], after: Outcome, totals: Ints, objective: Objective, weight_unit: float
+) -> tuple[list[int], list[str]]:
+    """Groups whose rates jump further, from one threshold to the next, than the gap may be; and words that name them.
+
+    A rate of n rows moves in steps of 1 / n. Where that is more than the limit, no threshold may come near those of
+    larger groups, and all are driven to where everybody is treated alike.
+    """
+    negative, positive, free = totals * weight_unit
+    cells = {
+        "tpr": (positive, "positive labels"),
+        "fpr": (negative, "negative labels"),
+        "selection_rate": (negative + positive + free, "rows"),
+        "accuracy": (negative + positive, "labelled rows"),
+        "balanced_accuracy": (np.minimum(negative, positive), "labels of a class"),
+    }
+    has = has_rate(totals)
+    fewest: dict[int, tuple[float, str]] = {}
+    for name, allowed in {**objective.penalties, **objective.limits}.items():
+        for rate in CRITERIA[name]:
+            r = RATES.index(rate)
+            n, what = cells[rate]
+            gap = allowed
+            if name == "disparate_impact":
+                gap = 1 - allowed
+            elif name not in objective.limits:  # a penalty is paid for the gap that is left
+                gap = float(np.ptp(after.rates[r][has[r]])) if has[r].any() else 0.0
+            for k in np.flatnonzero(has[r] & (n * max(gap, FINEST) < 1)).tolist():
+                fewest[k] = min(fewest.get(k, (math.inf, "")), (float(n[k]), what))
+    small = sorted(fewest, key=lambda k: (fewest[k][0], k))
+    if not small:
+        return [], []
+    named = [f"{groups[k]!r} ({fewest[k][0]:g} {fewest[k][1]})" for k in small]
+    return small, [f"forced by few rows, whose rates move in steps larger than the limit: {_listed(named)}"]
+
+
+def _helps(rows: Floats, small: list[int], objective: Objective, unified: bool, can_mix: bool) -> str:
+    """What to try, in the words of `solve`."""
+    ways = []
+    if small:
+        least = math.floor(rows[small].max()) + 1
+        pooled = rows < least
+        if pooled.sum() > 1 and not pooled.all():
+            ways.append(f"min_rows={least} (pools these groups)")
+    if objective.limits:
+        ways.append("a looser limit")
+    if objective.penalties:
+        ways.append("a lighter penalty")
+    if can_mix and objective.limits:
+        ways.append("randomize=True")
+    if unified:
+        ways.append("a threshold for each group instead of unified=True")
+    nothing = not objective.limits and not objective.penalties
+    if nothing and not objective.balanced:
+        ways.append("balanced=True")
+    if nothing or objective.costs != (1.0, 1.0):
+        ways.append("other costs")
+    return ", ".join(ways[:-1]) + " or " + ways[-1] if len(ways) > 1 else ways[0]
+
+
+def _accepts(share: float, group: str | None = None) -> str:
+    if share in (0.0, 1.0):
+        return f"{'accepts' if share else 'rejects'} everybody" + (f" in {group}" if group else "")
+    return f"accepts {_percent(share)} of {group or 'all rows'}"
+
+
+def _where(positive: float) -> str:
+    return f"where {_percent(positive)} are positive"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _listed(words: Iterable[str], by: str = ", ") -> str:
+    all_words = list(words)
+    return by.join(all_words[:MOST]) + (f"{by}..." if len(all_words) > MOST else "")

@@ -1,0 +1,486 @@
+"""The whole trade-off between error and a gap, in one computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gstar_fast._backends import room
+from gstar_fast._backends.common.choices import extremes, loss_of
+from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.mixture import Mixture, Program, mixed
+from gstar_fast._solver.question import (
+    CRITERIA,
+    RATES,
+    TOLERANCE,
+    Objective,
+    check_criterion,
+    check_groups,
+    has_rate,
+    question_limits,
+    rates_of,
+)
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.smooth import Smooth, finish_smooth, prepare_smooth, solve_prepared
+from gstar_fast._solver.solve import Choice, Search, choose, finish, finish_choice, finish_mixture, prepare
+
+FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Points from the fairest to the cheapest: gaps rise, errors fall. Made by `frontier`.
+
+    Attributes
+    ----------
+    criterion : str
+        Whose gap.
+    groups : tuple
+        Names of the groups, in canonical order.
+    gaps, errors : ndarray of shape (n_points,)
+        `errors` is the weighted error E that was minimised; with the default costs it is the error rate.
+    thresholds : ndarray of shape (n_points, n_groups)
+        Columns in the order of `groups`. For a randomised frontier, the most probable of each mixture.
+    penalty : ndarray of shape (n_points,) or None
+        For the frontier that penalties trace: the least lambda at which the point is the optimum.
+    proven_to : float
+        The list is complete for gaps from here up; 0 means all of it.
+    randomized : bool
+        Whether groups mix thresholds; the points are then the corners of a convex frontier.
+    """
+
+    criterion: str
+    groups: tuple[Any, ...]
+    gaps: Floats
+    errors: Floats
+    thresholds: Floats
+    randomized: bool
+    proven_to: float
+    penalty: Floats | None
+    _result: Callable[[int], Result] = field(repr=False)
+    _between: Callable[[int, float], Result] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.gaps)
+
+    def __str__(self) -> str:
+        kind = "randomised " if self.randomized else ""
+        one, two = (f"gap {self.gaps[i]:.4g} at error {self.errors[i]:.4g}" for i in (0, -1))
+        return f"{kind}frontier of {self.criterion}: {len(self)} points, {one} to {two}"
+
+    def result(self, i: int) -> Result:
+        """The point as a `Result`, with rates, every gap and text."""
+        found = self._result(i)
+        message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}"
+        if found.verdict == "not_converged":
+            message += f"; {found.message}"
+        return replace(found, message=message)
+
+    def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
+        """The cheapest point whose gap is at most `gap`, or the fairest whose error is at most `error`.
+
+        A randomised frontier also has the points between its corners: both mix the two neighbours.
+        """
+        if gap is not None and error is None:
+            fits = np.flatnonzero(self.gaps <= gap + TOLERANCE)
+            if len(fits) == 0:
+                raise ValueError(f"no thresholds have a gap of {gap:g} or less; the smallest is {self.gaps[0]:.6g}")
+            i = int(fits[-1])
+            if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
+                return self._between(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
+            return self.result(i)
+        if error is None or gap is not None:
+            raise ValueError("pass either gap= or error=, and not both")
+        fits = np.flatnonzero(self.errors <= error + TOLERANCE)
+        if len(fits) == 0:
+            raise ValueError(f"no thresholds have an error of {error:g} or less; the smallest is {self.errors[-1]:.6g}")
+        i = int(fits[0])
+        if self._between is not None and i > 0 and self.errors[i] < error:
+            return self._between(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
+        return self.result(i)
+
+    def knee(self) -> Result:
+        """The point furthest below the straight line between the two ends, both axes scaled to one."""
+        width, height = self.gaps[-1] - self.gaps[0], self.errors[0] - self.errors[-1]
+        if len(self) < 3 or width <= 0 or height <= 0:
+            return self.result(0)
+        below = (self.gaps[-1] - self.gaps) / width + (self.errors[0] - self.errors) / height
+        return self.result(int(np.argmax(below)))
+
+    def to_dataframe(self) -> Any:
+        """A pandas data frame: gap, error and one threshold column for each group. Needs the extra `pandas`."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
+        columns: dict[Any, Any] = {"gap": self.gaps, "error": self.errors}
+        if self.penalty is not None:
+            columns["penalty"] = self.penalty
+        columns |= {f"threshold_{name}": self.thresholds[:, k] for k, name in enumerate(self.groups)}
+        return pd.DataFrame(columns)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw error against gap and return the axes. Needs the extra `plot`."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
+        if ax is None:
+            _, ax = plt.subplots()
+        style = "-" if self.randomized else "steps-post"
+        ax.plot(self.gaps, self.errors, **({} if self.randomized else {"drawstyle": style}))
+        ax.set_xlabel(f"{self.criterion.replace('_', ' ')} gap")
+        ax.set_ylabel("error")
+        return ax
+
+
+def frontier(
+    sketch: Sketch,
+    criterion: str,
+    *,
+    limits: Mapping[str, float] | None = None,
+    by: str = "limits",
+    penalties: ArrayLike | None = None,
+    density: str | Mapping[Any, Any] = "empirical",
+    costs: Iterable[float] = (1, 1),
+    balanced: bool = False,
+    randomize: bool = False,
+) -> Frontier:
+    """Every non-dominated pair of gap and error, with its thresholds, in one computation.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        Counted scores.
+    criterion : str
+        Whose gap is traded against the error; `equalized_odds` is the larger of the tpr and the fpr gap.
+    limits : dict, optional
+        Limits on other criteria that every point keeps.
+    by : {"limits", "penalties"}
+        `limits` gives every point that some limit makes optimal. `penalties` gives those that the paper's lambda form
+        can reach, for all lambda at once: the corners of the lower hull of squared gap and squared error.
+    penalties : array-like, optional
+        With ``by="penalties"``: these lambdas instead of all, one point for each, heaviest first.
+    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `densities` returns
+        As in `solve`; smooth densities need `penalties`.
+    costs, balanced
+        As in `solve`.
+    randomize : bool
+        Allow mixtures of thresholds: the frontier is then convex, and its corners are listed.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> sketch = gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 1, 0, 1, 0, 0, 1, 1], list("aaaabbbb"))
+    >>> print(gf.frontier(sketch, "demographic_parity"))
+    frontier of demographic_parity: 2 points, gap 0 at error 0.25 to gap 0.25 at error 0.125
+    """
+    check_criterion(criterion, "criterion")
+    if criterion == "disparate_impact":
+        raise ValueError("disparate_impact is a ratio and has no gap to trade; use 'demographic_parity'")
+    if by not in ("limits", "penalties"):
+        raise ValueError(f"by must be 'limits' or 'penalties'; got {by!r}")
+    objective = Objective.of(limits, None, costs, balanced)
+    question_limits(objective.limits)
+    smooth = not (isinstance(density, str) and density == "empirical")
+    if penalties is not None and by != "penalties":
+        raise ValueError("penalties= goes with by='penalties'")
+    if smooth:
+        if penalties is None or objective.limits:
+            raise ValueError("a smooth density needs by='penalties' and penalties=[...], and takes no limits")
+        return _sweep(sketch, criterion, _checked_penalties(penalties), density, objective)
+    swept_rates = tuple(RATES.index(rate) for rate in CRITERIA[criterion])
+    search = prepare(sketch, objective, swept=swept_rates)
+    check_groups(Objective(limits={criterion: 1.0}), search.groups, has_rate(search.table.totals))
+    limit, ratio = objective.limit, objective.ratio
+    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or r in swept_rates]
+    swept = np.array([r in swept_rates for r in active])
+    if randomize:
+        if by == "penalties":
+            raise ValueError("randomize=True gives the frontier of limits; drop by='penalties'")
+        return _randomised(search, criterion, swept)
+    if by == "penalties":
+        if penalties is not None:
+            return _some_penalties(search, criterion, swept, _checked_penalties(penalties))
+        return _penalised(search, criterion, swept)
+    choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT)
+    if len(gaps) == 0:
+        raise ValueError(f"no thresholds meet the limits {dict(objective.limits)}; loosen them")
+    return _made(search, criterion, choices, gaps, proven_to, None, lambda i: finish(search, choices[i], "optimal", 0))
+
+
+def _made(
+    search: Search,
+    criterion: str,
+    choices: Ints,
+    gaps: Floats,
+    proven_to: float,
+    penalty: Floats | None,
+    result: Callable[[int], Result],
+) -> Frontier:
+    at = search.table.start[:-1] + choices
+    return Frontier(
+        criterion=criterion,
+        groups=search.groups,
+        gaps=gaps,
+        errors=search.table.cost[at].sum(axis=1) / search.scale.unit,
+        thresholds=search.thresholds(at),
+        randomized=False,
+        proven_to=proven_to,
+        penalty=penalty,
+        _result=result,
+    )
+
+
+def _checked_penalties(penalties: ArrayLike) -> Floats:
+    values = np.asarray(penalties, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0 or not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError("penalties must be a list of finite numbers, none negative, such as np.logspace(-2, 7, 50)")
+    return np.sort(values)[::-1]
+
+
+def _weighted(search: Search, criterion: str, swept: Any, penalty: float) -> Search:
+    """The same search with this penalty on the criterion."""
+    return replace(
+        search,
+        objective=replace(search.objective, penalties={criterion: penalty}),
+        arrays=replace(search.arrays, penalty=np.where(swept, penalty, 0.0)),
+    )
+
+
+def _best_choice(search: Search) -> Choice:
+    """What `choose` finds; raises if that is nothing."""
+    choice = choose(search)
+    if choice.numbers is None:
+        limits = dict(search.objective.limits)
+        if choice.proven:
+            raise ValueError(f"no thresholds meet the limits {limits}; loosen them")
+        raise ValueError(
+            f"no thresholds that meet the limits {limits} were found in {choice.opened} boxes; loosen them"
+        )
+    return choice
+
+
+def _some_penalties(search: Search, criterion: str, swept: Any, penalties: Floats) -> Frontier:
+    asked = [_weighted(search, criterion, swept, float(w)) for w in penalties]
+    found = [_best_choice(one) for one in asked]
+    choices = np.array([choice.numbers for choice in found], dtype=np.int64)
+    gaps = np.array([_gap(search.arrays, swept, numbers) for numbers in choices])
+    proven_to = 0.0 if all(choice.proven for choice in found) else 1.0
+    return _made(search, criterion, choices, gaps, proven_to, penalties, lambda i: finish_choice(asked[i], found[i]))
+
+
+def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Any, objective: Objective) -> Frontier:
+    """The paper's lambda sweep on smooth densities; two groups in one call of the backend."""
+    asked = replace(objective, penalties={criterion: 1.0})
+    s = prepare_smooth(sketch, asked, density)
+    p = s.problem
+    weights = penalties[:, None] * (p.penalty > 0)
+
+    def at(i: int) -> Smooth:
+        weight = float(penalties[i])
+        problem = p._replace(penalty=weights[i])
+        return replace(s, objective=replace(asked, penalties={criterion: weight}), problem=problem)
+
+    if len(s.groups) == 2:
+        tolerance = 1e-13 * (p.high - p.low)
+        # the backend goes from light penalties to heavy ones, the frontier from heavy to light
+        light_first = np.ascontiguousarray(weights[::-1])
+        swept, _, _, _ = room("solver").sweep(p, s.grid(), s.candidates, light_first, tolerance)
+        thresholds = np.ascontiguousarray(swept[::-1])
+        solved = None
+    else:
+        solved = [solve_prepared(at(i)) for i in range(len(penalties))]
+        thresholds = np.array([list(result.thresholds.values()) for result in solved])
+    shares = s.accepted_at(thresholds)
+    totals = s.totals.astype(np.float64)
+    rates = rates_of(shares.reshape(3, -1), np.tile(totals, len(penalties)), s.active).reshape(-1, *thresholds.shape)
+    gaps = np.max([np.ptp(rate[:, has.astype(bool)], axis=1) for rate, has in zip(rates, p.has, strict=True)], axis=0)
+    cost = s.scale.fp * shares[0].sum(axis=1) + s.scale.fn * (totals[1] - shares[1]).sum(axis=1)
+    return Frontier(
+        criterion=criterion,
+        groups=s.groups,
+        gaps=gaps,
+        errors=cost / s.scale.unit,
+        thresholds=thresholds,
+        randomized=False,
+        proven_to=0.0 if solved is None or all(result.verdict == "optimal" for result in solved) else 1.0,
+        penalty=penalties,
+        _result=lambda i: solved[i] if solved else finish_smooth(at(i), thresholds[i], "optimal", 0, "", False),
+    )
+
+
+def _penalised(search: Search, criterion: str, swept: Any) -> Frontier:
+    """All lambdas at once: the lower hull of (sum of squared gaps, E^2), found chord by chord.
+
+    For a chord between two corners, the lambda at which both are equally good either finds a corner below it or proves
+    that there is none.
+    """
+    base = search.arrays
+    found: dict[tuple[int, ...], tuple[float, float]] = {}
+
+    @cache
+    def ask(penalty: float) -> Choice:
+        return _best_choice(_weighted(search, criterion, swept, penalty))
+
+    asked: list[Choice] = []
+
+    def best(penalty: float) -> tuple[int, ...]:
+        asked.append(ask(penalty))
+        choice = tuple(np.asarray(asked[-1].numbers).tolist())
+        found.setdefault(choice, _squares(base, swept, choice))
+        return choice
+
+    ends = best(1e12), best(0.0)
+    corners = list(dict.fromkeys([*_chords(best, found, *ends), ends[1]]))
+    while len(corners) > 1 and found[corners[0]][0] >= found[corners[1]][0]:  # as fair, but dearer
+        corners.pop(0)
+    while len(corners) > 1 and found[corners[-1]][1] >= found[corners[-2]][1]:  # as cheap, but less fair
+        corners.pop()
+    choices = np.array(corners, dtype=np.int64)
+    gaps = np.array([_gap(base, swept, numbers) for numbers in choices])
+    squares = np.array([found[c] for c in corners])
+    # a corner is best from the lambda of the chord to its cheaper neighbour upwards
+    least = np.append((squares[:-1, 1] - squares[1:, 1]) / (squares[1:, 0] - squares[:-1, 0]), 0.0)
+
+    def result(i: int) -> Result:
+        penalty = float(least[i])
+        weighted = _weighted(search, criterion, swept, penalty)
+        choice = ask(penalty)  # two corners are equally good there, and this may be the other one
+        mine = choice.for_numbers(weighted.arrays, choices[i]) if penalty > 0 else choice._replace(numbers=choices[i])
+        return finish_choice(weighted, mine)
+
+    proven_to = 0.0 if all(choice.proven for choice in asked) else 1.0
+    return _made(search, criterion, choices, gaps, proven_to, least, result)
+
+
+def _chords(best: Any, found: Any, fair: tuple[int, ...], cheap: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Corners from `fair` up to, not including, `cheap`."""
+    pending, out = [(fair, cheap)], []
+    while pending:
+        fair, cheap = pending.pop()
+        (gap_fair, error_fair), (gap_cheap, error_cheap) = found[fair], found[cheap]
+        if fair == cheap or gap_cheap <= gap_fair or error_fair <= error_cheap:
+            out.append(fair)
+            continue
+        penalty = (error_fair - error_cheap) / (gap_cheap - gap_fair)
+        middle = best(penalty)
+        gap, error = found[middle]
+        level = error_fair + penalty * gap_fair
+        if middle in (fair, cheap) or error + penalty * gap >= level * (1 - 1e-14):
+            out.append(fair)
+        else:
+            pending += [(middle, cheap), (fair, middle)]
+    return out
+
+
+def _squares(p: Any, swept: Any, numbers: Any) -> tuple[float, float]:
+    """Sum over the swept rates of the mean squared gap, and E^2."""
+    error = float(loss_of(replace(p, penalty=np.zeros(len(swept))), numbers))
+    both = float(loss_of(replace(p, penalty=np.where(swept, 1.0, 0.0), cost=np.zeros_like(p.cost)), numbers))
+    return both, error
+
+
+def _gap(p: Any, swept: Any, numbers: Any) -> float:
+    return float(max(high - low for r in np.flatnonzero(swept) for low, high in [extremes(p, int(r), numbers)]))
+
+
+def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
+    """The corners of a convex, piecewise linear function of the gap: solve at both ends, then where tangents meet."""
+    p = search.arrays
+
+    def solve(gap: float) -> tuple[float, float, Mixture] | None:
+        program = Program(p, swept)
+        program.set_limit(gap)
+        mixture = program.solve()
+        if mixture is None:
+            return None
+        return float(mixed(p.cost / p.unit, p, mixture).sum()), mixture.slope, mixture
+
+    def spread(mixture: Mixture) -> float:
+        rates = mixed(p.rates, p, mixture)
+        return float(max(np.ptp(rates[r][p.has[r].astype(bool)]) for r in np.flatnonzero(swept)))
+
+    cheapest = solve(1.0)
+    if cheapest is None:
+        raise ValueError(f"no mixture meets the limits {dict(search.objective.limits)}; loosen them")
+    fairest = solve(0.0)
+    low = 0.0
+    if fairest is None:  # fixed limits rule out a gap of 0: find the smallest there is
+        low, high = 0.0, 1.0
+        while high - low > 1e-12:
+            half = (low + high) / 2
+            low, high = (low, half) if solve(half) is not None else (half, high)
+        low, fairest = high, solve(high)
+        assert fairest is not None
+    points: dict[float, tuple[float, Mixture]] = {low: (fairest[0], fairest[2])}
+    pending = [(low, fairest, 1.0, cheapest)]
+    while pending:
+        a, left, b, right = pending.pop()
+        if left[0] - right[0] <= 1e-13 or left[1] >= right[1] - 1e-13:
+            continue
+        meet = (right[0] - left[0] + left[1] * a - right[1] * b) / (left[1] - right[1])
+        if not a + 1e-12 < meet < b - 1e-12:  # one tangent is the chord: nothing lies between
+            continue
+        middle = solve(meet)
+        assert middle is not None
+        points[meet] = (middle[0], middle[2])
+        if middle[0] > left[0] + left[1] * (meet - a) + 1e-12:  # above the tangents: there may be more on both sides
+            pending += [(a, left, meet, middle), (meet, middle, b, right)]
+    points.setdefault(spread(cheapest[2]), (cheapest[0], cheapest[2]))
+    points = {gap: points[gap] for gap in _corners([(gap, error) for gap, (error, _) in sorted(points.items())])}
+    gaps = np.array(sorted(points))
+    mixtures = tuple(points[g][1] for g in gaps)
+    results = [_most_probable(search, m) for m in mixtures]
+
+    def between(i: int, share: float) -> Result:
+        one, two = mixtures[i], mixtures[i + 1]
+        entries = np.concatenate([one.entries, two.entries])
+        weights = np.concatenate([(1 - share) * one.weights, share * two.weights])
+        merged = np.unique(entries)
+        total = np.array([weights[entries == e].sum() for e in merged])
+        return finish_mixture(search, Mixture(merged, total, 0.0, 0))
+
+    return Frontier(
+        criterion=criterion,
+        groups=search.groups,
+        gaps=gaps,
+        errors=np.array([points[g][0] for g in gaps]),
+        thresholds=np.array(results),
+        randomized=True,
+        proven_to=0.0,
+        penalty=None,
+        _result=lambda i: finish_mixture(search, mixtures[i]),
+        _between=between,
+    )
+
+
+def _corners(points: list[tuple[float, float]]) -> list[float]:
+    """Which points, given in order of gap, are corners of their lower hull: their gaps."""
+    kept: list[tuple[float, float]] = []
+    for gap, error in points:
+        if kept and error >= kept[-1][1] - 1e-13:
+            continue
+        while len(kept) > 1:
+            (a, first), (b, second) = kept[-2:]
+            if second < first + (error - first) * (b - a) / (gap - a) - 1e-13:
+                break
+            kept.pop()
+        kept.append((gap, error))
+    return [gap for gap, _ in kept]
+
+
+def _most_probable(search: Search, mixture: Mixture) -> list[float]:
+    group = np.searchsorted(search.arrays.start, mixture.entries, side="right") - 1
+    out = []
+    for k in range(len(search.groups)):
+        mine = np.flatnonzero(group == k)
+        entry = mixture.entries[mine[np.argmax(mixture.weights[mine])]]
+        out.append(float(search.thresholds(entry)))
+    return out

@@ -1,0 +1,255 @@
+"""Randomised thresholds: the linear program over mixtures of candidates, by a revised simplex.
+
+Every candidate of every group is a column: its rates and its cost. A group's weights add up to one. For each limited
+rate there is a variable t, the low end of its window, with rows `rate - t >= 0`, `rate - t <= limit` and, for a ratio,
+`rate - t / ratio <= 0`. One more variable z loosens every upper row; a first phase drives it to zero. Columns are
+priced straight from the arrays, so the program is never written down. It is the same for all backends: the basis has a
+few dozen rows, and one order of operations gives one answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._solver.question import TOLERANCE
+
+EPSILON = 1e-11  # reduced costs, in units of E, that count as zero
+MOST_PIVOTS = 50_000
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The optimal weights: entries of the arrays, their weights, and how fast E falls as all limits rise."""
+
+    entries: Ints
+    weights: Floats
+    slope: float
+    pivots: int
+
+
+class Program:
+    """One linear program; `solve` may be called again after `loosen` with other limits, from the last basis."""
+
+    def __init__(self, p: Arrays, swept: NDArray[np.bool_] | None = None) -> None:
+        self.p = p
+        self.n_groups = len(p.start) - 1
+        self.group = np.repeat(np.arange(self.n_groups), np.diff(p.start))
+        self.cost = p.cost / p.unit
+        swept = np.zeros(len(p.limit), dtype=bool) if swept is None else swept
+        # rows: one convexity row a group, then for each rate and group a lower, an upper and a ratio row
+        kinds: list[tuple[int, int, float, float]] = []  # rate, group, coefficient of t, sign of the slack
+        right: list[float] = [1.0] * self.n_groups
+        most: list[float] = [-1.0] * self.n_groups  # where a limit moves: the fixed limit that it may not pass
+        for r in range(len(p.limit)):
+            limited = p.limit[r] < np.inf or swept[r]
+            if not limited and p.ratio[r] < 0:
+                continue
+            for k in range(self.n_groups):
+                if not p.has[r, k]:
+                    continue
+                kinds.append((r, k, -1.0, -1.0))
+                right.append(0.0)
+                most.append(-1.0)
+                if limited:
+                    limit = max(float(p.limit[r]) - TOLERANCE, 0.0)
+                    kinds.append((r, k, -1.0, 1.0))
+                    right.append(limit)
+                    most.append(limit if swept[r] else -1.0)
+                least = float(p.ratio[r]) + TOLERANCE
+                if p.ratio[r] >= 0 and least > 0:
+                    kinds.append((r, k, -1.0 / least, 1.0))
+                    right.append(0.0)
+                    most.append(-1.0)
+        self.kinds = kinds
+        self.right = np.array(right)
+        self.most = np.array(most)
+        self.moves = np.zeros(len(right), dtype=bool)
+        m = len(right)
+        self.row_rate = np.array([r for r, _, _, _ in kinds], dtype=np.int64)
+        self.row_group = np.array([k for _, k, _, _ in kinds], dtype=np.int64)
+        self.t_weight = np.array([w for _, _, w, _ in kinds])
+        self.sign = np.array([s for _, _, _, s in kinds])
+        # names of columns: ("x", entry), ("t", rate), ("s", row), ("z", 0)
+        self.basis: list[tuple[str, int]] = []
+        self.inverse = np.eye(m)
+        self.started = False
+
+    def column(self, name: tuple[str, int]) -> Floats:
+        kind, i = name
+        out = np.zeros(len(self.right))
+        if kind == "x":
+            k = self.group[i]
+            out[k] = 1.0
+            mine = self.row_group == k
+            out[self.n_groups :][mine] = self.p.rates[self.row_rate[mine], i]
+        elif kind == "t":
+            mine = self.row_rate == i
+            out[self.n_groups :][mine] = self.t_weight[mine]
+        elif kind == "s":
+            out[i] = self.sign[i - self.n_groups]
+        else:
+            out[self.n_groups :][self.sign > 0] = -1.0
+        return out
+
+    def begin(self) -> None:
+        """Everybody accepted: t is each rate's smallest value, slacks take up the rest, z the worst excess."""
+        first = self.p.start[:-1]
+        values = self.p.rates[:, first]  # (R, K)
+        basis: list[tuple[str, int]] = [("x", int(i)) for i in first]
+        low = {
+            int(r): min((values[r, k], k) for k in range(self.n_groups) if self.p.has[r, k])
+            for r in np.unique(self.row_rate)
+        }
+        excess, worst = 0.0, -1
+        for i, (r, k, weight, sign) in enumerate(self.kinds):
+            row = self.n_groups + i
+            level, lowest = low[r]
+            if sign < 0 and k == lowest:
+                basis.append(("t", r))
+                continue
+            basis.append(("s", row))
+            over = values[r, k] + weight * level - self.right[row]
+            if sign > 0 and over > excess:
+                excess, worst = over, row
+        if worst >= 0:
+            basis[worst] = ("z", 0)
+        self.basis = basis
+        self.factor()
+        self.started = True
+
+    def factor(self) -> None:
+        self.inverse = np.linalg.inv(np.column_stack([self.column(name) for name in self.basis]))
+
+    def costs(self, phase: int) -> Floats:
+        if phase == 1:
+            return np.array([1.0 if kind == "z" else 0.0 for kind, _ in self.basis])
+        return np.array([self.cost[i] if kind == "x" else 0.0 for kind, i in self.basis])
+
+    def entering(self, dual: Floats, phase: int, careful: bool) -> tuple[str, int] | None:
+        """The column with the lowest reduced cost; the first negative one when cycling threatens (Bland)."""
+        by_rate = np.zeros((len(self.p.limit), self.n_groups))
+        np.add.at(by_rate, (self.row_rate, self.row_group), dual[self.n_groups :])
+        reduced = self.cost.copy() if phase == 2 else np.zeros(len(self.cost))
+        reduced -= dual[: self.n_groups][self.group]
+        for r in np.unique(self.row_rate):
+            reduced -= by_rate[r][self.group] * self.p.rates[r]
+        inside = set(self.basis)
+        slack = -self.sign * dual[self.n_groups :]
+        options: list[tuple[float, tuple[str, int]]] = []
+        if careful:
+            options += [(float(reduced[i]), ("x", int(i))) for i in np.flatnonzero(reduced < -EPSILON)[:64]]
+        else:
+            i = int(np.argmin(reduced))
+            options.append((float(reduced[i]), ("x", i)))
+        options += [(float(v), ("s", self.n_groups + int(i))) for i, v in enumerate(slack) if v < -EPSILON]
+        for r in np.unique(self.row_rate):
+            mine = self.row_rate == r
+            options.append((-float(dual[self.n_groups :][mine] @ self.t_weight[mine]), ("t", int(r))))
+        options = [o for o in options if o[0] < -EPSILON and o[1] not in inside]
+        if not options:
+            return None
+        return min(options, key=lambda o: o[1])[1] if careful else min(options)[1]
+
+    def pivot(self, name: tuple[str, int], careful: bool) -> float:
+        """Bring a column into the basis; returns the length of the step."""
+        direction = self.inverse @ self.column(name)
+        level = self.inverse @ self.right
+        up = np.flatnonzero(direction > 1e-12)
+        if len(up) == 0:
+            raise AssertionError("the linear program is unbounded, which bounded rates rule out")
+        steps = np.maximum(level[up], 0.0) / direction[up]
+        least = steps.min()
+        close = up[steps <= least + 1e-13]
+        # z leaves first; then the firmest pivot, or the lowest name where cycling threatens
+        z = [i for i in close if self.basis[i][0] == "z"]
+        if z:
+            out = z[0]
+        elif careful:
+            out = min(close, key=lambda i: self.basis[i])
+        else:
+            out = close[np.argmax(direction[close])]
+        row = self.inverse[out] / direction[out]
+        self.inverse = self.inverse - np.outer(direction, row)
+        self.inverse[out] = row
+        self.basis[out] = name
+        return float(least)
+
+    def solve(self) -> Mixture | None:
+        """The optimum, or None if no mixture meets the limits."""
+        if not self.started:
+            self.begin()
+        pivots, idle = 0, 0
+        while pivots < MOST_PIVOTS:
+            phase = 1 if any(kind == "z" for kind, _ in self.basis) else 2
+            dual = self.costs(phase) @ self.inverse
+            careful = idle > 2 * len(self.right)
+            name = self.entering(dual, phase, careful)
+            if name is None:
+                level = self.inverse @ self.right
+                if phase == 1:
+                    at = [kind for kind, _ in self.basis].index("z")
+                    if level[at] > 1e-9:
+                        return None
+                    if not self.expel(at):
+                        return None
+                    continue
+                return self.answer(level, dual, pivots)
+            step = self.pivot(name, careful)
+            idle = 0 if step > 1e-13 else idle + 1
+            pivots += 1
+            if pivots % 64 == 0:
+                self.factor()
+        raise RuntimeError(f"the linear program did not finish in {MOST_PIVOTS} pivots")
+
+    def expel(self, at: int) -> bool:
+        """Take a zero z out of the basis by any column that can stand in for it."""
+        for i in range(self.n_groups, len(self.right)):
+            name = ("s", i)
+            if name not in self.basis:
+                direction = self.inverse @ self.column(name)
+                if abs(direction[at]) > 1e-9:
+                    row = self.inverse[at] / direction[at]
+                    self.inverse = self.inverse - np.outer(direction, row)
+                    self.inverse[at] = row
+                    self.basis[at] = name
+                    return True
+        return False
+
+    def answer(self, level: Floats, dual: Floats, pivots: int) -> Mixture:
+        self.factor()
+        level = self.inverse @ self.right
+        chosen = sorted((i, max(float(w), 0.0)) for (kind, i), w in zip(self.basis, level, strict=True) if kind == "x")
+        entries = np.array([i for i, w in chosen if w > 1e-12], dtype=np.int64)
+        weights = np.array([w for _, w in chosen if w > 1e-12])
+        total = np.zeros(self.n_groups)
+        np.add.at(total, self.group[entries], weights)
+        slope = float(dual[self.moves].sum())
+        return Mixture(entries, weights / total[self.group[entries]], slope, pivots)
+
+    def set_limit(self, gap: float) -> None:
+        """Give the swept rates this limit, or their fixed one where that is smaller; a basis that fits is kept."""
+        swept = self.most >= 0
+        self.right[swept] = np.minimum(gap, self.most[swept])
+        self.moves = gap < self.most  # the others are held by their fixed limits: E does not fall with the gap
+        if self.started and np.any(self.inverse @ self.right < -1e-12):
+            self.started = False
+
+
+def mix(p: Arrays) -> Mixture | None:
+    """The cheapest mixture that meets every limit, or None."""
+    return Program(p).solve()
+
+
+def mixed(values: Any, p: Arrays, mixture: Mixture) -> Floats:
+    """Average of values (..., n) over each group's mixture: (..., K)."""
+    n_groups = len(p.start) - 1
+    group = np.searchsorted(p.start, mixture.entries, side="right") - 1
+    out = np.zeros((*np.shape(values)[:-1], n_groups))
+    for i, k, w in zip(mixture.entries, group, mixture.weights, strict=True):
+        out[..., k] += w * np.asarray(values)[..., i]
+    return out

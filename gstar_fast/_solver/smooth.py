@@ -1,0 +1,501 @@
+"""Thresholds on smooth densities: the best edges, then off the grid; and the paper's iterative methods."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gstar_fast._backends import room
+from gstar_fast._backends.common.choices import allowed, loss_of
+from gstar_fast._backends.common.descent import evaluate, slopes
+from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, SmoothProblem, node_limit
+from gstar_fast._density.density import densities
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.degenerate import cautions
+from gstar_fast._solver.nearest import cheapest_within, loosened, nearest
+from gstar_fast._solver.outcome import Outcome
+from gstar_fast._solver.question import (
+    RATES,
+    TOLERANCE,
+    Objective,
+    Scale,
+    Snapshot,
+    check_groups,
+    has_rate,
+    linear_forms,
+    rates_of,
+    scale_of,
+)
+from gstar_fast._solver.result import Result
+from gstar_fast.errors import NotConvergedWarning
+
+LOOSE = 1e-7  # how close to its limit a rate must be to count as held there
+NEAR = 0.01  # an iterative method has converged if no thresholds lower its loss by more than this share
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Densities of all cells, tabulated at the edges, with the way to thresholds in between."""
+
+    snapshot: Snapshot
+    objective: Objective
+    scale: Scale
+    totals: Ints
+    candidates: Floats  # -inf, every edge, and points beyond them
+    shares: Floats  # (3, K, C) expected accepted rows at every candidate
+    problem: SmoothProblem
+    active: list[int]
+    notes: tuple[str, ...]
+    kind: str
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        return self.snapshot.groups
+
+    @property
+    def width(self) -> float:
+        """Width of a bin."""
+        return float(np.ldexp(1.0, self.snapshot.level))
+
+    def accepted(self, thresholds: Floats) -> Floats:
+        """Expected accepted rows (3, K) at one threshold a group."""
+        return self.accepted_at(thresholds[None, :])[:, 0]
+
+    def accepted_at(self, thresholds: Floats) -> Floats:
+        """Expected accepted rows (3, n, K) at n thresholds a group (n, K)."""
+        out = np.zeros((3, *thresholds.shape))
+        for k in range(thresholds.shape[1]):
+            for c in range(3):
+                cell = self.problem.cells[3 * k + c]
+                if cell is not None:
+                    out[c, :, k] = self.totals[c, k] * (1.0 - cell.at(np.ascontiguousarray(thresholds[:, k]))[0])
+        return out
+
+    def arrays(self, thresholds: list[Floats], shares: list[Floats], centre: float, penalised: bool = True) -> Arrays:
+        """What the exact searches read, for any candidates of each group: (C_k,) thresholds, (3, C_k) accepted rows."""
+        start = np.concatenate([[0], np.cumsum([len(t) for t in thresholds])])
+        group = np.repeat(np.arange(len(self.groups)), np.diff(start))
+        accepted = np.concatenate(shares, axis=1)
+        totals = self.totals[:, group].astype(np.float64)
+        limit, ratio, penalty = self.objective.limit, self.objective.ratio, self.objective.penalty
+        at = np.concatenate(thresholds)
+        return Arrays(
+            start=start,
+            cost=self.scale.fp * accepted[0] + self.scale.fn * (totals[1] - accepted[1]),
+            distance=np.abs(np.arange(len(at)) - start[group] - np.searchsorted(thresholds[0], centre)),
+            rates=rates_of(accepted, totals, self.active),
+            has=self.problem.has,
+            limit=limit[self.active],
+            ratio=ratio[self.active],
+            penalty=penalty[self.active] if penalised else np.zeros(len(self.active)),
+            unit=self.scale.unit,
+        )
+
+    def grid(self) -> Arrays:
+        """All groups on all candidates."""
+        n_groups = len(self.groups)
+        return self.arrays([self.candidates] * n_groups, [self.shares[:, k] for k in range(n_groups)], self.unified)
+
+    @property
+    def unified(self) -> float:
+        """The edge that is best for everybody, limits and penalties aside."""
+        cost = self.scale.fp * self.shares[0].sum(axis=0) - self.scale.fn * self.shares[1].sum(axis=0)
+        return float(self.candidates[int(np.argmin(cost))])
+
+
+def prepare_smooth(sketch: Sketch, objective: Objective, kind: Any, extra: tuple[int, ...] = ()) -> Smooth:
+    """Make the densities and evaluate them at every edge."""
+    snapshot = Snapshot.of(sketch)
+    groups, rows = snapshot.groups, snapshot.rows
+    totals = rows.sum(axis=2)
+    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
+    has = has_rate(totals)
+    notes = check_groups(objective, groups, has)
+    limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
+    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in extra]
+    edges = snapshot.candidates[1:]
+    cells = _cells(sketch, kind, groups, rows, totals, edges)
+    # smooth densities reach beyond the scores seen: so may thresholds, by half the range
+    beyond = float(edges[-1] - edges[0]) / 2
+    low, high = float(edges[0]) - beyond, float(edges[-1]) + beyond
+    outside = np.linspace(0, beyond, 257)[1:]
+    candidates = np.concatenate([[-np.inf], edges[0] - outside[::-1], edges, edges[-1] + outside])
+    shares = np.zeros((3, len(groups), len(candidates)))
+    for k in range(len(groups)):
+        for c in range(3):
+            cell = cells[3 * k + c]
+            if cell is not None:
+                shares[c, k, 0] = totals[c, k]
+                # a density's rounding must not make its cdf fall
+                shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(candidates[1:])[0]))
+    problem = linear_forms(cells, totals, objective, scale, active, low, high)
+    label = kind if isinstance(kind, str) else next(iter(kind.values())).kind
+    return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), label)
+
+
+def _cells(sketch: Sketch, kind: Any, groups: tuple[Any, ...], rows: Ints, totals: Ints, edges: Floats) -> list[Any]:
+    """Evaluators of label 0, label 1 and unlabelled for each group; unlabelled rows stay as counted."""
+    made = kind if isinstance(kind, Mapping) else densities(sketch, kind=kind)
+    cells: list[Any] = []
+    width = float(edges[1] - edges[0])
+    for k, name in enumerate(groups):
+        for c in range(3):
+            if totals[c, k] == 0:
+                cells.append(None)
+            elif c < 2:
+                if (c, name) not in made:
+                    raise ValueError(f"density lacks the cell of label {c}, group {name!r}, which has rows")
+                cells.append(getattr(made[c, name], "_evaluator", made[c, name]))
+            else:
+                below = np.cumsum(rows[2, k, :-1]) / totals[2, k]
+                atoms = np.full(len(edges) - 1, np.nan)
+                cells.append(room("density").empirical(float(edges[0]), width, below, atoms))
+    return cells
+
+
+def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any, unified: bool) -> Result:
+    """What `solve` does for densities other than the counts, with options it has checked."""
+    s = prepare_smooth(sketch, objective, kind)
+    if method == "exact":
+        return _exact(s, unified)
+    backend = room("solver")
+    n_groups = len(s.groups)
+    p = s.problem
+    middle = np.clip(0.0, p.low, p.high)
+    tolerance = 1e-12 * (p.high - p.low)
+    if method == "alternating":
+        found = backend.alternate(p, np.full(n_groups, middle), 1.0, 5_000, tolerance, True)
+    else:
+        starts = [np.full(n_groups, middle), np.full(n_groups, np.clip(s.unified, p.low, p.high)), _own_best(s)]
+        exact = method == "newton"
+        tried = [backend.newton(p, start, exact, unified, 500, tolerance, True) for start in starts]
+        found = min(tried, key=lambda d: float(d[1]))
+    thresholds, loss, iterations, stalled, trace = found
+    # the truth about convergence: would one more step, with the exact Hessian, still help, or other thresholds?
+    _, lower, _, _, _ = backend.newton(p, thresholds, True, unified, 50, tolerance, False)
+    helped = loss - lower
+    stopped = bool(stalled) and helped <= 1e-9 * loss
+    certified = _exact(s, unified)
+    gap = max(loss - certified.loss, 0.0)
+    converged = stopped and gap <= NEAR * loss
+    step = "step" if iterations == 1 else "steps"
+    if stopped:
+        message = f"no step lowers the loss any more ({iterations} {step})"
+    else:
+        message = f"stopped after {iterations} {step}, but the loss can still fall by {helped:.2g} from here"
+    if gap > 1e-9 * max(certified.loss, 1e-12):
+        message += f"; the least loss is {certified.loss:.6g}, {gap:.2g} lower, elsewhere"
+    if not converged:
+        if gap > NEAR * loss:
+            message += "; method='exact' finds it"
+        warnings.warn(f"{method}: {message}", NotConvergedWarning, stacklevel=3)
+    verdict = "converged" if converged else "not_converged"
+    result = finish_smooth(s, np.asarray(thresholds), verdict, int(iterations), message, unified)
+    return replace(
+        result,
+        loss=float(loss),
+        method=method,
+        trace=tuple(float(x) for x in trace),
+        lower_bound=min(certified.lower_bound, float(loss)),
+        optimality_gap=max(float(loss) - certified.lower_bound, 0.0),
+    )
+
+
+def solve_prepared(s: Smooth) -> Result:
+    """The exact answer for densities already made."""
+    return _exact(s, False)
+
+
+def _own_best(s: Smooth) -> Floats:
+    """Each group's own error minimum."""
+    cost = s.scale.fp * s.shares[0] - s.scale.fn * s.shares[1]
+    best: Floats = np.clip(s.candidates[np.argmin(cost, axis=1)], s.problem.low, s.problem.high)
+    return best
+
+
+def _exact(s: Smooth, unified: bool) -> Result:
+    """The best edges, proven; then the optimum off the grid, from there and from where easier questions lead."""
+    grid = s.grid()
+    numbers, opened, proven, lower = _best_edges(s, grid, unified)
+    found = [polish(s, s.candidates[numbers], unified)] if numbers[0] >= 0 else []
+    found += list(_from_easier(s, grid, unified))
+    if not found:
+        return _infeasible(s, grid, opened, proven, unified)
+    thresholds = min(found, key=lambda at: _loss(s, at))
+    if proven:
+        message = "no other bin edges do better, nor any thresholds next to these"
+        return finish_smooth(s, thresholds, "optimal", opened, message, unified)
+    message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
+    return finish_smooth(s, thresholds, "not_converged", opened, message, unified, lower)
+
+
+def _infeasible(s: Smooth, grid: Arrays, opened: int, proven: bool, unified: bool) -> Result:
+    """The edges that miss the limits by the least; of these, the ones with the least loss."""
+
+    def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
+        numbers, _, _, _ = _best_edges(s, p, unified=True)
+        return (numbers if numbers[0] >= 0 else None), True
+
+    near = nearest(grid, best_for_all if unified else cheapest_within)
+    best, _, _, _ = _best_edges(s, loosened(grid, near.slack), unified)
+    at = s.candidates[best if best[0] >= 0 else near.found]
+    if proven:
+        message = f"no thresholds meet these limits; {near.words('bin edges')}"
+        return finish_smooth(s, at, "infeasible", opened, message, unified, 0.0)
+    message = (
+        f"no thresholds that meet these limits were found in {opened} boxes, the most allowed, which does not prove "
+        f"that there are none; {near.words('bin edges')}"
+    )
+    return finish_smooth(s, at, "not_converged", opened, message, unified, 0.0)
+
+
+def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool, float]:
+    """The best edges, the work it took, whether they are proven to be that, and a lower bound of the loss at edges.
+
+    Numbers are -1 if no edges were found within the limits.
+    """
+    backend = room("solver")
+    if unified:
+        shared = [np.arange(len(s.candidates))] * len(s.groups)
+        value = np.where(allowed(grid, shared), loss_of(grid, shared), np.inf)
+        best = int(np.argmin(value))
+        numbers = np.full(len(s.groups), best if value[best] < np.inf else -1)
+        return numbers, len(s.candidates), True, float(value[best])
+    if not (grid.penalty > 0).any():
+        numbers, opened, finished, bound = backend.solve_limits(grid, BOX_LIMIT)
+        return numbers, int(opened), bool(finished), (float(bound) / grid.unit) ** 2
+    if len(s.groups) == 2:
+        numbers, loss, _ = backend.solve_pair(grid)
+        return numbers, 1, True, float(loss)
+    guess, _, _, _ = backend.solve_limits(grid, BOX_LIMIT)
+    numbers, loss, bound, opened = backend.solve_penalties(grid, guess, node_limit(len(s.groups)))
+    proven = bound == np.inf if numbers[0] < 0 else loss - bound <= 1e-9 * max(loss, 1e-12)
+    return numbers, int(opened), bool(proven), float(bound)
+
+
+def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
+    """Answers reached from easier questions, where bins are fine enough to see the way.
+
+    A heavy penalty makes a valley narrower than a bin, and a tight limit a strip that no pair of edges may lie in. So
+    follow the optimum up from lighter penalties, and down from limits loosened by what one bin can change.
+    """
+    p = s.problem
+    backend = room("solver")
+    tolerance = 1e-13 * (p.high - p.low)
+    if s.objective.limits:
+        ends = zip(grid.start[:-1], grid.start[1:], strict=True)
+        steps = [np.abs(np.diff(grid.rates[:, lo:hi], axis=1)).max(axis=1) for lo, hi in ends]
+        loosened = replace(
+            grid,
+            limit=grid.limit + 2 * np.max(steps, axis=0),
+            ratio=np.where(grid.ratio >= 0, np.maximum(grid.ratio - 0.05, 0.0), grid.ratio),
+        )
+        numbers, _, _, _ = _best_edges(s, loosened, unified)
+        if numbers[0] >= 0 and not unified and np.isfinite(s.candidates[numbers]).all():
+            at = _hold_limits(s, s.candidates[numbers], None)
+            if at is not None:
+                yield at
+        return
+    heaviest = float(p.penalty.max(initial=0.0))
+    shrink = 0.1
+    while heaviest * shrink > 1e-3 and shrink > 1e-9:
+        numbers, _, _, _ = _best_edges(s, replace(grid, penalty=grid.penalty * shrink), unified)
+        at = np.clip(s.candidates[numbers], p.low, p.high)
+        for power in range(round(-np.log10(shrink)), -1, -1):
+            lighter = p._replace(penalty=p.penalty * 10.0**-power)
+            at, _, _, _, _ = backend.newton(lighter, at, True, unified, 100, tolerance, False)
+        yield np.asarray(at)
+        shrink *= 0.1
+
+
+def _loss(s: Smooth, thresholds: Floats) -> float:
+    n = len(s.groups)
+    accepted = s.accepted(thresholds)
+    at = s.arrays([np.array([x]) for x in thresholds], [accepted[:, [k]] for k in range(n)], 0.0)
+    return float(loss_of(at, np.zeros(n, dtype=np.int64)))
+
+
+def _allowed(s: Smooth, thresholds: Floats) -> bool:
+    n = len(s.groups)
+    accepted = s.accepted(thresholds)
+    at = s.arrays([np.array([x]) for x in thresholds], [accepted[:, [k]] for k in range(n)], 0.0)
+    return bool(allowed(at, np.zeros(n, dtype=np.int64)))
+
+
+def polish(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
+    """The local optimum next to the best edges: Newton for penalties, finer and finer grids for limits."""
+    p = s.problem
+    if not np.isfinite(thresholds).all():
+        return thresholds
+    if not s.objective.limits:
+        if not (p.penalty > 0).any() and not unified:
+            return _own_minima(s, thresholds)
+        tolerance = 1e-13 * (p.high - p.low)
+        found, _, _, _, _ = room("solver").newton(p, thresholds, True, unified, 100, tolerance, False)
+        return np.asarray(found)
+    fine = _zoom(s, thresholds, unified)
+    held = None if unified else _hold_limits(s, fine, _loss(s, fine))
+    return fine if held is None else held
+
+
+def _own_minima(s: Smooth, thresholds: Floats) -> Floats:
+    """Without limits or penalties each group minimises its own error: where prices times pdfs cross."""
+    out = thresholds.copy()
+    p = s.problem
+    width = s.width
+    for k in range(len(s.groups)):
+
+        def slope(x: float, k: int = k) -> float:
+            return sum(
+                float(p.error_coefficient[k, c] * p.cells[3 * k + c].at(np.array([x]))[1][0])
+                for c in range(2)
+                if p.cells[3 * k + c] is not None
+            )
+
+        low, high = max(thresholds[k] - width, p.low), min(thresholds[k] + width, p.high)
+        if slope(low) < 0 < slope(high):
+            for _ in range(80):
+                middle = (low + high) / 2
+                low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+            out[k] = (low + high) / 2
+    return out
+
+
+def _zoom(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
+    """Solve again on a fine grid around the answer, and again around that; limits hold at every stage."""
+    backend = room("solver")
+    half = 16 * s.width
+    span = s.problem.high - s.problem.low
+    while half > 1e-11 * span:
+        lines = []
+        for x in thresholds:
+            line = np.clip(np.linspace(x - half, x + half, 129), s.problem.low, s.problem.high)
+            lines.append(np.unique(np.append(line, x)))
+        shares = []
+        for k, line in enumerate(lines):
+            share = np.zeros((3, len(line)))
+            for c in range(3):
+                cell = s.problem.cells[3 * k + c]
+                if cell is not None:
+                    share[c] = s.totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(line)[0]))
+            shares.append(share)
+        arrays = s.arrays(lines, shares, float(thresholds[0]))
+        if unified:
+            together = [np.arange(len(lines[0]))] * len(lines)
+            value = np.where(allowed(arrays, together), loss_of(arrays, together), np.inf)
+            numbers = np.full(len(lines), int(np.argmin(value)))
+        elif (arrays.penalty > 0).any():
+            guess, _, _, _ = backend.solve_limits(arrays, BOX_LIMIT)
+            if len(lines) == 2:
+                numbers = backend.solve_pair(arrays)[0]
+            else:
+                numbers = backend.solve_penalties(arrays, guess, node_limit(len(lines)))[0]
+        else:
+            numbers = backend.solve_limits(arrays, BOX_LIMIT)[0]
+        if numbers[0] < 0:
+            break
+        thresholds = np.array([line[i] for line, i in zip(lines, numbers, strict=True)])
+        half /= 8
+    return thresholds
+
+
+def _hold_limits(s: Smooth, thresholds: Floats, most: float | None) -> Floats | None:
+    """Newton on the conditions of optimality, with the limits that are reached or broken kept at equality.
+
+    None if it leads nowhere: to a broken limit, or to a loss above `most` where one is given.
+    """
+    p = s.problem
+    rows = _reached(s, evaluate(p, thresholds).rate)
+    if not rows:
+        return None
+    n = len(thresholds)
+    current = thresholds.copy()
+    for _ in range(30):
+        at = evaluate(p, current)
+        gradient, hessian = slopes(p, at)
+        jacobian, residual = np.zeros((len(rows), n)), np.zeros(len(rows))
+        for i, (r, up, down, factor, offset) in enumerate(rows):
+            residual[i] = at.rate[r, up] - factor * at.rate[r, down] - offset
+            jacobian[i, up] += at.d_rate[r, up]
+            jacobian[i, down] -= factor * at.d_rate[r, down]
+        multipliers, *_ = np.linalg.lstsq(jacobian.T, -gradient, rcond=None)
+        for i, (r, up, down, factor, _) in enumerate(rows):
+            hessian[up, up] += multipliers[i] * at.dd_rate[r, up]
+            hessian[down, down] -= multipliers[i] * factor * at.dd_rate[r, down]
+        system = np.block([[hessian, jacobian.T], [jacobian, np.zeros((len(rows), len(rows)))]])
+        step, *_ = np.linalg.lstsq(system, np.concatenate([-gradient, -residual]), rcond=None)
+        current = np.clip(current + step[:n], p.low, p.high)
+        if np.abs(step[:n]).max() < 1e-14 * (p.high - p.low):
+            break
+    near = np.abs(current - thresholds).max() < 0.05 * (p.high - p.low)
+    if near and _allowed(s, current) and (most is None or _loss(s, current) <= most + 1e-10):
+        return current
+    return None
+
+
+def _reached(s: Smooth, rates: Floats) -> list[tuple[int, int, int, float, float]]:
+    """Equations rate[up] = factor * rate[down] + offset that hold where limits are reached: (rate, up, down, ...)."""
+    limit, ratio = s.objective.limit[s.active], s.objective.ratio[s.active]
+    rows: list[tuple[int, int, int, float, float]] = []
+    for r, x in enumerate(rates):
+        members = [int(k) for k in np.flatnonzero(s.problem.has[r])]
+        if len(members) < 2:
+            continue
+        down = min(members, key=lambda k: x[k])
+        others = [k for k in members if k != down]
+        if limit[r] < np.inf:
+            offset = max(float(limit[r]) - TOLERANCE, 0.0)
+            rows += [(r, k, down, 1.0, offset) for k in others if x[k] - x[down] > offset - LOOSE]
+            if offset > LOOSE and any(row[0] == r for row in rows):
+                rows += [(r, k, down, 1.0, 0.0) for k in others if x[k] - x[down] < LOOSE]
+        if ratio[r] > 0:
+            factor = 1.0 / (float(ratio[r]) + TOLERANCE)
+            rows += [(r, k, down, factor, 0.0) for k in others if x[down] * factor - x[k] < LOOSE]
+    return rows
+
+
+def finish_smooth(
+    s: Smooth,
+    thresholds: Floats,
+    verdict: str,
+    iterations: int,
+    message: str,
+    unified: bool,
+    lower_bound: float = np.inf,
+) -> Result:
+    """Put thresholds on smooth densities into words and numbers; a bound above their loss says no more than that."""
+    totals = s.totals
+    after = Outcome.of(s.accepted(thresholds), totals, s.scale)
+    before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
+    loss = _loss(s, thresholds)
+    unit = s.snapshot.weight_unit
+    notes = cautions(s.groups, after, before, totals, s.scale, s.objective, weight_unit=unit, unified=unified)
+    return Result(
+        thresholds=dict(zip(s.groups, (float(x) for x in thresholds), strict=True)),
+        error=after.error,
+        loss=loss,
+        gaps=after.gaps,
+        rates=after.by_group(s.groups, totals.sum(axis=0) * unit),
+        verdict=verdict,
+        message=message,
+        lower_bound=min(lower_bound, loss),
+        optimality_gap=max(loss - lower_bound, 0.0),
+        method="exact",
+        density=s.kind,
+        iterations=iterations,
+        default_threshold=s.unified,
+        before_error=before.error,
+        before_gaps=before.gaps,
+        n_rows=float(totals.sum() * unit),
+        _digest=s.snapshot.digest,
+        limits=s.objective.limits,
+        penalties=s.objective.penalties,
+        costs=s.objective.costs,
+        balanced=s.objective.balanced,
+        unified=unified,
+        notes=(*s.notes, *notes),
+    )

@@ -1,0 +1,81 @@
+"""Thresholds found with small groups pooled, given back to the original groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gstar_fast._backends.interface import Floats
+from gstar_fast._base.names import listed
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.outcome import rates_by_group
+from gstar_fast._solver.question import Objective, Snapshot, has_rate, rates_of
+from gstar_fast._solver.result import GroupRates, Result
+
+
+def pooled_sketch(sketch: Sketch, min_rows: float, objective: Objective, density: Any) -> tuple[Sketch, str]:
+    """The sketch with its small groups pooled, and a name for them that no group has."""
+    name = "other"
+    while name in sketch.groups:
+        name += "_"
+    pooled = sketch.pooled(min_rows, name=name)
+    if pooled.pooled_groups and isinstance(density, Mapping):
+        raise ValueError(
+            "densities that are ready made know nothing of pooled groups; with min_rows= pass density='kde' or the "
+            "like, or solve sketch.pooled(min_rows=...) with its own densities"
+        )
+    if pooled.groups == (name,) and len(sketch.groups) > 1 and objective.asked():
+        raise ValueError(f"min_rows={min_rows:g} pools all {len(sketch.groups)} groups into one; choose it lower")
+    return pooled, name
+
+
+def spread(result: Result, sketch: Sketch, pooled: Sketch, name: str, min_rows: float) -> Result:
+    """The result for the groups of `sketch`: those that were pooled share a threshold.
+
+    Rates are told for every group. Error, loss, gaps and proof are those of the question that was solved, in which the
+    pooled groups are one.
+    """
+    snapshot = Snapshot.of(sketch)
+    small = set(pooled.pooled_groups)
+    if not small:
+        return replace(result, min_rows=min_rows)
+    at = {group: name if group in small else group for group in snapshot.groups}
+    mixtures = result.mixtures
+    rates = _rates(snapshot, {group: _mixture(result, name) for group in snapshot.groups if group in small})
+    rows = sum(rates[group].rows for group in small)
+    note = (
+        f"pooled, having fewer than {min_rows:g} rows: {listed(pooled.pooled_groups)} ({rows:g} rows together); they "
+        f"share one threshold, and gaps count them as one group, {name!r}"
+    )
+    return replace(
+        result,
+        thresholds={group: result.thresholds[at[group]] for group in at},
+        mixtures=None if mixtures is None else {group: mixtures[at[group]] for group in at},
+        rates={group: rates[group] if group in small else result.rates[group] for group in at},
+        notes=(note, *result.notes),
+        min_rows=min_rows,
+        _digest=snapshot.digest,
+    )
+
+
+def _mixture(result: Result, name: str) -> tuple[tuple[float, float], ...]:
+    return ((result.thresholds[name], 1.0),) if result.mixtures is None else result.mixtures[name]
+
+
+def _rates(snapshot: Snapshot, mixtures: Mapping[Any, tuple[tuple[float, float], ...]]) -> dict[Any, GroupRates]:
+    """Rates of some groups, counted; rows of a bin that a threshold cuts are counted in proportion."""
+    edges = snapshot.candidates[1:]
+    totals = snapshot.rows.sum(axis=2)
+    accepted: Floats = np.zeros(totals.shape)
+    for k, group in enumerate(snapshot.groups):
+        upward = np.cumsum(snapshot.rows[:, k, ::-1], axis=1)[:, ::-1]
+        for threshold, weight in mixtures.get(group, ()):
+            for label in range(3):
+                everybody = threshold == -np.inf
+                share = upward[label, 0] if everybody else np.interp(threshold, edges, upward[label, 1:])
+                accepted[label, k] += weight * share
+    rows = totals.sum(axis=0) * snapshot.weight_unit
+    return rates_by_group(snapshot.groups, rates_of(accepted, totals), has_rate(totals), rows)

@@ -1,0 +1,9 @@
+"""Types of the answers that users hold but never make: for annotations and `isinstance`."""
+
+from gstar_fast._audit.audit import Estimate
+from gstar_fast._audit.new_rows import NewRows
+from gstar_fast._density.quality import CellQuality, FitQuality
+from gstar_fast._solver.bounds import Bound
+from gstar_fast._solver.result import GroupRates
+
+__all__ = ["Bound", "CellQuality", "Estimate", "FitQuality", "GroupRates", "NewRows"]

@@ -1,0 +1,460 @@
+"""`apply` decides every row as the decider does, in any format, keeps the other columns, and writes all or nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gstar_fast as gf
+from gstar_fast.__main__ import main
+from gstar_fast._cli.commands import apply as _cli_apply
+from gstar_fast._cli.tables import arrow, inputs, plain
+
+pa = pytest.importorskip("pyarrow")
+import pyarrow.csv as pa_csv  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+ROWS = 1_000
+THRESHOLDS = {"a": 0.25, "b": -0.5}
+FORMATS = ["csv", "tsv", "csv.gz", "csv.bz2", "parquet", "arrow", "npz"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for module in (arrow, plain):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 300)
+    gf.Decider(THRESHOLDS, default=0.0, score_column="p", group_column="g").save("t.json")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def table():
+    random = np.random.default_rng(3)
+    return pa.table(
+        {
+            "id": [f"{i:04}" for i in range(ROWS)],
+            "p": random.normal(size=ROWS).round(2),
+            "g": np.array(["a", "b"])[random.integers(0, 2, ROWS)],
+            "text": np.array(["plain", "a, b", 'with "quotes"', "two\nlines", ""])[random.integers(0, 5, ROWS)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(table):
+    return gf.Decider(THRESHOLDS)(table["p"], table["g"]).astype(int).tolist()
+
+
+def write(table, name):
+    if ".csv" in name or ".tsv" in name:
+        import bz2
+        import gzip
+
+        out = io.BytesIO()
+        pa_csv.write_csv(table, out, pa_csv.WriteOptions(delimiter="\t" if ".tsv" in name else ","))
+        press = {"gz": gzip.compress, "bz2": bz2.compress}.get(name.rsplit(".", 1)[1], bytes)
+        Path(name).write_bytes(press(out.getvalue()))
+    elif name.endswith("parquet"):
+        pq.write_table(table, name, row_group_size=400)
+    elif name.endswith("arrow"):
+        with pa.ipc.new_file(name, table.schema) as writer:
+            writer.write_table(table, max_chunksize=350)
+    else:
+        np.savez(name, **{c: np.array(table[c].to_pylist()) for c in table.column_names})
+
+
+def read(name):
+    """Columns as lists; of CSV files all as text."""
+    if ".csv" in name or ".tsv" in name:
+        import bz2
+        import csv
+        import gzip
+
+        press = {"gz": gzip.decompress, "bz2": bz2.decompress}.get(name.rsplit(".", 1)[1], bytes)
+        text = press(Path(name).read_bytes()).decode()
+        names, *rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if ".tsv" in name else ",")
+        return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    if name.endswith("parquet"):
+        return pq.read_table(name).to_pydict()
+    if name.endswith("arrow"):
+        with pa.ipc.open_file(name) as reader:
+            return reader.read_all().to_pydict()
+    with np.load(name) as file:
+        return {name: file[name].tolist() for name in file.files}
+
+
+def apply(*inputs, out, extra=(), code=0):
+    assert main(["apply", *inputs, "--thresholds", "t.json", "-o", out, "-q", *extra]) == code
+
+
+def said(capsys, code, *words):
+    capsys.readouterr()
+    assert main(["apply", *words]) == code
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.parametrize("target", FORMATS)
+def test_any_format_to_any_other(here, table, expected, source, target):
+    write(table, f"in.{source}")
+    apply(f"in.{source}", out=f"out.{target}")
+    found = read(f"out.{target}")
+    assert list(found) == [*table.column_names, "decision"]
+    assert [int(x) for x in found["decision"]] == expected
+    assert [float(x) for x in found["p"]] == table["p"].to_pylist()
+    for name in ("g", "text"):
+        assert found[name] == table[name].to_pylist()
+    if source == "csv" and target in ("parquet", "arrow", "npz"):  # where pyarrow finds out the types
+        assert [int(x) for x in found["id"]] == list(range(ROWS))
+    elif "csv" not in source and "tsv" not in source:
+        assert found["id"] == table["id"].to_pylist()
+
+
+@pytest.mark.parametrize("pair", ["csv tsv", "csv npz", "npz csv", "npz npz", "csv.gz csv.bz2"])
+def test_csv_and_npz_need_no_pyarrow(here, table, expected, pair, monkeypatch):
+    source, target = pair.split()
+    write(table, f"in.{source}")
+    monkeypatch.setattr(inputs, "has_pyarrow", lambda: False)
+    apply(f"in.{source}", out=f"out.{target}")
+    found = read(f"out.{target}")
+    assert [int(x) for x in found["decision"]] == expected
+    assert found["text"] == table["text"].to_pylist()
+
+
+def test_csv_to_csv_keeps_every_character(here):
+    rows = ['007,0.250,a,"a, b"', "1e3,-0.50,b,0x1F", "  x ,+.5,a,2020-01-02T03:04Z", 'TRUE,-.5000000001,b,"q""q"']
+    Path("in.csv").write_text("id,p,g,other\n" + "\n".join(rows) + "\n")
+    apply("in.csv", out="out.csv")
+    assert Path("out.csv").read_text() == "id,p,g,other,decision\n" + "".join(
+        f"{row},{decision}\n" for row, decision in zip(rows, (1, 1, 1, 0), strict=True)
+    )
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("last", [True, False])
+def test_csv_to_csv_keeps_quotes_line_ends_and_the_byte_order_mark(here, end, mark, last):
+    rows = ['"1","0.50","a","a ""q"" ; b"', '2,-1,b,"two\nlines"', '3,0.1,a,5" pipe', '"4",9,"b",""']
+    head = '"id","p","g","n ""ö"""'
+    Path("in.csv").write_bytes((mark + end.join([head, *rows]) + end * last).encode())
+    apply("in.csv", out="out.csv")
+    lines = [f"{row},{decision}" for row, decision in zip(rows, (1, 0, 0, 1), strict=True)]
+    assert Path("out.csv").read_bytes() == (mark + end.join([f"{head},decision", *lines]) + end).encode()
+    apply("out.csv", out="again.csv", extra=["--replace"])
+    assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
+
+
+def test_a_decision_is_replaced_between_quoted_values(here):
+    Path("in.csv").write_bytes('\ufeff"decision","p","g","x,y"\r\n"7,8","1","a","1,2"\r\n,-1,"a",""\r\n'.encode())
+    apply("in.csv", out="out.csv", extra=["--replace"])
+    expected = '\ufeff"p","g","x,y",decision\r\n"1","a","1,2",1\r\n-1,"a","",0\r\n'
+    assert Path("out.csv").read_bytes() == expected.encode()
+
+
+def test_tables_whose_columns_stand_in_another_order_are_brought_into_one(here):
+    Path("1.csv").write_bytes(b'"p",g\r\n1,"a"')
+    Path("2.csv").write_bytes(b'p,g\n"2",b')
+    Path("3.csv").write_bytes(b'g,p\n"a",3\n')
+    apply("1.csv", "2.csv", "3.csv", out="out.csv")
+    assert Path("out.csv").read_bytes() == b'"p",g,decision\r\n1,"a",1\r\n"2",b,1\n3,a,1\r\n'
+
+
+def test_a_column_that_changes_its_kind_is_kept_by_csv_only(here, capsys, monkeypatch):
+    monkeypatch.setattr(arrow, "CSV_BLOCK", 64)
+    Path("in.csv").write_text("p,g,n\n" + "1,a,7\n" * 50 + "1,a,x\n")
+    error = said(capsys, 1, "in.csv", "--thresholds", "t.json", "-o", "out.parquet")
+    assert "in.csv: column 'n' began as int64, and later has 'x'; write CSV, which keeps it as it is" in error
+    apply("in.csv", out="out.csv")
+    assert read("out.csv")["n"] == ["7"] * 50 + ["x"]
+
+
+@pytest.mark.parametrize("with_arrow", [True, False])
+def test_numbers_are_written_in_full_and_no_longer(here, monkeypatch, with_arrow):
+    """What is read back is what was there, and 0.1 stays 0.1 also where it has 32 bits."""
+    wide = np.array([0.1, 1 / 3, 1e-300, 5e22])
+    narrow = np.array([0.1, 1 / 3, 1e-30, 5e22], np.float32)
+    arrays = {"p": wide, "g": ["a"] * 4, "narrow": narrow, "whole": np.arange(4), "sure": np.array([True, False] * 2)}
+    if with_arrow:
+        pq.write_table(pa.table(arrays), "in.parquet")
+        apply("in.parquet", out="out.csv")
+    else:
+        np.savez("in.npz", **arrays)
+        monkeypatch.setattr(inputs, "has_pyarrow", lambda: False)
+        apply("in.npz", out="out.csv")
+    found = read("out.csv")
+    assert [float(x) for x in found["p"]] == wide.tolist()
+    assert np.array_equal(np.array(found["narrow"], np.float32), narrow)
+    assert found["narrow"][0] == found["p"][0] == "0.1"
+    assert found["whole"] == ["0", "1", "2", "3"]
+    assert [word.lower() for word in found["sure"]] == ["true", "false"] * 2
+
+
+def test_types_of_a_typed_table_are_kept(here):
+    table = pa.table(
+        {
+            "p": pa.array([0.5, 0.1], pa.float32()),
+            "g": pa.array(["a", "b"]).dictionary_encode(),
+            "when": pa.array([1, 2], pa.timestamp("ms")),
+            "list": [[1], [2, 3]],
+        }
+    )
+    pq.write_table(table, "in.parquet")
+    apply("in.parquet", out="out.parquet")
+    out = pq.read_table("out.parquet")
+    assert out.schema.field("decision").type == pa.uint8()
+    assert out.drop_columns("decision").equals(table)
+
+
+def test_several_tables_become_one(here, table, expected):
+    write(table.slice(0, 500), "a.parquet")
+    write(table.slice(500).select(["text", "p", "g", "id"]), "b.arrow")
+    apply("a.parquet", "b.arrow", out="out.parquet")
+    assert read("out.parquet")["decision"] == expected
+    assert read("out.parquet")["id"] == table["id"].to_pylist()
+
+
+def test_tables_that_do_not_fit_together_are_refused(here, table, capsys):
+    write(table, "a.parquet")
+    write(table.drop_columns("id"), "b.parquet")
+    error = said(capsys, 1, "a.parquet", "b.parquet", "--thresholds", "t.json", "-o", "out.parquet")
+    assert "b.parquet: its columns are not those of the first table: it lacks id" in error
+    write(table.set_column(0, "id", pa.array([None] * ROWS, pa.list_(pa.int8()))), "b.parquet")
+    error = said(capsys, 1, "a.parquet", "b.parquet", "--thresholds", "t.json", "-o", "out.parquet")
+    assert "column 'id' is list" in error
+    assert not Path("out.parquet").exists()
+
+
+@pytest.mark.parametrize("target", ["csv", "parquet", "arrow", "npz"])
+@pytest.mark.parametrize("source", ["csv", "parquet", "npz"])
+def test_a_table_without_rows_keeps_its_columns(here, table, source, target):
+    write(table.slice(0, 0), f"in.{source}")
+    apply(f"in.{source}", out=f"out.{target}")
+    if target == "csv":
+        assert Path("out.csv").read_text().replace('"', "") == "id,p,g,text,decision\n"
+    else:
+        assert read(f"out.{target}") == {"id": [], "p": [], "g": [], "text": [], "decision": []}
+
+
+def test_standard_output_is_csv_or_what_is_asked_for(here, table, expected, capfdbinary):
+    write(table, "in.parquet")
+    apply("in.parquet", out="-")
+    assert [
+        int(x)
+        for x in pa_csv.read_csv(
+            io.BytesIO(capfdbinary.readouterr().out), parse_options=pa_csv.ParseOptions(newlines_in_values=True)
+        )["decision"].to_pylist()
+    ] == expected
+    apply("in.parquet", out="-", extra=["--to", "parquet"])
+    assert pq.read_table(io.BytesIO(capfdbinary.readouterr().out))["decision"].to_pylist() == expected
+
+
+def shell(script):
+    return subprocess.run(
+        ["bash", "-c", script.replace("gstar-fast", f"{sys.executable} -m gstar_fast")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)},
+        check=True,
+    )
+
+
+def test_head_is_enough(here, table):
+    write(pa.concat_tables([table] * 200), "in.parquet")
+    run = shell("gstar-fast apply in.parquet --thresholds t.json -o - | head -n 1; echo ${PIPESTATUS[0]}")
+    assert run.stdout.splitlines() == ["id,p,g,text,decision", "141"]
+    assert run.stderr == ""
+
+
+@pytest.mark.parametrize("target", ["parquet", "arrow", "npz"])
+def test_a_pipe_takes_every_format(here, table, expected, target):
+    write(table, "in.csv")
+    shell(f"cat in.csv | gstar-fast apply - --thresholds t.json -o - --to {target} | cat > out.{target}")
+    assert read(f"out.{target}")["decision"] == expected
+
+
+# ------------------------------------------------------------------------------------------------------------- policies
+
+
+def test_groups_are_known_by_how_they_are_written(here):
+    """A CSV file has text alone; it means the group that is written so."""
+    gf.Decider({1: 0.0, "2": 9.0}, score_column="p", group_column="g").save("t.json")
+    Path("in.csv").write_text("p,g\n1,1\n1,2\n")
+    apply("in.csv", out="out.csv")
+    assert read("out.csv")["decision"] == ["1", "0"]
+    gf.Decider({True: 0.0, False: 9.0}, score_column="p", group_column="g").save("t.json")
+    Path("in.csv").write_text("p,g\n1,true\n1,FALSE\n1,True\n")
+    apply("in.csv", out="out.parquet")
+    assert read("out.parquet")["decision"] == [1, 0, 1]
+
+
+def test_intersections(here, capsys):
+    decider = gf.Decider({("a", 1): 0.0, ("b", 2): 9.0}, score_column="p", group_column='"g,1",h')
+    decider.save("t.json")
+    pq.write_table(pa.table({"p": [1.0, 1.0], "g,1": ["a", "b"], "h": [1, 2]}), "in.parquet")
+    apply("in.parquet", out="out.csv")
+    assert read("out.csv")["decision"] == ["1", "0"]
+    apply("out.csv", out="again.csv", extra=["--replace"])
+    assert read("again.csv")["decision"] == ["1", "0"]
+    error = said(capsys, 2, "in.parquet", "--thresholds", "t.json", "-o", "o.csv", "--group", "h")
+    assert "groups in t.json are made of 2 columns, and --group names 1" in error
+
+
+def test_unified_thresholds_need_no_group(here):
+    gf.Decider({"a": 0.5, "b": 0.5}, unified=True, score_column="p", group_column="g").save("t.json")
+    Path("in.csv").write_text("p\n0.6\n0.4\n")
+    apply("in.csv", out="out.csv")
+    assert read("out.csv")["decision"] == ["1", "0"]
+
+
+def test_randomised_thresholds_draw_by_the_key(here, capsys):
+    decider = gf.Decider({"a": 0.0}, mixtures={"a": [(0.0, 0.5), (9.0, 0.5)]}, score_column="p", group_column="g")
+    decider.save("t.json")
+    keys = [*range(50), *(f"0{i}" for i in range(50))]
+    Path("in.csv").write_text("p,g,id\n" + "".join(f"1,a,{key}\n" for key in keys))
+    error = said(capsys, 2, "in.csv", "--thresholds", "t.json", "-o", "o.csv")
+    assert "name the column that identifies a row with --key" in error
+    expected = decider([1.0] * 100, ["a"] * 100, keys=keys).astype(int).tolist()
+    assert 20 < sum(expected) < 80
+    for target in ("csv", "parquet"):
+        apply("in.csv", out=f"out.{target}", extra=["--key", "id"])
+        assert [int(x) for x in read(f"out.{target}")["decision"]] == expected
+    pq.write_table(pa.table({"p": [1.0] * 50, "g": ["a"] * 50, "id": list(range(50))}), "in.parquet")
+    apply("in.parquet", out="out.parquet", extra=["--key", "id"])
+    assert read("out.parquet")["decision"] == expected[:50]
+
+
+def test_unknown_groups_and_missing_scores(here, capsys):
+    Path("in.csv").write_text("p,g\n1,a\n1,z\n,a\n")
+    words = ["in.csv", "--thresholds", "t.json", "-o", "o.csv"]
+    assert (
+        "group 'z' at row 1 (counted from 0) has no threshold" in (error := said(capsys, 1, *words)) or "'z'" in error
+    )
+    assert "--unknown default" in error
+    error = said(capsys, 1, *words, "--unknown", "default")
+    assert "column 'p' has NaN at row 2 (counted from 0)" in error
+    assert "--nan reject or --nan accept" in error
+    for nan, last in (("reject", "0"), ("accept", "1")):
+        apply("in.csv", out="out.csv", extra=["--unknown", "2", "--nan", nan])
+        assert read("out.csv")["decision"] == ["1", "0", last]
+    apply("in.csv", out="out.csv", extra=["--unknown", "default", "--nan", "reject"])
+    assert read("out.csv")["decision"] == ["1", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "extra", "words"),
+    [
+        ("p,g\n1,\n", [], "column 'g' is empty in 1 of the 1 rows"),
+        ("q,g\n1,a\n", [], "in.csv has no column 'p' (--score)"),
+        ("p,h\n1,a\n", [], "in.csv has no column 'g' (--group g)"),
+        ("p,g,decision\n1,a,1\n", [], "has a column 'decision' already; --replace writes over it"),
+        ("p,g,x,x\n1,a,1,2\n", [], "in.csv has more than one column 'x'; rename all but one"),
+        ("p,g,id\n1,a,\n", ["--key", "id"], "column 'id' is empty in 1 of the 1 rows from row 0 on"),
+        ("p,g\n1,a\n1,a,b\n", [], "rows of different length"),
+        ("p,g\nhigh,a\n", [], "column 'p' must hold numbers, found 'high'"),
+    ],
+)
+@pytest.mark.parametrize("target", ["csv", "parquet"])
+def test_what_is_wrong_with_a_table(here, capsys, text, extra, words, target):
+    Path("in.csv").write_text(text)
+    Path(f"out.{target}").write_text("old")
+    assert words in said(capsys, 1, "in.csv", "--thresholds", "t.json", "-o", f"out.{target}", *extra)
+    assert Path(f"out.{target}").read_text() == "old"
+    assert {path.name for path in Path().iterdir()} == {"in.csv", "t.json", f"out.{target}"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (["in.csv", "-o", "in.csv"], 1, "in.csv is also an input"),
+        (["in.csv", "-o", "t.json", "--to", "csv"], 1, "t.json is also an input"),
+        (["in.csv", "-o", "out"], 1, "the format of out is not clear from its name"),
+        (["in.csv", "-o", "none/out.csv"], 1, "there is no folder none"),
+        (["absent.csv", "-o", "out.csv"], 1, "absent.csv does not exist"),
+    ],
+)
+def test_where_it_may_not_write(here, capsys, words, code, expected):
+    Path("in.csv").write_text("p,g\n1,a\n")
+    assert expected in said(capsys, code, *words, "--thresholds", "t.json")
+    assert Path("in.csv").read_text() == "p,g\n1,a\n"
+
+
+def test_thresholds_must_be_good(here, capsys):
+    Path("in.csv").write_text("p,g\n1,a\n")
+    words = ["in.csv", "-o", "out.csv", "--thresholds", "t.json"]
+    text = Path("t.json").read_text()
+    Path("t.json").write_text(text.replace("0.25", "0.75"))
+    assert "it was changed or damaged" in said(capsys, 1, *words)
+    gf.Decider({"a": 1.0}, expires="2001-01-01T00:00:00Z", score_column="p", group_column="g").save("t.json")
+    assert "solve again, or give --allow-expired" in said(capsys, 1, *words)
+    apply("in.csv", out="out.csv", extra=["--allow-expired"])
+    gf.Decider({"a": 1.0}).save("t.json")
+    assert "does not say which column is the score; give --score" in said(capsys, 2, *words)
+    assert "does not say which column is the group; give --group" in said(capsys, 2, *words, "--score", "p")
+    apply("in.csv", out="out.csv", extra=["--score", "p", "--group", "g"])
+
+
+def test_thresholds_that_miss_their_limits_are_refused(here, capsys):
+    rows = gf.Sketch.from_rows([0, 1, 2, 3, 0, 1, 2], [0, 1, 1, 1, 0, 0, 1], list("aaaabbb"))
+    result = gf.solve(rows, limits={"accuracy_parity": 0.0, "demographic_parity": 0.0})
+    assert result.verdict == "infeasible"
+    dataclasses.replace(result, score_column="p", group_column="g").save("t.json")
+    Path("in.csv").write_text("p,g\n1,a\n")
+    words = ["in.csv", "-o", "out.csv", "--thresholds", "t.json"]
+    found = said(capsys, 1, *words)
+    assert "t.json says that no thresholds meet the limits" in found
+    assert "--allow-infeasible" in found
+    assert not Path("out.csv").exists()
+    assert "note: 't.json' is infeasible: no thresholds" in said(capsys, 0, *words, "--allow-infeasible")
+    assert Path("out.csv").exists()
+
+
+def test_replace_writes_over_decisions(here):
+    Path("in.csv").write_text("decision,p,g\n7,1,a\n8,-1,a\n")
+    apply("in.csv", out="out.csv", extra=["--replace"])
+    assert Path("out.csv").read_text() == "p,g,decision\n1,a,1\n-1,a,0\n"
+
+
+def test_where_files_must_have_a_name_it_is_all_or_nothing_too(here, table, expected, monkeypatch, capsys):
+    """Not every file system has files without a name; what replaces them is removed on every error."""
+    monkeypatch.setattr("gstar_fast._base.files._open_unnamed", lambda _: None)
+    write(table, "in.csv")
+    Path("out.parquet").write_text("old")
+    apply("in.csv", out="out.parquet")
+    assert read("out.parquet")["decision"] == expected
+    Path("in.csv").write_text("p,g\nhigh,a\n")
+    before = Path("out.parquet").read_bytes()
+    assert "found 'high'" in said(capsys, 1, "in.csv", "--thresholds", "t.json", "-o", "out.parquet")
+    assert Path("out.parquet").read_bytes() == before
+    assert {path.name for path in Path().iterdir()} == {"in.csv", "t.json", "out.parquet"}
+
+
+def test_interrupted_it_writes_nothing(here, signals, table, monkeypatch, capsys):
+    write(table, "in.parquet")
+    Path("out.parquet").write_text("old")
+    decide = _cli_apply._Deciding.decide
+
+    def stopping(self, *block):
+        os.kill(os.getpid(), signal.SIGINT)
+        return decide(self, *block)
+
+    monkeypatch.setattr(_cli_apply._Deciding, "decide", stopping)
+    assert "stopped; nothing was written" in said(
+        capsys, 130, "in.parquet", "--thresholds", "t.json", "-o", "out.parquet"
+    )
+    assert Path("out.parquet").read_text() == "old"
+    assert {path.name for path in Path().iterdir()} == {"in.parquet", "t.json", "out.parquet"}
+
+
+def test_every_backend_decides_alike(backend, here, table, expected):
+    write(table, "in.npz")
+    apply("in.npz", out="out.csv")
+    assert [int(x) for x in read("out.csv")["decision"]] == expected

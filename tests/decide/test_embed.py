@@ -1,0 +1,295 @@
+"""Programs without Python read what Python saved, decide as it does, and count what it can merge, byte for byte."""
+
+import ctypes
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gstar_fast._include import get_cmake_dir, get_include
+from helpers.documents import changes
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gstar_fast as gf
+from gstar_fast._base import json as _json
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "embed_cpp"
+CXX = next((name for name in ("c++", "g++", "clang++") if shutil.which(name)), None)
+pytestmark = [
+    pytest.mark.skipif(CXX is None or sys.platform == "win32", reason="no C++ compiler of the GCC kind"),
+    pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not here"),
+]
+
+
+def compiled(source, target, *flags):
+    command = [
+        CXX,
+        "-std=c++17",
+        "-O1",
+        "-ffp-contract=off",
+        "-pthread",
+        f"-I{get_include()}",
+        str(source),
+        "-o",
+        str(target),
+    ]
+    subprocess.run([*command, *flags], check=True, capture_output=True, text=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def decide(tmp_path_factory):
+    return compiled(EXAMPLES / "decide.cpp", tmp_path_factory.mktemp("embed") / "decide")
+
+
+@pytest.fixture(scope="module")
+def count(tmp_path_factory):
+    return compiled(EXAMPLES / "count.cpp", tmp_path_factory.mktemp("embed") / "count")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    source = Path(get_include(), "capi", "gstar.cpp")
+    target = tmp_path_factory.mktemp("embed") / "libgstar.so"
+    return ctypes.CDLL(str(compiled(source, target, "-shared", "-fPIC")))
+
+
+def rows(n=500, seed=3):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=n), rng.integers(0, 2, n), np.array(["F", "M", "Ä"])[rng.integers(0, 3, n)]
+
+
+def run(program, argument, text):
+    return subprocess.run([str(program), str(argument)], input=text.encode(), capture_output=True, check=False)
+
+
+def lines(*columns):
+    return "".join(",".join(map(str, row)) + "\n" for row in zip(*(c.tolist() for c in columns), strict=True))
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**64), 2**64)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.integers(-(2**64), 2**64).map(float)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+THRESHOLDS = {"F": -0.627, "M": 0.64, "Ä": float("inf")}
+
+
+@pytest.mark.parametrize("form", ["json", "bytes"])
+def test_the_program_decides_as_python_does(decide, tmp_path, form):
+    decider = gf.Decider(THRESHOLDS, unknown=0.1, nan=False, expires="2999-12-31T00:00:00Z", sketch_digest="0f" * 32)
+    scores, _, groups = rows()
+    groups[:50] = "unseen"
+    path = tmp_path / f"thresholds.{form}"
+    path.write_bytes(decider.to_json().encode() if form == "json" else decider.to_bytes())
+    answer = run(decide, path, lines(scores, groups))
+    assert answer.returncode == 0, answer.stderr
+    assert [line == b"1" for line in answer.stdout.split()] == decider(scores, groups).tolist()
+
+
+def test_the_program_decides_by_numbers(decide, tmp_path):
+    decider = gf.Decider({0: 0.25, -7: 0.75})
+    path = tmp_path / "thresholds.json"
+    decider.save(path)
+    answer = run(decide, path, "0.5,0\n0.5,-7\n")
+    assert answer.stdout.split() == [b"1", b"0"]
+
+
+def test_the_program_refuses_as_python_does(decide, tmp_path):
+    path = tmp_path / "thresholds.json"
+    gf.Decider({"F": 0.5}).save(path)
+    answer = run(decide, path, "0.5,F\n0.5,X\n")
+    assert answer.returncode == 1
+    assert b"line 2: group 'X' has no threshold; there are 'F';" in answer.stderr
+    path.write_text(path.read_text().replace("0.5", "0.6"))
+    assert b"the checksum is" in run(decide, path, "").stderr
+    gf.Decider({"F": 0.5}, expires="2001-01-01T00:00:00Z").save(path)
+    assert b"these thresholds have expired" in run(decide, path, "").stderr
+
+
+def test_a_worker_counts_the_bytes_python_counts(backend, count, tmp_path):
+    scores, labels, groups = rows()
+    first = tmp_path / "first.sketch"
+    assert run(count, first, lines(scores, labels, groups)).returncode == 0
+    assert first.read_bytes() == gf.Sketch.from_rows(scores, labels, groups).to_bytes()
+    second = tmp_path / "second.sketch"
+    assert run(count, second, "0.5,,M\n0.25,1,F\n").returncode == 0
+    total = gf.Sketch.load(first) + gf.Sketch.load(second)
+    assert total.n_rows == 502
+    bad = run(count, second, "0.5,1,F\n0.5,2,F\n")
+    assert bad.returncode == 1
+    assert b"line 2: labels must be 0 or 1, got 2" in bad.stderr
+
+
+def test_c_and_python_believe_the_same_documents(library):
+    """Old versions and new, whole and changed: the core and Python read a document, or neither does."""
+    library.gstar_decider_read.restype = ctypes.c_void_p
+    library.gstar_error.restype = ctypes.c_char_p
+    library.gstar_decider_release.argtypes = [ctypes.c_void_p]
+
+    def core_reads(text):
+        data = text.encode("utf-8")
+        handle = library.gstar_decider_read(data, ctypes.c_size_t(len(data)))
+        if handle:
+            library.gstar_decider_release(handle)
+        return bool(handle)
+
+    def python_reads(text):
+        try:
+            gf.Decider.from_json(text)
+        except ValueError:
+            return False
+        return True
+
+    for path in sorted((Path(__file__).parent.parent / "old_thresholds").glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text)
+        assert core_reads(text), (path, library.gstar_error())
+        assert python_reads(text)
+        relaid = json.dumps(json.loads(text, parse_float=lambda x: int(x[:-2]) if x[-2:] == ".0" else float(x)))
+        for same in (json.dumps(document, sort_keys=True, indent=3), json.dumps(document, ensure_ascii=False), relaid):
+            assert core_reads(same)
+            assert python_reads(same)
+        if document["version"] == 2:
+            for one in changes(document):
+                assert not core_reads(json.dumps(one))
+                assert not python_reads(json.dumps(one))
+    for number, read in {"007": False, "1E-400": True, "1e400": False, f"0.{'0' * 400}1": True, "-0": True}.items():
+        text = json.dumps(
+            {"format": "gstar_fast.thresholds", "version": 1, "groups": [{"name": "F", "threshold": 1.5}]}
+        )
+        text = text.replace("1.5", number)
+        assert core_reads(text) == python_reads(text) == read
+
+
+@given(json_values)
+def test_c_and_python_have_the_same_checksum(library, value):
+    """Of whatever may stand in a document: numbers of every size and form, names in every script."""
+    library.gstar_decider_read.restype = ctypes.c_void_p
+    document = {"format": "gstar_fast.thresholds", "version": 2, "groups": [{"name": "F", "threshold": 0.5}]}
+    text = json.dumps(_json.sealed(_json.read(json.dumps({**document, "more": value}))))
+    handle = library.gstar_decider_read(text.encode(), ctypes.c_size_t(len(text)))
+    assert handle, text
+    library.gstar_decider_release(ctypes.c_void_p(handle))
+
+
+def test_the_c_interface_decides_counts_and_reports(library):
+    library.gstar_decider_read.restype = ctypes.c_void_p
+    library.gstar_error.restype = ctypes.c_char_p
+    library.gstar_decider_version.restype = ctypes.c_uint64
+    decider = gf.Decider(THRESHOLDS)
+    blob = decider.to_bytes()
+    handle = ctypes.c_void_p(library.gstar_decider_read(blob, ctypes.c_size_t(len(blob))))
+    assert handle.value
+    accepted = ctypes.c_int(-1)
+    score = ctypes.c_double(0.5)
+    assert library.gstar_decide_text(handle, score, b"F", ctypes.c_size_t(1), ctypes.byref(accepted)) == 0
+    assert accepted.value == 1
+    assert library.gstar_decide_text(handle, score, b"X", ctypes.c_size_t(1), ctypes.byref(accepted)) == 1
+    assert b"group 'X' has no threshold" in library.gstar_error()
+
+    scores = np.linspace(-1, 1, 100, dtype=np.float32)
+    codes = (np.arange(100) % 3).astype(np.int32)
+    out = np.full(100, 9, np.uint8)
+
+    def decide(codes):
+        pointers = (ctypes.c_void_p(array.ctypes.data) for array in (scores, codes))
+        return library.gstar_decide_f32(handle, ctypes.c_size_t(100), *pointers, 1, ctypes.c_void_p(out.ctypes.data))
+
+    assert decide(codes) == 0
+    assert np.array_equal(out.astype(bool), decider(scores, codes, codes=True))
+    before = out.copy()
+    assert decide(codes + 1) == 1
+    assert np.array_equal(out, before)
+
+    other = gf.Decider({"F": 1.0}).to_bytes()
+    assert library.gstar_decider_swap(handle, other, ctypes.c_size_t(len(other))) == 0
+    assert library.gstar_decider_version(handle) == 2
+    assert library.gstar_decider_swap(handle, b"nonsense", ctypes.c_size_t(8)) == 1
+    assert library.gstar_decide_text(handle, score, b"F", ctypes.c_size_t(1), ctypes.byref(accepted)) == 0
+    assert accepted.value == 0
+    library.gstar_decider_release(handle)
+
+
+@pytest.fixture(scope="module")
+def decide_c(tmp_path_factory):
+    """The program in C, as C, with our library in it."""
+    folder = tmp_path_factory.mktemp("embed")
+    main = folder / "decide.o"
+    command = [CXX, "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{get_include()}", "-c"]
+    subprocess.run([*command, str(EXAMPLES / "decide.c"), "-o", str(main)], check=True, capture_output=True)
+    return compiled(Path(get_include(), "capi", "gstar.cpp"), folder / "decide_c", str(main))
+
+
+@pytest.mark.parametrize(
+    ("score", "answer"),
+    [("0.64", "1\n"), ("0.1", "0\n"), ("1e3", "1\n"), ("-inf", "0\n"), ("1e-400", "0\n"), ("inf", "1\n")],
+)
+def test_the_program_in_c_decides(decide_c, tmp_path, score, answer):
+    path = tmp_path / "thresholds.json"
+    gf.Decider(THRESHOLDS).save(path)
+    run = subprocess.run([decide_c, path, score, "M"], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, answer, "")
+
+
+@pytest.mark.parametrize("score", ["abc", "", "0.5x", "0,5", "1e400", "-1e400"])
+def test_the_program_in_c_takes_no_text_for_a_number(decide_c, tmp_path, score):
+    """It took abc for 0, and decided by it."""
+    path = tmp_path / "thresholds.json"
+    gf.Decider({"M": -1.0}).save(path)
+    run = subprocess.run([decide_c, path, score, "M"], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", f"score must be a number, got '{score}'\n")
+
+
+def test_the_c_interface_writes_sketches_python_reads(library):
+    library.gstar_sketch_new.restype = ctypes.c_void_p
+    library.gstar_error.restype = ctypes.c_char_p
+    scores, labels, _ = rows()
+    labels, groups = labels.astype(np.uint8), (np.arange(500) % 4).astype(np.int32)
+    handle = ctypes.c_void_p(library.gstar_sketch_new(4096))
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (scores, labels, groups)]
+    assert library.gstar_sketch_count_f64(handle, ctypes.c_size_t(500), *pointers) == 0
+    assert library.gstar_sketch_merge(handle, handle) == 0
+    data, size = ctypes.c_void_p(), ctypes.c_size_t()
+    assert library.gstar_sketch_write(handle, ctypes.byref(data), ctypes.byref(size)) == 0
+    expected = gf.Sketch.from_rows(scores, labels, groups)
+    assert ctypes.string_at(data.value, size.value) == (expected + expected).to_bytes()
+    library.gstar_bytes_release(data)
+    library.gstar_sketch_release(handle)
+    assert library.gstar_sketch_new(17) in (None, 0)
+    assert b"bins must be a power of two" in library.gstar_error()
+
+
+def test_the_cmake_package_has_our_version():
+    assert f'set(PACKAGE_VERSION "{gf.__version__}")' in Path(get_cmake_dir(), "gstarConfigVersion.cmake").read_text()
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
+def test_cmake_finds_the_package(tmp_path):
+    """find_package, the headers, and both C libraries."""
+    build = [
+        "cmake",
+        "-S",
+        str(EXAMPLES),
+        "-B",
+        str(tmp_path),
+        f"-Dgstar_DIR={get_cmake_dir()}",
+        "-DCMAKE_BUILD_TYPE=Debug",
+    ]
+    subprocess.run(build, check=True, capture_output=True)
+    targets = ["--target", "decide_c", "--target", "decide_c_static"]
+    subprocess.run(["cmake", "--build", str(tmp_path), *targets], check=True, capture_output=True)
+    path = tmp_path / "thresholds.json"
+    gf.Decider(THRESHOLDS).save(path)
+    for program in ("decide_c", "decide_c_static"):
+        for group, expected in (("F", b"1\n"), ("M", b"0\n")):
+            answer = subprocess.run([tmp_path / program, path, "0.1", group], capture_output=True, check=True)
+            assert answer.stdout == expected
