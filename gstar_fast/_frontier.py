@@ -130,11 +130,11 @@ class Frontier:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw error against gap and return the axes. Needs the extra `plot`."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
         if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError:
+                raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
             _, ax = plt.subplots()
         style = "-" if self.randomized else "steps-post"
         ax.plot(self.gaps, self.errors, **({} if self.randomized else {"drawstyle": style}))
