@@ -129,7 +129,7 @@ def test_landmarks_of_law_are_dated():
     assert same == [text for text in landmarks if text.startswith("*The same.*")]
 
 
-PROMISES = ("fair decisions", "cannot be done better", "guarantee", "debias", "unbiased decisions")
+PROMISES = ("fair decisions", "cannot be done better", "guarantee", "debias", "unbiased decisions", "fairest")
 
 
 @pytest.mark.parametrize("page", [*PAGES, "pyproject.toml", "CITATION.cff", "gstar_fast/__init__.py"])
