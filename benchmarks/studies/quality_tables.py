@@ -103,7 +103,28 @@ def summary(rows: list[Row], pairs: list[Row]) -> str:
             head += ["worse", "better", "of", "hypervolume", "worse", "better", "of"]
             text += f"\n{table(head, body)}\n" if body else ""
     text += equal_gaps(two_groups) + f"\n## Densities\n\n{densities(rows)}\n"
-    return text + significant(two_groups, pairs) + failures(rows)
+    return text + significant(two_groups, pairs) + failures(rows) + before_and_after(rows)
+
+
+def before_and_after(rows: list[Row]) -> str:
+    """Held-out error and gap of every file, untouched and with single thresholds."""
+    found = {(r["file"], r["criterion"], r["method"], r["limit"]): r for r in rows if "error" in r}
+    files = sorted({r["file"] for r in rows})
+    text = (
+        "\n## Every file\n\nHeld-out error / gap of the model as it is (`untouched`) and of our single thresholds"
+        " (`ours`) at each limit.\n[The other page](quality_files.md) has all methods.\n"
+    )
+    for criterion in CRITERIA:
+        body = []
+        for file in files:
+            asked = [(file, criterion, "untouched", LIMITS[0]), *((file, criterion, "ours", x) for x in LIMITS)]
+            if asked[0] in found:
+                body.append(
+                    [file, *(f"{r['error']:.4f} / {r['gap']:.4f}" if (r := found.get(k)) else "-" for k in asked)]
+                )
+        head = ["file", "untouched", *(f"limit {x:g}" for x in LIMITS)]
+        text += f"\n### {criterion}, every file\n\n{table(head, body)}\n"
+    return text
 
 
 def averages(rows: list[Row], method: str, criterion: str) -> list[str]:

@@ -18,7 +18,7 @@
 
 namespace gstar {
 
-/// Points from the fairest to the cheapest.
+/// Points from the smallest gap to the least cost.
 template <class Cost>
 struct frontier_points {
     std::vector<Cost> cost;
@@ -275,7 +275,7 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p,
                 limit[r] = std::min(p.limit[r], std::nextafter(gap, -1.0));
         search.reset(limit.data());
     }
-    // found from the cheapest to the fairest: turn round
+    // found from the least cost to the smallest gap: turn round
     std::reverse(out.cost.begin(), out.cost.end());
     std::reverse(out.gap.begin(), out.gap.end());
     const auto n_groups = static_cast<std::ptrdiff_t>(p.n_groups);

@@ -247,7 +247,7 @@ def _frontier(p: argparse.ArgumentParser) -> None:
     _output(p, "all points, as .csv, .json or .parquet")
     group = p.add_argument_group("one point of it")
     group.add_argument("--at-gap", type=float, metavar="X", help="the cheapest with a gap of at most X")
-    group.add_argument("--at-error", type=float, metavar="X", help="the fairest with an error of at most X")
+    group.add_argument("--at-error", type=float, metavar="X", help="the one of smallest gap with an error of at most X")
     group.add_argument("--thresholds", metavar="FILE", help="where to save its thresholds; - for standard output")
     _asking(p)
     _counting(p, needed=False)

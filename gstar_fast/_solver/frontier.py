@@ -35,7 +35,7 @@ FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
 
 @dataclass(frozen=True)
 class Frontier:
-    """Points from the fairest to the cheapest: gaps rise, errors fall. Made by `frontier`.
+    """Points from the smallest gap to the least error: gaps rise, errors fall. Made by `frontier`.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Frontier:
         return replace(found, message=message)
 
     def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
-        """The cheapest point whose gap is at most `gap`, or the fairest whose error is at most `error`.
+        """The point of least error whose gap is at most `gap`, or of least gap whose error is at most `error`.
 
         A randomised frontier also has the points between its corners: both mix the two neighbours.
         """
@@ -127,11 +127,11 @@ class Frontier:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw error against gap and return the axes. Needs the extra `plot`."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
         if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError:
+                raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
             _, ax = plt.subplots()
         style = "-" if self.randomized else "steps-post"
         ax.plot(self.gaps, self.errors, **({} if self.randomized else {"drawstyle": style}))
@@ -410,17 +410,17 @@ def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
     cheapest = solve(1.0)
     if cheapest is None:
         raise ValueError(f"no mixture meets the limits {dict(search.objective.limits)}; loosen them")
-    fairest = solve(0.0)
+    least_gap = solve(0.0)
     low = 0.0
-    if fairest is None:  # fixed limits rule out a gap of 0: find the smallest there is
+    if least_gap is None:  # fixed limits rule out a gap of 0: find the smallest there is
         low, high = 0.0, 1.0
         while high - low > 1e-12:
             half = (low + high) / 2
             low, high = (low, half) if solve(half) is not None else (half, high)
-        low, fairest = high, solve(high)
-        assert fairest is not None
-    points: dict[float, tuple[float, Mixture]] = {low: (fairest[0], fairest[2])}
-    pending = [(low, fairest, 1.0, cheapest)]
+        low, least_gap = high, solve(high)
+        assert least_gap is not None
+    points: dict[float, tuple[float, Mixture]] = {low: (least_gap[0], least_gap[2])}
+    pending = [(low, least_gap, 1.0, cheapest)]
     while pending:
         a, left, b, right = pending.pop()
         if left[0] - right[0] <= 1e-13 or left[1] >= right[1] - 1e-13:

@@ -23,6 +23,14 @@ from gstar_fast._sketch.sketch import Sketch
 from gstar_fast.errors import MissingClassWarning
 
 HARDLY_A_RATIO = 0.2  # a limit on disparate_impact up to here reads like a gap
+PREDICTIVE_PARITY = frozenset(
+    ("predictive_parity", "predictive_value_parity", "predictive_rate_parity", "ppv", "ppv_parity", "precision")
+)
+CALLED_ELSEWHERE = {  # in fairlearn and AIF360
+    "statistical_parity": "demographic_parity",
+    "true_positive_rate_parity": "equal_opportunity",
+    "false_positive_rate_parity": "predictive_equality",
+}
 TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
 
 RATES = ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy")
@@ -124,11 +132,16 @@ def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERA
 
 
 def not_offered(name: object) -> str:
-    """What to say to those who ask for a gap that is reported but cannot be asked for; empty for all other names.
+    """What to say to those who ask for a criterion by a name that is not ours; empty where the nearest name is right.
 
     The nearest name would mislead: predictive_equality is about fpr, predictive parity about ppv.
     """
-    if name not in ("predictive_parity", "ppv", "precision"):
+    import difflib  # slow, and needed here only
+
+    word = str(name).casefold().replace(" ", "_").replace("-", "_")
+    if word in CALLED_ELSEWHERE:
+        return f"; did you mean {CALLED_ELSEWHERE[word]!r}?"
+    if not PREDICTIVE_PARITY.intersection(difflib.get_close_matches(word, (*PREDICTIVE_PARITY, *CRITERIA), n=1)):
         return ""
     return (
         "; predictive parity (equal ppv) is not offered as a limit or penalty, audit reports it; near to it is "
@@ -153,9 +166,10 @@ def question_limits(limits: Mapping[str, float]) -> None:
     if ratio > HARDLY_A_RATIO:
         return
     times = f"{1 / ratio:.3g} times as often as another" if ratio > 0 else "and another not at all"
+    rest = "" if f"{1 - ratio:g}" == "0.8" else f"{1 - ratio:g}, "
     warnings.warn(
         f"limits['disparate_impact'] is a least ratio of selection rates; {ratio:g} lets one group be accepted "
-        f"{times}; did you mean {1 - ratio:g}, 0.8 (the four-fifths rule), or "
+        f"{times}; did you mean {rest}0.8 (the four-fifths rule), or "
         f"limits={{'demographic_parity': {ratio:g}}}?",
         UserWarning,
         stacklevel=3,

@@ -1,8 +1,10 @@
 """The site: builds without a warning, names everything public, links only to what is there, fetches nothing."""
 
+import math
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from helpers.pages import PAGES, ROOT, prose, text_of
 
@@ -129,7 +131,47 @@ def test_landmarks_of_law_are_dated():
     assert same == [text for text in landmarks if text.startswith("*The same.*")]
 
 
-PROMISES = ("fair decisions", "cannot be done better", "guarantee", "debias", "unbiased decisions")
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "sex, marital status or age, because income comes from public assistance,",  # 15 U.S.C. 1691(a)
+        "has in good faith exercised a right under the Consumer Credit Protection Act.",
+        "data that reveal racial or ethnic origin,",  # GDPR, Art. 9(1)
+        "data about health, sex life or sexual orientation.",
+        "Sex and age are not among them;",
+        "Art. 22(4) goes further for special categories: such a decision may not be based on them, unless",
+        "Art. 5(2) of Directive 2004/113",
+        "is invalid from 21 December 2012",  # Test-Achats
+        "This is no safe harbour either:",  # unified=True, after Ricci
+        "The thresholds still depend on labels:",
+        "may be wrong, and promises nothing",
+    ],
+)
+def test_what_is_said_of_law_and_labels_stays(fact):
+    """Each of these was missing or wrong once."""
+    assert fact in re.sub(r"\s+", " ", text_of("docs/fairness_words.md"))
+
+
+def test_the_noise_of_a_gap_on_new_rows_is_what_a_simulation_gives():
+    """Chance is in the counted rows and in the new ones: the formula of the page has a 2 for that."""
+    page = re.sub(r"\s+", " ", text_of("docs/fairness_words.md"))
+    formula = re.search(r"differs by about `(sqrt\(.*?\))`, where", page)[1]
+    n, p, said = re.search(r"with (\d+) positives in each group and a tpr of ([\d.]+), by ([\d.]+)\.", page).groups()
+    n, p = int(n), float(p)
+    python = formula.replace("2 p (1 - p) (", "2 * p * (1 - p) * (")
+    value = eval(python, {"sqrt": math.sqrt, "p": p, "n_a": n, "n_b": n})
+    a, b, new_a, new_b = np.random.default_rng(0).binomial(n, p, (4, 100_000)) / n
+    assert value == pytest.approx(np.std((a - b) - (new_a - new_b)), rel=0.02)
+    assert float(said) == pytest.approx(value, abs=0.005)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_gives_an_audit_arrays_by_position(page):
+    """Such a call is refused; prose is not run, so that a page could teach it."""
+    assert not re.search(r"audit\(\s*(decisions|decided|accepted|labels|y\w*|d)\s*,", text_of(page))
+
+
+PROMISES = ("fair decisions", "cannot be done better", "guarantee", "debias", "unbiased decisions", "fairest")
 
 
 @pytest.mark.parametrize("page", [*PAGES, "pyproject.toml", "CITATION.cff", "gstar_fast/__init__.py"])

@@ -176,10 +176,11 @@ sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
 result = gf.solve(sketch, limits={"equalized_odds": 0.05})
 audit = gf.audit(sketch, result.thresholds)
 figures = gf.plot.roc(sketch, result), gf.plot.densities(sketch), gf.plot.gaps(audit), sketch.plot(kind=None)
+figures += (gf.plot.frontier(gf.frontier(sketch, "equalized_odds"), result),)
 print(*(figure._repr_png_()[:8].hex() for figure in figures), "matplotlib.pyplot" in sys.modules)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == [PNG.hex()] * 4 + ["False"]
+    assert run.stdout.split() == [PNG.hex()] * 5 + ["False"]
 
 
 def test_a_figure_of_ours_is_pickled_and_in_given_axes_left_as_it_is(sketch):

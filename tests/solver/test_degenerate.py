@@ -126,6 +126,17 @@ def test_losing_what_the_unified_threshold_gains(backend):
     assert said == []
 
 
+@pytest.mark.parametrize(("kept", "said_so"), [(10, True), (24, True), (25, False), (40, False)])
+def test_a_quarter_of_the_gain_is_the_line(backend, kept, said_so):
+    """By hand: 100 positives of group a can be told apart, nobody of b; the limit leaves `kept` of them."""
+    scores = [2.0] * kept + [1.0] * (100 - kept) + [-1.0] * 100 + [-3.0] * 200
+    sketch = gf.Sketch.from_rows(scores, ([1] * 100 + [0] * 100) * 2, ["a"] * 200 + ["b"] * 200, bins=64)
+    result, said = warned(sketch, limits={"demographic_parity": kept / 200})
+    assert (result.before_error, result.error) == (0.25, (200 - kept) / 400)
+    assert (f"it keeps {kept} % of what the best unified threshold gains" in said[0]) == said_so
+    assert ("best unified threshold gains" in said[0]) == said_so
+
+
 def test_unified_penalties_mixtures_and_smooth_densities_are_looked_at_too(backend):
     few = gf.Sketch.from_rows(*rows_of({"a": (0, 500, 60, 4), "b": (10, 100, 10, 100)}))
     _, said = warned(few, penalties={"demographic_parity": 1e-6})

@@ -337,6 +337,30 @@ def test_predictive_parity_is_not_taken_for_predictive_equality(backend):
         assert "did you mean" not in str(error.value)
 
 
+@pytest.mark.parametrize("name", ["predictive_value_parity", "Predictive-Parity", "predictive_partiy", "ppv_parity"])
+def test_other_words_for_predictive_parity_are_understood(name):
+    sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
+    with pytest.raises(ValueError, match=r"equal ppv\) is not offered") as error:
+        gf.solve(sketch, limits={name: 0.02})
+    assert "did you mean" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("statistical_parity", "demographic_parity"),
+        ("true_positive_rate_parity", "equal_opportunity"),
+        ("false_positive_rate_parity", "predictive_equality"),
+        ("predictive_equalty", "predictive_equality"),
+        ("equalised_odds", "equalized_odds"),
+    ],
+)
+def test_names_of_other_libraries_and_slips_get_the_right_hint(name, meant):
+    sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
+    with pytest.raises(ValueError, match=f"; did you mean '{meant}'\\?$"):
+        gf.solve(sketch, limits={name: 0.02})
+
+
 @pytest.mark.parametrize(
     ("ratio", "words"),
     [
@@ -344,7 +368,7 @@ def test_predictive_parity_is_not_taken_for_predictive_equality(backend):
             0.02,
             r"0.02 lets one group be accepted 50 times as often as another; did you mean 0.98, 0.8 \(the four-fifths",
         ),
-        (0.2, r"5 times as often.*or limits=\{'demographic_parity': 0.2\}\?"),
+        (0.2, r"5 times as often as another; did you mean 0.8 \(the four-fifths rule\), or limits=\{'demographic"),
         (0.0, r"accepted and another not at all; did you mean 1, "),
     ],
 )

@@ -50,7 +50,7 @@ def solve_penalties(p: Arrays, guess: Ints, node_limit: int, seconds: float = np
 
 
 def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]:
-    """Every choice nobody dominates in (cost, gap), from the fairest to the cheapest."""
+    """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost."""
     return _search(p).frontier(swept, node_limit)  # type: ignore[no-any-return]
 
 

@@ -92,7 +92,7 @@ def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[I
 
 
 def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]:
-    """Every choice nobody dominates in (cost, gap), from the fairest to the cheapest."""
+    """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost."""
     if len(p.start) != 3:
         return reference.frontier(p, swept, node_limit, Windows)
     both = p.has.all(axis=1)

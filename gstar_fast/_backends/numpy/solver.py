@@ -140,7 +140,7 @@ def solve_limits(
 def frontier(
     p: Arrays, swept: NDArray[np.uint8], node_limit: int, windows: type[Windows] = Windows
 ) -> tuple[Ints, Floats, float]:
-    """Every choice nobody dominates in (cost, gap), from the fairest to the cheapest.
+    """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost.
 
     The gap is the largest difference over the swept rates. Returns the choices (n, K), their gaps, and the gap down to
     which the list is proven complete (0 unless the node limit was reached).
