@@ -236,8 +236,9 @@ class Targets:
         return best
 
     def key(self, numbers: Any) -> tuple[float, int, tuple[int, ...]]:
-        distance = sum(int(self.p.distance[self.p.start[k] + i]) for k, i in enumerate(numbers))
-        return float(loss_of(self.p, numbers)), distance, tuple(int(i) for i in numbers)
+        chosen = np.array(numbers, dtype=np.int64)
+        distance = int(self.p.distance[self.p.start[:-1] + chosen].sum())
+        return float(loss_of(self.p, chosen)), distance, tuple(chosen.tolist())
 
     def promising(self, numbers: Any) -> bool:
         """Whether a choice may be better than the best, as far as its neighbourhood tells."""
