@@ -478,7 +478,7 @@ def test_a_search_ends_after_a_number_of_nodes(backend, monkeypatch):
 
 def test_nodes_with_many_candidates_count_as_several(backend, monkeypatch):
     """So that the limit bounds the work, which grows with the candidates and the rates of a node."""
-    monkeypatch.setattr(_search, "NODE_LIMIT", 200)
+    monkeypatch.setattr(interface, "NODE_LIMIT", 200)
     sketch = hundred_groups(60_000, bins=1024)
     asked = {"equalized_odds": 10.0, "demographic_parity": 3.0, "accuracy_parity": 5.0}
     result = gf.solve(sketch, penalties=asked)
