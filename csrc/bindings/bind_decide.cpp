@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gstar/decide.hpp"
+#include "gstar/thresholds_io.hpp"
 #include "numpy_view.hpp"
 
 #include <structmember.h>  // PyMemberDef; needs Python.h before it

@@ -8,26 +8,23 @@
 #include <cmath>      // isnan
 #include <cstddef>    // size_t
 #include <cstdint>
-#include <cstring>    // memcpy
-#include <exception>  // exception_ptr
+#include <cstring>  // memcpy
 #include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>  // move
 #include <vector>
 
 #include "gstar/base/error.hpp"
 #include "gstar/base/key_hash.hpp"
+#include "gstar/base/name.hpp"
+#include "gstar/base/number_table.hpp"
+#include "gstar/base/parallel.hpp"
 #include "gstar/base/rows.hpp"
-#include "gstar/base/simd/dispatch.hpp"
-#include "gstar/count/group_lookup.hpp"
-#include "gstar/decide/kernels/avx2.hpp"
-#include "gstar/decide/kernels/avx512.hpp"
-#include "gstar/decide/kernels/generic.hpp"
+#include "gstar/decide/kernels/decide.hpp"
 #include "gstar/decide/threshold_table.hpp"
 #include "gstar/thresholds.hpp"
 
@@ -110,27 +107,31 @@ public:
     void many(const rows& r, std::uint8_t* out,
               const decide_options& o = {}) const {
         check(r, o);
-        in_parts(r.n, o.threads, [&](std::size_t begin, std::size_t end) {
-            const source from = source_of(r, o);
-            if (r.scores.type == dtype::f32)
-                run<float>(r, from, begin, end, out);
-            else
-                run<double>(r, from, begin, end, out);
-        });
+        in_parts(r.n, parts_of(r.n, o.threads),
+                 [&](std::size_t, std::size_t begin, std::size_t end) {
+                     const source from = source_of(r, o);
+                     if (r.scores.type == dtype::f32)
+                         run<float>(r, from, begin, end, out);
+                     else
+                         run<double>(r, from, begin, end, out);
+                 });
     }
 
     /// Score minus threshold: not negative for exactly the rows accepted; NaN
     /// where a NaN score is let pass.
     void margins(const rows& r, double* out, const decide_options& o = {}) const {
         check(r, o);
-        in_parts(r.n, o.threads, [&](std::size_t begin, std::size_t end) {
-            closely(r, source_of(r, o), begin, end,
-                    [&](std::size_t i, double score, double t) {
-                        if (std::isnan(score) && set_.nan == nan_policy::raise)
-                            refuse_nan_score(static_cast<std::int64_t>(i));
-                        out[i] = score == t ? 0.0 : score - t;  // infinities too
-                    });
-        });
+        in_parts(r.n, parts_of(r.n, o.threads),
+                 [&](std::size_t, std::size_t begin, std::size_t end) {
+                     closely(
+                         r, source_of(r, o), begin, end,
+                         [&](std::size_t i, double score, double t) {
+                             if (std::isnan(score) && set_.nan == nan_policy::raise)
+                                 refuse_nan_score(static_cast<std::int64_t>(i));
+                             out[i] =
+                                 score == t ? 0.0 : score - t;  // infinities too
+                         });
+                 });
     }
 
 private:
@@ -203,32 +204,6 @@ private:
                 "these thresholds are randomised; pass keys=, one for each row");
     }
 
-    template <class Run>
-    static void in_parts(std::size_t n, unsigned threads, Run run) {
-        const std::size_t most = std::max<std::size_t>(1, n / 65536);
-        const std::size_t n_parts =
-            std::min<std::size_t>(std::max(1u, threads), most);
-        if (n_parts == 1) {
-            run(std::size_t{0}, n);
-            return;
-        }
-        std::vector<std::exception_ptr> failed(n_parts);
-        const auto part = [&](std::size_t i) {
-            const std::size_t each = n / n_parts;
-            try {
-                run(each * i, i + 1 == n_parts ? n : each * (i + 1));
-            } catch (...) {
-                failed[i] = std::current_exception();
-            }
-        };
-        std::vector<std::thread> others;
-        for (std::size_t i = 1; i < n_parts; ++i) others.emplace_back(part, i);
-        part(0);
-        for (std::thread& t : others) t.join();
-        for (const std::exception_ptr& e : failed)
-            if (e) std::rethrow_exception(e);
-    }
-
     template <class Float>
     void run(const rows& r, const source& from, std::size_t begin, std::size_t end,
              std::uint8_t* out) const {
@@ -248,19 +223,20 @@ private:
             bool usual = !set_.randomized;
             if (!usual) {
             } else if (set_.unified) {
-                usual = same(scores, n, out + i) || set_.nan == nan_policy::reject;
+                usual = decide_unified(scores, n, as<Float>(values_[0]), out + i) ||
+                        set_.nan == nan_policy::reject;
             } else if (table.takes_bytes(r.groups.type) && r.groups.stride == 1) {
                 const auto* g =
                     reinterpret_cast<const std::uint8_t*>(r.groups.data);
-                usual = kernel_on(scores, g + i, n, table, out + i) || final;
+                usual = decide_rows(scores, g + i, n, table, out + i) || final;
             } else if (r.groups.type == dtype::u16 &&
                        r.groups.is_array_of<std::uint16_t>()) {
                 const auto* g =
                     reinterpret_cast<const std::uint16_t*>(r.groups.data);
-                usual = kernel_on(scores, g + i, n, table, out + i) || final;
+                usual = decide_rows(scores, g + i, n, table, out + i) || final;
             } else {
                 usual = narrow(r.groups, i, n, numbers) &&
-                        (kernel_on(scores, numbers, n, table, out + i) || final);
+                        (decide_rows(scores, numbers, n, table, out + i) || final);
             }
             if (usual) continue;
             closely(
@@ -271,32 +247,6 @@ private:
         }
     }
 
-    template <class Float, class Index>
-    static bool kernel_on(const Float* scores, const Index* groups, std::size_t n,
-                          const threshold_table& table, std::uint8_t* out) {
-        threshold_view<Float> v{};
-        table.view(v);
-#if GSTAR_HAS_AVX2
-        if (n >= 32) {
-            const kernel k = active_kernel();
-            if (k == kernel::avx512)
-                return avx512::decide(scores, groups, n, v, out);
-            if (k == kernel::avx2) return avx2::decide(scores, groups, n, v, out);
-        }
-#endif
-        return decide_generic(scores, groups, n, v, out);
-    }
-
-    template <class Float>
-    bool same(const Float* scores, std::size_t n, std::uint8_t* out) const {
-        const Float t = as<Float>(values_[0]);
-#if GSTAR_HAS_AVX2
-        const kernel k = active_kernel();
-        if (k == kernel::avx512) return avx512::decide_same(scores, n, t, out);
-        if (k == kernel::avx2) return avx2::decide_same(scores, n, t, out);
-#endif
-        return decide_unified(scores, n, t, out);
-    }
     template <class Float>
     static Float as(double t) noexcept {
         if constexpr (sizeof(Float) == 4)
@@ -328,12 +278,7 @@ private:
             from = reinterpret_cast<const From*>(c.data) + begin;
         else
             detail::read_as<From>(c, begin, n, copied);
-#if GSTAR_HAS_AVX2
-        const kernel k = active_kernel();
-        if (k == kernel::avx512) return avx512::narrow(from, n, out);
-        if (k == kernel::avx2) return avx2::narrow(from, n, out);
-#endif
-        return narrow_generic(from, n, out);
+        return narrow_numbers(from, n, out);
     }
 
     /// `each(row, score, threshold)`, every value read once.

@@ -5,23 +5,24 @@
 #include <cmath>      // fabs, isinf, isnan
 #include <cstddef>    // size_t
 #include <cstdint>
-#include <exception>  // exception_ptr
 #include <limits>
 #include <memory>  // shared_ptr, unique_ptr
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>  // move
 #include <vector>
 
 #include "gstar/base/error.hpp"
 #include "gstar/base/name.hpp"
+#include "gstar/base/number_table.hpp"
+#include "gstar/base/parallel.hpp"
 #include "gstar/base/rows.hpp"
 #include "gstar/base/weights.hpp"
-#include "gstar/count/group_lookup.hpp"
+#include "gstar/count/batch.hpp"
 #include "gstar/count/group_table.hpp"
+#include "gstar/count/resolve.hpp"
 #include "gstar/count/tally.hpp"
 
 namespace gstar {
@@ -41,13 +42,6 @@ struct sketch_options {
 /// kernels leave no trace in it. Safe to update and read from many threads.
 class sketch {
 public:
-    /// Some rows counted apart, ready to be added whole.
-    struct batch {
-        tally counts;
-        std::uint32_t n_known = 0;  ///< slots of ours; the next are `learned`
-        std::vector<name> learned;
-    };
-
     explicit sketch(const sketch_options& options)
         : counts_(options.at, options.fixed),
           groups_(options.given ? group_table(options.groups) : group_table()),
@@ -107,11 +101,9 @@ public:
     };
 
     job prepare(const rows& r, bool skip_nan, unsigned threads) {
-        const std::size_t most = std::max<std::size_t>(1, r.n / 65536);
-        const std::size_t n_parts =
-            std::min<std::size_t>(std::max(1u, threads), most);
+        const std::size_t n_parts = parts_of(r.n, threads);
         const std::lock_guard<std::mutex> lock(guard_);
-        job out{r,          skip_nan,        lookup_for(r, groups_),
+        job out{r,          skip_nan,        detail::lookup_for(r, groups_),
                 n_groups(), groups_.given(), given_text_,
                 {}};
         for (std::size_t i = 0; i < n_parts; ++i)
@@ -123,23 +115,10 @@ public:
     /// it needs no lock, however long it takes.
     void run(job& j) const {
         const multiplicities weights = read_weights(j.r);
-        const std::size_t n_parts = j.parts.size();
-        std::vector<std::exception_ptr> failed(n_parts);
-        const auto work = [&](std::size_t i) {
-            const std::size_t each = j.r.n / n_parts;
-            const std::size_t end = i + 1 == n_parts ? j.r.n : each * (i + 1);
-            try {
-                count_part(j, each * i, end, weights, j.parts[i]);
-            } catch (...) {
-                failed[i] = std::current_exception();
-            }
-        };
-        std::vector<std::thread> others;
-        for (std::size_t i = 1; i < n_parts; ++i) others.emplace_back(work, i);
-        work(0);
-        for (std::thread& t : others) t.join();
-        for (const std::exception_ptr& e : failed)
-            if (e) std::rethrow_exception(e);
+        in_parts(j.r.n, j.parts.size(),
+                 [&](std::size_t i, std::size_t begin, std::size_t end) {
+                     count_part(j, begin, end, weights, j.parts[i]);
+                 });
     }
 
     /// Add a job that was run: all of it or, where there is no room, none.
@@ -400,87 +379,22 @@ private:
         }
     }
 
-    /// Slots by the numbers in the group column: names themselves, or places in
-    /// a list of names, of which we look up those we know.
-    static std::shared_ptr<const group_lookup> lookup_for(
-        const rows& r, const group_table& known) {
-        if (r.names == nullptr) return known.lookup();
-        auto out = std::make_shared<group_lookup>();
-        for (std::size_t i = 0; i < r.names->size(); ++i) {
-            const std::uint32_t slot = known.slot_of((*r.names)[i]);
-            if (slot != group_table::none)
-                out->put(static_cast<std::int64_t>(i),
-                         static_cast<std::int32_t>(slot));
-        }
-        return out;
-    }
-
-    static std::vector<name> names_of(const rows& r,
-                                      const std::vector<std::int64_t>& values) {
-        std::vector<name> out;
-        for (const std::int64_t v : values)
-            out.push_back(r.names != nullptr
-                              ? (*r.names)[static_cast<std::size_t>(v)]
-                              : name::of(v));
-        return out;
-    }
-
-    template <class Float>
-    static void add_block(tally& to, const Float* scores, const resolved_block& b,
-                          std::size_t n, bool has_labels,
-                          const std::uint64_t* times, bool skip_nan,
-                          std::size_t row) {
-        const auto first_row = static_cast<std::int64_t>(row);
-        if (times == nullptr && !b.mixed) {
-            plane& p = has_labels ? to.labelled : to.unlabelled;
-            to.count(p, scores, b.cells, n, skip_nan, first_row);
-            return;
-        }
-        for (std::size_t i = 0; i < n; ++i) {
-            const bool plain = has_labels && !(b.mixed && b.unlabelled[i]);
-            const auto x = static_cast<double>(scores[i]);
-            const std::uint64_t t = times != nullptr ? times[i] : 1;
-            to.count(plain ? to.labelled : to.unlabelled, &x, b.cells + i, 1, &t,
-                     skip_nan, first_row + static_cast<std::int64_t>(i));
-        }
-    }
-
-    template <class Float>
-    void count_blocks(const rows& r, std::size_t begin, std::size_t end,
-                      resolver& cells, const std::uint64_t* times, bool skip_nan,
-                      tally& to) const {
-        resolved_block block;
-        Float copied[block_rows];
-        const bool plain = r.scores.is_array_of<Float>();
-        for (std::size_t i = begin; i < end; i += block_rows) {
-            const std::size_t n = std::min(block_rows, end - i);
-            cells.resolve(i, n, block);
-            if (2 * cells.n_slots() != to.labelled.cells())
-                check_room(cells.n_slots(), to.at().bins);
-            to.resize(cells.n_slots(), !r.labels || block.mixed);
-            const Float* scores = copied;
-            if (plain)
-                scores = reinterpret_cast<const Float*>(r.scores.data) + i;
-            else
-                detail::read_as<Float>(r.scores, i, n, copied);
-            add_block(to, scores, block, n, static_cast<bool>(r.labels),
-                      times != nullptr ? times + i : nullptr, skip_nan, i);
-        }
-    }
-
     void count_part(const job& j, std::size_t begin, std::size_t end,
                     const multiplicities& weights, batch& out) const {
         resolver cells(j.r, j.known, j.n_known, j.given ? &j.given_text : nullptr);
         out.counts.weighted = weights.in_parts;
         const std::uint64_t* times =
             weights.times.empty() ? nullptr : weights.times.data();
+        const auto room = [&](std::size_t groups) {
+            check_room(groups, out.counts.at().bins);
+        };
         if (j.r.scores.type == dtype::f32)
-            count_blocks<float>(j.r, begin, end, cells, times, j.skip_nan,
-                                out.counts);
+            detail::count_blocks<float>(j.r, begin, end, cells, times, j.skip_nan,
+                                        out.counts, room);
         else
-            count_blocks<double>(j.r, begin, end, cells, times, j.skip_nan,
-                                 out.counts);
-        out.learned = names_of(j.r, cells.learned());
+            detail::count_blocks<double>(j.r, begin, end, cells, times, j.skip_nan,
+                                         out.counts, room);
+        out.learned = detail::names_of(j.r, cells.learned());
     }
 
     /// A small batch is read and checked whole before anything is counted.
@@ -488,9 +402,9 @@ private:
     void count_in_place(const rows& r, bool skip_nan) {
         std::vector<Float> scores(r.n);
         detail::read_as<Float>(r.scores, 0, r.n, scores.data());
-        check_scores(scores, skip_nan);
+        detail::check_scores(scores, skip_nan);
         std::vector<resolved_block> blocks((r.n + block_rows - 1) / block_rows);
-        resolver cells(r, lookup_for(r, groups_), n_groups(),
+        resolver cells(r, detail::lookup_for(r, groups_), n_groups(),
                        groups_.given() ? &given_text_ : nullptr);
         bool any_unlabelled = !r.labels;
         for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -505,33 +419,19 @@ private:
         if (apart) {
             // NaN rows bring no group, and parts of a weight need scaling.
             check_room(cells.n_slots());
-            part.push_back(
-                {counts_.sibling(), n_groups(), names_of(r, cells.learned())});
+            part.push_back({counts_.sibling(), n_groups(),
+                            detail::names_of(r, cells.learned())});
         }
         tally& to = apart ? part[0].counts : counts_;
         to.resize(cells.n_slots(), any_unlabelled);
         for (std::size_t i = 0; i < blocks.size(); ++i) {
             const std::size_t begin = i * block_rows;
-            add_block(to, scores.data() + begin, blocks[i],
-                      std::min(block_rows, r.n - begin),
-                      static_cast<bool>(r.labels), nullptr, skip_nan, begin);
+            detail::add_block(to, scores.data() + begin, blocks[i],
+                              std::min(block_rows, r.n - begin),
+                              static_cast<bool>(r.labels), nullptr, skip_nan,
+                              begin);
         }
         if (apart) add_batches(part);
-    }
-
-    template <class Float>
-    static void check_scores(const std::vector<Float>& scores, bool skip_nan) {
-        const double greatest = greatest_score();
-        bool usual = true;
-        for (const Float x : scores)
-            usual &= std::fabs(static_cast<double>(x)) <= greatest;
-        if (usual) return;
-        for (std::size_t i = 0; i < scores.size(); ++i) {
-            const auto x = static_cast<double>(scores[i]);
-            const auto row = static_cast<std::int64_t>(i);
-            if (std::isnan(x) && !skip_nan) refuse_nan(row);
-            if (std::fabs(x) > greatest && !std::isinf(x)) refuse_huge(x, row);
-        }
     }
 
     std::mutex guard_;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gstar/base/json.hpp"
-#include "gstar/thresholds.hpp"
+#include "gstar/thresholds_io.hpp"
 
 namespace gstar {
 namespace detail {

@@ -1,5 +1,5 @@
 // resolve_test.cpp - names, lookups and groups.
-#include "gstar/count/group_lookup.hpp"
+#include "gstar/count/resolve.hpp"
 
 #include <cstdlib>
 #include <memory>

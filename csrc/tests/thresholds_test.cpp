@@ -1,5 +1,5 @@
 // thresholds_test.cpp - bytes and JSON say the same, and nothing damaged is believed.
-#include "gstar/thresholds.hpp"
+#include "gstar/thresholds_io.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,7 @@
 // number_table.hpp - whole numbers -> slots, wherever the numbers lie.
 #pragma once
 
+#include <array>
 #include <cstddef>  // size_t
 #include <cstdint>
 #include <utility>  // swap
@@ -66,6 +67,49 @@ private:
 
     std::vector<entry> entries_;  ///< a power of two of them, or none
     std::size_t used_ = 0;
+};
+
+/// Slot of a group by the whole number that stands for it in a column.
+class group_lookup {
+public:
+    static constexpr std::int32_t unknown = number_table::unknown;
+
+    std::int32_t find(std::int64_t value) const noexcept {
+        if (value >= 0 && value < static_cast<std::int64_t>(small_.size()))
+            return small_[static_cast<std::size_t>(value)];
+        return others_.find(value);
+    }
+
+    void put(std::int64_t value, std::int32_t slot) {
+        if (value < 0 || value >= 65536) {
+            others_.put(value, slot);
+            return;
+        }
+        const auto i = static_cast<std::size_t>(value);
+        if (i >= small_.size()) small_.resize(i + 1, unknown);
+        small_[i] = slot;
+        if (i < 16 && slot < 127) bytes_[i] = static_cast<std::uint8_t>(2 * slot);
+        if (i < 8) few_[i] = 2 * slot;
+    }
+
+    /// Slots of the values 0 to 15, doubled; 255 where there is none.
+    const std::uint8_t* bytes() const noexcept { return bytes_.data(); }
+
+    /// Slots of the values 0 to 7, doubled; -1 where there is none.
+    const std::int32_t* few() const noexcept { return few_.data(); }
+
+    const std::vector<std::int32_t>& small() const noexcept { return small_; }
+
+private:
+    static constexpr std::array<std::uint8_t, 16> no_bytes() {
+        std::array<std::uint8_t, 16> out{};
+        for (auto& v : out) v = 255;
+        return out;
+    }
+    std::vector<std::int32_t> small_;
+    number_table others_;
+    std::array<std::uint8_t, 16> bytes_ = no_bytes();
+    alignas(32) std::array<std::int32_t, 8> few_ = {-1, -1, -1, -1, -1, -1, -1, -1};
 };
 
 }  // namespace gstar

@@ -10,6 +10,10 @@
 
 namespace gstar {
 
+/// Most rows that are counted at once: small enough for all that is written
+/// meanwhile to stay in the first-level cache.
+constexpr std::size_t block_rows = 1024;
+
 enum class dtype : std::uint8_t {
     none,
     boolean,

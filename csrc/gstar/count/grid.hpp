@@ -11,6 +11,8 @@
 #include <cstdlib>  // abs
 #include <cstring>  // memcpy
 
+#include "gstar/base/simd/generic.hpp"
+
 namespace gstar {
 
 constexpr int least_level = -1074;
@@ -111,13 +113,7 @@ struct rounded {
     int exponent;
 };
 
-inline double round24(double x) noexcept {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &x, sizeof bits);
-    bits = (bits + 0x0FFFFFFFu + ((bits >> 29) & 1)) & ~std::uint64_t{0x1FFFFFFF};
-    std::memcpy(&x, &bits, sizeof bits);
-    return x;
-}
+inline double round24(double x) noexcept { return generic::doubles::round24(x); }
 
 /// Take apart a finite score that has 24 significant bits already.
 inline rounded take_apart(double x) noexcept {

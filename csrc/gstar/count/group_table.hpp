@@ -14,10 +14,18 @@
 #include <utility>  // move
 #include <vector>
 
+#include "gstar/base/error.hpp"
 #include "gstar/base/name.hpp"
-#include "gstar/count/group_lookup.hpp"
+#include "gstar/base/number_table.hpp"
 
 namespace gstar {
+
+[[noreturn]] inline void refuse_group(const name& n, const std::string& given,
+                                      std::int64_t row) {
+    throw std::invalid_argument(
+        "group " + text_of(n) + at_row(row) + " is not one of the given groups " +
+        given + "; add it to groups= or leave groups= out to learn them");
+}
 
 class group_table {
 public:

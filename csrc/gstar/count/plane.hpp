@@ -10,88 +10,17 @@
 #include <cmath>      // floor, ldexp, nextafter
 #include <cstddef>    // size_t
 #include <cstdint>
-#include <cstdlib>  // calloc, free
 #include <limits>
 #include <memory>   // unique_ptr
-#include <new>      // bad_alloc
-#include <utility>  // swap
+#include <utility>  // move
 #include <vector>
 
-#include "gstar/base/wide.hpp"
+#include "gstar/count/cell_sums.hpp"
 #include "gstar/count/grid.hpp"
+#include "gstar/count/packed.hpp"
+#include "gstar/count/zeroed.hpp"
 
 namespace gstar {
-
-using bin_sum = wide<2>;      ///< offsets of a bin, in units of 2^(level - 23)
-using zero_sum = wide<34>;    ///< scores next to zero, in units of 2^-1074
-using square_sum = wide<66>;  ///< squared scores of a cell, in units of 2^-2148
-
-constexpr int offset_bits = 23;  ///< a bin's width is 2^23 offset units
-constexpr int zero_unit = 1074;  ///< zero_sum counts units of 2^-zero_unit
-constexpr int square_unit = 2 * 1074;
-
-/// Memory that starts as zeros without being touched, so that a cell nobody
-/// counts into costs addresses and no pages.
-template <class T>
-class zeroed {
-public:
-    zeroed() noexcept = default;
-    explicit zeroed(std::size_t n) : size_(n) {
-        if (n == 0) return;
-        data_.reset(static_cast<T*>(std::calloc(n, sizeof(T))));
-        if (!data_) throw std::bad_alloc();
-    }
-    T* data() const noexcept { return data_.get(); }
-    std::size_t size() const noexcept { return size_; }
-    T& operator[](std::size_t i) const noexcept { return data_.get()[i]; }
-
-private:
-    struct release {
-        void operator()(T* p) const noexcept { std::free(p); }
-    };
-    std::unique_ptr<T, release> data_;
-    std::size_t size_ = 0;
-};
-
-/// Scores next to zero on their way into a cell's sums: mantissas added up by
-/// exponent, which is exact and waits for no carry.
-struct near_zero {
-    static constexpr int depth = 32;  ///< exponents below a bin's width held here
-    std::int64_t sum[2][depth] = {};
-    std::uint64_t square[depth] = {};
-    bool any = false;
-};
-
-/// What a cell keeps beside its bins.
-struct cell_extra {
-    near_zero pending;
-    zero_sum zero[2];    ///< sums of bin -1 and of bin 0
-    square_sum squares;  ///< sum of squares of all its rows in the window
-};
-
-/// Packed word of a bin: rows in the high 20 bits, offsets in the low 44.
-constexpr int word_shift = 44;
-constexpr std::uint64_t word_one = std::uint64_t{1} << word_shift;
-constexpr std::uint64_t word_mask = word_one - 1;
-constexpr std::uint64_t most_pending = (std::uint64_t{1} << 20) - 1;
-constexpr std::uint64_t most_square_rows = std::uint64_t{1} << 17;
-
-/// One cell's squares are summed in several lanes: rows of one cell follow each
-/// other, and an addition to one sum would wait for the last.
-constexpr std::size_t square_lanes = 8;
-
-/// What a block kernel reads and writes; see kernels/.
-struct count_target {
-    std::uint64_t* words;    ///< cells * bins, and one more for rows left out
-    std::uint64_t* squares;  ///< cells * square_lanes sums of squared offsets
-    const double* lo;        ///< extremes of each cell: rows outside them are
-    const double* hi;        ///  special, and so the kernel needs no other check
-    const float* lo_near;    ///< the same rounded inward, for float32 scores
-    const float* hi_near;
-    std::uint32_t cells;
-    std::uint32_t spare;  ///< the word for rows left out
-    window at;
-};
 
 class plane {
 public:
@@ -206,19 +135,7 @@ public:
         if (t < 1 && t >= -1) {
             const int k = x < 0 ? -1 : 0;  // t may have lost a tiny score's sign
             words[k] += word_one;
-            cell_extra& more = extra(cell);
-            const std::int64_t m = parts.mantissa;
-            const int below = to.at.level - 24 - parts.exponent;
-            if (below >= 0 && below < near_zero::depth) {
-                more.pending.sum[k + 1][below] += m;
-                more.pending.square[below] += static_cast<std::uint64_t>(m * m);
-                more.pending.any = true;
-            } else if (m != 0) {
-                more.zero[k + 1].add(
-                    m, static_cast<unsigned>(parts.exponent + zero_unit));
-                more.squares.add(
-                    m * m, static_cast<unsigned>(2 * parts.exponent + square_unit));
-            }
+            extra(cell).add_near_zero(k, parts, to.at.level);
         } else {
             const double whole = std::floor(t);
             const auto offset = static_cast<std::uint64_t>((round24(t) - whole) *
@@ -294,7 +211,8 @@ public:
                 if (counts_[old] == 0) continue;
                 std::int64_t k = from.first + b;
                 bin_sum sum = sums_[old];
-                coarsen_bin(c, counts_[old], sum, k, from.level, to.level);
+                coarsen_bin(counts_[old], sum, k, from.level, to.level,
+                            [&]() -> cell_extra& { return extra(c); });
                 const std::size_t bin =
                     std::size_t{c} * bins_ + static_cast<std::size_t>(k - to.first);
                 counts[bin] += counts_[old];
@@ -410,24 +328,10 @@ private:
         hi_near_[cell] = near;
     }
 
-    void fold_near_zero(cell_extra& more) noexcept {
-        near_zero& p = more.pending;
-        for (int below = 0; below < near_zero::depth; ++below) {
-            const int exponent = level_ - 24 - below;
-            const auto bit = static_cast<unsigned>(exponent + zero_unit);
-            more.zero[0].add(p.sum[0][below], bit);
-            more.zero[1].add(p.sum[1][below], bit);
-            more.squares.add_product(
-                p.square[below], 1,
-                static_cast<unsigned>(2 * exponent + square_unit));
-        }
-        p = near_zero();
-    }
-
     void fold_squares() {
         if (square_rows_ == 0) return;
         for (const auto& more : extra_)
-            if (more && more->pending.any) fold_near_zero(*more);
+            if (more && more->pending.any) more->fold_pending(level_);
         const auto bit =
             static_cast<unsigned>(2 * (level_ - offset_bits) + square_unit);
         for (std::size_t i = 0; i < squares_.size(); ++i) {
@@ -481,46 +385,6 @@ private:
         const int unit = 2 * (at.level - offset_bits) + square_unit;
         squares.add(edges, static_cast<unsigned>(unit + 2 * offset_bits));
         squares.add(mixed, static_cast<unsigned>(unit + offset_bits + 1));
-    }
-
-    /// Follow one bin from level to level. Once it touches zero its value moves
-    /// into the cell's wide sum, and `sum` is left empty.
-    void coarsen_bin(std::uint32_t c, std::int64_t n, bin_sum& sum, std::int64_t& k,
-                     int from, int to) {
-        if (k == 0 || k == -1) return;
-        for (int level = from; level < to; ++level) {
-            const std::int64_t next = k >> 1;
-            if (next == 0 || next == -1) {
-                zero_sum& zero = extra(c).zero[next + 1];
-                const int unit = level - offset_bits + zero_unit;
-                const bool minus = k < 0;
-                add_zero(zero, static_cast<std::uint64_t>(n),
-                         static_cast<std::uint64_t>(minus ? -k : k), minus, sum,
-                         unit);
-                sum = bin_sum();
-                k = next;
-                return;
-            }
-            if ((k & 1) != 0) sum.add(n, offset_bits);
-            sum.halve();
-            k = next;
-        }
-    }
-
-    /// zero += (n * k * 2^23 + sum) * 2^unit. Where unit is negative, so deep
-    /// are the levels that the score's own unit of 2^-1074 is coarser.
-    static void add_zero(zero_sum& zero, std::uint64_t n, std::uint64_t k,
-                         bool minus, bin_sum sum, int unit) {
-        zero_sum value;
-        value.add_product(n, k, offset_bits, minus);
-        const bool negative = sum.negative();
-        if (negative) sum.negate();
-        value.add_product(sum.limb(0), 1, 0, negative);
-        value.add_product(sum.limb(1), 1, 64, negative);
-        for (; unit < 0; ++unit) value.halve();
-        for (; unit >= 63; unit -= 63) value.shift_left(63);
-        if (unit > 0) value.shift_left(static_cast<unsigned>(unit));
-        zero += value;
     }
 
     void merge_cell(const plane& other, std::uint32_t from, std::uint32_t to) {

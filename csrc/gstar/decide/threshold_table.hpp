@@ -10,9 +10,20 @@
 #include <vector>
 
 #include "gstar/base/rows.hpp"
-#include "gstar/decide/kernels/generic.hpp"
 
 namespace gstar {
+
+/// Thresholds by the number that stands in a group column, as kernels read them.
+///
+/// `values[v]` for v < size, and `values[size]` for every number beyond. A NaN
+/// says that the row needs a closer look. There are 256 entries at the least,
+/// so that a byte needs no check.
+template <class Float>
+struct threshold_view {
+    const Float* values;
+    std::uint32_t size;
+    std::uint32_t used;  ///< from here on all entries are the last one
+};
 
 /// The least float that is not below `t`: for every float s, s >= it as s >= t.
 inline float float_not_below(double t) noexcept {

@@ -1,7 +1,6 @@
-// group_lookup.hpp - (label, group) of each row -> the number of its cell.
+// resolve.hpp - (label, group) of each row -> the number of its cell.
 #pragma once
 
-#include <array>
 #include <cstddef>  // size_t
 #include <cstdint>
 #include <memory>  // shared_ptr
@@ -12,66 +11,11 @@
 #include "gstar/base/error.hpp"
 #include "gstar/base/number_table.hpp"
 #include "gstar/base/rows.hpp"
+#include "gstar/base/simd/avx2.hpp"
 #include "gstar/base/simd/dispatch.hpp"
-#include "gstar/count/kernels/generic.hpp"
-
-#if GSTAR_HAS_AVX2
-#include <immintrin.h>
-#endif
+#include "gstar/count/group_table.hpp"
 
 namespace gstar {
-
-constexpr std::uint32_t most_groups = 65535;
-
-[[noreturn]] inline void refuse_group(const name& n, const std::string& given,
-                                      std::int64_t row) {
-    throw std::invalid_argument(
-        "group " + text_of(n) + at_row(row) + " is not one of the given groups " +
-        given + "; add it to groups= or leave groups= out to learn them");
-}
-
-/// Slot of a group by the whole number that stands for it in a column.
-class group_lookup {
-public:
-    static constexpr std::int32_t unknown = number_table::unknown;
-
-    std::int32_t find(std::int64_t value) const noexcept {
-        if (value >= 0 && value < static_cast<std::int64_t>(small_.size()))
-            return small_[static_cast<std::size_t>(value)];
-        return others_.find(value);
-    }
-
-    void put(std::int64_t value, std::int32_t slot) {
-        if (value < 0 || value >= 65536) {
-            others_.put(value, slot);
-            return;
-        }
-        const auto i = static_cast<std::size_t>(value);
-        if (i >= small_.size()) small_.resize(i + 1, unknown);
-        small_[i] = slot;
-        if (i < 16 && slot < 127) bytes_[i] = static_cast<std::uint8_t>(2 * slot);
-        if (i < 8) few_[i] = 2 * slot;
-    }
-
-    /// Slots of the values 0 to 15, doubled; 255 where there is none.
-    const std::uint8_t* bytes() const noexcept { return bytes_.data(); }
-
-    /// Slots of the values 0 to 7, doubled; -1 where there is none.
-    const std::int32_t* few() const noexcept { return few_.data(); }
-
-    const std::vector<std::int32_t>& small() const noexcept { return small_; }
-
-private:
-    static constexpr std::array<std::uint8_t, 16> no_bytes() {
-        std::array<std::uint8_t, 16> out{};
-        for (auto& v : out) v = 255;
-        return out;
-    }
-    std::vector<std::int32_t> small_;
-    number_table others_;
-    std::array<std::uint8_t, 16> bytes_ = no_bytes();
-    alignas(32) std::array<std::int32_t, 8> few_ = {-1, -1, -1, -1, -1, -1, -1, -1};
-};
 
 /// Cells of one block. Labelled rows first in `cells` of the labelled plane,
 /// unless `mixed`: then `unlabelled[i]` says which plane row i goes to.
@@ -231,37 +175,6 @@ private:
         }
     }
 
-    /// Eight values as 32-bit numbers; bits that do not fit go to `rest`.
-    GSTAR_AVX2 static __m256i load8(const std::uint8_t* v, __m256i&) noexcept {
-        return _mm256_cvtepu8_epi32(
-            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(v)));
-    }
-    GSTAR_AVX2 static __m256i load8(const std::int8_t* v, __m256i&) noexcept {
-        return _mm256_cvtepi8_epi32(
-            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(v)));
-    }
-    GSTAR_AVX2 static __m256i load8(const std::uint16_t* v, __m256i&) noexcept {
-        return _mm256_cvtepu16_epi32(
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(v)));
-    }
-    GSTAR_AVX2 static __m256i load8(const std::int16_t* v, __m256i&) noexcept {
-        return _mm256_cvtepi16_epi32(
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(v)));
-    }
-    GSTAR_AVX2 static __m256i load8(const std::int32_t* v, __m256i&) noexcept {
-        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v));
-    }
-    GSTAR_AVX2 static __m256i load8(const std::int64_t* v, __m256i& rest) noexcept {
-        __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v));
-        __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v + 4));
-        GSTAR_KEEP_READ(a);
-        GSTAR_KEEP_READ(b);
-        rest = _mm256_or_si256(rest, _mm256_srli_epi64(_mm256_or_si256(a, b), 32));
-        const __m256i low_halves = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
-        return _mm256_blend_epi32(_mm256_permutevar8x32_epi32(a, low_halves),
-                                  _mm256_permutevar8x32_epi32(b, low_halves), 0xF0);
-    }
-
     /// Doubled slots of groups 0 to 7, all known, or false.
     template <class T>
     GSTAR_AVX2 bool few_groups(const T* groups, std::size_t n,
@@ -272,7 +185,7 @@ private:
         std::size_t i = 0;
         for (; i + 8 <= n; i += 8) {
             prefetch(groups + i + block_rows);
-            __m256i group = load8(groups + i, rest);
+            __m256i group = simd::eight(groups + i, rest);
             GSTAR_KEEP_READ(group);
             const __m256i slot = _mm256_permutevar8x32_epi32(table, group);
             rest = _mm256_or_si256(
@@ -299,7 +212,7 @@ private:
         std::size_t i = 0;
         for (; i + 8 <= n; i += 8) {
             prefetch(labels + i + block_rows);
-            __m256i label = load8(labels + i, rest);
+            __m256i label = simd::eight(labels + i, rest);
             GSTAR_KEEP_READ(label);
             rest = _mm256_or_si256(
                 rest, _mm256_andnot_si256(_mm256_set1_epi32(1), label));

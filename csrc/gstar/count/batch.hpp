@@ -1,0 +1,113 @@
+// batch.hpp - rows -> counts of their own, ready to be added to others.
+#pragma once
+
+#include <algorithm>  // min
+#include <cmath>      // fabs, isinf, isnan
+#include <cstddef>    // size_t
+#include <cstdint>
+#include <memory>  // shared_ptr
+#include <vector>
+
+#include "gstar/base/error.hpp"
+#include "gstar/base/name.hpp"
+#include "gstar/base/number_table.hpp"
+#include "gstar/base/rows.hpp"
+#include "gstar/count/group_table.hpp"
+#include "gstar/count/resolve.hpp"
+#include "gstar/count/tally.hpp"
+
+namespace gstar {
+
+/// Some rows counted apart, ready to be added whole.
+struct batch {
+    tally counts;
+    std::uint32_t n_known = 0;  ///< slots known before; the next are `learned`
+    std::vector<name> learned;
+};
+
+namespace detail {
+
+/// Slots by the numbers in the group column: names themselves, or places in
+/// a list of names, of which we look up those we know.
+inline std::shared_ptr<const group_lookup> lookup_for(const rows& r,
+                                                      const group_table& known) {
+    if (r.names == nullptr) return known.lookup();
+    auto out = std::make_shared<group_lookup>();
+    for (std::size_t i = 0; i < r.names->size(); ++i) {
+        const std::uint32_t slot = known.slot_of((*r.names)[i]);
+        if (slot != group_table::none)
+            out->put(static_cast<std::int64_t>(i), static_cast<std::int32_t>(slot));
+    }
+    return out;
+}
+
+inline std::vector<name> names_of(const rows& r,
+                                  const std::vector<std::int64_t>& values) {
+    std::vector<name> out;
+    for (const std::int64_t v : values)
+        out.push_back(r.names != nullptr ? (*r.names)[static_cast<std::size_t>(v)]
+                                         : name::of(v));
+    return out;
+}
+
+template <class Float>
+void add_block(tally& to, const Float* scores, const resolved_block& b,
+               std::size_t n, bool has_labels, const std::uint64_t* times,
+               bool skip_nan, std::size_t row) {
+    const auto first_row = static_cast<std::int64_t>(row);
+    if (times == nullptr && !b.mixed) {
+        plane& p = has_labels ? to.labelled : to.unlabelled;
+        to.count(p, scores, b.cells, n, skip_nan, first_row);
+        return;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        const bool plain = has_labels && !(b.mixed && b.unlabelled[i]);
+        const auto x = static_cast<double>(scores[i]);
+        const std::uint64_t t = times != nullptr ? times[i] : 1;
+        to.count(plain ? to.labelled : to.unlabelled, &x, b.cells + i, 1, &t,
+                 skip_nan, first_row + static_cast<std::int64_t>(i));
+    }
+}
+
+/// Count rows `begin` to `end` into `to`. `check_room(groups)` throws where there
+/// is no room for so many.
+template <class Float, class Room>
+void count_blocks(const rows& r, std::size_t begin, std::size_t end,
+                  resolver& cells, const std::uint64_t* times, bool skip_nan,
+                  tally& to, const Room& check_room) {
+    resolved_block block;
+    Float copied[block_rows];
+    const bool plain = r.scores.is_array_of<Float>();
+    for (std::size_t i = begin; i < end; i += block_rows) {
+        const std::size_t n = std::min(block_rows, end - i);
+        cells.resolve(i, n, block);
+        if (2 * cells.n_slots() != to.labelled.cells()) check_room(cells.n_slots());
+        to.resize(cells.n_slots(), !r.labels || block.mixed);
+        const Float* scores = copied;
+        if (plain)
+            scores = reinterpret_cast<const Float*>(r.scores.data) + i;
+        else
+            read_as<Float>(r.scores, i, n, copied);
+        add_block(to, scores, block, n, static_cast<bool>(r.labels),
+                  times != nullptr ? times + i : nullptr, skip_nan, i);
+    }
+}
+
+/// Refuse scores that cannot be counted.
+template <class Float>
+void check_scores(const std::vector<Float>& scores, bool skip_nan) {
+    const double greatest = greatest_score();
+    bool usual = true;
+    for (const Float x : scores)
+        usual &= std::fabs(static_cast<double>(x)) <= greatest;
+    if (usual) return;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        const auto x = static_cast<double>(scores[i]);
+        const auto row = static_cast<std::int64_t>(i);
+        if (std::isnan(x) && !skip_nan) refuse_nan(row);
+        if (std::fabs(x) > greatest && !std::isinf(x)) refuse_huge(x, row);
+    }
+}
+
+}  // namespace detail
+}  // namespace gstar

@@ -1,0 +1,34 @@
+// zeroed.hpp - memory that starts as zeros.
+#pragma once
+
+#include <cstddef>  // size_t
+#include <cstdlib>  // calloc, free
+#include <memory>   // unique_ptr
+#include <new>      // bad_alloc
+
+namespace gstar {
+
+/// Zeros without the memory being touched, so that a cell nobody
+/// counts into costs addresses and no pages.
+template <class T>
+class zeroed {
+public:
+    zeroed() noexcept = default;
+    explicit zeroed(std::size_t n) : size_(n) {
+        if (n == 0) return;
+        data_.reset(static_cast<T*>(std::calloc(n, sizeof(T))));
+        if (!data_) throw std::bad_alloc();
+    }
+    T* data() const noexcept { return data_.get(); }
+    std::size_t size() const noexcept { return size_; }
+    T& operator[](std::size_t i) const noexcept { return data_.get()[i]; }
+
+private:
+    struct release {
+        void operator()(T* p) const noexcept { std::free(p); }
+    };
+    std::unique_ptr<T, release> data_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace gstar

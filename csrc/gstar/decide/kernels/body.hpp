@@ -1,0 +1,144 @@
+// body.hpp - the deciding loop, compiled once for each instruction set.
+//
+// decide.hpp includes this file in the namespace of each set, with GSTAR_TARGET
+// as the attribute that lets the compiler use it: a template cannot take such an
+// attribute from its arguments. Alone, the file is empty.
+#ifdef GSTAR_TARGET
+
+/// Thresholds in one register. Picking looks at the low bits of a group only, so
+/// larger numbers are noticed beside it, and the block is left to `in_memory`.
+template <class S>
+struct in_one {
+    static constexpr unsigned width = S::one_register;
+    typename S::values low;
+    GSTAR_TARGET explicit in_one(const typename S::value* v) noexcept
+        : low(S::read(v)) {}
+    GSTAR_TARGET typename S::values of(typename S::numbers group) const noexcept {
+        return S::pick(low, group);
+    }
+};
+
+/// In two.
+template <class S>
+struct in_two {
+    static constexpr unsigned width = S::two_registers;
+    typename S::values low;
+    typename S::values high;
+    GSTAR_TARGET explicit in_two(const typename S::value* v) noexcept
+        : low(S::read(v)), high(S::read(v + S::lanes)) {}
+    GSTAR_TARGET typename S::values of(typename S::numbers group) const noexcept {
+        return S::pick(low, high, group);
+    }
+};
+
+/// Any number of them, from memory.
+template <class S>
+struct in_memory {
+    static constexpr unsigned width = 0;
+    const typename S::value* values;
+    typename S::numbers size;
+    GSTAR_TARGET in_memory(const typename S::value* v, std::uint32_t n) noexcept
+        : values(v), size(S::all_of(n)) {}
+    GSTAR_TARGET typename S::values of(typename S::numbers group) const noexcept {
+        return S::gather(values, S::least(group, size));
+    }
+};
+
+/// Which of the rows whose groups are in a register are accepted; `odd` learns of
+/// scores and thresholds that are NaN.
+template <class S, class Table>
+GSTAR_TARGET inline typename S::answer accept(const typename S::score* scores,
+                                              typename S::groups groups,
+                                              const Table& table,
+                                              typename S::mask& odd) noexcept {
+    if constexpr (S::lanes == S::group_lanes) {
+        const auto s = S::read(scores);
+        const auto t = table.of(groups);
+        odd = S::either(odd, S::unordered(s, t));
+        return S::answer_of(S::at_least(s, t));
+    } else {
+        const auto s0 = S::read(scores);
+        const auto s1 = S::read(scores + S::lanes);
+        const auto t0 = table.of(S::low_half(groups));
+        const auto t1 = table.of(S::high_half(groups));
+        odd = S::either(odd, S::either(S::unordered(s0, t0), S::unordered(s1, t1)));
+        return S::answer_of(S::at_least(s0, t0), S::at_least(s1, t1));
+    }
+}
+
+/// Decide as many rows as fill registers, `done` of them. False if a row needs a
+/// closer look.
+template <class S, class Table, class Index>
+GSTAR_TARGET bool run(const typename S::score* scores, const Index* groups,
+                      std::size_t n, const Table& table, std::uint8_t* out,
+                      std::size_t& done) noexcept {
+    constexpr unsigned parts = S::answers::parts;
+    constexpr unsigned rows = parts * S::group_lanes;
+    auto all = S::no_groups();
+    auto odd = S::none();
+    std::size_t i = 0;
+    for (; i + rows <= n; i += rows) {
+        typename S::answers accepted;
+        for (unsigned j = 0; j < parts; ++j) {
+            const auto g = S::widened(groups + i + S::group_lanes * j);
+            all = S::bits_of_both(all, g);
+            accepted.put(j,
+                         accept<S>(scores + i + S::group_lanes * j, g, table, odd));
+        }
+        accepted.store(out + i);
+    }
+    done = i;
+    if constexpr (Table::width != 0)
+        if (S::reach(all, Table::width)) return false;
+    return !S::any(odd);
+}
+
+/// `out[i] = scores[i] >= threshold of groups[i]`; see decide_rows.
+template <class S, class Index>
+GSTAR_TARGET bool decide(const typename S::score* scores, const Index* groups,
+                         std::size_t n,
+                         const threshold_view<typename S::value>& table,
+                         std::uint8_t* out) noexcept {
+    std::size_t done = 0;
+    bool usual = false;
+    if constexpr (S::one_register != 0)
+        if (table.used <= S::one_register)
+            usual = run<S>(scores, groups, n, in_one<S>(table.values), out, done);
+    if constexpr (S::two_registers != 0)
+        if (table.used > S::one_register && table.used <= S::two_registers)
+            usual = run<S>(scores, groups, n, in_two<S>(table.values), out, done);
+    if (!usual && !run<S>(scores, groups, n, in_memory<S>(table.values, table.size),
+                          out, done))
+        return false;
+    if constexpr (S::lanes == 1) return true;
+    return decide_generic(scores + done, groups + done, n - done, table,
+                          out + done);
+}
+
+/// One threshold for everybody: the compiler's own vectors are wide enough.
+template <class Float>
+GSTAR_TARGET bool decide_same(const Float* scores, std::size_t n, Float threshold,
+                              std::uint8_t* out) noexcept {
+    unsigned odd = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const Float score = scores[i];
+        out[i] = score >= threshold ? 1 : 0;
+        odd |= std::isnan(score) ? 1u : 0u;
+    }
+    return odd == 0;
+}
+
+/// Whole numbers as 16 bits; false if one does not fit.
+template <class From>
+GSTAR_TARGET bool narrow(const From* from, std::size_t n,
+                         std::uint16_t* out) noexcept {
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const From v = from[i];
+        all |= static_cast<std::uint64_t>(v);
+        out[i] = static_cast<std::uint16_t>(v);
+    }
+    return all <= 0xFFFF;
+}
+
+#endif

@@ -1,0 +1,104 @@
+// decide.hpp - compare scores with thresholds, with the kernel in use.
+#pragma once
+
+#include <cmath>    // isnan
+#include <cstddef>  // size_t
+#include <cstdint>
+#include <type_traits>  // conditional_t
+
+#include "gstar/base/simd/avx2.hpp"
+#include "gstar/base/simd/avx512.hpp"
+#include "gstar/base/simd/dispatch.hpp"
+#include "gstar/base/simd/generic.hpp"
+#include "gstar/decide/threshold_table.hpp"
+
+namespace gstar {
+
+/// Rows decided one by one.
+template <class Float, class Index>
+bool decide_generic(const Float* scores, const Index* groups, std::size_t n,
+                    const threshold_view<Float>& table, std::uint8_t* out) noexcept;
+
+// ---- the loop, for each instruction set -------------------------------------
+
+#define GSTAR_TARGET
+namespace generic {
+#include "gstar/decide/kernels/body.hpp"
+}
+#undef GSTAR_TARGET
+
+#if GSTAR_HAS_AVX2
+#define GSTAR_TARGET GSTAR_AVX2
+namespace avx2 {
+#include "gstar/decide/kernels/body.hpp"
+}
+#undef GSTAR_TARGET
+
+#define GSTAR_TARGET GSTAR_AVX512
+namespace avx512 {
+#include "gstar/decide/kernels/body.hpp"
+}
+#undef GSTAR_TARGET
+#endif
+
+template <class Float, class Index>
+bool decide_generic(const Float* scores, const Index* groups, std::size_t n,
+                    const threshold_view<Float>& table,
+                    std::uint8_t* out) noexcept {
+    return generic::decide<generic::lane<Float, Float>>(scores, groups, n, table,
+                                                        out);
+}
+
+// ---- the choice -------------------------------------------------------------
+
+/// The set of primitives for scores of this width.
+template <class Float, class Floats, class Doubles>
+using lanes_of = std::conditional_t<sizeof(Float) == 4, Floats, Doubles>;
+
+/// `out[i] = scores[i] >= threshold of groups[i]`.
+///
+/// False if a score or a threshold was NaN: such a block is then decided again,
+/// row by row, from one new reading.
+template <class Float, class Index>
+bool decide_rows(const Float* scores, const Index* groups, std::size_t n,
+                 const threshold_table& table, std::uint8_t* out) noexcept {
+    threshold_view<Float> v{};
+    table.view(v);
+#if GSTAR_HAS_AVX2
+    if (n >= 32) {
+        const kernel k = active_kernel();
+        if (k == kernel::avx512)
+            return avx512::decide<lanes_of<Float, avx512::floats, avx512::doubles>>(
+                scores, groups, n, v, out);
+        if (k == kernel::avx2)
+            return avx2::decide<lanes_of<Float, avx2::floats, avx2::doubles>>(
+                scores, groups, n, v, out);
+    }
+#endif
+    return decide_generic(scores, groups, n, v, out);
+}
+
+/// The same with one threshold for everybody.
+template <class Float>
+bool decide_unified(const Float* scores, std::size_t n, Float threshold,
+                    std::uint8_t* out) noexcept {
+#if GSTAR_HAS_AVX2
+    const kernel k = active_kernel();
+    if (k == kernel::avx512) return avx512::decide_same(scores, n, threshold, out);
+    if (k == kernel::avx2) return avx2::decide_same(scores, n, threshold, out);
+#endif
+    return generic::decide_same(scores, n, threshold, out);
+}
+
+/// Whole numbers as 16 bits; false if one does not fit.
+template <class From>
+bool narrow_numbers(const From* from, std::size_t n, std::uint16_t* out) noexcept {
+#if GSTAR_HAS_AVX2
+    const kernel k = active_kernel();
+    if (k == kernel::avx512) return avx512::narrow(from, n, out);
+    if (k == kernel::avx2) return avx2::narrow(from, n, out);
+#endif
+    return generic::narrow(from, n, out);
+}
+
+}  // namespace gstar
