@@ -1,6 +1,6 @@
 // thresholds_json.hpp - thresholds from the JSON that Python saves.
 //
-// The form is docs/guide/decide.md; a saved result is read too, having the same fields.
+// The form is docs/guide/decide.md; a saved result is read too, and checked as a whole.
 #pragma once
 
 #include <cmath>  // fabs, trunc
@@ -14,40 +14,38 @@
 #include <vector>
 
 #include "gstar/base/json.hpp"
+#include "gstar/decide/members.hpp"
 #include "gstar/thresholds_io.hpp"
 
 namespace gstar {
 namespace detail {
 
-inline double threshold_number(const json* v, const std::string& where) {
-    if (v != nullptr && v->is_number()) return v->real + 0.0;  // -0.0 is 0.0
-    if (v != nullptr && v->text == "inf")
-        return std::numeric_limits<double>::infinity();
-    if (v != nullptr && v->text == "-inf")
-        return -std::numeric_limits<double>::infinity();
-    bad_thresholds(where + " must be a number, 'inf' or '-inf'");
+/// Of a value that `check_document` found to be a number, "inf" or "-inf".
+inline double threshold_number(const json& v) noexcept {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (v.type == json::kind::text) return v.text == "inf" ? infinity : -infinity;
+    return v.real + 0.0;  // -0.0 is 0.0
 }
 
-inline name threshold_name(const json* v, const std::string& where,
+inline name threshold_name(const json& v, const std::string& where,
                            bool inside = false) {
-    if (v != nullptr) switch (v->type) {
-            case json::kind::whole: return name::of(v->whole);
-            case json::kind::text: return name::of_text(v->text);
-            case json::kind::boolean: return name::of_bool(v->truth);
-            case json::kind::object: {
-                const json* parts = v->find("tuple");
-                if (inside || v->members.size() != 1 || parts == nullptr ||
-                    parts->list.empty() || parts->list.size() > 16)
-                    break;
-                std::vector<name> out;
-                for (const json& part : parts->list)
-                    out.push_back(threshold_name(&part, where, true));
-                return name::of_tuple(std::move(out));
-            }
-            default: break;
+    switch (v.type) {
+        case json::kind::whole: return name::of(v.whole);
+        case json::kind::text: return name::of_text(v.text);
+        case json::kind::boolean: return name::of_bool(v.truth);
+        case json::kind::object: {
+            const json* parts = v.find("tuple");
+            if (inside || v.members.size() != 1 || parts == nullptr ||
+                parts->list.empty() || parts->list.size() > 16)
+                break;
+            std::vector<name> out;
+            for (const json& part : parts->list)
+                out.push_back(threshold_name(part, where, true));
+            return name::of_tuple(std::move(out));
         }
-    bad_thresholds(where +
-                   " must be an int, a string, a bool or {\"tuple\": [...]}");
+        default: break;
+    }
+    bad_thresholds(where + " must be an int, a string, a bool or {'tuple': [...]}");
 }
 
 /// Days from 1970 of a date (Gregorian calendar).
@@ -62,23 +60,40 @@ inline std::int64_t days_of(std::int64_t year, unsigned month,
     return era * 146097 + static_cast<std::int64_t>(of_days) - 719468;
 }
 
-/// Seconds from 1970 of "2030-01-31T00:00:00Z", as it is written by Python.
+/// How many days a month has; 0 where there is no such month.
+inline unsigned days_in(unsigned year, unsigned month) noexcept {
+    constexpr unsigned days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    if (month < 1 || month > 12) return 0;
+    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return days[month - 1] + (month == 2 && leap ? 1 : 0);
+}
+
+/// Seconds from 1970 of "2030-01-31T00:00:00Z", the one form a date is written in.
 inline std::int64_t seconds_of(const std::string& text) {
     constexpr std::string_view form = "0000-00-00T00:00:00Z";
     bool fine = text.size() == form.size();
     for (std::size_t i = 0; fine && i < form.size(); ++i)
         fine =
             form[i] == '0' ? text[i] >= '0' && text[i] <= '9' : text[i] == form[i];
-    if (!fine)
-        bad_thresholds("expires must be a date such as 2030-01-31T00:00:00Z");
     const auto part = [&](std::size_t at, std::size_t n) {
         unsigned v = 0;
         for (std::size_t i = at; i < at + n; ++i)
             v = 10 * v + static_cast<unsigned>(text[i] - '0');
         return v;
     };
-    return days_of(part(0, 4), part(5, 2), part(8, 2)) * 86400 +
-           part(11, 2) * 3600 + part(14, 2) * 60 + part(17, 2);
+    if (!fine)
+        bad_thresholds(
+            "expires must be a date in UTC such as '2030-01-31T00:00:00Z'");
+    const unsigned year = part(0, 4);
+    const unsigned month = part(5, 2);
+    const unsigned day = part(8, 2);
+    const unsigned hour = part(11, 2);
+    const unsigned minute = part(14, 2);
+    const unsigned second = part(17, 2);
+    if (year < 1 || day < 1 || day > days_in(year, month) || hour > 23 ||
+        minute > 59 || second > 59)
+        bad_thresholds("expires is not a date of the calendar: " + text);
+    return days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
 }
 
 inline std::array<std::uint8_t, 32> digest_of(const std::string& text) {
@@ -102,31 +117,37 @@ inline const json* given(const json& document, std::string_view key) noexcept {
 }
 
 inline void read_policies(const json& document, thresholds& t) {
-    if (const json* v = given(document, "unknown")) {
-        if (v->text == "default")
+    const auto is_word = [](const json& v, const char* word) {
+        return v.type == json::kind::text && v.text == word;
+    };
+    if (const json* v = document.find("unknown")) {
+        if (is_word(*v, "default")) {
             t.unknown = unknown_policy::use_default;
-        else if (v->text != "raise") {
+        } else if (!is_word(*v, "raise")) {
+            if (!fits(*v, is_number | is_infinity))
+                bad_thresholds(
+                    "unknown must be 'raise', 'default', a number, 'inf' or "
+                    "'-inf'");
             t.unknown = unknown_policy::use_number;
-            t.unknown_number = threshold_number(v, "unknown");
+            t.unknown_number = threshold_number(*v);
         }
     }
-    if (const json* v = given(document, "nan")) {
+    if (const json* v = document.find("nan")) {
         if (v->type == json::kind::boolean)
             t.nan = v->truth ? nan_policy::accept : nan_policy::reject;
-        else if (v->text != "raise")
-            bad_thresholds("nan must be \"raise\", true or false");
+        else if (!is_word(*v, "raise"))
+            bad_thresholds("nan must be 'raise', true or false");
     }
 }
 
 inline group_threshold read_group(const json& entry, const std::string& where) {
     group_threshold g;
-    g.group = threshold_name(entry.find("name"), where + ".name");
-    g.threshold = threshold_number(entry.find("threshold"), where + ".threshold");
+    g.group = threshold_name(*entry.find("name"), where + ".name");
+    g.threshold = threshold_number(*entry.find("threshold"));
     if (const json* mixture = entry.find("mixture"))
         for (const json& part : mixture->list)
-            g.mixture.push_back(
-                {threshold_number(part.find("threshold"), where),
-                 threshold_number(part.find("probability"), where)});
+            g.mixture.push_back({threshold_number(*part.find("threshold")),
+                                 part.find("probability")->real});
     return g;
 }
 
@@ -185,7 +206,60 @@ inline std::uint32_t content_checksum(const json& document) {
     return crc32(to.out.data(), to.out.size());
 }
 
+/// Whether a document is a result; refuse what is neither that nor thresholds.
+inline bool is_result(const json& document) {
+    const json* const format = document.find("format");
+    const bool is_one = format != nullptr && format->text == "gstar_fast.result";
+    if (!is_one && (format == nullptr || format->text != "gstar_fast.thresholds"))
+        bad_thresholds(
+            "'format' is not 'gstar_fast.result' nor 'gstar_fast.thresholds'");
+    return is_one;
+}
+
+inline std::int64_t version_of(const json& document) {
+    const json* const version = document.find("version");
+    if (version == nullptr || version->type != json::kind::whole ||
+        version->whole < 1 || version->whole > 2)
+        bad_thresholds(
+            "it is of another version, and this library reads 1 and 2; install a "
+            "newer one");
+    return version->whole;
+}
+
+/// "crc32:" and eight digits, as a document of this version carries it.
+inline std::string checksum_text(const json& document, const thresholds& t) {
+    char text[16];
+    std::snprintf(
+        text, sizeof text, "crc32:%08x",
+        version_of(document) > 1 ? content_checksum(document) : checksum_of(t));
+    return text;
+}
+
+/// The thresholds of a document, its checksum not yet compared.
+inline thresholds thresholds_of(const json& document) {
+    const bool result = is_result(document);
+    version_of(document);
+    check_document(document, result);
+    thresholds t;
+    if (const json* v = document.find("unified")) t.unified = v->truth;
+    if (const json* v = given(document, "default_threshold"))
+        t.default_threshold = threshold_number(*v);
+    read_policies(document, t);
+    if (const json* v = given(document, "sketch_digest"))
+        t.sketch_digest = digest_of(v->text);
+    if (const json* v = given(document, "expires")) t.expires = seconds_of(v->text);
+    for (const json& entry : document.find("groups")->list)
+        t.groups.push_back(
+            read_group(entry, "groups[" + std::to_string(t.groups.size()) + "]"));
+    t.randomized = !t.groups.empty() && !t.groups[0].mixture.empty();
+    check_thresholds(t);
+    return t;
+}
+
 }  // namespace detail
+
+/// The longest text that is read: 65,535 groups take less than half of it.
+constexpr std::size_t longest_json = std::size_t{1} << 27;
 
 /// The thresholds that this JSON says, or std::invalid_argument.
 ///
@@ -193,47 +267,20 @@ inline std::uint32_t content_checksum(const json& document) {
 /// Whether they have expired or came from the right sketch is for the caller to
 /// ask: `expires`, `sketch_digest`.
 inline thresholds thresholds_from_json(std::string_view text) {
-    using detail::given;
+    if (text.size() > longest_json) bad_thresholds("larger than 128 MiB");
     const json document = read_json(text);
-    const json* format = document.find("format");
-    if (format == nullptr || (format->text != "gstar_fast.thresholds" &&
-                              format->text != "gstar_fast.result"))
-        bad_thresholds(
-            "'format' is neither 'gstar_fast.thresholds' nor 'gstar_fast.result'");
-    const json* version = document.find("version");
-    if (version == nullptr || version->type != json::kind::whole ||
-        version->whole < 1 || version->whole > 2)
-        bad_thresholds("this library reads versions 1 and 2; install a newer one");
-    thresholds t;
-    if (const json* v = given(document, "unified")) t.unified = v->truth;
-    if (const json* v = given(document, "default_threshold"))
-        t.default_threshold = detail::threshold_number(v, "default_threshold");
-    detail::read_policies(document, t);
-    if (const json* v = given(document, "sketch_digest"))
-        t.sketch_digest = detail::digest_of(v->text);
-    if (const json* v = given(document, "expires"))
-        t.expires = detail::seconds_of(v->text);
-    if (const json* groups = document.find("groups"))
-        for (const json& entry : groups->list)
-            t.groups.push_back(detail::read_group(
-                entry, "groups[" + std::to_string(t.groups.size()) + "]"));
-    t.randomized = !t.groups.empty() && !t.groups[0].mixture.empty();
-    // The rules for names (valid UTF-8, for one) are those of the bytes.
-    const std::vector<std::uint8_t> bytes = to_bytes(t);
-    t = thresholds_from_bytes({bytes.data(), bytes.size()});
-    const bool whole = version->whole > 1;  // else of what decisions depend on
-    const json* const checksum = given(document, "checksum");
-    if (whole && checksum == nullptr)
-        bad_thresholds("the checksum is missing: it was changed or damaged");
-    if (const json* v = checksum) {
-        char wanted[16];
-        std::snprintf(wanted, sizeof wanted, "crc32:%08x",
-                      whole ? detail::content_checksum(document) : checksum_of(t));
-        if (v->text != wanted)
-            bad_thresholds("the checksum is '" + v->text +
-                           "', but the content has '" + wanted +
-                           "': it was changed or damaged");
+    thresholds t = detail::thresholds_of(document);
+    const json* const found = detail::given(document, "checksum");
+    if (found == nullptr) {
+        if (detail::version_of(document) > 1)
+            bad_thresholds("the checksum is missing: it was changed or damaged");
+        return t;
     }
+    const std::string wanted = detail::checksum_text(document, t);
+    if (found->text != wanted)
+        bad_thresholds("the checksum is '" + found->text.substr(0, 40) +
+                       "', but the content has '" + wanted +
+                       "': it was changed or damaged");
     return t;
 }
 

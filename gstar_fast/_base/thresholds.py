@@ -1,45 +1,25 @@
-"""A set of thresholds <-> JSON and bytes, with checksum, expiry and origin. `docs/guide/decide.md` has both forms.
+"""A set of thresholds: checked when it is made, and the same bytes for the same set.
 
-A saved result is read too: it has the same fields among others.
+`docs/guide/decide.md` has the bytes; the backends are made from them. JSON is in `_decide/document.py`.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import reprlib
 import struct
-import warnings
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from gstar_fast._base.files import read_limited
-from gstar_fast._base.json import (
-    check_seal,
-    checksum,
-    decode_name,
-    decode_number,
-    dumps,
-    encode_name,
-    encode_number,
-    read,
-    sealed,
-)
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, clean_name
 from gstar_fast._base.sketch_format import name_bytes, varint
-from gstar_fast.errors import InfeasibleWarning
 
-FORMAT: Final = "gstar_fast.thresholds"
-RESULT_FORMAT: Final = "gstar_fast.result"
-VERSION: Final = 2  # version 1 had a checksum of what decisions depend on alone; it is read for ever
-LONGEST_FILE: Final = 2**27  # 65,535 groups with two thresholds each take less than half of it
 BINARY_VERSION: Final = 1
-
 MAGIC: Final = b"\x89GTHRS\r\n"
 HEADER: Final = struct.Struct("<8sHHBBHQ")
 EPOCH: Final = datetime(1970, 1, 1)  # in UTC
@@ -264,172 +244,3 @@ def _to_bytes(t: Thresholds) -> bytes:
     body = b"".join(out)
     signed = HEADER.pack(MAGIC, BINARY_VERSION, flags, unknown, nan, 0, HEADER.size + len(body) + 4) + body
     return signed + struct.pack("<I", zlib.crc32(signed))
-
-
-# ----------------------------------------------------------------------------------------------------------------- JSON
-
-
-def seal(document: dict[str, Any], t: Thresholds) -> dict[str, Any]:
-    """Add version, policies, origin, expiry and checksum to a document that has the thresholds; a result's, or ours."""
-    unknown = t.unknown if isinstance(t.unknown, str) else encode_number(t.unknown)
-    return sealed(
-        {
-            **document,
-            "version": VERSION,
-            "unknown": unknown,
-            "nan": t.nan,
-            "sketch_digest": t.sketch_digest,
-            "expires": None if t.expires is None else date_text(t.expires),
-        }
-    )
-
-
-def to_json(t: Thresholds) -> str:
-    """The thresholds as readable JSON."""
-    groups = []
-    for name, threshold in t.values.items():
-        entry: dict[str, Any] = {"name": encode_name(name), "threshold": encode_number(threshold)}
-        if t.mixtures is not None:
-            entry["mixture"] = [{"threshold": encode_number(x), "probability": p} for x, p in t.mixtures[name]]
-        groups.append(entry)
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "unified": t.unified,
-        "groups": groups,
-        "default_threshold": encode_number(t.default),
-        "score_column": t.score_column,
-        "group_column": t.group_column,
-    }
-    return dumps(seal(document, t))
-
-
-def from_json(text: str) -> Thresholds:
-    """Read thresholds or a saved result; anything else raises ValueError and says where."""
-    return of_document(read(text))
-
-
-def of_document(document: Any) -> Thresholds:
-    """Thresholds of parsed JSON, with the checksum compared where there is one."""
-    try:
-        return _of_document(document)
-    except (TypeError, ValueError) as error:
-        is_result = isinstance(document, dict) and document.get("format") == RESULT_FORMAT
-        raise ValueError(f"not {'a saved result' if is_result else 'valid thresholds'}: {error}") from None
-
-
-def _of_document(document: Any) -> Thresholds:
-    if not isinstance(document, dict) or document.get("format") not in (FORMAT, RESULT_FORMAT):
-        raise ValueError(f"'format' is neither {FORMAT!r} nor {RESULT_FORMAT!r}")
-    version = version_of(document)
-    groups = document.get("groups")
-    if not isinstance(groups, list) or not all(isinstance(entry, dict) for entry in groups):
-        raise ValueError("'groups' must be a list of objects")
-    if not isinstance(unified := document.get("unified", False), bool):
-        raise ValueError(f"'unified' must be true or false, got {unified!r}")
-    values: dict[Name, float] = {}
-    mixtures: dict[Name, Mixture] = {}
-    for i, entry in enumerate(groups):
-        where = f"groups[{i}]"
-        name = decode_name(entry.get("name"), f"{where}.name")
-        if name in values:
-            raise ValueError(f"{where}.name repeats {name!r}")
-        values[name] = decode_number(entry.get("threshold"), f"{where}.threshold")
-        if "mixture" in entry:
-            mixtures[name] = decode_mixture(entry["mixture"], f"{where}.mixture")
-    default = document.get("default_threshold")
-    unknown = document.get("unknown", "raise")
-    if unknown not in ("raise", "default"):
-        unknown = decode_number(unknown, "unknown")
-    thresholds = make(
-        values,
-        unified=unified,
-        default=None if default is None else decode_number(default, "default_threshold"),
-        mixtures=mixtures or None,
-        unknown=unknown,
-        nan=document.get("nan", "raise"),
-        sketch_digest=document.get("sketch_digest"),
-        expires=_decode_text(document, "expires"),
-        score_column=_decode_text(document, "score_column"),
-        group_column=_decode_text(document, "group_column"),
-    )
-    content = checksum(document)  # of all that is there, so it also finds text that is no text
-    if version > 1:
-        check_seal(document, content)
-    elif document.get("checksum") is not None:
-        check_seal(document, thresholds.checksum)
-    return thresholds
-
-
-def version_of(document: Mapping[str, Any]) -> int:
-    """The version of thresholds or a result, if it is one that can be read."""
-    version = document.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
-        raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
-    return version
-
-
-def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of saved thresholds or a saved result; not of a file too large to be one."""
-    try:
-        return read_limited(
-            path,
-            LONGEST_FILE,
-            f"larger than {LONGEST_FILE >> 20} MiB, and thresholds of {MOST_GROUPS:,} groups take less; check the path",
-        ).decode("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{os.fspath(path)!r} is not UTF-8 text, so not saved thresholds, nor a result") from None
-
-
-def load(
-    path: str | os.PathLike[str],
-    *,
-    allow_expired: bool = False,
-    digest: str | None = None,
-    require_checksum: bool = False,
-    now: datetime | None = None,
-) -> Thresholds:
-    """Read a file and refuse it where it is damaged, stale or foreign."""
-    shown = os.fspath(path)
-    text = read_text(path)
-    try:
-        document = read(text)
-        thresholds = of_document(document)
-        if require_checksum and document.get("checksum") is None:
-            raise ValueError("they have no checksum, and require_checksum=True asks for one")
-    except ValueError as error:
-        raise ValueError(f"{shown!r}: {error}") from None
-    check_current(thresholds, allow_expired=allow_expired, digest=digest, now=now, where=f"{shown!r}: ")
-    if document.get("verdict") == "infeasible":
-        warnings.warn(f"{shown!r} is infeasible: {document.get('message')}", InfeasibleWarning, stacklevel=3)
-    return thresholds
-
-
-def check_current(
-    t: Thresholds, *, allow_expired: bool, digest: str | None, now: datetime | None = None, where: str = ""
-) -> None:
-    """Refuse thresholds whose time is over, or that came from another sketch."""
-    moment = datetime.now(UTC) if now is None else now
-    if t.expires is not None and not allow_expired and moment.timestamp() >= t.expires:
-        raise ValueError(
-            f"{where}these thresholds expired on {date_text(t.expires)}; solve again, or pass allow_expired=True"
-        )
-    if digest is not None and t.sketch_digest != digest:
-        found = "no sketch is named in them" if t.sketch_digest is None else f"theirs is {t.sketch_digest}"
-        raise ValueError(f"{where}these thresholds did not come from the sketch with digest {digest}: {found}")
-
-
-def decode_mixture(value: Any, where: str) -> Mixture:
-    """Thresholds of a group with their probabilities, not yet checked."""
-    if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
-        raise ValueError(f"{where} must be a list of objects")
-    return tuple(
-        (decode_number(part.get("threshold"), where), decode_number(part.get("probability"), where)) for part in value
-    )
-
-
-def _decode_text(document: dict[str, Any], key: str) -> str | None:
-    value = document.get(key)
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"{key!r} must be a string or null, got {value!r}")
-    return value

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends
 from gstar_fast._base import files
-from gstar_fast._base import thresholds as _thresholds_io
 from gstar_fast._base.names import Name, listed
-from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown
+from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown, date_text, make
+from gstar_fast._decide import document
 from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
 from gstar_fast._input.group_columns import check_one_length
 
@@ -79,7 +79,7 @@ class Decider:
     ) -> Decider:
         """Check the thresholds and make a decider of the current backend."""
         return decider_of(
-            _thresholds_io.make(
+            make(
                 thresholds,
                 unknown=unknown,
                 nan=nan,
@@ -263,7 +263,7 @@ class Decider:
     def expires(self) -> datetime | None:
         """When the thresholds should no longer be used."""
         seconds = self._thresholds.expires
-        return None if seconds is None else datetime.fromisoformat(_thresholds_io.date_text(seconds))
+        return None if seconds is None else datetime.fromisoformat(date_text(seconds))
 
     @property
     def score_column(self) -> str | None:
@@ -294,7 +294,7 @@ class Decider:
 
     def to_json(self) -> str:
         """Thresholds and policies as JSON, with a checksum."""
-        return _thresholds_io.to_json(self._thresholds)
+        return document.to_json(self._thresholds)
 
     def to_bytes(self) -> bytes:
         """The same in binary, for `csrc/gstar` and the C interface."""
@@ -307,7 +307,7 @@ class Decider:
     @classmethod
     def from_json(cls, text: str) -> Decider:
         """Read what `to_json` wrote, or the JSON of a result. The checksum is compared where there is one."""
-        return decider_of(_thresholds_io.from_json(text))
+        return decider_of(document.read(text).thresholds)
 
     @classmethod
     def load(
@@ -338,7 +338,7 @@ class Decider:
         now : datetime, optional
             Instead of the clock's time.
         """
-        thresholds = _thresholds_io.load(
+        thresholds = document.load_current(
             path, allow_expired=allow_expired, digest=digest, require_checksum=require_checksum, now=now
         )
         if unknown is not None or nan is not None:

@@ -7,32 +7,21 @@ from __future__ import annotations
 
 import math
 import os
-import reprlib
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
 from gstar_fast._base.files import write_atomically
-from gstar_fast._base.json import decode_name, decode_number, dumps, encode_name, encode_number, read
-from gstar_fast._base.thresholds import (
-    RESULT_FORMAT,
-    VERSION,
-    Nan,
-    Unknown,
-    decode_mixture,
-    of_document,
-    read_text,
-    seal,
-    version_of,
-)
+from gstar_fast._base.json import decode_number, dumps, encode_number
+from gstar_fast._base.thresholds import Nan, Unknown
+from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
 from gstar_fast._solver.question import DEFINITIONS, is_met
 from gstar_fast.errors import InfeasibleWarning
 
 WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
-VERDICTS = ("optimal", "converged", "not_converged", "infeasible")
 
 
 @dataclass(frozen=True)
@@ -177,15 +166,12 @@ class Result:
 
     def to_json(self) -> str:
         """The result as readable JSON; schemas/result.json describes it."""
-        return dumps(seal(_encode(self), self._decider()._thresholds))
+        return dumps(document.seal(_content(self), self._decider()._thresholds))
 
     @classmethod
     def from_json(cls, text: str) -> Result:
         """Read what `to_json` wrote; anything else, or what was changed since, raises ValueError and says where."""
-        document = read(text)
-        result = _decode(document)
-        of_document(document)  # compares the checksum, as a decider that reads the same file does
-        return result
+        return _of(document.read(text, only_result=True))
 
     def decider(
         self, *, unknown: Unknown = "raise", nan: Nan = "raise", expires: datetime | str | None = None
@@ -244,11 +230,7 @@ class Result:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
         """Read a saved result. A file that was changed, or that has more than 128 MiB, raises ValueError."""
-        text = read_text(path)
-        try:
-            return cls.from_json(text)
-        except ValueError as error:
-            raise ValueError(f"{os.fspath(path)}: {error}") from None
+        return _of(document.load(path, only_result=True))
 
 
 # ------------------------------------------------------------------------------------------------------------ text
@@ -340,24 +322,17 @@ def text_of(r: Result, most: int = 50) -> str:
 # ------------------------------------------------------------------------------------------------------------ JSON
 
 _NUMBERS = ("error", "loss", "lower_bound", "optimality_gap", "n_rows")
-_WORDS = ("verdict", "message", "method", "density")
-_SWITCHES = ("balanced", "unified")
-_COLUMNS = ("score_column", "group_column")
-_PLAIN = (*_WORDS, "iterations", *_SWITCHES, *_COLUMNS)
-_RATES = ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy")
+_PLAIN = (
+    *("verdict", "message", "method", "density", "iterations"),
+    *("balanced", "unified", "score_column", "group_column"),
+)
 
 
-def _encode(r: Result) -> dict[str, Any]:
-    groups = []
-    for name, threshold in r.thresholds.items():
-        at = r.rates[name]
-        entry: dict[str, Any] = {"name": encode_name(name), "threshold": encode_number(threshold), **vars(at)}
-        if r.mixtures is not None:
-            entry["mixture"] = [{"threshold": encode_number(t), "probability": p} for t, p in r.mixtures[name]]
-        groups.append(entry)
+def _content(r: Result) -> dict[str, Any]:
+    """What a document says of a result, before it is sealed."""
     return {
-        "format": RESULT_FORMAT,
-        "version": VERSION,
+        "format": document.RESULT_FORMAT,
+        "version": document.VERSION,
         **{name: getattr(r, name) for name in _PLAIN},
         **{name: encode_number(getattr(r, name)) for name in _NUMBERS},
         "sketch_digest": r.sketch_digest,
@@ -366,7 +341,7 @@ def _encode(r: Result) -> dict[str, Any]:
         "costs": list(r.costs),
         "min_rows": r.min_rows,
         "mixing_saves": r.mixing_saves,
-        "groups": groups,
+        "groups": document.encode_groups(r.thresholds, r.mixtures, lambda name: vars(r.rates[name])),
         "gaps": dict(r.gaps),
         "default_threshold": encode_number(r.default_threshold),
         "before": {"error": r.before_error, "gaps": dict(r.before_gaps)},
@@ -375,91 +350,39 @@ def _encode(r: Result) -> dict[str, Any]:
     }
 
 
-def _decode(data: Any) -> Result:
-    if not isinstance(data, dict) or data.get("format") != RESULT_FORMAT:
-        raise ValueError(f"not a saved result: 'format' is not {RESULT_FORMAT!r}")
-    try:
-        version_of(data)
-        return _decoded(data)
-    except KeyError as error:
-        raise ValueError(f"not a saved result: it lacks {error.args[0]!r}") from None
-    except ValueError as error:
-        raise ValueError(f"not a saved result: {error}") from None
-
-
-def _decoded(data: dict[str, Any]) -> Result:
-    if data["verdict"] not in VERDICTS:
-        raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}; got {reprlib.repr(data['verdict'])}")
-    thresholds: dict[Any, float] = {}
-    rates: dict[Any, GroupRates] = {}
-    mixtures: dict[Any, tuple[tuple[float, float], ...]] = {}
-    if not _is(data["groups"], list, "groups"):
-        raise ValueError("groups must be a list with at least one group")
-    for i, entry in enumerate(data["groups"]):
-        where = f"groups[{i}]"
-        name = decode_name(_is(entry, dict, where)["name"], f"{where}.name")
-        if name in thresholds:
-            raise ValueError(f"{where}.name repeats {name!r}")
-        thresholds[name] = decode_number(entry["threshold"], f"{where}.threshold")
-        rates[name] = GroupRates(
-            rows=_finite(entry["rows"], f"{where}.rows"),
-            **{rate: None if entry[rate] is None else _finite(entry[rate], f"{where}.{rate}") for rate in _RATES},
-        )
-        if "mixture" in entry:
-            mixtures[name] = decode_mixture(entry["mixture"], f"{where}.mixture")
-    costs = _is(data["costs"], list, "costs")
-    if len(costs) != 2:
-        raise ValueError(f"costs must be two numbers; got {len(costs)}")
-    iterations = data["iterations"]
-    if type(iterations) is not int or iterations < 0:
-        raise ValueError(f"iterations must be a whole number; got {reprlib.repr(iterations)}")
-    before = _is(data["before"], dict, "before")
-    plain: dict[str, Any] = {name: decode_number(data[name], name) for name in _NUMBERS}
-    plain |= {name: _is(data[name], str, name) for name in _WORDS}
-    plain |= {name: _is(data[name], bool, name) for name in _SWITCHES}
-    plain |= {name: _is(data[name], (str, type(None)), name) for name in _COLUMNS}
+def _of(saved: document.Document) -> Result:
+    """The result that a document is; its reader has checked every member."""
+    content, found = saved.content, saved.thresholds
+    rates = {
+        name: GroupRates(**{key.name: _real(entry[key.name]) for key in fields(GroupRates)})
+        for name, entry in zip(found.values, content["groups"], strict=True)
+    }
+    plain: dict[str, Any] = {name: content[name] for name in _PLAIN}
+    plain |= {name: decode_number(content[name], name) for name in _NUMBERS}
     return Result(
-        thresholds=thresholds,
+        thresholds=dict(found.values),
         rates=rates,
-        mixtures=mixtures or None,
-        gaps=_by_criterion(data["gaps"], "gaps"),
-        limits=_by_criterion(data["limits"], "limits"),
-        penalties=_by_criterion(data["penalties"], "penalties"),
-        costs=(_finite(costs[0], "costs[0]"), _finite(costs[1], "costs[1]")),
-        iterations=iterations,
-        min_rows=_finite(data.get("min_rows", 0.0), "min_rows"),
-        default_threshold=decode_number(data["default_threshold"], "default_threshold"),
-        before_error=_finite(before["error"], "before.error"),
-        before_gaps=_by_criterion(before["gaps"], "before.gaps"),
-        notes=tuple(_is(note, str, "each of notes") for note in _is(data["notes"], list, "notes")),
-        trace=tuple(decode_number(x, "trace") for x in _is(data["trace"], list, "trace")),
-        _digest=_is(data["sketch_digest"], (str, type(None)), "sketch_digest"),
-        _mixing=None if data.get("mixing_saves") is None else _finite(data["mixing_saves"], "mixing_saves"),
+        mixtures=None if found.mixtures is None else dict(found.mixtures),
+        gaps=_reals(content["gaps"]),
+        limits=_reals(content["limits"]),
+        penalties=_reals(content["penalties"]),
+        costs=(float(content["costs"][0]), float(content["costs"][1])),
+        min_rows=float(content.get("min_rows", 0.0)),
+        default_threshold=decode_number(content["default_threshold"], "default_threshold"),
+        before_error=float(content["before"]["error"]),
+        before_gaps=_reals(content["before"]["gaps"]),
+        notes=tuple(content["notes"]),
+        trace=tuple(decode_number(x, "trace") for x in content["trace"]),
+        _digest=found.sketch_digest,
+        _mixing=_real(content.get("mixing_saves")),
         **plain,
     )
 
 
-_KINDS: dict[Any, str] = {
-    str: "a string",
-    bool: "true or false",
-    list: "a list",
-    dict: "an object",
-    (str, type(None)): "a string or null",
-}
+def _real(value: float | None) -> Any:
+    """A number of JSON, where 1.0 may have been written as 1."""
+    return None if value is None else float(value)
 
 
-def _is(value: Any, kind: Any, where: str) -> Any:
-    if not isinstance(value, kind):
-        raise ValueError(f"{where} must be {_KINDS[kind]}; got {reprlib.repr(value)}")
-    return value
-
-
-def _finite(value: Any, where: str) -> float:
-    return decode_number(value, where, infinite=False)
-
-
-def _by_criterion(value: Any, where: str) -> dict[str, float]:
-    for name in _is(value, dict, where):
-        if name not in DEFINITIONS:
-            raise ValueError(f"{where} has {reprlib.repr(name)}; there are {', '.join(DEFINITIONS)}")
-    return {name: _finite(number, f"{where}.{name}") for name, number in value.items()}
+def _reals(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items()}

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gstar_fast as gf
-from gstar_fast._base import thresholds as _thresholds_io
+from gstar_fast._decide import document as documents
 
 OLD = Path(__file__).parent.parent / "old_thresholds"
 INF = math.inf
@@ -126,7 +126,7 @@ def changed(**fields):
     ("text", "why"),
     [
         ("", "not JSON"),
-        ("[]", "'format' is neither"),
+        ("[]", "'format' is not 'gstar_fast.result' nor 'gstar_fast.thresholds'"),
         ("[" * 100_000, "not JSON|nested too deeply"),
         (
             '{"format": "gstar_fast.thresholds", "version": 3}',
@@ -135,16 +135,21 @@ def changed(**fields):
         (changed(version=1.0), "of version 1.0, and this release reads 1 and 2"),
         (changed(version=2), "it was changed or damaged"),
         (changed(groups=[]), "thresholds is empty"),
-        (changed(groups=[1]), "'groups' must be a list of objects"),
+        (changed(groups=[1]), r"groups\[0\] must be an object; got 1"),
         (changed(groups=[{"name": None, "threshold": 1}]), r"groups\[0\].name must be an int, a string, a bool"),
         (changed(groups=[{"name": "a", "threshold": "1"}]), r"groups\[0\].threshold must be a number, 'inf' or '-inf'"),
         (changed(groups=[{"name": "a", "threshold": 1}] * 2), r"groups\[1\].name repeats 'a'"),
-        (changed(unknown="first"), "unknown must be a number"),
-        (changed(nan=1), 'nan must be "raise"'),
-        (changed(unified=1), "'unified' must be true or false"),
+        (changed(unknown="first"), "unknown must be 'raise', 'default', a number, 'inf' or '-inf'; got 'first'"),
+        (changed(nan=1), "nan must be 'raise', true or false; got 1"),
+        (changed(unified=1), "unified must be true or false; got 1"),
         (changed(sketch_digest="abc"), "sketch_digest must be 64 hexadecimal digits"),
         (changed(expires="soon"), "expires must be a date"),
-        (changed(expires="2030-01-01T00:00:00"), "expires needs a time zone"),
+        (changed(expires="2030-02-30T00:00:00Z"), "expires is not a date of the calendar: 2030-02-30T00:00:00Z"),
+        (changed(approved="by me"), "the document has an unknown member 'approved'"),
+        (
+            changed(expires="2030-01-01T00:00:00"),
+            "expires must be a date in UTC .*; got '2030-01-01T00:00:00'",
+        ),
         (changed(default_threshold=0.25), "the checksum is .* but the content has .* it was changed or damaged"),
         (changed(nan=True), "it was changed or damaged"),
         (changed().replace("-0.627", "-0.628"), "it was changed or damaged"),
@@ -202,13 +207,13 @@ def test_policies_can_be_chosen_at_load(tmp_path):
 def test_a_result_can_be_sealed():
     """What `Result.save` adds to its own fields; a later change of anything is then noticed."""
     document = json.loads((OLD / "result_v1.json").read_text(encoding="utf-8"))
-    thresholds = _thresholds_io.of_document(document)
-    sealed = _thresholds_io.seal(document, thresholds)
+    thresholds = documents.read(json.dumps(document)).thresholds
+    sealed = documents.seal(document, thresholds)
     assert sealed["error"] == document["error"]
-    assert _thresholds_io.of_document(sealed) == thresholds
+    assert documents.read(json.dumps(sealed)).thresholds == thresholds
     sealed["groups"][0]["threshold"] = 0.25
     with pytest.raises(ValueError, match="it was changed or damaged"):
-        _thresholds_io.of_document(sealed)
+        documents.read(json.dumps(sealed))
 
 
 @pytest.mark.parametrize("name", ["thresholds", "randomised"])

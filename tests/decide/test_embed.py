@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gstar_fast._include import get_cmake_dir, get_include
 from helpers.documents import changes
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._base import json as _json
+from gstar_fast._install import get_cmake_dir, get_include
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "embed_cpp"
 CXX = next((name for name in ("c++", "g++", "clang++") if shutil.which(name)), None)

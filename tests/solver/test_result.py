@@ -81,7 +81,7 @@ def test_schema_names_every_field(sketch):
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     for _, result in results(sketch):
         written = json.loads(result.to_json())
-        assert set(written) == set(schema["required"]) == set(schema["properties"])
+        assert set(written) == set(schema["properties"]) >= set(schema["required"])
         for entry in written["groups"]:
             assert set(schema["properties"]["groups"]["items"]["required"]) <= set(entry)
             assert set(entry) <= set(schema["properties"]["groups"]["items"]["properties"])
@@ -122,8 +122,11 @@ def broken(data):
     yield "version 3, and this release reads 1 and 2", json.dumps({**data, "version": 3})
     yield "version True", json.dumps({**data, "version": True})
     yield "lacks 'groups'", json.dumps({k: v for k, v in data.items() if k != "groups"})
-    yield "verdict must be one of", json.dumps({**data, "verdict": "fine"})
-    yield "at least one group", json.dumps({**data, "groups": []})
+    yield (
+        "verdict must be 'optimal', .* or 'infeasible'; got 'fine'",
+        json.dumps({**data, "verdict": "fine"}),
+    )
+    yield "thresholds is empty; give one for each group", json.dumps({**data, "groups": []})
     yield "repeats", json.dumps({**data, "groups": data["groups"] * 2})
     yield "threshold must be a number", json.dumps({**data, "groups": [{**data["groups"][0], "threshold": "low"}]})
     yield "must be an int", json.dumps({**data, "groups": [{**data["groups"][0], "name": None}]})
@@ -149,7 +152,7 @@ def broken(data):
     yield "gaps.equalized_odds must be a number; got 'inf'", json.dumps({**data, "gaps": {"equalized_odds": "inf"}})
     yield "costs must be two numbers; got 1", json.dumps({**data, "costs": [1]})
     yield "notes must be a list; got 'mind'", json.dumps({**data, "notes": "mind"})
-    yield "each of notes must be a string; got 7", json.dumps({**data, "notes": [7]})
+    yield "notes\\[0\\] must be a string; got 7", json.dumps({**data, "notes": [7]})
     yield "before must be an object", json.dumps({**data, "before": 0})
     yield "an object has a key twice", json.dumps(data).replace('"error": ', '"error": 0, "error": ')
     yield "half a character", json.dumps({**data, "message": "\ud800"})

@@ -1,7 +1,10 @@
 // json.hpp - a small reader of JSON text; trusts no input.
+//
+// The grammar is RFC 8259, with what it leaves open decided: docs/guide/decide.md says how.
+// Python's reader (gstar_fast/_base/json.py) takes the same texts.
 #pragma once
 
-#include <algorithm>  // min
+#include <algorithm>  // adjacent_find, min, sort
 #include <charconv>   // from_chars
 #include <cstddef>    // size_t
 #include <cstdint>
@@ -10,6 +13,8 @@
 #include <string_view>
 #include <utility>  // pair
 #include <vector>
+
+#include "gstar/base/utf8.hpp"
 
 namespace gstar {
 
@@ -53,6 +58,10 @@ public:
         : at_(text.data()), end_(at_ + text.size()) {}
 
     json document() {
+        const std::string_view text(at_, static_cast<std::size_t>(end_ - at_));
+        if (!is_utf8(text)) refuse("it is not UTF-8 text");
+        if (text.substr(0, 3) == "\xEF\xBB\xBF")
+            refuse("it begins with a byte order mark; save it without one");
         json v = value(0);
         space();
         if (at_ != end_) refuse("it goes on after its end");
@@ -61,8 +70,6 @@ public:
 
 private:
     static constexpr int deepest = 32;
-    static constexpr std::size_t most_members =
-        1000;  ///< they are searched in turn
 
     [[noreturn]] static void refuse(const std::string& why) {
         throw std::invalid_argument("not JSON: " + why);
@@ -111,16 +118,24 @@ private:
         for (;;) {
             space();
             std::string key = string();
-            if (v.find(key) != nullptr) refuse("an object has a key twice");
-            if (v.members.size() == most_members)
-                refuse("an object has too many keys");
             space();
             expect(":");
             v.members.emplace_back(std::move(key), value(depth + 1));
             space();
-            if (peek() != ',') return expect("}");
+            if (peek() != ',') break;
             expect(",");
         }
+        expect("}");
+        refuse_twins(v);
+    }
+
+    static void refuse_twins(const json& object) {
+        std::vector<std::string_view> keys;
+        keys.reserve(object.members.size());
+        for (const auto& m : object.members) keys.emplace_back(m.first);
+        std::sort(keys.begin(), keys.end());
+        if (std::adjacent_find(keys.begin(), keys.end()) != keys.end())
+            refuse("an object has a key twice");
     }
 
     void list(json& v, int depth) {
@@ -230,7 +245,10 @@ private:
             case 'u': {
                 std::uint32_t code = hexadecimal();
                 if (code >= 0xD800 && code < 0xDC00) {
-                    expect("\\u");
+                    if (std::string_view(at_, static_cast<std::size_t>(end_ - at_))
+                            .substr(0, 2) != "\\u")
+                        refuse("half a character in a string");
+                    at_ += 2;
                     const std::uint32_t low = hexadecimal();
                     if (low < 0xDC00 || low > 0xDFFF)
                         refuse("half a character in a string");
@@ -252,25 +270,6 @@ private:
         if (read.ptr != at_ + 4) refuse("a string has an unknown escape");
         at_ += 4;
         return code;
-    }
-
-    static void add_utf8(std::string& out, std::uint32_t code) {
-        const auto add = [&](std::uint32_t b) { out += static_cast<char>(b); };
-        if (code < 0x80) {
-            add(code);
-        } else if (code < 0x800) {
-            add(0xC0 | (code >> 6));
-            add(0x80 | (code & 0x3F));
-        } else if (code < 0x10000) {
-            add(0xE0 | (code >> 12));
-            add(0x80 | ((code >> 6) & 0x3F));
-            add(0x80 | (code & 0x3F));
-        } else {
-            add(0xF0 | (code >> 18));
-            add(0x80 | ((code >> 12) & 0x3F));
-            add(0x80 | ((code >> 6) & 0x3F));
-            add(0x80 | (code & 0x3F));
-        }
     }
 
     const char* at_;

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 import gstar_fast as gf
 from gstar_fast._base.files import open_atomically
-from gstar_fast._base.json import read
-from gstar_fast._base.thresholds import read_text
 from gstar_fast._cli.count import Distance, Stop, read_ahead
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted
 from gstar_fast._cli.output import Console, Progress, counted, span
@@ -25,6 +23,7 @@ from gstar_fast._cli.tables.inputs import Block, Input, Kinds, Reader, format_of
 from gstar_fast._cli.tables.open import check_columns, reading
 from gstar_fast._cli.tables.types import CommonTypes
 from gstar_fast._cli.tables.write import Tap, Writer, writer_for
+from gstar_fast._decide import document
 
 DECISION = "decision"
 _NAN: dict[str | None, Any] = {None: None, "raise": "raise", "reject": False, "accept": True}
@@ -76,10 +75,10 @@ def apply(given: argparse.Namespace, console: Console) -> None:
 def _refuse_infeasible(path: str) -> None:
     """Refuse thresholds that are saved with the verdict that they miss the limits."""
     try:
-        document = read(read_text(path))
+        infeasible = document.load(path).is_infeasible
     except ValueError:
         return  # whoever reads the thresholds says better what is wrong with them
-    if isinstance(document, dict) and document.get("verdict") == "infeasible":
+    if infeasible:
         raise CliError(
             f"{path} says that no thresholds meet the limits it was asked for, and these do not; "
             "solve again with looser limits, or give --allow-infeasible to decide by them all the same"

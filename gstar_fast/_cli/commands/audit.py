@@ -9,7 +9,6 @@ import io
 import json
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from gstar_fast._cli.output import Console, distinct, plain
 from gstar_fast._cli.read import check_output, count_tables, ending, refuse_options, sketch_of, split_names
 from gstar_fast._cli.tables.columns import Labels
 from gstar_fast._cli.tables.inputs import Kinds, is_sketch
+from gstar_fast._decide import document
 
 # ---------------------------------------------------------------------------------------------------------------- audit
 
@@ -60,8 +60,7 @@ def audit(given: argparse.Namespace, console: Console) -> None:
 def load_thresholds(path: str) -> gf.Result | gf.Decider:
     """A saved result, or saved thresholds alone."""
     decider = gf.Decider.load(path, allow_expired=True)  # warns where limits are missed, which a result does not
-    document = json.loads(Path(path).read_bytes())
-    return gf.Result.load(path) if document["format"] == "gstar_fast.result" else decider
+    return gf.Result.load(path) if document.load(path).is_result else decider
 
 
 def _take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) -> None:

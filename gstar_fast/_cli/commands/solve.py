@@ -16,11 +16,11 @@ import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import dumps
 from gstar_fast._base.names import joined_columns
-from gstar_fast._base.thresholds import seal
 from gstar_fast._cli.errors import DONE, INFEASIBLE, USAGE, CliError, pyarrow_missing
 from gstar_fast._cli.output import Console, distinct, group_name, plain, printable
 from gstar_fast._cli.read import check_outputs, ending, sketch_of, write_bytes
 from gstar_fast._cli.tables import inputs
+from gstar_fast._decide.document import seal
 from gstar_fast._solver.result import _number, _table
 
 

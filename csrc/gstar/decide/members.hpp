@@ -1,0 +1,254 @@
+// members.hpp - which members a saved document has, and what may stand in them.
+//
+// docs/guide/decide.md states the rules; gstar_fast/_decide/members.py says the same
+// in Python, and tests/documents has files on which both must agree.
+#pragma once
+
+#include <algorithm>  // find
+#include <cstddef>    // size_t
+#include <initializer_list>
+#include <iterator>  // begin, end
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gstar/base/json.hpp"
+
+namespace gstar::detail {
+
+[[noreturn]] inline void bad_document(const std::string& what) {
+    throw std::invalid_argument("not valid thresholds: " + what);
+}
+
+/// Kinds of values, to be combined: `is_text | is_null`.
+enum value_kind : unsigned {
+    is_null = 1,
+    is_switch = 2,
+    is_number = 4,
+    is_infinity = 8,  ///< the strings "inf" and "-inf"
+    is_count = 16,    ///< a whole number, not negative
+    is_text = 32,
+    is_list = 64,
+    is_object = 128,
+    any_value = 256  ///< looked at by whoever takes it
+};
+
+struct member {
+    std::string_view key;
+    unsigned kinds;
+    bool required;
+};
+
+inline bool fits(const json& v, unsigned kinds) noexcept {
+    const auto may_be = [&](unsigned kind) { return (kinds & kind) != 0; };
+    if (may_be(any_value)) return true;
+    switch (v.type) {
+        case json::kind::null: return may_be(is_null);
+        case json::kind::boolean: return may_be(is_switch);
+        case json::kind::whole:
+            return may_be(is_number) || (may_be(is_count) && v.whole >= 0);
+        case json::kind::real: return may_be(is_number);
+        case json::kind::text:
+            return may_be(is_text) ||
+                   (may_be(is_infinity) && (v.text == "inf" || v.text == "-inf"));
+        case json::kind::list: return may_be(is_list);
+        default: return may_be(is_object);
+    }
+}
+
+/// "a string or null": what the kinds are called.
+inline std::string words_of(unsigned kinds) {
+    struct word {
+        unsigned kind;
+        const char* text;
+    };
+    std::vector<std::string> words;
+    for (const word& w :
+         {word{is_switch, "true or false"}, word{is_number, "a number"},
+          word{is_infinity, "'inf'"}, word{is_infinity, "'-inf'"},
+          word{is_count, "a whole number of at least 0"}, word{is_text, "a string"},
+          word{is_list, "a list"}, word{is_object, "an object"},
+          word{is_null, "null"}})
+        if ((kinds & w.kind) != 0) words.emplace_back(w.text);
+    std::string out = words[0];
+    for (std::size_t i = 1; i < words.size(); ++i)
+        out += (i + 1 == words.size() ? " or " : ", ") + words[i];
+    return out;
+}
+
+inline void check_value(const json& v, unsigned kinds, const std::string& where) {
+    if (!fits(v, kinds)) bad_document(where + " must be " + words_of(kinds));
+}
+
+/// An object has the members it must have, and none but these.
+template <std::size_t N>
+void check_members(const json& v, const member (&members)[N],
+                   const std::string& where) {
+    if (v.type != json::kind::object) bad_document(where + " must be an object");
+    const std::string inside = where.empty() ? "" : where + ".";
+    for (const auto& found : v.members) {
+        const auto* const known =
+            std::find_if(std::begin(members), std::end(members),
+                         [&](const member& m) { return m.key == found.first; });
+        if (known == std::end(members))
+            bad_document((where.empty() ? "the document" : where) +
+                         " has an unknown member '" + found.first.substr(0, 40) +
+                         "'");
+        check_value(found.second, known->kinds, inside + found.first);
+    }
+    for (const member& m : members)
+        if (m.required && v.find(m.key) == nullptr)
+            bad_document((where.empty() ? "it" : where) + " lacks '" +
+                         std::string(m.key) + "'");
+}
+
+inline void check_word(const json& v, std::initializer_list<const char*> words,
+                       const std::string& where) {
+    std::string listed;
+    std::size_t left = words.size();
+    for (const char* word : words) {
+        if (v.text == word) return;
+        --left;
+        listed += "'" + std::string(word) + "'" +
+                  (left == 0   ? ""
+                   : left == 1 ? " or "
+                               : ", ");
+    }
+    bad_document(where + " must be " + listed);
+}
+
+/// Numbers by the name of a criterion.
+inline void check_gaps(const json& v, const std::string& where) {
+    check_value(v, is_object, where);
+    static constexpr std::string_view known[] = {
+        "demographic_parity",       "equal_opportunity",  "predictive_equality",
+        "equalized_odds",           "equalized_odds_sum", "accuracy_parity",
+        "balanced_accuracy_parity", "disparate_impact"};
+    for (const auto& gap : v.members) {
+        if (std::find(std::begin(known), std::end(known), gap.first) ==
+            std::end(known))
+            bad_document(where + " has '" + gap.first.substr(0, 40) +
+                         "', which is no criterion");
+        check_value(gap.second, is_number, where + "." + gap.first);
+    }
+}
+
+inline void check_parts(const json& list, unsigned kinds,
+                        const std::string& where) {
+    for (std::size_t i = 0; i < list.list.size(); ++i)
+        check_value(list.list[i], kinds, where + "[" + std::to_string(i) + "]");
+}
+
+inline void check_group(const json& v, bool in_result, const std::string& where) {
+    static constexpr member in_thresholds_members[] = {
+        {"name", any_value, true},
+        {"threshold", is_number | is_infinity, true},
+        {"mixture", is_list, false}};
+    static constexpr unsigned rate = is_number | is_null;
+    static constexpr member in_result_members[] = {
+        {"name", any_value, true},  {"threshold", is_number | is_infinity, true},
+        {"rows", is_number, true},  {"tpr", rate, true},
+        {"fpr", rate, true},        {"selection_rate", rate, true},
+        {"accuracy", rate, true},   {"balanced_accuracy", rate, true},
+        {"mixture", is_list, false}};
+    static constexpr member part_members[] = {
+        {"threshold", is_number | is_infinity, true},
+        {"probability", is_number, true}};
+    if (in_result)
+        check_members(v, in_result_members, where);
+    else
+        check_members(v, in_thresholds_members, where);
+    const json* const mixture = v.find("mixture");
+    if (mixture == nullptr) return;
+    if (mixture->list.empty())
+        bad_document(where + ".mixture must have at least one part");
+    for (std::size_t i = 0; i < mixture->list.size(); ++i)
+        check_members(mixture->list[i], part_members,
+                      where + ".mixture[" + std::to_string(i) + "]");
+}
+
+/// What a result says beside its thresholds.
+inline void check_result(const json& v) {
+    check_word(*v.find("verdict"),
+               {"optimal", "converged", "not_converged", "infeasible"}, "verdict");
+    check_word(*v.find("method"),
+               {"exact", "alternating", "gauss_newton", "newton"}, "method");
+    for (const char* key : {"limits", "penalties", "gaps"})
+        check_gaps(*v.find(key), key);
+    static constexpr member before_members[] = {{"error", is_number, true},
+                                                {"gaps", is_object, true}};
+    const json& before = *v.find("before");
+    check_members(before, before_members, "before");
+    check_gaps(*before.find("gaps"), "before.gaps");
+    const json& costs = *v.find("costs");
+    check_parts(costs, is_number, "costs");
+    if (costs.list.size() != 2) bad_document("costs must be two numbers");
+    check_parts(*v.find("notes"), is_text, "notes");
+    check_parts(*v.find("trace"), is_number | is_infinity, "trace");
+    const json* const min_rows = v.find("min_rows");
+    if (min_rows != nullptr && !(min_rows->real >= 0))
+        bad_document("min_rows must be at least 0");
+}
+
+/// Refuse a document that has other members, or other values in them, than it may.
+inline void check_document(const json& v, bool is_result) {
+    static constexpr unsigned threshold = is_number | is_infinity;
+    static constexpr unsigned text = is_text | is_null;
+    static constexpr member of_thresholds[] = {
+        {"format", is_text, true},
+        {"version", is_count, true},
+        {"groups", is_list, true},
+        {"unified", is_switch, false},
+        {"default_threshold", threshold | is_null, false},
+        {"unknown", any_value, false},
+        {"nan", any_value, false},
+        {"sketch_digest", text, false},
+        {"expires", text, false},
+        {"checksum", text, false},
+        {"score_column", text, false},
+        {"group_column", text, false}};
+    static constexpr member of_result[] = {
+        {"format", is_text, true},
+        {"version", is_count, true},
+        {"groups", is_list, true},
+        {"unified", is_switch, true},
+        {"default_threshold", threshold, true},
+        {"unknown", any_value, false},
+        {"nan", any_value, false},
+        {"sketch_digest", text, true},
+        {"expires", text, false},
+        {"checksum", text, false},
+        {"score_column", text, true},
+        {"group_column", text, true},
+        {"verdict", is_text, true},
+        {"message", is_text, true},
+        {"method", is_text, true},
+        {"density", is_text, true},
+        {"iterations", is_count, true},
+        {"balanced", is_switch, true},
+        {"error", threshold, true},
+        {"loss", threshold, true},
+        {"lower_bound", threshold, true},
+        {"optimality_gap", threshold, true},
+        {"n_rows", threshold, true},
+        {"limits", is_object, true},
+        {"penalties", is_object, true},
+        {"costs", is_list, true},
+        {"min_rows", is_number, false},
+        {"mixing_saves", is_number | is_null, false},
+        {"gaps", is_object, true},
+        {"before", is_object, true},
+        {"notes", is_list, true},
+        {"trace", is_list, true}};
+    if (is_result)
+        check_members(v, of_result, "");
+    else
+        check_members(v, of_thresholds, "");
+    if (is_result) check_result(v);
+    const std::vector<json>& groups = v.find("groups")->list;
+    for (std::size_t i = 0; i < groups.size(); ++i)
+        check_group(groups[i], is_result, "groups[" + std::to_string(i) + "]");
+}
+
+}  // namespace gstar::detail

@@ -1,0 +1,244 @@
+"""Saved documents: thresholds and results as JSON, written and read here and nowhere else.
+
+One strict reader; a decider and a result are two views of what it read. `docs/guide/decide.md` states the grammar and
+`schemas/` has it for other tools. `csrc/gstar/thresholds_json.hpp` is the same reader in C++: `tests/documents` holds
+both to the same answers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import reprlib
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from gstar_fast._base import json
+from gstar_fast._base.files import read_limited
+from gstar_fast._base.json import decode_name, decode_number, encode_name, encode_number
+from gstar_fast._base.names import MOST_GROUPS, Name
+from gstar_fast._base.thresholds import Mixture, Thresholds, date_text, make
+from gstar_fast._decide.members import (
+    OF_GROUP,
+    OF_GROUP_IN_RESULT,
+    OF_PART,
+    OF_RESULT,
+    OF_THRESHOLDS,
+    Member,
+    check_members,
+    check_result,
+)
+from gstar_fast.errors import InfeasibleWarning
+
+FORMAT: Final = "gstar_fast.thresholds"
+RESULT_FORMAT: Final = "gstar_fast.result"
+VERSION: Final = 2  # version 1 had a checksum of what decisions depend on alone; it is read for ever
+LONGEST: Final = 2**27  # bytes; 65,535 groups with two thresholds each take less than half of it
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document that was read and found sound: every member is there and is what it should be."""
+
+    content: Mapping[str, Any]
+    thresholds: Thresholds
+
+    @property
+    def is_result(self) -> bool:
+        """Whether it says more than thresholds."""
+        return bool(self.content["format"] == RESULT_FORMAT)
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether it says that its thresholds miss the limits they were asked for."""
+        return self.content.get("verdict") == "infeasible"
+
+    @property
+    def has_checksum(self) -> bool:
+        """Whether a change would have been noticed."""
+        return self.content.get("checksum") is not None
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def encode_groups(
+    values: Mapping[Name, float],
+    mixtures: Mapping[Name, Mixture] | None,
+    more: Callable[[Name], Mapping[str, Any]] = lambda _: {},
+) -> list[dict[str, Any]]:
+    """The member "groups"; `more` is what a result says of a group besides."""
+    groups = []
+    for name, threshold in values.items():
+        entry: dict[str, Any] = {"name": encode_name(name), "threshold": encode_number(threshold), **more(name)}
+        if mixtures is not None:
+            entry["mixture"] = [{"threshold": encode_number(t), "probability": p} for t, p in mixtures[name]]
+        groups.append(entry)
+    return groups
+
+
+def to_json(t: Thresholds) -> str:
+    """The thresholds as readable JSON."""
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "unified": t.unified,
+        "groups": encode_groups(t.values, t.mixtures),
+        "default_threshold": encode_number(t.default),
+        "score_column": t.score_column,
+        "group_column": t.group_column,
+    }
+    return json.dumps(seal(content, t))
+
+
+def seal(content: Mapping[str, Any], t: Thresholds) -> dict[str, Any]:
+    """Add version, policies, origin, expiry and checksum to what has the thresholds; a result's content, or ours."""
+    unknown = t.unknown if isinstance(t.unknown, str) else encode_number(t.unknown)
+    return json.sealed(
+        {
+            **content,
+            "version": VERSION,
+            "unknown": unknown,
+            "nan": t.nan,
+            "sketch_digest": t.sketch_digest,
+            "expires": None if t.expires is None else date_text(t.expires),
+        }
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def load(path: str | os.PathLike[str], *, only_result: bool = False) -> Document:
+    """The document in a file; ValueError names the file and says what is wrong with it."""
+    shown = os.fspath(path)
+    data = read_limited(
+        path,
+        LONGEST,
+        f"larger than {LONGEST >> 20} MiB, and thresholds of {MOST_GROUPS:,} groups take less; check the path",
+    )
+    try:
+        return read(data.decode("utf-8"), only_result=only_result)
+    except UnicodeDecodeError:
+        raise ValueError(f"{shown!r} is not UTF-8 text, so not saved thresholds, nor a result") from None
+    except ValueError as error:
+        raise ValueError(f"{shown!r}: {error}") from None
+
+
+def load_current(
+    path: str | os.PathLike[str],
+    *,
+    allow_expired: bool = False,
+    digest: str | None = None,
+    require_checksum: bool = False,
+    now: datetime | None = None,
+) -> Thresholds:
+    """The thresholds in a file to decide by: refused where they are stale or foreign, with a warning if infeasible."""
+    shown = os.fspath(path)
+    document = load(path)
+    if require_checksum and not document.has_checksum:
+        raise ValueError(f"{shown!r}: they have no checksum, and require_checksum=True asks for one")
+    _check_current(document.thresholds, allow_expired, digest, now, f"{shown!r}: ")
+    if document.is_infeasible:
+        warnings.warn(f"{shown!r} is infeasible: {document.content['message']}", InfeasibleWarning, stacklevel=3)
+    return document.thresholds
+
+
+def _check_current(t: Thresholds, allow_expired: bool, digest: str | None, now: datetime | None, where: str) -> None:
+    moment = datetime.now(UTC) if now is None else now
+    if t.expires is not None and not allow_expired and moment.timestamp() >= t.expires:
+        raise ValueError(
+            f"{where}these thresholds expired on {date_text(t.expires)}; solve again, or pass allow_expired=True"
+        )
+    if digest is not None and t.sketch_digest != digest:
+        found = "no sketch is named in them" if t.sketch_digest is None else f"theirs is {t.sketch_digest}"
+        raise ValueError(f"{where}these thresholds did not come from the sketch with digest {digest}: {found}")
+
+
+def read(text: str, *, only_result: bool = False) -> Document:
+    """The document of a text; ValueError says what is wrong, and where. `only_result` refuses thresholds alone."""
+    if len(text) > LONGEST // 4 and len(text.encode("utf-8", "surrogatepass")) > LONGEST:
+        raise ValueError(f"not valid thresholds: larger than {LONGEST >> 20} MiB")
+    content = json.read(text)
+    found = content.get("format") if isinstance(content, dict) else None
+    try:
+        if found != RESULT_FORMAT and (only_result or found != FORMAT):
+            raise ValueError(f"'format' is not {RESULT_FORMAT!r}" + f" nor {FORMAT!r}" * (not only_result))
+        return _checked(content, found == RESULT_FORMAT)
+    except (TypeError, ValueError) as error:
+        what = "a saved result" if only_result or found == RESULT_FORMAT else "valid thresholds"
+        raise ValueError(f"not {what}: {error}") from None
+
+
+def _checked(content: dict[str, Any], is_result: bool) -> Document:
+    wanted = json.checksum(content)  # of all that is there, so it also finds text that is no text
+    version = content.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
+    check_members(content, OF_RESULT if is_result else OF_THRESHOLDS, "")
+    if is_result:
+        check_result(content)
+    document = Document(content, _thresholds(content, OF_GROUP_IN_RESULT if is_result else OF_GROUP))
+    if version > 1:
+        json.check_seal(content, wanted)
+    elif document.has_checksum:
+        json.check_seal(content, document.thresholds.checksum)
+    return document
+
+
+def _thresholds(content: Mapping[str, Any], of_group: Mapping[str, Member]) -> Thresholds:
+    """The thresholds of content whose members are those it should have."""
+    values: dict[Name, float] = {}
+    mixtures: dict[Name, Mixture] = {}
+    for i, entry in enumerate(content["groups"]):
+        where = f"groups[{i}]"
+        check_members(entry, of_group, where)
+        name = decode_name(entry["name"], f"{where}.name")
+        if name in values:
+            raise ValueError(f"{where}.name repeats {name!r}")
+        values[name] = decode_number(entry["threshold"], f"{where}.threshold")
+        if "mixture" in entry:
+            mixtures[name] = _mixture(entry["mixture"], f"{where}.mixture")
+    default, expires, unknown = (
+        content.get("default_threshold"),
+        content.get("expires"),
+        content.get("unknown", "raise"),
+    )
+    return make(
+        values,
+        unified=content.get("unified", False),
+        default=None if default is None else decode_number(default, "default_threshold"),
+        mixtures=mixtures or None,
+        unknown=unknown if unknown in ("raise", "default") else decode_number(unknown, "unknown"),
+        nan=content.get("nan", "raise"),
+        sketch_digest=content.get("sketch_digest"),
+        expires=None if expires is None else _seconds(expires),
+        score_column=content.get("score_column"),
+        group_column=content.get("group_column"),
+    )
+
+
+def _mixture(parts: list[Any], where: str) -> Mixture:
+    if not parts:
+        raise ValueError(f"{where} must have at least one part")
+    for i, part in enumerate(parts):
+        check_members(part, OF_PART, f"{where}[{i}]")
+    return tuple((decode_number(part["threshold"], where), part["probability"]) for part in parts)
+
+
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
+
+
+def _seconds(text: str) -> int:
+    """Seconds since 1970 of a date in the one form that a document has."""
+    found = _DATE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"expires must be a date in UTC such as '2030-01-31T00:00:00Z'; got {reprlib.repr(text)}")
+    try:
+        year, month, day, hour, minute, second = map(int, found.groups())
+        return int(datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp())
+    except ValueError:
+        raise ValueError(f"expires is not a date of the calendar: {text}") from None

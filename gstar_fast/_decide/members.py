@@ -1,0 +1,157 @@
+"""Members of a saved document: which there are, and what may stand in each.
+
+`csrc/gstar/decide/members.hpp` says the same in C++, `schemas/` for other tools.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible")
+METHODS: Final = ("exact", "alternating", "gauss_newton", "newton")
+GAPS: Final = (
+    "demographic_parity",
+    "equal_opportunity",
+    "predictive_equality",
+    "equalized_odds",
+    "equalized_odds_sum",
+    "accuracy_parity",
+    "balanced_accuracy_parity",
+    "disparate_impact",
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of values: how it is called, and whether a value is one."""
+
+    words: tuple[str, ...]
+    holds: Callable[[Any], bool]
+
+    def __or__(self, other: Kind) -> Kind:
+        return Kind((*self.words, *other.words), lambda value: self.holds(value) or other.holds(value))
+
+    def check(self, value: Any, where: str) -> None:
+        """Refuse a value of another kind."""
+        if not self.holds(value):
+            words = ", ".join(self.words[:-1]) + " or " * (len(self.words) > 1) + self.words[-1]
+            raise ValueError(f"{where} must be {words}; got {reprlib.repr(value)}")
+
+
+@dataclass(frozen=True)
+class Member:
+    """What may stand in a member, and whether it may be left out."""
+
+    kind: Kind
+    required: bool = True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _word(*words: str) -> Kind:
+    """One of a few strings."""
+    return Kind(tuple(map(repr, words)), lambda value: isinstance(value, str) and value in words)
+
+
+NULL: Final = Kind(("null",), lambda value: value is None)
+SWITCH: Final = Kind(("true", "false"), lambda value: isinstance(value, bool))
+NUMBER: Final = Kind(("a number",), _is_number)
+THRESHOLD: Final = NUMBER | _word("inf", "-inf")  # JSON has no infinities
+COUNT: Final = Kind(("a whole number of at least 0",), _is_count)
+TEXT: Final = Kind(("a string",), lambda value: isinstance(value, str))
+LIST: Final = Kind(("a list",), lambda value: isinstance(value, list))
+OBJECT: Final = Kind(("an object",), lambda value: isinstance(value, dict))
+ANYTHING: Final = Kind(("anything",), lambda _: True)  # looked at by whoever takes it
+
+OF_PART: Final = {"threshold": Member(THRESHOLD), "probability": Member(NUMBER)}
+OF_GROUP: Final = {
+    "name": Member(ANYTHING),
+    "threshold": Member(THRESHOLD),
+    "mixture": Member(LIST, required=False),
+}
+OF_GROUP_IN_RESULT: Final = {
+    **OF_GROUP,
+    "rows": Member(NUMBER),
+    **dict.fromkeys(("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy"), Member(NUMBER | NULL)),
+}
+_OF_BOTH: Final = {
+    "format": Member(TEXT),
+    "version": Member(COUNT),
+    "groups": Member(LIST),
+    "unknown": Member(_word("raise", "default") | THRESHOLD, required=False),
+    "nan": Member(_word("raise") | SWITCH, required=False),
+    "expires": Member(TEXT | NULL, required=False),
+    "checksum": Member(TEXT | NULL, required=False),
+}
+OF_THRESHOLDS: Final = {
+    **_OF_BOTH,
+    "unified": Member(SWITCH, required=False),
+    "default_threshold": Member(THRESHOLD | NULL, required=False),
+    **dict.fromkeys(("sketch_digest", "score_column", "group_column"), Member(TEXT | NULL, required=False)),
+}
+OF_RESULT: Final = {
+    **_OF_BOTH,
+    "default_threshold": Member(THRESHOLD),
+    **dict.fromkeys(("sketch_digest", "score_column", "group_column"), Member(TEXT | NULL)),
+    "verdict": Member(_word(*VERDICTS)),
+    "method": Member(_word(*METHODS)),
+    **dict.fromkeys(("message", "density"), Member(TEXT)),
+    "iterations": Member(COUNT),
+    **dict.fromkeys(("balanced", "unified"), Member(SWITCH)),
+    **dict.fromkeys(("error", "loss", "lower_bound", "optimality_gap", "n_rows"), Member(THRESHOLD)),
+    **dict.fromkeys(("limits", "penalties", "gaps", "before"), Member(OBJECT)),
+    **dict.fromkeys(("costs", "notes", "trace"), Member(LIST)),
+    "min_rows": Member(NUMBER, required=False),
+    "mixing_saves": Member(NUMBER | NULL, required=False),
+}
+_OF_BEFORE: Final = {"error": Member(NUMBER), "gaps": Member(OBJECT)}
+
+
+def check_members(value: Any, members: Mapping[str, Member], where: str) -> None:
+    """Refuse what is not an object with these members and no others."""
+    OBJECT.check(value, where or "the document")
+    for key, found in value.items():
+        member = members.get(key)
+        if member is None:
+            raise ValueError(f"{where or 'the document'} has an unknown member {reprlib.repr(key)}")
+        if not member.kind.holds(found):
+            member.kind.check(found, f"{where}.{key}" if where else key)
+    for key, member in members.items():
+        if member.required and key not in value:
+            raise ValueError(f"{where or 'it'} lacks {key!r}")
+
+
+def check_result(content: Mapping[str, Any]) -> None:
+    """Refuse a result whose members are there, but do not hold what they should."""
+    check_members(content["before"], _OF_BEFORE, "before")
+    gaps = {key: content[key] for key in ("limits", "penalties", "gaps")} | {"before.gaps": content["before"]["gaps"]}
+    for where, found in gaps.items():
+        _check_gaps(found, where)
+    _check_parts(content["costs"], NUMBER, "costs")
+    if len(content["costs"]) != 2:
+        raise ValueError(f"costs must be two numbers; got {len(content['costs'])}")
+    _check_parts(content["notes"], TEXT, "notes")
+    _check_parts(content["trace"], THRESHOLD, "trace")
+    if content.get("min_rows", 0) < 0:
+        raise ValueError(f"min_rows must be at least 0; got {content['min_rows']}")
+
+
+def _check_gaps(gaps: Mapping[str, Any], where: str) -> None:
+    for name, number in gaps.items():
+        if name not in GAPS:
+            raise ValueError(f"{where} has {reprlib.repr(name)}; there are {', '.join(GAPS)}")
+        NUMBER.check(number, f"{where}.{name}")
+
+
+def _check_parts(parts: list[Any], kind: Kind, where: str) -> None:
+    for i, part in enumerate(parts):
+        kind.check(part, f"{where}[{i}]")
