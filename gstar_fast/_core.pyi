@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 
 compiler: str
@@ -48,11 +49,11 @@ class SketchCore:
     def try_update(self, scores: object, labels: object, groups: object, skip_nan: bool, threads: int) -> bool: ...
     def update(
         self,
-        scores: NDArray[Any],
-        labels: NDArray[Any] | None,
-        codes: NDArray[Any],
+        scores: Values,
+        labels: Values | None,
+        codes: Values,
         names: tuple[Name, ...] | None,
-        weights: NDArray[Any] | None,
+        weights: Values | None,
         skip_nan: bool,
         threads: int,
         unlabelled_code: bool = False,
@@ -199,8 +200,8 @@ class DecideCore:
     def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool: ...
     def decide(
         self,
-        scores: NDArray[Any],
-        codes: NDArray[Any] | None,
+        scores: Values,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,
@@ -210,8 +211,8 @@ class DecideCore:
     ) -> NDArray[np.bool_]: ...
     def margins(
         self,
-        scores: NDArray[Any],
-        codes: NDArray[Any] | None,
+        scores: Values,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Values
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -37,7 +39,7 @@ class Arrays:
     """Everything about a search over candidates, groups end to end; a choice is one candidate a group."""
 
     start: Ints  # (K + 1,) where each group's candidates begin
-    cost: NDArray[Any]  # (n,) int64 from counts, float64 from densities; E = sum of one a group / unit
+    cost: Values  # (n,) int64 from counts, float64 from densities; E = sum of one a group / unit
     distance: Ints  # (n,) from the best unified threshold, in candidates
     rates: Floats  # (R, n) the rates that are limited, penalised or swept
     has: NDArray[np.uint8]  # (R, K) whether a group has the rows a rate needs

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import LARGEST_SCORE, as_float, memory_of
 from gstar_fast._base.names import MOST_GROUPS, Name, clean_name, listed, missing_group
 
@@ -94,11 +95,11 @@ class Rows(NamedTuple):
 
 
 def read_rows(
-    scores: NDArray[Any],
-    labels: NDArray[Any] | None,
-    codes: NDArray[Any],
+    scores: Values,
+    labels: Values | None,
+    codes: Values,
     names: tuple[Name, ...] | None,
-    weights: NDArray[Any] | None,
+    weights: Values | None,
     skip_nan: bool,
     unlabelled_code: bool,
     given: Sequence[Name] | None,

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from gstar_fast._base.bytes import name_bytes, varint
 from gstar_fast._base.files import read_limited
 from gstar_fast._base.json import (
     check_seal,
@@ -31,7 +32,6 @@ from gstar_fast._base.json import (
     sealed,
 )
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, clean_name
-from gstar_fast._base.sketch_format import name_bytes, varint
 from gstar_fast.errors import InfeasibleWarning
 
 FORMAT: Final = "gstar_fast.thresholds"

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gstar_fast import _backends
 from gstar_fast._base import files
 from gstar_fast._base import thresholds as _thresholds_io
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown
 from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
@@ -190,7 +191,7 @@ class Decider:
 
     def _rows(
         self, scores: Any, groups: Any, keys: Any, codes: bool, threads: Any
-    ) -> tuple[NDArray[Any], NDArray[Any] | None, tuple[Name, ...] | None, bool, NDArray[np.uint64] | None, int]:
+    ) -> tuple[Values, Values | None, tuple[Name, ...] | None, bool, NDArray[np.uint64] | None, int]:
         """Clean arrays of one length, as the core takes them."""
         if isinstance(scores, (int, float, np.number)) or (isinstance(scores, np.ndarray) and scores.ndim == 0):
             raise ValueError("scores must be 1-D, got a single number; for one row use decider.one(score, group)")
@@ -198,7 +199,7 @@ class Decider:
             raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
         clean = as_scores(*column_of(scores, "scores"))
         names: tuple[Name, ...] | None = None
-        places: NDArray[Any] | None = None
+        places: Values | None = None
         if groups is not None:
             places, names = _group_codes(groups, codes)
         elif not self.unified:
@@ -403,7 +404,7 @@ def _check_out(out: Any, n: int) -> None:
         raise ValueError("out is read-only")
 
 
-def _group_codes(groups: Any, codes: bool) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
+def _group_codes(groups: Any, codes: bool) -> tuple[Values, tuple[Name, ...] | None]:
     columns, called = group_columns(groups)
     if not codes:
         return crossed(columns, called)

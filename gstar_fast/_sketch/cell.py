@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Values
+
 WEIGHT_UNIT = 2**20
 
 
@@ -56,7 +58,7 @@ class SketchCell:
         self._core = core
         raw: NDArray[np.int64] = core.counts
         self._raw = raw
-        self.counts: NDArray[Any] = raw / WEIGHT_UNIT if core.weighted else raw
+        self.counts: Values = raw / WEIGHT_UNIT if core.weighted else raw
         self.below: int | float = core.below / WEIGHT_UNIT if core.weighted else core.below
         self.above: int | float = core.above / WEIGHT_UNIT if core.weighted else core.above
         self.means: NDArray[np.float64] = core.means

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends
 from gstar_fast._base import files
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import edges, memory_of
 from gstar_fast._base.names import Name, clean_name, given_names, listed
 from gstar_fast._input.arrow import read_batches
@@ -433,7 +434,7 @@ class Sketch:
         return edges(frozen.level, frozen.first, frozen.bins)
 
     @property
-    def counts(self) -> NDArray[Any]:
+    def counts(self) -> Values:
         """Rows of each label, group and bin, shape (2, n_groups, bins); float64 in a weighted sketch, else int64."""
         frozen = self._core.copy()
         return _in_rows(np.stack([frozen.counts(0), frozen.counts(1)]), frozen)
@@ -445,34 +446,34 @@ class Sketch:
         return np.stack([frozen.means(0), frozen.means(1)])
 
     @property
-    def below(self) -> NDArray[Any]:
+    def below(self) -> Values:
         """Rows under the first edge, -inf included, shape (2, n_groups)."""
         return self._beyond("below")[:2]
 
     @property
-    def above(self) -> NDArray[Any]:
+    def above(self) -> Values:
         """Rows at or over the last edge, +inf included, shape (2, n_groups)."""
         return self._beyond("above")[:2]
 
     @property
-    def unlabelled(self) -> NDArray[Any]:
+    def unlabelled(self) -> Values:
         """Unlabelled rows of each group and bin, shape (n_groups, bins)."""
         frozen = self._core.copy()
         return _in_rows(frozen.counts(UNLABELLED), frozen)
 
     @property
-    def unlabelled_below(self) -> NDArray[Any]:
+    def unlabelled_below(self) -> Values:
         """Unlabelled rows under the first edge, shape (n_groups,)."""
-        free: NDArray[Any] = self._beyond("below")[UNLABELLED]
+        free: Values = self._beyond("below")[UNLABELLED]
         return free
 
     @property
-    def unlabelled_above(self) -> NDArray[Any]:
+    def unlabelled_above(self) -> Values:
         """Unlabelled rows at or over the last edge, shape (n_groups,)."""
-        free: NDArray[Any] = self._beyond("above")[UNLABELLED]
+        free: Values = self._beyond("above")[UNLABELLED]
         return free
 
-    def _beyond(self, side: str) -> NDArray[Any]:
+    def _beyond(self, side: str) -> Values:
         frozen = self._core.copy()
         return _in_rows(getattr(frozen, side)(), frozen)
 
@@ -557,5 +558,5 @@ def _unpickled(cls: type[Sketch], data: bytes, nan: Literal["raise", "skip"], li
     return new
 
 
-def _in_rows(counts: NDArray[np.int64], core: Any) -> NDArray[Any]:
+def _in_rows(counts: NDArray[np.int64], core: Any) -> Values:
     return counts / WEIGHT_UNIT if core.weighted else counts

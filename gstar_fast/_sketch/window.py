@@ -7,12 +7,12 @@ import operator
 import os
 import struct
 import threading
-import zlib
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NoReturn, Self
 
 from gstar_fast._base import files, sketch_format
+from gstar_fast._base.bytes import Envelope
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import MOST_GROUPS
 from gstar_fast._input.columns import checked_limit
@@ -27,9 +27,15 @@ MAGIC: Final = b"\x89GPANE\r\n"
 VERSION: Final = 1
 HEADER: Final = struct.Struct("<8sHHIQQ")
 LENGTH: Final = struct.Struct("<Q")
-CHECKSUM: Final = struct.Struct("<I")
 LEAST_MEMORY: Final = 2**12  # about what a sketch without rows takes
 MOST_PANES: Final = 2**31 - 1
+
+
+def _refuse(why: str) -> NoReturn:
+    raise ValueError(f"these bytes are not a valid window: {why}")
+
+
+ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, _refuse)
 
 
 class Window:
@@ -141,9 +147,7 @@ class Window:
             sketches = [self._blank, *self._panes]
         blobs = [sketch.to_bytes() for sketch in sketches]
         body = b"".join(LENGTH.pack(len(blob)) + blob for blob in blobs)
-        length = HEADER.size + len(body) + CHECKSUM.size
-        signed = HEADER.pack(MAGIC, VERSION, 0, len(blobs), self.panes, length) + body
-        return signed + CHECKSUM.pack(zlib.crc32(signed))
+        return ENVELOPE.seal((0, len(blobs), self.panes), body)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30) -> Self:
@@ -205,24 +209,9 @@ def _unpickled(cls: type[Window], data: bytes, nan: Literal["raise", "skip"], li
     return cls._read(data, nan, limit, math.inf)  # what was in memory may be there again
 
 
-def _refuse(why: str) -> NoReturn:
-    raise ValueError(f"these bytes are not a valid window: {why}")
-
-
 def _cut(data: memoryview) -> tuple[int, list[bytes]]:
     """Most panes to keep, and the bytes of each sketch; no more is made than the bytes hold."""
-    if len(data) < HEADER.size + CHECKSUM.size:
-        _refuse(f"{len(data)} bytes are too few")
-    magic, version, reserved, n, most, length = HEADER.unpack_from(data)
-    if magic != MAGIC:
-        _refuse("they do not begin like one")
-    if version != VERSION:
-        _refuse(f"their version is {version}, this release reads {VERSION}")
-    if length != len(data):
-        _refuse(f"they say they are {length} long, but are {len(data)}; the file may be cut off")
-    end = len(data) - CHECKSUM.size
-    if CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(data[:end]):
-        _refuse("the checksum is wrong, so they were damaged")
+    (reserved, n, most), end = ENVELOPE.open(data)
     if reserved or not 2 <= n <= most + 1 <= MOST_PANES + 1:
         _refuse("the number of panes is impossible")
     blobs, at = [], HEADER.size
@@ -242,7 +231,7 @@ def _cut(data: memoryview) -> tuple[int, list[bytes]]:
 
 def _memory(blob: bytes) -> int:
     """What a sketch will take, read from the front of its bytes before anything is made of them."""
-    front = sketch_format.Reader(blob, sketch_format.HEADER.size, len(blob))
+    front = sketch_format.reader(blob, len(blob))
     bins = 1 << front.varint(17)
     front.zigzag(), front.zigzag(), front.varint()  # level, first bin, rows skipped
     return LEAST_MEMORY + memory_of(front.varint(MOST_GROUPS + 1), bins)

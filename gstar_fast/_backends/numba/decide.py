@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gstar_fast._backends.numba.loops import mixed
 from gstar_fast._backends.numpy import decide as reference
 from gstar_fast._backends.numpy.decide import LiveCore, finished
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class Core(reference.Core):
 
     def decide(
         self,
-        scores: NDArray[Any],
-        codes: NDArray[Any] | None,
+        scores: Values,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.numpy.decide import hash_key
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, sort_key
 
 DIRECT = 1024  # small integers are looked up without hashing
@@ -29,7 +29,7 @@ class Lookup:
         self.used = 0
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[Values, ...]:
         """What the compiled loop reads."""
         return self.direct, self.keys, self.slots
 

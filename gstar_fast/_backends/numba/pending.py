@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.lookup import Lookup
 from gstar_fast._backends.numpy.sketch import Cells
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import SQUARE_UNIT, SUM_UNIT, floor_bin, whole_sums
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._base.sketch_format import spacing24
@@ -67,7 +68,7 @@ class Pending:
     zeros: NDArray[np.int64]
     beyond: NDArray[np.int64]
     ends: NDArray[np.float64]
-    sums: tuple[NDArray[Any], ...]  # what the loop adds to
+    sums: tuple[Values, ...]  # what the loop adds to
 
     def __init__(self, bins: int, names: Sequence[Name], level: int, first: int, fixed: bool) -> None:
         self.bins, self.fixed = bins, fixed

@@ -18,6 +18,7 @@ from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.pending import MOST_TINY, Pending
 from gstar_fast._backends.numpy import sketch as reference
 from gstar_fast._backends.rows import LOCK, MOST_ROWS, check_lengths, read_one, read_rows
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import floor_bin, window_of_scores
 from gstar_fast._base.names import Name, canonical
 
@@ -39,9 +40,9 @@ class Buffers(threading.local):
         self.y, self.g = np.empty(SMALL, np.uint64), np.empty(SMALL, np.uint64)
         self.at, self.offset = np.empty(SMALL, np.int64), np.empty(SMALL, np.int32)
         self.special = np.empty(SMALL, np.uint32)
-        self.views: dict[tuple[int, int], tuple[NDArray[Any], ...]] = {}
+        self.views: dict[tuple[int, int], tuple[Values, ...]] = {}
 
-    def typed(self, label_size: int, code_size: int) -> tuple[NDArray[Any], ...]:
+    def typed(self, label_size: int, code_size: int) -> tuple[Values, ...]:
         """All buffers, those for labels and groups as wide as the caller's."""
         key = label_size, code_size
         if key not in self.views:
@@ -59,9 +60,9 @@ class Source:
 
     def __init__(
         self,
-        scores: NDArray[Any],
-        labels: NDArray[Any] | None,
-        codes: NDArray[Any],
+        scores: Values,
+        labels: Values | None,
+        codes: Values,
         names: tuple[Name, ...] | None,
         skip_nan: bool,
         unlabelled_code: bool,
@@ -79,12 +80,12 @@ class Source:
         return len(self.scores)
 
     @property
-    def buffers(self) -> tuple[NDArray[Any], ...]:
+    def buffers(self) -> tuple[Values, ...]:
         """The buffers of the running thread, for such rows."""
         return BUFFERS.typed(self.labels.itemsize, self.codes.itemsize)
 
 
-def _read_only(array: NDArray[Any], dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
+def _read_only(array: Values, dtype: np.dtype[Any] | None = None) -> Values:
     view = array.view(UNSIGNED[array.itemsize] if dtype is None else dtype)
     view.flags.writeable = False
     return view
@@ -122,11 +123,11 @@ class Core(reference.Core):
 
     def update(
         self,
-        scores: NDArray[Any],
-        labels: NDArray[Any] | None,
-        codes: NDArray[Any],
+        scores: Values,
+        labels: Values | None,
+        codes: Values,
         names: tuple[Name, ...] | None,
-        weights: NDArray[Any] | None,
+        weights: Values | None,
         skip_nan: bool,
         threads: int,
         unlabelled_code: bool = False,
@@ -164,10 +165,12 @@ class Core(reference.Core):
     def _count_quickly(self, score: object, label: object, group: object) -> bool:
         """Count one row like others before it: plain values, a group we know, a score within its cell's extremes."""
         pending = self._pending
-        kind = 1 if type(group) is int else 2 if type(group) is str else -1
         if pending is None or type(score) is not float or not (label is None or type(label) is int):
             return False
-        slot = pending.slots.get((kind, group), -1)
+        if type(group) is int:
+            slot = pending.slots.get((1, group), -1)
+        else:
+            slot = pending.slots.get((2, group), -1) if type(group) is str else -1
         if slot < 0 or label not in (0, 1, None) or pending.rows >= MOST_PENDING or not self._can_count(1):
             return False
         cell = 3 * slot + (2 if label is None else label)

@@ -17,6 +17,7 @@ from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem
 from gstar_fast._backends.numpy import solver as reference
 from gstar_fast._backends.numpy import targets as reference_targets
 from gstar_fast._backends.numpy.solver import tabulate
+from gstar_fast._base.arrays import Values
 
 __all__ = [
     "alternate",
@@ -40,7 +41,7 @@ def _within(low: float, high: float, limit: float, ratio: float) -> bool:
 @compiled
 def _settle(
     start: Ints,
-    cost: NDArray[Any],
+    cost: Values,
     distance: Ints,
     rates: Floats,
     has: NDArray[np.uint8],
@@ -104,7 +105,7 @@ def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints
 
 @compiled
 def _pair_frontier(
-    n: int, cost: NDArray[Any], distance: Ints, rates: Floats, limit: Floats, ratio: Floats, swept: NDArray[np.uint8]
+    n: int, cost: Values, distance: Ints, rates: Floats, limit: Floats, ratio: Floats, swept: NDArray[np.uint8]
 ) -> tuple[Floats, Ints]:
     total, block, n_rates = len(cost), 32, len(rates)
     n_blocks = (total - n + block - 1) // block
@@ -193,7 +194,7 @@ def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
 def _solve_pair(
     n: int,
     order: Ints,
-    cost: NDArray[Any],
+    cost: Values,
     distance: Ints,
     rates: Floats,
     limit: Floats,

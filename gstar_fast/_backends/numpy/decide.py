@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, clean_name, listed, missing_group
 
 if TYPE_CHECKING:
@@ -110,8 +111,8 @@ class Core:
 
     def decide(
         self,
-        scores: NDArray[Any],
-        codes: NDArray[Any] | None,
+        scores: Values,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,
@@ -132,8 +133,8 @@ class Core:
 
     def margins(
         self,
-        scores: NDArray[Any],
-        codes: NDArray[Any] | None,
+        scores: Values,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,
@@ -158,7 +159,7 @@ class Core:
     def _thresholds_of(
         self,
         n: int,
-        codes: NDArray[Any] | None,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,
@@ -187,7 +188,7 @@ class Core:
         thresholds: NDArray[np.float64] = self._values[places]
         return thresholds
 
-    def _places_of(self, codes: NDArray[Any], names: tuple[Name, ...] | None, as_codes: bool) -> NDArray[np.int64]:
+    def _places_of(self, codes: Values, names: tuple[Name, ...] | None, as_codes: bool) -> NDArray[np.int64]:
         """Position of each row's group, -1 where it has no threshold."""
         if as_codes:
             return np.where((codes >= 0) & (codes < len(self._names)), codes, -1).astype(np.int64)

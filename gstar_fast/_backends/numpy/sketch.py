@@ -28,6 +28,7 @@ from gstar_fast._backends.rows import (
     read_rows,
 )
 from gstar_fast._base import sketch_format as io
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import (
     SQUARE_UNIT,
     SUM_UNIT,
@@ -62,7 +63,7 @@ class Cells:
         vars(twin).update({key: array.copy() for key, array in vars(self).items()})
         return twin
 
-    def moved(self, places: NDArray[Any], n_groups: int, shift: int, old_first: int, new_first: int) -> Cells:
+    def moved(self, places: Values, n_groups: int, shift: int, old_first: int, new_first: int) -> Cells:
         """The same rows with group g at `places[g]`, `shift` levels coarser, in a window that starts at `new_first`."""
         bins = self.counts.shape[2]
         new = Cells(n_groups, bins)
@@ -77,7 +78,7 @@ class Cells:
             new.sums[where] = np.add.reduceat(self.sums[:, :, used], starts, axis=2)
         return new
 
-    def gathered(self, places: NDArray[Any], n_groups: int) -> Cells:
+    def gathered(self, places: Values, n_groups: int) -> Cells:
         """The same rows with group g at `places[g]`, where several may meet."""
         new = Cells(n_groups, self.counts.shape[2])
         where: Any = (slice(None), places)
@@ -99,7 +100,7 @@ class Cells:
         self.mins = np.minimum(self.mins, other.mins)
         self.maxs = np.maximum(self.maxs, other.maxs)
 
-    def count(self, rows: Rows, places: NDArray[Any], level: int, first: int) -> None:
+    def count(self, rows: Rows, places: Values, level: int, first: int) -> None:
         """Add rows; `places` says which group each of the batch's names is."""
         bins = self.counts.shape[2]
         lo, hi = edges(level, first, bins)[[0, -1]]
@@ -152,11 +153,11 @@ class Core:
 
     def update(
         self,
-        scores: NDArray[Any],
-        labels: NDArray[Any] | None,
-        codes: NDArray[Any],
+        scores: Values,
+        labels: Values | None,
+        codes: Values,
         names: tuple[Name, ...] | None,
-        weights: NDArray[Any] | None,
+        weights: Values | None,
         skip_nan: bool,
         threads: int,  # noqa: ARG002
         unlabelled_code: bool = False,
