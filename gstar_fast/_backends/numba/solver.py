@@ -5,8 +5,6 @@ See numpy/solver.py for what each function answers; the answers are the same to 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -87,7 +85,7 @@ class Windows(reference.Windows):
     settle = staticmethod(settle)
 
 
-def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[Ints, int, bool, Any]:
+def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[Ints, int, bool, float]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
     return reference.solve_limits(p, node_limit, seconds, Windows)
 
