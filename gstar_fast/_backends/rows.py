@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from os import register_at_fork
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ def check_size(n_groups: int, bins: int, memory_limit: int) -> None:
         )
 
 
-def check_lengths(scores: Any, labels: Any, codes: Any, weights: Any) -> None:
+def check_lengths(scores: Values, labels: Values | None, codes: Values, weights: Values | None) -> None:
     """Refuse arrays of different length, naming all of them."""
     given = {"scores": scores, "labels": labels, "groups": codes, "weights": weights}
     lengths = {key: len(array) for key, array in given.items() if array is not None}

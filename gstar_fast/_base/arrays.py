@@ -13,4 +13,5 @@ Floats: TypeAlias = NDArray[np.float64]
 Hashes: TypeAlias = NDArray[np.uint64]
 Ints: TypeAlias = NDArray[np.int64]
 Objects: TypeAlias = NDArray[np.object_]  # Python values
+DType: TypeAlias = np.dtype[Any]
 Values: TypeAlias = NDArray[Any]  # of one type, whichever it is: what callers gave, or counts that may be weights

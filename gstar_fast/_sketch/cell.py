@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.interface import CellCopy
 from gstar_fast._base.arrays import Values
 
 WEIGHT_UNIT = 2**20
@@ -54,7 +54,7 @@ class SketchCell:
         Extreme scores inside the window; NaN where there is none.
     """
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: CellCopy) -> None:
         self._core = core
         raw: NDArray[np.int64] = core.counts
         self._raw = raw

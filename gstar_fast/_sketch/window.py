@@ -9,13 +9,16 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NoReturn, Self
+from typing import Final, Literal, NoReturn, Self, Unpack
+
+from numpy.typing import ArrayLike
 
 from gstar_fast._base import files, sketch_format
 from gstar_fast._base.bytes import Envelope
 from gstar_fast._base.grid import memory_of
-from gstar_fast._base.names import MOST_GROUPS
+from gstar_fast._base.names import MOST_GROUPS, Name
 from gstar_fast._input.columns import checked_limit
+from gstar_fast._sketch.options import SketchOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -68,7 +71,7 @@ class Window:
     0
     """
 
-    def __init__(self, panes: int = 24, **options: Any) -> None:
+    def __init__(self, panes: int = 24, **options: Unpack[SketchOptions]) -> None:
         try:
             n = operator.index(panes)
         except TypeError:
@@ -90,16 +93,22 @@ class Window:
         """How many stretches are kept."""
         return self._panes.maxlen or 1
 
-    def update(self, *rows: Any, **options: Any) -> Self:
+    def update(
+        self,
+        scores: ArrayLike,
+        labels: ArrayLike | None,
+        groups: ArrayLike,
+        **options: Unpack[UpdateOptions],
+    ) -> Self:
         """Count a batch into the newest pane; takes what `Sketch.update` takes."""
         pane = self._panes[-1]
         try:
-            pane.update(*rows, **options)
+            pane.update(scores, labels, groups, **options)
         finally:  # a warning that is an error comes after the rows were counted
             self._counted_into(pane)
         return self
 
-    def update_one(self, score: float, label: int | None, group: Any) -> None:
+    def update_one(self, score: float, label: int | None, group: Name) -> None:
         """Count one row into the newest pane."""
         pane = self._panes[-1]
         try:
@@ -200,7 +209,7 @@ class Window:
         data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
         return cls.from_bytes(data, nan=nan, memory_limit=memory_limit)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         nan = "skip" if self._blank._skip_nan else "raise"
         return _unpickled, (type(self), self.to_bytes(), nan, self._blank._core.memory_limit)
 
@@ -237,7 +246,7 @@ def _memory(blob: bytes) -> int:
     return LEAST_MEMORY + memory_of(front.varint(MOST_GROUPS + 1), bins)
 
 
-def _shape(sketch: Sketch) -> tuple[Any, ...]:
+def _shape(sketch: Sketch) -> tuple[object, ...]:
     """What all panes have in common."""
     core = sketch._core
     return core.bins, (core.level, core.first) if core.fixed else None, core.groups if core.given else None

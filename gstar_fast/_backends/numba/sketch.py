@@ -7,18 +7,19 @@ level changes, and before anything could overflow. Weighted rows go the referenc
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Self, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.interface import Watch
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.pending import MOST_TINY, Pending
 from gstar_fast._backends.numpy import sketch as reference
+from gstar_fast._backends.numpy.cells import Cells, places_of
 from gstar_fast._backends.rows import LOCK, MOST_ROWS, check_lengths, read_one, read_rows
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import DType, Values
 from gstar_fast._base.grid import floor_bin, window_of_scores
 from gstar_fast._base.names import Name, canonical
 
@@ -85,7 +86,7 @@ class Source:
         return BUFFERS.typed(self.labels.itemsize, self.codes.itemsize)
 
 
-def _read_only(array: Values, dtype: np.dtype[Any] | None = None) -> Values:
+def _read_only(array: Values, dtype: DType | None = None) -> Values:
     view = array.view(UNSIGNED[array.itemsize] if dtype is None else dtype)
     view.flags.writeable = False
     return view
@@ -104,14 +105,13 @@ class Core(reference.Core):
         window: tuple[int, int] | None,
         groups: tuple[Name, ...] | None,
         memory_limit: int,
-        watch: Callable[[], object] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         super().__init__(bins, window, groups, memory_limit, watch)
         self._cells_at = (self.groups, self.level, self.first)
 
-    def try_update(self, *rows: Any) -> bool:
+    def try_update(self, scores: object, labels: object, codes: object, skip_nan: bool, threads: int, /) -> bool:
         """Count plain arrays of numbers; False, and nothing done, for all that needs a closer look."""
-        scores, labels, codes, skip_nan, threads = rows
         if not (_is_plain(scores, "f") and scores.itemsize >= 4 and _is_plain(codes, "iu")):
             return False
         if labels is not None and not (_is_plain(labels, "biu") and len(labels) == len(scores)):
@@ -393,19 +393,21 @@ class Core(reference.Core):
         groups, level, first = self._cells_at
         here = (self.groups, self.level, self.first)
         if self._cells_at != here:
-            places = reference._places(groups, self.groups)
+            places = places_of(groups, self.groups)
             shift = max(self.level - level, 0)
             self._cells = self._cells.moved(places, len(self.groups), shift, first, self.first)
             self._cells_at = here
 
-    def _commit(self, *state: Any) -> None:
-        super()._commit(*state)
+    def _commit(
+        self, cells: Cells, names: tuple[Name, ...], level: int, first: int, weighted: bool, total: int, skipped: int
+    ) -> None:
+        super()._commit(cells, names, level, first, weighted, total, skipped)
         self._cells_at = (self.groups, self.level, self.first)
         self._pending = None
         self._has_cells = True
 
 
-def _is_plain(data: object, kinds: str) -> bool:
+def _is_plain(data: object, kinds: str) -> TypeGuard[Values]:
     if type(data) is not np.ndarray or data.ndim != 1 or data.dtype.kind not in kinds:
         return False
     return data.dtype.isnative and data.flags.aligned
