@@ -13,7 +13,29 @@ import importlib.util
 import os
 import sys
 import warnings
-from types import ModuleType, TracebackType
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, overload
+
+if TYPE_CHECKING:
+    from gstar_fast._backends import interface
+    from gstar_fast._backends.native import decide as native_decide
+    from gstar_fast._backends.native import density as native_density
+    from gstar_fast._backends.native import sketch as native_sketch
+    from gstar_fast._backends.native import solver as native_solver
+    from gstar_fast._backends.numba import decide as numba_decide
+    from gstar_fast._backends.numba import density as numba_density
+    from gstar_fast._backends.numba import sketch as numba_sketch
+    from gstar_fast._backends.numba import solver as numba_solver
+    from gstar_fast._backends.numpy import decide as numpy_decide
+    from gstar_fast._backends.numpy import density as numpy_density
+    from gstar_fast._backends.numpy import sketch as numpy_sketch
+    from gstar_fast._backends.numpy import solver as numpy_solver
+
+    # Here mypy holds each backend against the interface.
+    _sketching: tuple[interface.Sketching, ...] = (native_sketch, numba_sketch, numpy_sketch)
+    _densities: tuple[interface.Densities, ...] = (native_density, numba_density, numpy_density)
+    _deciding: tuple[interface.Deciding, ...] = (native_decide, numba_decide, numpy_decide)
+    _solvers: tuple[interface.Solver, ...] = (native_solver, numba_solver, numpy_solver)
 
 BACKENDS = ("native", "numba", "numpy")
 
@@ -88,7 +110,15 @@ def current() -> str:
     return _chosen
 
 
-def room(name: str, backend: str | None = None) -> ModuleType:
+@overload
+def room(name: Literal["sketch"], backend: str | None = None) -> interface.Sketching: ...
+@overload
+def room(name: Literal["density"], backend: str | None = None) -> interface.Densities: ...
+@overload
+def room(name: Literal["decide"], backend: str | None = None) -> interface.Deciding: ...
+@overload
+def room(name: Literal["solver"], backend: str | None = None) -> interface.Solver: ...
+def room(name: str, backend: str | None = None) -> object:
     """Import one room of a backend, the current one if none is named."""
     return importlib.import_module(f"gstar_fast._backends.{backend or current()}.{name}")
 

@@ -1,15 +1,217 @@
-"""What the solvers of all backends read: plain arrays, nothing of where they came from."""
+"""The interface every backend offers: four rooms, what they are asked, and what they answer.
+
+A room is a module of the same name in each backend. mypy holds all of them against the protocols below (the compiled
+ones through `_core.pyi`), so that a signature stands here once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from gstar_fast._base.arrays import Bools, Flags, Floats, Hashes, Ints, Values
+from gstar_fast._base.names import Name
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from gstar_fast._base.thresholds import Thresholds
+
+__all__ = [
+    "BOX_LIMIT",
+    "NODE_LIMIT",
+    "Arrays",
+    "CellCopy",
+    "DecideCore",
+    "Deciding",
+    "Densities",
+    "Descent",
+    "Evaluator",
+    "Floats",
+    "Ints",
+    "Key",
+    "SketchCore",
+    "SketchMaker",
+    "Sketching",
+    "SmoothProblem",
+    "Solver",
+    "Table",
+    "Watch",
+    "node_limit",
+]
+
+Watch: TypeAlias = Callable[[], object]  # called when the level changed or the rows doubled
+Key: TypeAlias = int | str | bytes  # what identifies a row, for randomised thresholds
+
+# --------------------------------------------------------------------------------------------------------------- sketch
+
+
+class CellCopy(Protocol):
+    """One cell of a sketch, as it was when it was copied."""
+
+    @property
+    def counts(self) -> Ints: ...  # rows of each bin
+    @property
+    def means(self) -> Floats: ...  # mean score of each bin, NaN where there are no rows
+    @property
+    def below(self) -> int: ...
+    @property
+    def above(self) -> int: ...
+    @property
+    def min(self) -> float: ...
+    @property
+    def max(self) -> float: ...
+    @property
+    def weighted(self) -> bool: ...
+    @property
+    def first_edge(self) -> float: ...
+    @property
+    def width(self) -> float: ...
+    @property
+    def within(self) -> float: ...  # sum over the rows of (rounded score - mean of its bin) squared
+
+
+class SketchCore(Protocol):
+    """One sketch: counts of each label (0, 1, and 2 for unlabelled), group and bin. Guards itself against threads."""
+
+    @property
+    def groups(self) -> tuple[Name, ...]: ...
+    @property
+    def bins(self) -> int: ...
+    @property
+    def level(self) -> int: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def given(self) -> bool: ...  # groups were named when it was made
+    @property
+    def fixed(self) -> bool: ...  # so was its window
+    @property
+    def weighted(self) -> bool: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def memory_limit(self) -> int: ...
+
+    def try_update(
+        self, scores: object, labels: object, groups: object, skip_nan: bool, threads: int, /
+    ) -> bool: ...  # False, and nothing done, for all that is not plain arrays of numbers
+    def update(
+        self,
+        scores: Values,
+        labels: Values | None,
+        codes: Values,
+        names: tuple[Name, ...] | None,
+        weights: Values | None,
+        skip_nan: bool,
+        threads: int,
+        unlabelled_code: bool = False,
+    ) -> None: ...  # all or nothing
+    def update_one(self, score: float, label: int | None, group: Name) -> None: ...
+    def merge(self, other: SketchCore, /) -> None: ...  # of any backend
+    def copy(self) -> Self: ...
+    def relabelled(self, names: tuple[Name, ...]) -> Self: ...  # groups that get one name become one group
+    def to_bytes(self) -> bytes: ...
+    def pooled(self) -> tuple[Ints, float, float, int, int]: ...  # rows by bin; extreme scores, and their bins
+    def counts(self, label: int) -> Ints: ...  # (groups, bins)
+    def cell(self, label: int, group: Name) -> CellCopy: ...
+    def means(self, label: int) -> Floats: ...  # (groups, bins)
+    def below(self) -> Ints: ...  # (3, groups)
+    def above(self) -> Ints: ...  # (3, groups)
+    def extremes(self, label: int) -> tuple[Floats, Floats]: ...
+    def within(self, label: int) -> Floats: ...
+
+
+class SketchMaker(Protocol):
+    """A backend's class of sketches."""
+
+    def __call__(
+        self,
+        bins: int,
+        window: tuple[int, int] | None,
+        groups: tuple[Name, ...] | None,
+        memory_limit: int,
+        watch: Watch | None = None,
+    ) -> SketchCore: ...
+    def from_bytes(self, data: bytes, memory_limit: int, watch: Watch | None = None) -> SketchCore: ...
+
+
+class Sketching(Protocol):
+    """The room `sketch`."""
+
+    @property
+    def Core(self) -> SketchMaker: ...  # noqa: N802 (a class)
+
+
+# -------------------------------------------------------------------------------------------------------------- density
+
+
+class Evaluator(Protocol):
+    """A density of one cell, ready to be asked."""
+
+    def at(self, x: Floats, /) -> tuple[Floats, Floats]: ...  # P(X < x) and pdf at every x
+    def quantile(self, p: Floats, /) -> Floats: ...  # the least x with P(X <= x) >= p, for every p
+
+
+class Densities(Protocol):
+    """The room `density`: makers of densities from plain arrays."""
+
+    @property
+    def empirical(self) -> Callable[[float, float, Floats, Floats], Evaluator]: ...  # first, width, cdf, atoms
+    @property
+    def kde(
+        self,
+    ) -> Callable[[Floats, Floats, float, float, float], Evaluator]: ...  # points, weights, bandwidth, below, above
+    def family(
+        self, name: str, parameters: tuple[float, ...], below: float, above: float, low: float, high: float
+    ) -> Evaluator: ...
+    def fit_student_t(
+        self, points: Floats, weights: Floats, smallest_scale: float
+    ) -> tuple[float, float, float, float, bool]: ...  # df, location, scale, mean log-likelihood, at a bound
+    def fit_gamma(
+        self, points: Floats, weights: Floats, mirrored: bool
+    ) -> tuple[float, float, float, float, bool]: ...  # shape, location, scale, mean log-likelihood, at a bound
+
+
+# --------------------------------------------------------------------------------------------------------------- decide
+
+
+class DecideCore(Protocol):
+    """One set of thresholds, ready."""
+
+    def one(self, score: float, group: Name | None = None, key: Key | None = None) -> bool: ...
+    def decide(
+        self,
+        scores: Values,
+        codes: Values | None,
+        names: tuple[Name, ...] | None,
+        as_codes: bool,
+        keys: Hashes | None,
+        threads: int,
+        out: Bools | None,
+        /,
+    ) -> Bools: ...  # clean arrays of one length
+    def margins(
+        self,
+        scores: Values,
+        codes: Values | None,
+        names: tuple[Name, ...] | None,
+        as_codes: bool,
+        keys: Hashes | None,
+        threads: int,
+        /,
+    ) -> Floats: ...
+
+
+class Deciding(Protocol):
+    """The room `decide`."""
+
+    def Core(self, thresholds: Thresholds, /) -> DecideCore: ...  # noqa: N802 (a class)
+    def hash_keys(self, keys: list[Key], /) -> Hashes: ...
+
+
+# --------------------------------------------------------------------------------------------------------------- solver
 
 NODE_LIMIT = 20_000  # nodes of the search with penalties for up to fifty groups
 BOX_LIMIT = 2_000_000  # boxes of the search with limits; thousands of times what real data need
@@ -37,10 +239,10 @@ class Arrays:
     """Everything about a search over candidates, groups end to end; a choice is one candidate a group."""
 
     start: Ints  # (K + 1,) where each group's candidates begin
-    cost: NDArray[Any]  # (n,) int64 from counts, float64 from densities; E = sum of one a group / unit
+    cost: Values  # (n,) int64 from counts, float64 from densities; E = sum of one a group / unit
     distance: Ints  # (n,) from the best unified threshold, in candidates
     rates: Floats  # (R, n) the rates that are limited, penalised or swept
-    has: NDArray[np.uint8]  # (R, K) whether a group has the rows a rate needs
+    has: Flags  # (R, K) whether a group has the rows a rate needs
     limit: Floats  # (R,) largest difference, tolerance included; inf where none
     ratio: Floats  # (R,) least ratio, tolerance included; -1 where none
     penalty: Floats  # (R,)
@@ -54,12 +256,40 @@ class SmoothProblem(NamedTuple):
     E = sum over groups of error_base + sum of error_coefficient * cdf.
     """
 
-    cells: list[Any]  # 3 K evaluators with `at(x) -> (cdf, pdf)`; None where a cell has no rows
+    cells: list[Any]  # 3 K of this backend's Evaluator; None where a cell has no rows
     error_base: Floats  # (K,)
     error_coefficient: Floats  # (K, 3)
     rate_base: Floats  # (R, K)
     rate_coefficient: Floats  # (R, K, 3)
-    has: NDArray[np.uint8]  # (R, K)
+    has: Flags  # (R, K)
     penalty: Floats  # (R,)
     low: float  # thresholds stay in here
     high: float
+
+
+Descent: TypeAlias = tuple[Floats, float, int, bool, Floats]  # thresholds, loss, iterations, stalled, trace
+
+
+class Solver(Protocol):
+    """The room `solver`; candidates are numbered from 0 in each group, and a choice is one number a group."""
+
+    def tabulate(self, rows: Ints, price_fp: int, price_fn: int) -> Table: ...
+    def solve_limits(
+        self, p: Arrays, node_limit: int, seconds: float = ...
+    ) -> tuple[Ints, int, bool, float]: ...  # cheapest choice that meets every limit, boxes, finished, bound on cost
+    def solve_pair(self, p: Arrays) -> tuple[Ints, float, int]: ...  # of two groups: choice, loss, rows looked at
+    def solve_penalties(
+        self, p: Arrays, guess: Ints, node_limit: int, seconds: float = ...
+    ) -> tuple[Ints, float, float, int]: ...  # choice, loss, proven lower bound, nodes opened
+    def frontier(
+        self, p: Arrays, swept: Flags, node_limit: int
+    ) -> tuple[Ints, Floats, float]: ...  # choices nobody dominates in (cost, gap), their gaps, least gap proven
+    def alternate(
+        self, p: SmoothProblem, start: Floats, shrink: float, limit: int, tolerance: float, trace: bool
+    ) -> Descent: ...  # the paper's loop
+    def newton(
+        self, p: SmoothProblem, start: Floats, exact: bool, shared: bool, limit: int, tolerance: float, trace: bool
+    ) -> Descent: ...  # all thresholds at once
+    def sweep(
+        self, p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float
+    ) -> tuple[Floats, Floats, int, int]: ...  # many penalties on two groups: thresholds, losses, steps, restarts

@@ -8,11 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from os import register_at_fork
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import LARGEST_SCORE, as_float, memory_of
 from gstar_fast._base.names import MOST_GROUPS, Name, clean_name, listed, missing_group
 
@@ -72,7 +73,7 @@ def check_size(n_groups: int, bins: int, memory_limit: int) -> None:
         )
 
 
-def check_lengths(scores: Any, labels: Any, codes: Any, weights: Any) -> None:
+def check_lengths(scores: Values, labels: Values | None, codes: Values, weights: Values | None) -> None:
     """Refuse arrays of different length, naming all of them."""
     given = {"scores": scores, "labels": labels, "groups": codes, "weights": weights}
     lengths = {key: len(array) for key, array in given.items() if array is not None}
@@ -94,11 +95,11 @@ class Rows(NamedTuple):
 
 
 def read_rows(
-    scores: NDArray[Any],
-    labels: NDArray[Any] | None,
-    codes: NDArray[Any],
+    scores: Values,
+    labels: Values | None,
+    codes: Values,
     names: tuple[Name, ...] | None,
-    weights: NDArray[Any] | None,
+    weights: Values | None,
     skip_nan: bool,
     unlabelled_code: bool,
     given: Sequence[Name] | None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +109,7 @@ def to_float(number: int, unit: int) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def as_float(value: Any) -> float:
+def as_float(value: SupportsFloat) -> float:
     """`float(value)`; OverflowError where it would make a finite value infinite, as it does with a Decimal."""
     number = float(value)
     if math.isinf(number) and value != number:

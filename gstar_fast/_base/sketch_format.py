@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, NoReturn
 
+from gstar_fast._base.bytes import LONGEST_VARINT, Envelope, Reader, name_bytes, varint, zigzag
 from gstar_fast._base.grid import (
     HIGHEST_LEVEL,
     LARGEST_BIN,
@@ -19,13 +19,20 @@ from gstar_fast._base.grid import (
     scaled,
     window_of_scores,
 )
-from gstar_fast._base.names import LONGEST_TUPLE, MOST_GROUPS, Name, Scalar, check_distinct, sort_key
+from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, sort_key
 
 MAGIC: Final = b"\x89GSTAR\r\n"
 VERSION: Final = 1
 HEADER: Final = struct.Struct("<8sHHIQ")
 WEIGHTED, FIXED, GIVEN = 1, 2, 4
-LONGEST_VARINT: Final = 640  # bytes; the sum of squares of 2**63 scores of 2**1000 takes 602
+
+
+def refuse(why: str) -> NoReturn:
+    """Every refusal reads alike."""
+    raise ValueError(f"these bytes are not a valid sketch: {why}")
+
+
+ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, refuse)
 
 
 class Cell(NamedTuple):
@@ -56,39 +63,12 @@ class Content(NamedTuple):
 # ---------------------------------------------------------------------------------------------------------------- write
 
 
-def varint(value: int) -> bytes:
-    """LEB128 of an unsigned integer of any size."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def zigzag(value: int) -> bytes:
-    """Signed integer, small in size -> few bytes."""
-    return varint(2 * value if value >= 0 else -2 * value - 1)
-
-
 def wide(value: int, unit: int) -> bytes:
     """`value * 2**unit` as an odd number times a power of two."""
     if value == 0:
         return zigzag(0)
     zeros = (value & -value).bit_length() - 1
     return zigzag(value >> zeros) + zigzag(unit + zeros)
-
-
-def name_bytes(name: Name) -> bytes:
-    """A name with its type in front."""
-    if isinstance(name, bool):
-        return bytes((2, name))
-    if isinstance(name, int):
-        return b"\0" + zigzag(name)
-    if isinstance(name, str):
-        text = name.encode("utf-8")
-        return b"\1" + varint(len(text)) + text
-    return b"\3" + varint(len(name)) + b"".join(map(name_bytes, name))
 
 
 def write(content: Content) -> bytes:
@@ -115,10 +95,8 @@ def write(content: Content) -> bytes:
             else:
                 out.append(zigzag(_offset_sum(total, count, k, level)))
             next_index = index + 1
-    body = b"".join(out)
     flags = WEIGHTED * content.weighted | FIXED * content.fixed | GIVEN * content.given
-    signed = HEADER.pack(MAGIC, VERSION, flags, 0, HEADER.size + len(body) + 4) + body
-    return signed + struct.pack("<I", zlib.crc32(signed))
+    return ENVELOPE.seal((flags, 0), b"".join(out))
 
 
 def _offset_sum(total: int, count: int, k: int, level: int) -> int:
@@ -129,80 +107,9 @@ def _offset_sum(total: int, count: int, k: int, level: int) -> int:
 # ----------------------------------------------------------------------------------------------------------------- read
 
 
-def refuse(why: str) -> NoReturn:
-    """Every refusal reads alike."""
-    raise ValueError(f"these bytes are not a valid sketch: {why}")
-
-
-class Reader:
-    """Takes values off the front of some bytes; refuses when they run out or are not in shortest form."""
-
-    def __init__(self, data: bytes, start: int, end: int) -> None:
-        self.data, self.at, self.end = data, start, end
-
-    def take(self, n: int) -> bytes:
-        """The next n bytes."""
-        if n > self.end - self.at:
-            refuse("they end too early")
-        self.at += n
-        return self.data[self.at - n : self.at]
-
-    def varint(self, below: int | None = None) -> int:
-        """An unsigned integer, less than `below` if that is given."""
-        value = shift = 0
-        for _ in range(LONGEST_VARINT):
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                if byte == 0 and shift > 7:
-                    refuse("a number is not in its shortest form")
-                if below is not None and value >= below:
-                    refuse("a number is too large")
-                return value
-        refuse("a number is too large")
-
-    def zigzag(self) -> int:
-        """A signed integer."""
-        value = self.varint()
-        return -(value + 1 >> 1) if value & 1 else value >> 1
-
-    def wide(self, unit: int) -> int:
-        """A sum, as a whole number of 2**unit."""
-        odd = self.zigzag()
-        if odd == 0:
-            return 0
-        exponent = self.zigzag()
-        if not odd & 1 or not 0 <= exponent - unit <= 8 * LONGEST_VARINT:
-            refuse("a sum is not in its canonical form")
-        return odd << (exponent - unit)
-
-    def name(self, inside: bool = False) -> Name:
-        """A group's name."""
-        kind = self.take(1)[0]
-        if kind == 0:
-            number = self.zigzag()
-            if not -(2**63) <= number < 2**63:
-                refuse("a group's number does not fit into 64 bits")
-            return number
-        if kind == 1:
-            try:
-                return self.take(self.varint()).decode("utf-8")
-            except UnicodeDecodeError:
-                refuse("a group's name is not valid UTF-8")
-        if kind == 2:
-            return bool(self.varint(2))
-        if kind == 3 and not inside:
-            n = self.varint(LONGEST_TUPLE + 1)
-            if n == 0:
-                refuse("a group's name is an empty tuple")
-            return tuple(self._part() for _ in range(n))
-        refuse("a group's name has an unknown type")
-
-    def _part(self) -> Scalar:
-        part = self.name(inside=True)
-        assert not isinstance(part, tuple)
-        return part
+def reader(data: bytes, end: int) -> Reader:
+    """Takes values off the body of a sketch."""
+    return Reader(data, HEADER.size, end, refuse)
 
 
 def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
@@ -210,22 +117,12 @@ def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
 
     `check_size(n_groups, bins)` is called before anything that grows with them is made.
     """
-    if len(data) < HEADER.size + 4:
-        refuse(f"{len(data)} bytes are too few")
-    magic, version, flags, reserved, length = HEADER.unpack_from(data)
-    if magic != MAGIC:
-        refuse("they do not begin like one")
-    if version != VERSION:
-        refuse(f"their version is {version}, this release reads {VERSION}")
-    if length != len(data):
-        refuse(f"they say they are {length} long, but are {len(data)}; the file may be cut off")
-    if struct.unpack_from("<I", data, length - 4)[0] != zlib.crc32(memoryview(data)[:-4]):
-        refuse("the checksum is wrong, so they were damaged")
+    (flags, reserved), end = ENVELOPE.open(data)
     if flags & ~(WEIGHTED | FIXED | GIVEN) or reserved:
         refuse("unknown flags are set")
     fixed, given = bool(flags & FIXED), bool(flags & GIVEN)
 
-    source = Reader(data, HEADER.size, length - 4)
+    source = reader(data, end)
     bins = 1 << source.varint(17)
     if bins < 16:
         refuse("bins is below 16")
@@ -279,7 +176,7 @@ def _read_cell(source: Reader, bins: int, level: int, first: int) -> Cell:
     for score in (smallest, largest):
         if not abs(score) <= LARGEST_SCORE or (score == 0 and math.copysign(1, score) < 0):
             refuse("a smallest or largest score is impossible")
-    squares = source.wide(SQUARE_UNIT)
+    squares = _read_wide(source, SQUARE_UNIT)
     index = -1
     found = []
     for _ in range(used):
@@ -328,11 +225,22 @@ def _square24(score: float) -> int:
     return root * root
 
 
+def _read_wide(source: Reader, unit: int) -> int:
+    """A sum, as a whole number of 2**unit."""
+    odd = source.zigzag()
+    if odd == 0:
+        return 0
+    exponent = source.zigzag()
+    if not odd & 1 or not 0 <= exponent - unit <= 8 * LONGEST_VARINT:
+        refuse("a sum is not in its canonical form")
+    return odd << (exponent - unit)
+
+
 def _read_sum(source: Reader, count: int, k: int, level: int) -> int:
     """Sum of the scores of bin k, a whole number of 2**SUM_UNIT, if `count` scores can have it."""
     width = count << (level - SUM_UNIT)  # the width of a bin, once for each row
     if k in (-1, 0):
-        total = source.wide(SUM_UNIT)
+        total = _read_wide(source, SUM_UNIT)
         width = count << (max(level, -1045) - SUM_UNIT)  # subnormal scores round to multiples of 2**-1045
         if not k * width <= total <= (k + 1) * width or total % (1 << -1074 - SUM_UNIT):
             refuse("a sum is impossible")

@@ -16,8 +16,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from gstar_fast._base.bytes import name_bytes, varint
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, clean_name
-from gstar_fast._base.sketch_format import name_bytes, varint
 
 BINARY_VERSION: Final = 1
 MAGIC: Final = b"\x89GTHRS\r\n"

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends
+from gstar_fast._backends.interface import DecideCore, Key
 from gstar_fast._base import files
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown, date_text, make
 from gstar_fast._decide import document
-from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
-from gstar_fast._input.group_columns import check_one_length
+from gstar_fast._decide.rows import check_out, rows_of
 
 __all__ = ["Decider"]
 
@@ -60,18 +59,17 @@ class Decider:
 
     _thresholds: Thresholds
     _backend: str
-    _core_decide: Callable[..., Any]
-    _core_margins: Callable[..., Any]
+    _held: DecideCore
 
     def __new__(
         cls,
-        thresholds: Mapping[Any, float],
+        thresholds: Mapping[Name, float],
         *,
         unknown: Unknown = "raise",
         nan: Nan = "raise",
         default: float | None = None,
         unified: bool = False,
-        mixtures: Mapping[Any, Iterable[tuple[float, float]]] | None = None,
+        mixtures: Mapping[Name, Iterable[tuple[float, float]]] | None = None,
         sketch_digest: str | None = None,
         expires: datetime | str | None = None,
         score_column: str | None = None,
@@ -90,7 +88,8 @@ class Decider:
                 expires=expires,
                 score_column=score_column,
                 group_column=group_column,
-            )
+            ),
+            kind=cls,
         )
 
     # -------------------------------------------------------------------------------------------------------- deciding
@@ -135,9 +134,18 @@ class Decider:
         TypeError
             If an array holds the wrong kind of values, or a group is missing.
         """
-        raise NotImplementedError  # each backend's core has its own
+        rows = rows_of(self._thresholds, self._backend, scores, groups, keys, codes, threads)
+        if out is None:
+            return self._core.decide(*rows, None)
+        check_out(out, len(rows[0]))
+        apart = self._thresholds.can_refuse or not out.flags.c_contiguous
+        if apart or any(np.may_share_memory(out, rows[i]) for i in (0, 1, 4) if rows[i] is not None):
+            out[:] = self._core.decide(*rows, None)
+        else:
+            self._core.decide(*rows, out)
+        return out
 
-    def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool:
+    def one(self, score: float, group: Name | None = None, key: Key | None = None) -> bool:
         """Decide one row, in tens of nanoseconds.
 
         Examples
@@ -146,7 +154,7 @@ class Decider:
         >>> gf.Decider({1: 0.25, 2: 0.75}, unknown=0.5).one(0.6, 3)
         True
         """
-        raise NotImplementedError
+        return self._core.one(score, group, key)
 
     def margin(
         self,
@@ -161,56 +169,12 @@ class Decider:
 
         Where both are the same infinity it is 0; for a NaN score that the policy lets pass it is NaN.
         """
-        rows = self._rows(scores, groups, keys, codes, threads)
-        margins: NDArray[np.float64] = self._core_margins(*rows)
-        return margins
+        return self._core.margins(*rows_of(self._thresholds, self._backend, scores, groups, keys, codes, threads))
 
-    def _decide(
-        self,
-        scores: Any,
-        groups: Any = None,
-        *,
-        keys: Any = None,
-        codes: bool = False,
-        out: Any = None,
-        threads: int = 1,
-    ) -> NDArray[np.bool_]:
-        """`__call__`, for everything that is not two plain arrays."""
-        rows = self._rows(scores, groups, keys, codes, threads)
-        if out is None:
-            answers: NDArray[np.bool_] = self._core_decide(*rows, None)
-            return answers
-        _check_out(out, len(rows[0]))
-        apart = self._thresholds.can_refuse or not out.flags.c_contiguous
-        if apart or any(np.may_share_memory(out, column) for column in (*rows[:2], rows[4]) if column is not None):
-            out[:] = self._core_decide(*rows, None)
-        else:
-            self._core_decide(*rows, out)
-        return out  # type: ignore[no-any-return]
-
-    def _rows(
-        self, scores: Any, groups: Any, keys: Any, codes: bool, threads: Any
-    ) -> tuple[NDArray[Any], NDArray[Any] | None, tuple[Name, ...] | None, bool, NDArray[np.uint64] | None, int]:
-        """Clean arrays of one length, as the core takes them."""
-        if isinstance(scores, (int, float, np.number)) or (isinstance(scores, np.ndarray) and scores.ndim == 0):
-            raise ValueError("scores must be 1-D, got a single number; for one row use decider.one(score, group)")
-        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-            raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
-        clean = as_scores(*column_of(scores, "scores"))
-        names: tuple[Name, ...] | None = None
-        places: NDArray[Any] | None = None
-        if groups is not None:
-            places, names = _group_codes(groups, codes)
-        elif not self.unified:
-            raise ValueError("groups must be given: each group has a threshold of its own")
-        hashes = None
-        if self.randomized:
-            if keys is None:
-                raise ValueError("these thresholds are randomised; pass keys=, one for each row")
-            hashes = hashes_of(keys, self._backend)
-        lengths = {"scores": clean, "groups": places, "keys": hashes}
-        check_one_length({name: len(array) for name, array in lengths.items() if array is not None})
-        return clean, places, names, bool(codes), hashes, int(threads)
+    @property
+    def _core(self) -> DecideCore:
+        """What decides."""
+        return self._held
 
     # ------------------------------------------------------------------------------------------------------- reading
 
@@ -347,29 +311,26 @@ class Decider:
             )
         return decider_of(thresholds)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return decider_of, (self._thresholds,)
+    def __reduce__(self) -> tuple[object, ...]:
+        return decider_of, (self._thresholds, None, type(self))
 
 
 # --------------------------------------------------------------------------------------------------------------- making
 
 
-@functools.cache
-def _decider_class(backend: str) -> type[Any]:
-    """A backend's core with the face above; the core comes first, so that nothing stands before its quick methods."""
-    room = _backends.room("decide", backend)
-    body = {
-        "__module__": __name__,
-        "_core_decide": room.Core.decide,
-        "_core_margins": room.Core.margins,
-    }
-    return room.finished(type("Decider", (room.Core, Decider), body))  # type: ignore[no-any-return]
-
-
-def decider_of(thresholds: Thresholds, backend: str | None = None) -> Decider:
+def decider_of(thresholds: Thresholds, backend: str | None = None, kind: type[Decider] = Decider) -> Decider:
     """A decider of a backend, the current one if none is named, by thresholds that were checked."""
     backend = _backends.current() if backend is None else backend
-    self: Decider = _decider_class(backend)(thresholds)
+    self: Decider
+    if kind is Decider and backend == "native":
+        from gstar_fast._decide.quick import QuickDecider  # there where the extension is
+
+        self = QuickDecider.of(thresholds)
+    else:
+        self = object.__new__(kind)
+        self._held = _backends.room("decide", backend).Core(thresholds)
+        if kind is Decider:
+            self.one = self._held.one  # type: ignore[method-assign]  # no Python frame of ours between
     self._thresholds = thresholds
     self._backend = backend
     return self
@@ -391,54 +352,3 @@ def as_decider(source: Decider | SolvedLike, unknown: Unknown = "raise", nan: Na
     if not isinstance(decider, Decider):
         raise TypeError(f"a result or a decider is needed, got {type(source).__name__}")
     return decider
-
-
-def _check_out(out: Any, n: int) -> None:
-    if not isinstance(out, np.ndarray) or out.dtype != np.bool_:
-        kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
-        raise TypeError(f"out must be an array of bool, got {kind}; use numpy.empty(n, bool)")
-    if out.shape != (n,):
-        raise ValueError(f"out must have shape ({n},) as scores has, got {out.shape}")
-    if not out.flags.writeable:
-        raise ValueError("out is read-only")
-
-
-def _group_codes(groups: Any, codes: bool) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
-    columns, called = group_columns(groups)
-    if not codes:
-        return crossed(columns, called)
-    if len(columns) > 1:
-        raise TypeError("codes=True needs one column, the positions of groups; leave it out to pass several")
-    column = columns[0]
-    if column.names is not None or (column.values.dtype.kind not in "iu" and len(column.values)):
-        raise TypeError("codes=True needs whole numbers, the positions of groups; leave it out to pass names")
-    values, _ = as_groups(column.values, column.valid, None) if len(column.values) else (np.zeros(0, np.int64), None)
-    return values, None
-
-
-def hashes_of(keys: Any, backend: str) -> NDArray[np.uint64]:
-    """Hash of each row's key; docs/guide/decide.md says how."""
-    if type(keys) is np.ndarray and keys.dtype.kind in "iu" and keys.ndim == 1:
-        return _hash_numbers(keys.astype(np.int64 if keys.dtype.kind == "i" else np.uint64).view(np.uint64))
-    if isinstance(keys, (list, tuple)):
-        values = list(keys)
-    else:
-        column = column_of(keys, "keys")
-        there = np.ones(len(column.values), bool) if column.valid is None else column.valid
-        if column.names is not None:
-            there = there & (column.values >= 0) & (column.values < len(column.names))
-        if not there.all():
-            raise TypeError(f"keys has a missing value at row {int((~there).argmax())}")
-        values = column.values.tolist()
-        if column.names is not None:
-            values = [column.names[code] for code in values]
-    hashes: NDArray[np.uint64] = _backends.room("decide", backend).hash_keys(values)
-    return hashes
-
-
-def _hash_numbers(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's step, wrapping around as C does."""
-    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))

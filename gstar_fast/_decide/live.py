@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, Literal, overload
+import threading
+from typing import Literal, NoReturn, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gstar_fast import _backends
+from gstar_fast._backends.interface import Key
 from gstar_fast._base.names import Name
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider, decider_of
 
 __all__ = ["LiveDecider"]
+
+
+class MarginOptions(TypedDict, total=False):
+    """Options of `Decider.margin`."""
+
+    keys: ArrayLike | None
+    codes: bool
+    threads: int
+
+
+class CallOptions(MarginOptions, total=False):
+    """Options of a call of `Decider`."""
+
+    out: NDArray[np.bool_] | None
 
 
 class LiveDecider:
@@ -44,11 +58,20 @@ class LiveDecider:
     _backend: str
     _unknown: Unknown
     _nan: Nan
+    _now: tuple[Decider, int]  # one tuple, so that decider and version change together
+    _swapping: threading.Lock  # only those who swap wait for each other
 
     def __new__(cls, first: SolvedLike | Decider, *, unknown: Unknown = "raise", nan: Nan = "raise") -> LiveDecider:
         """Make a live decider of the current backend."""
         decider = as_decider(first, unknown, nan)
-        self: LiveDecider = _live_class(decider._backend)(decider)
+        self: LiveDecider
+        if cls is LiveDecider and decider._backend == "native":
+            from gstar_fast._decide.quick import QuickLiveDecider  # there where the extension is
+
+            self = QuickLiveDecider.of(decider)
+        else:
+            self = object.__new__(cls)
+            self._now, self._swapping = (decider, 1), threading.Lock()
         self._backend = decider._backend
         self._unknown, self._nan = unknown, nan
         return self
@@ -80,56 +103,59 @@ class LiveDecider:
         groups: ArrayLike | None = None,
         *,
         with_version: Literal[False] = False,
-        **options: Any,
+        **options: Unpack[CallOptions],
     ) -> NDArray[np.bool_]: ...
     @overload
     def __call__(
-        self, scores: ArrayLike, groups: ArrayLike | None = None, *, with_version: Literal[True], **options: Any
+        self,
+        scores: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        with_version: Literal[True],
+        **options: Unpack[CallOptions],
     ) -> tuple[NDArray[np.bool_], int]: ...
     def __call__(
-        self, scores: ArrayLike, groups: ArrayLike | None = None, *, with_version: bool = False, **options: Any
+        self,
+        scores: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        with_version: bool = False,
+        **options: Unpack[CallOptions],
     ) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], int]:
         """Decide many rows as `Decider` does; `with_version=True` also tells by which version."""
-        raise NotImplementedError
-
-    def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool:
-        """Decide one row."""
-        raise NotImplementedError
-
-    def one_with_version(
-        self, score: float, group: Name | None = None, key: int | str | bytes | None = None
-    ) -> tuple[bool, int]:
-        """Decide one row and tell by which version, for the audit log."""
-        decider, version = self._read()
-        return decider.one(score, group, key), version
-
-    def margin(self, scores: ArrayLike, groups: ArrayLike | None = None, **options: Any) -> NDArray[np.float64]:
-        """Score minus threshold of each row; see `Decider.margin`."""
-        return self.decider.margin(scores, groups, **options)
-
-    def _decide(self, scores: Any, groups: Any = None, *, with_version: bool = False, **options: Any) -> Any:
         decider, version = self._read()
         answers = decider(scores, groups, **options)
         return (answers, version) if with_version else answers
 
+    def one(self, score: float, group: Name | None = None, key: Key | None = None) -> bool:
+        """Decide one row."""
+        return self._read()[0].one(score, group, key)
+
+    def one_with_version(self, score: float, group: Name | None = None, key: Key | None = None) -> tuple[bool, int]:
+        """Decide one row and tell by which version, for the audit log."""
+        decider, version = self._read()
+        return decider.one(score, group, key), version
+
+    def margin(
+        self, scores: ArrayLike, groups: ArrayLike | None = None, **options: Unpack[MarginOptions]
+    ) -> NDArray[np.float64]:
+        """Score minus threshold of each row; see `Decider.margin`."""
+        return self.decider.margin(scores, groups, **options)
+
     def _read(self) -> tuple[Decider, int]:
-        pair: tuple[Decider, int] = self.read()  # type: ignore[attr-defined]
-        return pair
+        """The decider of the moment and its version."""
+        return self._now
 
     def _put(self, decider: Decider) -> int:
-        version: int = self.put(decider)  # type: ignore[attr-defined]
+        """Put another decider in place; the new version."""
+        with self._swapping:
+            version = self._now[1] + 1
+            self._now = (decider, version)
         return version
 
     def __repr__(self) -> str:
         decider, version = self._read()
         return f"LiveDecider(version {version}: {decider!r})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a live decider belongs to one process; send its decider instead: live.decider")
-
-
-@functools.cache
-def _live_class(backend: str) -> type[Any]:
-    room = _backends.room("decide", backend)
-    body = {"__module__": __name__}
-    return room.finished(type("LiveDecider", (room.LiveCore, LiveDecider), body))  # type: ignore[no-any-return]

@@ -6,11 +6,10 @@ One place for all backends: a rule runs once for each cell.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Values
 from gstar_fast._density.cell import Cell, NoDensityError
 
 RULES = ("scott", "silverman", "isj")
@@ -52,7 +51,7 @@ def _by_rule(cell: Cell, rule: str) -> tuple[float, str]:
     return spread * (0.75 * n) ** (-0.2), "silverman" if rule == "silverman" else "silverman, isj found none"
 
 
-def _improved_sheather_jones(counts: NDArray[Any], n: float) -> float | None:
+def _improved_sheather_jones(counts: Values, n: float) -> float | None:
     """Botev, Grotowski and Kroese (2010), section 5: the bandwidth in units of the window, or None.
 
     The plug-in estimate of each derivative's norm needs a bandwidth that depends on the norm of the next derivative;

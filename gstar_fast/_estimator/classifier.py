@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gstar_fast._base.arrays import Values
+
 try:
     from sklearn import get_config
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -345,7 +347,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         declined = get_config()["enable_metadata_routing"] and own.get("sample_weight") is False
         return None if declined else weights
 
-    def _positive(self, classes: NDArray[Any]) -> int:
+    def _positive(self, classes: Values) -> int:
         """Position of the class that being accepted means."""
         if len(classes) != 2:
             raise ValueError(f"the estimator must know two classes, got {len(classes)}: {classes.tolist()}")
@@ -412,10 +414,10 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return dict(self.result_.thresholds)
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Values:
         """The two labels."""
         check_is_fitted(self, "sketch_")
-        classes: NDArray[Any] = self.estimator_.classes_
+        classes: Values = self.estimator_.classes_
         return classes
 
     # ------------------------------------------------------------------------------------------------------ predicting
@@ -425,7 +427,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         X: Any,
         sensitive_features: Any = None,
         keys: ArrayLike | None = None,
-    ) -> NDArray[Any]:
+    ) -> Values:
         """Decide rows by the threshold of their group.
 
         Parameters
@@ -451,7 +453,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         method = response_method(self.estimator_, self.response_method)
         scores = scores_of(self.estimator_, features, method, positive)
         accepted = decide(decider, scores, groups, keys)
-        answers: NDArray[Any] = self.classes_[np.where(accepted, positive, 1 - positive)]
+        answers: Values = self.classes_[np.where(accepted, positive, 1 - positive)]
         return answers
 
     def score(

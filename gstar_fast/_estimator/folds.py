@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import listed
 from gstar_fast._estimator.groups import rows_at
 
@@ -40,7 +41,7 @@ def response_method(estimator: Any, asked: Any) -> str:
     raise TypeError(f"estimator must have {wanted}, which {type(estimator).__name__} has not")
 
 
-def scores_of(estimator: Any, X: Any, method: str, positive: int) -> NDArray[Any]:
+def scores_of(estimator: Any, X: Any, method: str, positive: int) -> Values:
     """Scores for the class at position `positive` of the estimator's two: higher means more likely."""
     answer = np.asarray(getattr(estimator, method)(X))
     if answer.dtype.kind != "f":
@@ -96,7 +97,7 @@ def routed(model: Any, metadata: dict[str, Any]) -> tuple[dict[str, Any], dict[s
 def splits_of(
     cv: Any,
     X: Any,
-    y: NDArray[Any],
+    y: Values,
     cells: NDArray[np.int64],
     random_state: Any,
     params: dict[str, Any],
@@ -142,7 +143,7 @@ def _check_once(splits: Sequence[Split], n: int) -> None:
         )
 
 
-def check_trainable(splits: Sequence[Split], y: NDArray[Any]) -> None:
+def check_trainable(splits: Sequence[Split], y: Values) -> None:
     """Refuse folds that lack a class, before any is trained."""
     for number, (train, _) in enumerate(splits):
         seen = np.unique(y[train])
@@ -185,14 +186,14 @@ def _held_out(cells: NDArray[np.int64], share: float, random_state: Any) -> list
 def out_of_fold(
     estimator: Any,
     X: Any,
-    y: NDArray[Any],
+    y: Values,
     splits: Sequence[Split],
     fit_params: dict[str, Any],
     *,
     method: str,
     positive: int,
     n_jobs: int | None,
-) -> list[tuple[Any, NDArray[Any]]]:
+) -> list[tuple[Any, Values]]:
     """For each fold the model of its train rows and the scores of its test rows."""
     return list(
         Parallel(n_jobs=n_jobs)(
@@ -205,12 +206,12 @@ def out_of_fold(
 def _one_fold(
     estimator: Any,
     X: Any,
-    y: NDArray[Any],
+    y: Values,
     train: Rows,
     test: Rows,
     fit_params: dict[str, Any],
     method: str,
     positive: int,
-) -> tuple[Any, NDArray[Any]]:
+) -> tuple[Any, Values]:
     estimator.fit(rows_at(X, train), y[train], **_check_method_params(X, fit_params, indices=train))
     return estimator, scores_of(estimator, rows_at(X, test), method, positive)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from gstar_fast._base.names import Name, cross, is_missing, joined_columns, listed, sort_key
+from gstar_fast._base.arrays import Values
+from gstar_fast._base.factorize import cross
+from gstar_fast._base.names import Name, is_missing, joined_columns, listed, sort_key
 from gstar_fast._input.arrow import Column
 from gstar_fast._input.columns import _named, column_of
 from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of
@@ -36,7 +38,7 @@ class Groups:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, rows: NDArray[Any]) -> Groups:
+    def take(self, rows: Values) -> Groups:
         """Some of the rows."""
         return Groups(self.codes[rows], self.names, self.column)
 
@@ -182,7 +184,7 @@ def _joined(names: Sequence[Any] | None) -> str | None:
     return joined_columns(names)
 
 
-def _read(data: Any, label: str) -> tuple[NDArray[Any], tuple[Name, ...]]:
+def _read(data: Any, label: str) -> tuple[Values, tuple[Name, ...]]:
     """Codes and names of one column, or an error that says which column it is."""
     column = column_of(data, label)
     missing = _missing(column)
@@ -212,7 +214,7 @@ def _missing(column: Column) -> NDArray[np.bool_]:
     return missing
 
 
-def _whole(column: NDArray[Any]) -> NDArray[Any]:
+def _whole(column: Values) -> Values:
     """0.0 and 1.0 as 0 and 1: an array has one type for all its columns, so a code in it may have to be a float."""
     if column.dtype.kind != "f" or not ((column == np.floor(column)) & (np.abs(column) <= 2.0**53)).all():
         return column
@@ -282,7 +284,7 @@ def _place(table: Any, name: Any) -> int:
     return int(name) % n
 
 
-def rows_at(table: Any, rows: NDArray[Any]) -> Any:
+def rows_at(table: Any, rows: Values) -> Any:
     """Some rows of X."""
     if hasattr(table, "column_names") and hasattr(table, "take"):
         return table.take(rows)  # pyarrow, which older releases of scikit-learn do not cut

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import is_missing, listed
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.groups import Groups
@@ -20,12 +21,12 @@ class Rows(NamedTuple):
     """Labelled rows, checked."""
 
     X: Any
-    y: NDArray[Any]
+    y: Values
     groups: Groups
     weights: NDArray[np.float64] | None
 
 
-def checked_labels(y: Any) -> NDArray[Any]:
+def checked_labels(y: Any) -> Values:
     """Labels of at most two classes, of any kind, as an array."""
     if y is None:
         raise ValueError("GroupThresholdClassifier requires y to be passed, but the target y is None")
@@ -41,11 +42,11 @@ def checked_labels(y: Any) -> NDArray[Any]:
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
         raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
-    labels: NDArray[Any] = y
+    labels: Values = y
     return labels
 
 
-def _missing(y: NDArray[Any]) -> NDArray[np.intp]:
+def _missing(y: Values) -> NDArray[np.intp]:
     """Rows that have no label."""
     if y.dtype.kind == "f":
         return np.flatnonzero(np.isnan(y))
@@ -66,7 +67,7 @@ def checked_weights(given: Any, n: int) -> NDArray[np.float64]:
     return weights
 
 
-def as_labels(y: NDArray[Any], classes: NDArray[Any], positive: int) -> NDArray[np.uint8]:
+def as_labels(y: Values, classes: Values, positive: int) -> NDArray[np.uint8]:
     """1 for the positive class and 0 for the other."""
     is_positive = y == classes[positive]
     known = is_positive | (y == classes[1 - positive])
@@ -83,7 +84,7 @@ def cells_of(labels: NDArray[np.uint8], groups: Groups) -> NDArray[np.int64]:
 
 def count_scores(
     sketch: Sketch,
-    scores: NDArray[Any],
+    scores: Values,
     labels: NDArray[np.uint8],
     groups: Groups,
     weights: NDArray[np.float64] | None,
@@ -93,7 +94,7 @@ def count_scores(
     sketch._count(sketch._core, batch, skip_nan=False, threads=1)
 
 
-def decide(decider: Decider, scores: NDArray[Any], groups: Groups | None, keys: Any) -> NDArray[np.bool_]:
+def decide(decider: Decider, scores: Values, groups: Groups | None, keys: Any) -> NDArray[np.bool_]:
     """Apply a decider to rows whose groups are already read; a unified one needs none."""
     if groups is None:
         return decider(scores)

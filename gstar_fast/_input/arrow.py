@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._base.names import unique_words
+from gstar_fast._base.factorize import unique_words
 
 
 class _Schema(Structure):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gstar_fast._backends.interface import CellCopy
+from gstar_fast._base.arrays import Values
 
 WEIGHT_UNIT = 2**20
 
@@ -52,11 +54,11 @@ class SketchCell:
         Extreme scores inside the window; NaN where there is none.
     """
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: CellCopy) -> None:
         self._core = core
         raw: NDArray[np.int64] = core.counts
         self._raw = raw
-        self.counts: NDArray[Any] = raw / WEIGHT_UNIT if core.weighted else raw
+        self.counts: Values = raw / WEIGHT_UNIT if core.weighted else raw
         self.below: int | float = core.below / WEIGHT_UNIT if core.weighted else core.below
         self.above: int | float = core.above / WEIGHT_UNIT if core.weighted else core.above
         self.means: NDArray[np.float64] = core.means

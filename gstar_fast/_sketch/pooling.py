@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
+from gstar_fast._backends.interface import SketchCore
 from gstar_fast._backends.rows import WEIGHT_UNIT
 from gstar_fast._base.names import Name, clean_name
 
 
-def checked_min_rows(min_rows: Any) -> float:
+def checked_min_rows(min_rows: object) -> float:
     """Return the number of rows, or raise."""
     if isinstance(min_rows, (bool, np.bool_)) or not isinstance(min_rows, (Real, np.number)):
         raise TypeError(f"min_rows must be a number of rows; got {min_rows!r}")
@@ -23,7 +23,7 @@ def checked_min_rows(min_rows: Any) -> float:
     return number
 
 
-def small_groups(core: Any, min_rows: float) -> tuple[Name, ...]:
+def small_groups(core: SketchCore, min_rows: float) -> tuple[Name, ...]:
     """Groups of fewer rows than this, labelled or not, in the order of the sketch; `core` is a copy of our own."""
     rows = sum(core.counts(label).sum(axis=1) for label in range(3)) + (core.below() + core.above()).sum(axis=0)
     unit = WEIGHT_UNIT if core.weighted else 1

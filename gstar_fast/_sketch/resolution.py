@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.interface import SketchCore
 from gstar_fast.errors import ResolutionWarning
 
 _PACKAGE = str(Path(__file__).parent.parent)
@@ -21,7 +21,7 @@ def _bulk(running: NDArray[np.int64]) -> tuple[int, int]:
     return int(np.searchsorted(running, -(-n // 200))), int(np.searchsorted(running, -(-199 * n // 200)))
 
 
-def resolution_of(core: Any) -> int:
+def resolution_of(core: SketchCore) -> int:
     """Number of bins from the 0.5 % to the 99.5 % quantile; 0 without rows."""
     running = np.cumsum(core.pooled()[0])
     if not running[-1]:
@@ -30,7 +30,7 @@ def resolution_of(core: Any) -> int:
     return hi - lo + 1
 
 
-def warn_if_poor(core: Any) -> bool:
+def warn_if_poor(core: SketchCore) -> bool:
     """Warn, and return True, when the bulk of the rows lies in few bins though there are scores further out."""
     counts, smallest, largest, leftmost, rightmost = core.pooled()
     running = np.cumsum(counts)

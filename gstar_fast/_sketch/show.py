@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gstar_fast._base.names import listed
 
 if TYPE_CHECKING:
+    import boost_histogram as bh
+
     from gstar_fast._sketch.sketch import Sketch
 
 
@@ -47,7 +49,7 @@ def html(sketch: Sketch) -> str:
     return f"<div><b>Sketch</b>: {title}<table>{head}{''.join(lines)}</table></div>"
 
 
-def to_uhi(sketch: Sketch) -> Any:
+def to_uhi(sketch: Sketch) -> bh.Histogram[bh.storage.Storage]:
     """The labelled counts as a boost_histogram.Histogram."""
     try:
         import boost_histogram as bh
@@ -56,12 +58,12 @@ def to_uhi(sketch: Sketch) -> Any:
     frozen = sketch.copy()
     names = frozen.groups
     numbers = [int(name) for name in names if isinstance(name, int)]
-    groups: Any
+    groups: bh.axis.IntCategory | bh.axis.StrCategory
     if len(numbers) == len(names):
         groups = bh.axis.IntCategory(numbers, overflow=False)
     else:
         groups = bh.axis.StrCategory([name if isinstance(name, str) else repr(name) for name in names], overflow=False)
-    histogram = bh.Histogram(
+    histogram: bh.Histogram[bh.storage.Storage] = bh.Histogram(
         bh.axis.IntCategory([0, 1], overflow=False),
         groups,
         bh.axis.Variable(frozen.edges),

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gstar_fast import _backends
+from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base import files
-from gstar_fast._base.grid import edges, memory_of
-from gstar_fast._base.names import Name, clean_name, given_names, listed
+from gstar_fast._base.names import Name, given_names
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import (
-    UNLABELLED,
     Batch,
     as_batch,
     batch_of_columns,
@@ -27,12 +25,17 @@ from gstar_fast._input.columns import (
     checked_window,
 )
 from gstar_fast._sketch import show
-from gstar_fast._sketch.cell import WEIGHT_UNIT, Moments, SketchCell
+from gstar_fast._sketch.options import PlotOptions, WindowOptions
 from gstar_fast._sketch.pooling import checked_min_rows, names_with, small_groups
-from gstar_fast._sketch.resolution import resolution_of, warn_if_poor
+from gstar_fast._sketch.resolution import warn_if_poor
+from gstar_fast._sketch.view import SketchView
+
+if TYPE_CHECKING:
+    import boost_histogram as bh
+    from matplotlib.figure import Figure
 
 
-class Sketch:
+class Sketch(SketchView):
     """Counts of scores for each label and group: exact at its edges, mergeable, independent of the order of rows.
 
     Parameters
@@ -82,7 +85,7 @@ class Sketch:
         core = _backends.room("sketch", backend).Core
         self._set_up(backend, skip_nan, lambda watch: core(bins, window, names, limit, watch))
 
-    def _set_up(self, backend: str, skip_nan: bool, make_core: Callable[[Callable[[], None]], Any]) -> None:
+    def _set_up(self, backend: str, skip_nan: bool, make_core: Callable[[Watch], SketchCore]) -> None:
         self._backend = backend
         self._skip_nan = skip_nan
         self._warned = False
@@ -91,7 +94,7 @@ class Sketch:
         self.update_one = self._core.update_one  # type: ignore[method-assign]
 
     @classmethod
-    def _around(cls, core: Any, like: Sketch) -> Self:
+    def _around(cls, core: SketchCore, like: Sketch) -> Self:
         """A new sketch with the rows of a core and the manners of another sketch."""
         new = cls.__new__(cls)
         kind = _backends.room("sketch", like._backend).Core
@@ -116,7 +119,7 @@ class Sketch:
         *,
         weights: ArrayLike | None = None,
         threads: int = 1,
-        **options: Any,
+        **options: Unpack[WindowOptions],
     ) -> Self:
         """Count rows into a new sketch; takes the options of `Sketch` too.
 
@@ -193,7 +196,7 @@ class Sketch:
         return self
 
     @staticmethod
-    def _count(core: Any, batch: Batch, skip_nan: bool, threads: int) -> None:
+    def _count(core: SketchCore, batch: Batch, skip_nan: bool, threads: int) -> None:
         core.update(
             batch.scores,
             batch.labels,
@@ -220,7 +223,7 @@ class Sketch:
 
     def update_table(
         self,
-        data: Any,
+        data: object,
         *,
         score: str,
         label: str | None,
@@ -347,8 +350,7 @@ class Sketch:
 
     def to_bytes(self) -> bytes:
         """The sketch as bytes: versioned, checksummed, the same for the same rows on every platform."""
-        data: bytes = self._core.to_bytes()
-        return data
+        return self._core.to_bytes()
 
     @classmethod
     def from_bytes(cls, data: bytes, *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30) -> Self:
@@ -383,143 +385,13 @@ class Sketch:
         data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
         return cls.from_bytes(data, nan=nan, memory_limit=memory_limit)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         nan = "skip" if self._skip_nan else "raise"
         return _unpickled, (type(self), self.to_bytes(), nan, self._core.memory_limit, self._warned)
 
-    # -------------------------------------------------------------------------------------------------------- reading
+    # --------------------------------------------------------------------------------------------------------- showing
 
-    @property
-    def groups(self) -> tuple[Name, ...]:
-        """Names of the groups: in canonical order (bools, ints, strings, tuples), or as given."""
-        names: tuple[Name, ...] = self._core.groups
-        return names
-
-    @property
-    def bins(self) -> int:
-        """Number of bins."""
-        return int(self._core.bins)
-
-    @property
-    def level(self) -> int:
-        """Bins are `2**level` wide."""
-        return int(self._core.level)
-
-    @property
-    def backend(self) -> str:
-        """Backend that counts for this sketch."""
-        return self._backend
-
-    @property
-    def weighted(self) -> bool:
-        """Whether a weight that is not whole has been counted; counts are then floats, in units of weight."""
-        return bool(self._core.weighted)
-
-    @property
-    def n_rows(self) -> int | float:
-        """Rows counted (whole weights as repetitions); the sum of weights in a weighted sketch."""
-        frozen = self._core.copy()
-        return frozen.total / WEIGHT_UNIT if frozen.weighted else int(frozen.total)
-
-    @property
-    def skipped(self) -> int:
-        """NaN rows passed over."""
-        return int(self._core.skipped)
-
-    @property
-    def edges(self) -> NDArray[np.float64]:
-        """Edges of the bins, ascending, shape (bins + 1,)."""
-        frozen = self._core.copy()
-        return edges(frozen.level, frozen.first, frozen.bins)
-
-    @property
-    def counts(self) -> NDArray[Any]:
-        """Rows of each label, group and bin, shape (2, n_groups, bins); float64 in a weighted sketch, else int64."""
-        frozen = self._core.copy()
-        return _in_rows(np.stack([frozen.counts(0), frozen.counts(1)]), frozen)
-
-    @property
-    def means(self) -> NDArray[np.float64]:
-        """Mean score of each label, group and bin, shape (2, n_groups, bins); NaN where there are no rows."""
-        frozen = self._core.copy()
-        return np.stack([frozen.means(0), frozen.means(1)])
-
-    @property
-    def below(self) -> NDArray[Any]:
-        """Rows under the first edge, -inf included, shape (2, n_groups)."""
-        return self._beyond("below")[:2]
-
-    @property
-    def above(self) -> NDArray[Any]:
-        """Rows at or over the last edge, +inf included, shape (2, n_groups)."""
-        return self._beyond("above")[:2]
-
-    @property
-    def unlabelled(self) -> NDArray[Any]:
-        """Unlabelled rows of each group and bin, shape (n_groups, bins)."""
-        frozen = self._core.copy()
-        return _in_rows(frozen.counts(UNLABELLED), frozen)
-
-    @property
-    def unlabelled_below(self) -> NDArray[Any]:
-        """Unlabelled rows under the first edge, shape (n_groups,)."""
-        free: NDArray[Any] = self._beyond("below")[UNLABELLED]
-        return free
-
-    @property
-    def unlabelled_above(self) -> NDArray[Any]:
-        """Unlabelled rows at or over the last edge, shape (n_groups,)."""
-        free: NDArray[Any] = self._beyond("above")[UNLABELLED]
-        return free
-
-    def _beyond(self, side: str) -> NDArray[Any]:
-        frozen = self._core.copy()
-        return _in_rows(getattr(frozen, side)(), frozen)
-
-    def _cell(self, row: int, group: Name) -> SketchCell:
-        """A copy of one cell; `row` is its label, 2 for unlabelled rows."""
-        name = clean_name(group)
-        names = self.groups
-        if name not in names:
-            raise ValueError(f"group {name!r} is not in the sketch; its groups are {listed(names)}")
-        return SketchCell(self._core.cell(row, name))
-
-    def moments(self, label: int | None, group: Name) -> Moments:
-        """Moments of one cell's finite scores inside the window.
-
-        Count, mean, variance, min and max agree with the rows (their scores rounded to 24 bits); skewness and kurtosis
-        are derived from the bins and agree to 1e-6 at a `resolution` of 1024 or more.
-
-        Parameters
-        ----------
-        label : 0, 1 or None
-            None for the unlabelled rows.
-        group : name
-            One of `groups`.
-
-        Examples
-        --------
-        >>> import gstar_fast as gf
-        >>> sketch = gf.Sketch.from_rows([1.0, 2.0, 3.0], [1, 1, 1], ["a", "a", "a"])
-        >>> sketch.moments(1, "a").variance
-        0.6666666666666666
-        """
-        if label not in (0, 1, None):
-            raise ValueError(f"label must be 0, 1 or None (unlabelled), got {label!r}")
-        row = UNLABELLED if label is None else int(label)
-        return self._cell(row, group).moments()
-
-    @property
-    def resolution(self) -> int:
-        """Number of bins from the 0.5 % to the 99.5 % quantile of all finite scores inside the window."""
-        return resolution_of(self._core)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory the counts take, as it is held against `memory_limit`."""
-        return memory_of(len(self.groups), self.bins)
-
-    def to_uhi(self) -> Any:
+    def to_uhi(self) -> bh.Histogram[bh.storage.Storage]:
         """The labelled counts as a `boost_histogram.Histogram` with axes label, group and score.
 
         Groups become categories (integers if all names are, else their text); below and above go to the flow bins of
@@ -527,11 +399,12 @@ class Sketch:
         """
         return show.to_uhi(self)
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, **options: Unpack[PlotOptions]) -> Figure:
         """Draw the cells' histograms and densities; options as for `gstar_fast.plot.densities` (extra `plot`)."""
         from gstar_fast import plot  # downstream, so not before somebody asks for a picture
 
-        return plot.densities(self, **options)
+        figure: Figure = plot.densities(self, **options)
+        return figure
 
     def __repr__(self) -> str:
         return show.text(self)
@@ -540,7 +413,7 @@ class Sketch:
         return show.html(self)
 
 
-def _watch(sketch: weakref.ref[Sketch]) -> Callable[[], None]:
+def _watch(sketch: weakref.ref[Sketch]) -> Watch:
     """What a core calls when its level changed or its rows doubled; holds no reference to the sketch."""
 
     def look() -> None:
@@ -555,7 +428,3 @@ def _unpickled(cls: type[Sketch], data: bytes, nan: Literal["raise", "skip"], li
     new = cls.from_bytes(data, nan=nan, memory_limit=limit)
     new._warned = warned
     return new
-
-
-def _in_rows(counts: NDArray[np.int64], core: Any) -> NDArray[Any]:
-    return counts / WEIGHT_UNIT if core.weighted else counts

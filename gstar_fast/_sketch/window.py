@@ -7,15 +7,18 @@ import operator
 import os
 import struct
 import threading
-import zlib
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NoReturn, Self
+from typing import Final, Literal, NoReturn, Self, Unpack
+
+from numpy.typing import ArrayLike
 
 from gstar_fast._base import files, sketch_format
+from gstar_fast._base.bytes import Envelope
 from gstar_fast._base.grid import memory_of
-from gstar_fast._base.names import MOST_GROUPS
+from gstar_fast._base.names import MOST_GROUPS, Name
 from gstar_fast._input.columns import checked_limit
+from gstar_fast._sketch.options import SketchOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -27,9 +30,15 @@ MAGIC: Final = b"\x89GPANE\r\n"
 VERSION: Final = 1
 HEADER: Final = struct.Struct("<8sHHIQQ")
 LENGTH: Final = struct.Struct("<Q")
-CHECKSUM: Final = struct.Struct("<I")
 LEAST_MEMORY: Final = 2**12  # about what a sketch without rows takes
 MOST_PANES: Final = 2**31 - 1
+
+
+def _refuse(why: str) -> NoReturn:
+    raise ValueError(f"these bytes are not a valid window: {why}")
+
+
+ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, _refuse)
 
 
 class Window:
@@ -62,7 +71,7 @@ class Window:
     0
     """
 
-    def __init__(self, panes: int = 24, **options: Any) -> None:
+    def __init__(self, panes: int = 24, **options: Unpack[SketchOptions]) -> None:
         try:
             n = operator.index(panes)
         except TypeError:
@@ -84,16 +93,22 @@ class Window:
         """How many stretches are kept."""
         return self._panes.maxlen or 1
 
-    def update(self, *rows: Any, **options: Any) -> Self:
+    def update(
+        self,
+        scores: ArrayLike,
+        labels: ArrayLike | None,
+        groups: ArrayLike,
+        **options: Unpack[UpdateOptions],
+    ) -> Self:
         """Count a batch into the newest pane; takes what `Sketch.update` takes."""
         pane = self._panes[-1]
         try:
-            pane.update(*rows, **options)
+            pane.update(scores, labels, groups, **options)
         finally:  # a warning that is an error comes after the rows were counted
             self._counted_into(pane)
         return self
 
-    def update_one(self, score: float, label: int | None, group: Any) -> None:
+    def update_one(self, score: float, label: int | None, group: Name) -> None:
         """Count one row into the newest pane."""
         pane = self._panes[-1]
         try:
@@ -141,9 +156,7 @@ class Window:
             sketches = [self._blank, *self._panes]
         blobs = [sketch.to_bytes() for sketch in sketches]
         body = b"".join(LENGTH.pack(len(blob)) + blob for blob in blobs)
-        length = HEADER.size + len(body) + CHECKSUM.size
-        signed = HEADER.pack(MAGIC, VERSION, 0, len(blobs), self.panes, length) + body
-        return signed + CHECKSUM.pack(zlib.crc32(signed))
+        return ENVELOPE.seal((0, len(blobs), self.panes), body)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30) -> Self:
@@ -196,7 +209,7 @@ class Window:
         data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
         return cls.from_bytes(data, nan=nan, memory_limit=memory_limit)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         nan = "skip" if self._blank._skip_nan else "raise"
         return _unpickled, (type(self), self.to_bytes(), nan, self._blank._core.memory_limit)
 
@@ -205,24 +218,9 @@ def _unpickled(cls: type[Window], data: bytes, nan: Literal["raise", "skip"], li
     return cls._read(data, nan, limit, math.inf)  # what was in memory may be there again
 
 
-def _refuse(why: str) -> NoReturn:
-    raise ValueError(f"these bytes are not a valid window: {why}")
-
-
 def _cut(data: memoryview) -> tuple[int, list[bytes]]:
     """Most panes to keep, and the bytes of each sketch; no more is made than the bytes hold."""
-    if len(data) < HEADER.size + CHECKSUM.size:
-        _refuse(f"{len(data)} bytes are too few")
-    magic, version, reserved, n, most, length = HEADER.unpack_from(data)
-    if magic != MAGIC:
-        _refuse("they do not begin like one")
-    if version != VERSION:
-        _refuse(f"their version is {version}, this release reads {VERSION}")
-    if length != len(data):
-        _refuse(f"they say they are {length} long, but are {len(data)}; the file may be cut off")
-    end = len(data) - CHECKSUM.size
-    if CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(data[:end]):
-        _refuse("the checksum is wrong, so they were damaged")
+    (reserved, n, most), end = ENVELOPE.open(data)
     if reserved or not 2 <= n <= most + 1 <= MOST_PANES + 1:
         _refuse("the number of panes is impossible")
     blobs, at = [], HEADER.size
@@ -242,13 +240,13 @@ def _cut(data: memoryview) -> tuple[int, list[bytes]]:
 
 def _memory(blob: bytes) -> int:
     """What a sketch will take, read from the front of its bytes before anything is made of them."""
-    front = sketch_format.Reader(blob, sketch_format.HEADER.size, len(blob))
+    front = sketch_format.reader(blob, len(blob))
     bins = 1 << front.varint(17)
     front.zigzag(), front.zigzag(), front.varint()  # level, first bin, rows skipped
     return LEAST_MEMORY + memory_of(front.varint(MOST_GROUPS + 1), bins)
 
 
-def _shape(sketch: Sketch) -> tuple[Any, ...]:
+def _shape(sketch: Sketch) -> tuple[object, ...]:
     """What all panes have in common."""
     core = sketch._core
     return core.bins, (core.level, core.first) if core.fixed else None, core.groups if core.given else None

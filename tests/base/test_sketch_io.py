@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast import _backends
 from gstar_fast._base import files, sketch_format
+from gstar_fast._base.bytes import varint, zigzag
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
 
@@ -182,7 +183,7 @@ def test_every_resigned_byte_is_refused_or_canonical_and_all_backends_agree():
 
 
 def test_what_hostile_bytes_could_claim_is_refused(backend):
-    v, z = sketch_format.varint, sketch_format.zigzag
+    v, z = varint, zigzag
 
     def claim(*parts: bytes, version: int = 1, flags: int = 0, reserved: int = 0) -> bytes:
         return signed(sketch_format.HEADER.pack(sketch_format.MAGIC, version, flags, reserved, 0) + b"".join(parts))
@@ -274,7 +275,7 @@ def test_what_hostile_bytes_could_claim_is_refused(backend):
 
 
 def test_skipped_rows_never_wrap(backend):
-    v, z = sketch_format.varint, sketch_format.zigzag
+    v, z = varint, zigzag
     body = sketch_format.HEADER.pack(sketch_format.MAGIC, 1, 0, 0, 0) + v(12) + z(0) + z(0)
     nearly = gf.Sketch.from_bytes(signed(body + v(2**63 - 2) + v(0)), nan="skip")
     assert nearly.update([np.nan], None, [0]).skipped == 2**63 - 1
@@ -294,7 +295,7 @@ def test_skipped_rows_never_wrap(backend):
 @pytest.mark.parametrize(("level", "first"), [(1000, 2**52), (1000, -(2**53)), (1000, 2**24 - 16), (980, 2**44)])
 def test_a_window_without_finite_edges_is_refused(backend, level, first):
     """No range makes one, and nothing could be read from it."""
-    v, z = sketch_format.varint, sketch_format.zigzag
+    v, z = varint, zigzag
     head = sketch_format.HEADER.pack(sketch_format.MAGIC, 1, 2 | 4, 0, 0)
     rest = v(0) + v(1) + b"\0" + z(5) + 3 * (v(0) + v(0) + v(0))
     with pytest.raises(ValueError, match="window is out of range"):
@@ -333,7 +334,7 @@ def test_a_sum_of_squares_that_no_rows_have_is_refused(backend, scores, options)
 
 
 def test_a_claim_of_many_groups_allocates_nothing(backend):
-    v, z = sketch_format.varint, sketch_format.zigzag
+    v, z = varint, zigzag
     body = sketch_format.HEADER.pack(sketch_format.MAGIC, 1, 0, 0, 0) + v(16) + z(0) + z(0) + v(0) + v(65_535)
     tracemalloc.start()
     try:

@@ -1,5 +1,6 @@
 """A decision is `score >= threshold` of the row's group, for every score, column and backend; all rows or none."""
 
+import copy
 import itertools
 import math
 import os
@@ -330,7 +331,7 @@ def test_the_hash_of_a_number_is_the_published_one(backend, key, expected):
 
 
 def test_every_backend_hashes_alike(backend):
-    from gstar_fast._decide.decider import hashes_of
+    from gstar_fast._decide.rows import hashes_of
 
     keys = ["", "a", "Ä€𝄞", b"\x00\xff", "x" * 100]
     reference = _backends.room("decide", "numpy").hash_keys(keys)
@@ -493,3 +494,30 @@ def test_a_decider_can_be_pickled_and_compared(backend):
     assert hash(twin) == hash(decider)
     assert twin != gf.Decider({"F": 0.25, ("M", 1): 0.5})
     assert twin([0.3, 0.3], [("M", 1), ("M", 1)]).tolist() == [False, False]
+
+
+class Named(gf.Decider):
+    """A decider that somebody gave a method."""
+
+    def names(self):
+        return sorted(map(str, self.groups))
+
+
+def test_a_decider_may_be_subclassed(backend):
+    plain, named = gf.Decider({"F": 0.25, "M": 0.75}), Named({"F": 0.25, "M": 0.75})
+    assert type(named) is Named
+    assert named == plain
+    assert named.names() == ["F", "M"]
+    assert named([0.5, 0.5], ["F", "M"]).tolist() == plain([0.5, 0.5], ["F", "M"]).tolist() == [True, False]
+    assert named.one(0.5, "F") is plain.one(0.5, "F") is True
+    assert named.margin([0.5], ["F"]).tolist() == [0.25]
+    assert type(pickle.loads(pickle.dumps(named))) is Named
+    live = gf.LiveDecider(named)
+    assert live.swap(named) == 2
+    assert live.decider == plain
+
+
+def test_deciders_are_copied(backend):
+    decider = gf.Decider({"F": 0.25, "M": 0.75})
+    assert copy.copy(decider) == copy.deepcopy(decider) == decider
+    assert copy.copy(decider).one(0.5, "F") is True

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
-from gstar_fast._base import names as _groups
+from gstar_fast._base import factorize as _groups
 from gstar_fast._input import arrow
 from gstar_fast._input import columns as _validation
 

@@ -5,12 +5,13 @@ csrc/gstar/smooth.hpp, alternating.hpp, newton.hpp and sweep.hpp are the same in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gstar_fast._backends.interface import Arrays, Floats, SmoothProblem
+from gstar_fast._backends.interface import Arrays, Descent, Floats, Ints, SmoothProblem
 
 
 class Point(NamedTuple):
@@ -86,9 +87,6 @@ def alternating_step(p: SmoothProblem, at: Point, k: int) -> float:
             slope += weight * beta * epsilon
             curve += weight * (members - 1) * beta**2
     return float(-slope / curve) if curve > 0 else 0.0
-
-
-Descent = tuple[Floats, float, int, bool, Floats]  # thresholds, loss, iterations, stalled, trace
 
 
 def alternate(p: SmoothProblem, start: Floats, shrink: float, limit: int, tolerance: float, trace: bool) -> Descent:
@@ -173,7 +171,12 @@ def newton(
 
 
 def sweep(
-    p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float, solve_pair: Any
+    p: SmoothProblem,
+    grid: Arrays,
+    edges: Floats,
+    penalties: Floats,
+    tolerance: float,
+    solve_pair: Callable[[Arrays], tuple[Ints, float, int]],
 ) -> tuple[Floats, Floats, int, int]:
     """Many penalties, light ones first, on the same densities of two groups.
 

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from gstar_fast._base.names import clean_name
-from gstar_fast._core import DecideCore, LiveCore, hash_keys, own_methods
+from gstar_fast._base.names import Name, clean_name
+from gstar_fast._core import DecideCore, hash_keys
 
 if TYPE_CHECKING:
     from gstar_fast._base.thresholds import Thresholds
 
-__all__ = ["Core", "LiveCore", "finished", "hash_keys"]
+__all__ = ["Core", "hash_keys"]
 
 
 class Core(DecideCore):
     """One set of thresholds, ready."""
 
     def __new__(cls, thresholds: Thresholds) -> Self:
-        plain: dict[Any, float] = {}
+        plain: dict[Name, float] = {}
         if not thresholds.unified and thresholds.mixtures is None:
             plain = dict(thresholds.values)
         return DecideCore.__new__(cls, thresholds.to_bytes(), plain, clean_name)
-
-
-def finished(kind: type[Any]) -> type[Any]:
-    """A class made of a core and a face, with the core's quick methods as its own."""
-    own_methods(kind)
-    return kind

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.interface import Key
 from gstar_fast._backends.numba.loops import mixed
 from gstar_fast._backends.numpy import decide as reference
-from gstar_fast._backends.numpy.decide import LiveCore, finished
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 
 if TYPE_CHECKING:
     from gstar_fast._base.thresholds import Thresholds
 
-__all__ = ["Core", "LiveCore", "finished", "hash_keys"]
+__all__ = ["Core", "hash_keys"]
 
 LARGEST_TABLE = 65_536
 
 
 @numba.njit(cache=True, nogil=True)
-def _compare(scores: Any, codes: Any, table: Any, beyond: float, out: Any) -> bool:
+def _compare(scores: Values, codes: Values, table: NDArray[np.float64], beyond: float, out: NDArray[np.bool_]) -> bool:
     """`out = scores >= table[codes]`; False if something was NaN."""
     usual = True
     for i in range(len(scores)):
@@ -36,7 +37,7 @@ def _compare(scores: Any, codes: Any, table: Any, beyond: float, out: Any) -> bo
 
 
 @numba.njit(cache=True, nogil=True)
-def _hash_bytes(data: Any, ends: Any, out: Any) -> None:
+def _hash_bytes(data: NDArray[np.uint8], ends: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
     start = 0
     for i in range(len(ends)):
         number = np.uint64(0xCBF29CE484222325)
@@ -46,11 +47,11 @@ def _hash_bytes(data: Any, ends: Any, out: Any) -> None:
         out[i] = mixed(number)
 
 
-def hash_keys(keys: list[Any]) -> NDArray[np.uint64]:
+def hash_keys(keys: list[Key]) -> NDArray[np.uint64]:
     """Hash the keys of rows as the reference does."""
-    if not all(isinstance(key, (str, bytes)) for key in keys):
+    texts = [key.encode("utf-8") if isinstance(key, str) else key for key in keys if isinstance(key, (str, bytes))]
+    if len(texts) < len(keys):
         return reference.hash_keys(keys)
-    texts = [key.encode("utf-8") if isinstance(key, str) else key for key in keys]
     out = np.empty(len(texts), np.uint64)
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     _hash_bytes(np.frombuffer(b"".join(texts), np.uint8), ends, out)
@@ -60,22 +61,18 @@ def hash_keys(keys: list[Any]) -> NDArray[np.uint64]:
 class Core(reference.Core):
     """One set of thresholds, ready."""
 
-    _large: bool
-    _table: NDArray[np.float64]
-
-    def __new__(cls, thresholds: Thresholds) -> Self:
-        self = reference.Core.__new__(cls, thresholds)
+    def __init__(self, thresholds: Thresholds) -> None:
+        super().__init__(thresholds)
         numbers = [int(name) for name in self._names if isinstance(name, int)]  # True is 1
         self._large = any(not 0 <= name < LARGEST_TABLE for name in numbers)
         self._table = np.full(1 + max(numbers, default=-1) if not self._large else 0, self._values[-1])
         if not self._large:
             self._table[numbers] = [self._values[self._places[name]] for name in numbers]
-        return self
 
     def decide(
         self,
-        scores: NDArray[Any],
-        codes: NDArray[Any] | None,
+        scores: Values,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,

@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from gstar_fast._backends.numpy.density import REACH, Evaluator, Kde, empirical, family, fit_gamma, fit_student_t
-
-Array = NDArray[np.float64]
+from gstar_fast._backends.interface import Evaluator
+from gstar_fast._backends.numpy.density import REACH, Kde, empirical, family, fit_gamma, fit_student_t
+from gstar_fast._base.arrays import Floats as Array
 
 __all__ = ["empirical", "family", "fit_gamma", "fit_student_t", "kde"]
 

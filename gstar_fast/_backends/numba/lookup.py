@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.numpy.decide import hash_key
-from gstar_fast._base.names import Name, sort_key
+from gstar_fast._base.arrays import DType, Values
+from gstar_fast._base.names import Name, SortKey, sort_key
 
 DIRECT = 1024  # small integers are looked up without hashing
 
@@ -20,7 +19,7 @@ class Lookup:
     Names of groups come in steps, often of a power of two: the hash spreads them over the table.
     """
 
-    def __init__(self, names: tuple[Name, ...] | None, dtype: np.dtype[Any]) -> None:
+    def __init__(self, names: tuple[Name, ...] | None, dtype: DType) -> None:
         self.names, self.dtype = names, dtype
         self.known = 0  # slots already in the tables
         size = DIRECT if names is None else len(names)
@@ -29,11 +28,11 @@ class Lookup:
         self.used = 0
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[Values, ...]:
         """What the compiled loop reads."""
         return self.direct, self.keys, self.slots
 
-    def extend(self, names: Sequence[Name], slots: Mapping[Any, int]) -> None:
+    def extend(self, names: Sequence[Name], slots: Mapping[SortKey, int]) -> None:
         """Take up the groups that have come since."""
         if self.known == len(names):
             return
@@ -48,7 +47,7 @@ class Lookup:
                     self._insert(name % (1 << bits), slot)
         self.known = len(names)
 
-    def slot(self, value: int, slots: Mapping[Any, int]) -> int:
+    def slot(self, value: int, slots: Mapping[SortKey, int]) -> int:
         """The slot of one integer."""
         if self.names is None:
             return slots.get(sort_key(value), -1)

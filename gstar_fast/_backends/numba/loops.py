@@ -21,7 +21,8 @@ can be vectorised or must touch the table; one that both looks up and stores is 
 # mypy: disable-error-code="no-untyped-def, assignment"
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -35,7 +36,10 @@ DRAIN = -3
 SKIPPED, N_TINY, SPILLED = 0, 1, 2  # places in `state`: NaN rows, rows in `tiny`, whether `full` is in use
 
 
-def _jit(function: Any, **options: Any) -> Any:
+Loop: TypeAlias = Callable[..., Any]  # compiled for the types it is called with
+
+
+def _jit(function: Callable[..., object], **options: Any) -> Loop:
     """Compile for Python, without a door for C that nobody uses.
 
     The loops allocate nothing and their callers hold all arrays, so nothing is gained by counting references: it costs
@@ -43,10 +47,11 @@ def _jit(function: Any, **options: Any) -> Any:
     """
     options["no_cfunc_wrapper"] = True
     options["_nrt"] = False
-    return njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", **options)(function)
+    compiled: Loop = njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", **options)(function)
+    return compiled
 
 
-def _inner(function: Any) -> Any:
+def _inner(function: Callable[..., object]) -> Loop:
     """Compile for other compiled functions only: a door for Python takes longer than many a loop."""
     return _jit(function, no_cpython_wrapper=True)
 

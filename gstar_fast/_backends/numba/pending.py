@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.lookup import Lookup
-from gstar_fast._backends.numpy.sketch import Cells
+from gstar_fast._backends.numpy.cells import Cells
+from gstar_fast._base.arrays import DType, Values
 from gstar_fast._base.grid import SQUARE_UNIT, SUM_UNIT, floor_bin, whole_sums
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._base.sketch_format import spacing24
@@ -67,7 +68,7 @@ class Pending:
     zeros: NDArray[np.int64]
     beyond: NDArray[np.int64]
     ends: NDArray[np.float64]
-    sums: tuple[NDArray[Any], ...]  # what the loop adds to
+    sums: tuple[Values, ...]  # what the loop adds to
 
     def __init__(self, bins: int, names: Sequence[Name], level: int, first: int, fixed: bool) -> None:
         self.bins, self.fixed = bins, fixed
@@ -155,7 +156,7 @@ class Pending:
             self.names.append(name)
         return slot
 
-    def lookup_for(self, names: tuple[Name, ...] | None, dtype: np.dtype[Any]) -> Lookup:
+    def lookup_for(self, names: tuple[Name, ...] | None, dtype: DType) -> Lookup:
         """Tables that turn the codes of a batch into slots; those for plain integers are kept."""
         lookup = self.lookups.get(dtype.str) if names is None else None
         if lookup is None:

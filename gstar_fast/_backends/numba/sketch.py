@@ -7,17 +7,19 @@ level changes, and before anything could overflow. Weighted rows go the referenc
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Self, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.interface import Watch
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.pending import MOST_TINY, Pending
 from gstar_fast._backends.numpy import sketch as reference
+from gstar_fast._backends.numpy.cells import Cells, places_of
 from gstar_fast._backends.rows import LOCK, MOST_ROWS, check_lengths, read_one, read_rows
+from gstar_fast._base.arrays import DType, Values
 from gstar_fast._base.grid import floor_bin, window_of_scores
 from gstar_fast._base.names import Name, canonical
 
@@ -39,9 +41,9 @@ class Buffers(threading.local):
         self.y, self.g = np.empty(SMALL, np.uint64), np.empty(SMALL, np.uint64)
         self.at, self.offset = np.empty(SMALL, np.int64), np.empty(SMALL, np.int32)
         self.special = np.empty(SMALL, np.uint32)
-        self.views: dict[tuple[int, int], tuple[NDArray[Any], ...]] = {}
+        self.views: dict[tuple[int, int], tuple[Values, ...]] = {}
 
-    def typed(self, label_size: int, code_size: int) -> tuple[NDArray[Any], ...]:
+    def typed(self, label_size: int, code_size: int) -> tuple[Values, ...]:
         """All buffers, those for labels and groups as wide as the caller's."""
         key = label_size, code_size
         if key not in self.views:
@@ -59,9 +61,9 @@ class Source:
 
     def __init__(
         self,
-        scores: NDArray[Any],
-        labels: NDArray[Any] | None,
-        codes: NDArray[Any],
+        scores: Values,
+        labels: Values | None,
+        codes: Values,
         names: tuple[Name, ...] | None,
         skip_nan: bool,
         unlabelled_code: bool,
@@ -79,12 +81,12 @@ class Source:
         return len(self.scores)
 
     @property
-    def buffers(self) -> tuple[NDArray[Any], ...]:
+    def buffers(self) -> tuple[Values, ...]:
         """The buffers of the running thread, for such rows."""
         return BUFFERS.typed(self.labels.itemsize, self.codes.itemsize)
 
 
-def _read_only(array: NDArray[Any], dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
+def _read_only(array: Values, dtype: DType | None = None) -> Values:
     view = array.view(UNSIGNED[array.itemsize] if dtype is None else dtype)
     view.flags.writeable = False
     return view
@@ -103,14 +105,13 @@ class Core(reference.Core):
         window: tuple[int, int] | None,
         groups: tuple[Name, ...] | None,
         memory_limit: int,
-        watch: Callable[[], object] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         super().__init__(bins, window, groups, memory_limit, watch)
         self._cells_at = (self.groups, self.level, self.first)
 
-    def try_update(self, *rows: Any) -> bool:
+    def try_update(self, scores: object, labels: object, codes: object, skip_nan: bool, threads: int, /) -> bool:
         """Count plain arrays of numbers; False, and nothing done, for all that needs a closer look."""
-        scores, labels, codes, skip_nan, threads = rows
         if not (_is_plain(scores, "f") and scores.itemsize >= 4 and _is_plain(codes, "iu")):
             return False
         if labels is not None and not (_is_plain(labels, "biu") and len(labels) == len(scores)):
@@ -122,11 +123,11 @@ class Core(reference.Core):
 
     def update(
         self,
-        scores: NDArray[Any],
-        labels: NDArray[Any] | None,
-        codes: NDArray[Any],
+        scores: Values,
+        labels: Values | None,
+        codes: Values,
         names: tuple[Name, ...] | None,
-        weights: NDArray[Any] | None,
+        weights: Values | None,
         skip_nan: bool,
         threads: int,
         unlabelled_code: bool = False,
@@ -164,10 +165,12 @@ class Core(reference.Core):
     def _count_quickly(self, score: object, label: object, group: object) -> bool:
         """Count one row like others before it: plain values, a group we know, a score within its cell's extremes."""
         pending = self._pending
-        kind = 1 if type(group) is int else 2 if type(group) is str else -1
         if pending is None or type(score) is not float or not (label is None or type(label) is int):
             return False
-        slot = pending.slots.get((kind, group), -1)
+        if type(group) is int:
+            slot = pending.slots.get((1, group), -1)
+        else:
+            slot = pending.slots.get((2, group), -1) if type(group) is str else -1
         if slot < 0 or label not in (0, 1, None) or pending.rows >= MOST_PENDING or not self._can_count(1):
             return False
         cell = 3 * slot + (2 if label is None else label)
@@ -390,19 +393,21 @@ class Core(reference.Core):
         groups, level, first = self._cells_at
         here = (self.groups, self.level, self.first)
         if self._cells_at != here:
-            places = reference._places(groups, self.groups)
+            places = places_of(groups, self.groups)
             shift = max(self.level - level, 0)
             self._cells = self._cells.moved(places, len(self.groups), shift, first, self.first)
             self._cells_at = here
 
-    def _commit(self, *state: Any) -> None:
-        super()._commit(*state)
+    def _commit(
+        self, cells: Cells, names: tuple[Name, ...], level: int, first: int, weighted: bool, total: int, skipped: int
+    ) -> None:
+        super()._commit(cells, names, level, first, weighted, total, skipped)
         self._cells_at = (self.groups, self.level, self.first)
         self._pending = None
         self._has_cells = True
 
 
-def _is_plain(data: object, kinds: str) -> bool:
+def _is_plain(data: object, kinds: str) -> TypeGuard[Values]:
     if type(data) is not np.ndarray or data.ndim != 1 or data.dtype.kind not in kinds:
         return False
     return data.dtype.isnative and data.flags.aligned

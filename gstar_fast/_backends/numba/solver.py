@@ -5,8 +5,6 @@ See numpy/solver.py for what each function answers; the answers are the same to 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -17,6 +15,7 @@ from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem
 from gstar_fast._backends.numpy import solver as reference
 from gstar_fast._backends.numpy import targets as reference_targets
 from gstar_fast._backends.numpy.solver import tabulate
+from gstar_fast._base.arrays import Values
 
 __all__ = [
     "alternate",
@@ -40,7 +39,7 @@ def _within(low: float, high: float, limit: float, ratio: float) -> bool:
 @compiled
 def _settle(
     start: Ints,
-    cost: NDArray[Any],
+    cost: Values,
     distance: Ints,
     rates: Floats,
     has: NDArray[np.uint8],
@@ -86,7 +85,7 @@ class Windows(reference.Windows):
     settle = staticmethod(settle)
 
 
-def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[Ints, int, bool, Any]:
+def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[Ints, int, bool, float]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
     return reference.solve_limits(p, node_limit, seconds, Windows)
 
@@ -104,7 +103,7 @@ def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints
 
 @compiled
 def _pair_frontier(
-    n: int, cost: NDArray[Any], distance: Ints, rates: Floats, limit: Floats, ratio: Floats, swept: NDArray[np.uint8]
+    n: int, cost: Values, distance: Ints, rates: Floats, limit: Floats, ratio: Floats, swept: NDArray[np.uint8]
 ) -> tuple[Floats, Ints]:
     total, block, n_rates = len(cost), 32, len(rates)
     n_blocks = (total - n + block - 1) // block
@@ -193,7 +192,7 @@ def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
 def _solve_pair(
     n: int,
     order: Ints,
-    cost: NDArray[Any],
+    cost: Values,
     distance: Ints,
     rates: Floats,
     limit: Floats,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.interface import Key
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, clean_name, listed, missing_group
 
 if TYPE_CHECKING:
     from gstar_fast._base.thresholds import Thresholds
 
-__all__ = ["Core", "LiveCore", "finished", "hash_keys"]
+__all__ = ["Core", "hash_keys"]
 
 MASK = 2**64 - 1
 
@@ -21,12 +22,12 @@ MASK = 2**64 - 1
 # ----------------------------------------------------------------------------------------------------------------- keys
 
 
-def hash_keys(keys: list[Any]) -> NDArray[np.uint64]:
+def hash_keys(keys: list[Key]) -> NDArray[np.uint64]:
     """Hash the keys of rows: SplitMix64 of an int; of a str (UTF-8) or bytes, SplitMix64 of its FNV-1a."""
     return np.array([hash_key(key) for key in keys], np.uint64)
 
 
-def hash_key(key: Any) -> int:
+def hash_key(key: Key) -> int:
     """Hash one key."""
     if isinstance(key, (str, bytes)):
         number = 0xCBF29CE484222325
@@ -53,7 +54,7 @@ def draws_of(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
 # ------------------------------------------------------------------------------------------------------------ decisions
 
 
-def _number(score: Any) -> float:
+def _number(score: SupportsFloat) -> float:
     """One score; text is not taken for one."""
     try:
         if not isinstance(score, (str, bytes)):
@@ -66,25 +67,15 @@ def _number(score: Any) -> float:
 class Core:
     """One set of thresholds, ready."""
 
-    _names: tuple[Name, ...]
-    _places: dict[Name, int]
-    _set: Thresholds
-    _values: NDArray[np.float64]
-
-    def __new__(cls, thresholds: Thresholds) -> Self:
-        self = object.__new__(cls)  # not __init__, which Python would call again with the user's arguments
+    def __init__(self, thresholds: Thresholds) -> None:
         self._set = thresholds
         self._names = tuple(thresholds.values)
         self._places = {name: place for place, name in enumerate(self._names)}
         unknown = thresholds.unknown_threshold
         # one more entry, for unknown groups; NaN where they are refused
         self._values = np.array([*thresholds.values.values(), np.nan if unknown is None else unknown])
-        return self
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self._decide(*args, **options)  # type: ignore[attr-defined]  # the face, which checks
-
-    def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool:
+    def one(self, score: float, group: Name | None = None, key: Key | None = None) -> bool:
         """Decide one row."""
         number = _number(score)
         if self._set.unified:
@@ -110,8 +101,8 @@ class Core:
 
     def decide(
         self,
-        scores: NDArray[Any],
-        codes: NDArray[Any] | None,
+        scores: Values,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,
@@ -132,8 +123,8 @@ class Core:
 
     def margins(
         self,
-        scores: NDArray[Any],
-        codes: NDArray[Any] | None,
+        scores: Values,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,
@@ -158,7 +149,7 @@ class Core:
     def _thresholds_of(
         self,
         n: int,
-        codes: NDArray[Any] | None,
+        codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
         keys: NDArray[np.uint64] | None,
@@ -187,7 +178,7 @@ class Core:
         thresholds: NDArray[np.float64] = self._values[places]
         return thresholds
 
-    def _places_of(self, codes: NDArray[Any], names: tuple[Name, ...] | None, as_codes: bool) -> NDArray[np.int64]:
+    def _places_of(self, codes: Values, names: tuple[Name, ...] | None, as_codes: bool) -> NDArray[np.int64]:
         """Position of each row's group, -1 where it has no threshold."""
         if as_codes:
             return np.where((codes >= 0) & (codes < len(self._names)), codes, -1).astype(np.int64)
@@ -218,39 +209,3 @@ class Core:
             f"group {name!r}{where} has no threshold; there are {listed(self._names)}; "
             'choose unknown="default" or a number to decide for others'
         )
-
-
-class LiveCore:
-    """A place where sets of thresholds are swapped. One tuple holds set and version, so that they change together."""
-
-    _now: tuple[Core, int]
-    _swapping: threading.Lock
-
-    def __new__(cls, first: Core) -> Self:
-        self = object.__new__(cls)
-        self._now = (first, 1)
-        self._swapping = threading.Lock()
-        return self
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self._decide(*args, **options)  # type: ignore[attr-defined]
-
-    def one(self, score: float, group: Name | None = None, key: int | str | bytes | None = None) -> bool:
-        """Decide one row by the thresholds of the moment."""
-        return self._now[0].one(score, group, key)
-
-    def read(self) -> tuple[Core, int]:
-        """The decider of the moment and its version."""
-        return self._now
-
-    def put(self, following: Core) -> int:
-        """Put another decider in place; the new version. Only those who swap wait for each other."""
-        with self._swapping:
-            version = self._now[1] + 1
-            self._now = (following, version)
-        return version
-
-
-def finished(kind: type[Any]) -> type[Any]:
-    """A class made of a core and a face; here it needs nothing more."""
-    return kind

@@ -7,32 +7,18 @@ arrays. A made density has `at(x) -> (cdf, pdf)` and `quantile(p)` for 1-D float
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from . import families
-from .families import fit_gamma, fit_student_t
+from gstar_fast._backends.interface import Evaluator
+from gstar_fast._backends.numpy import families
+from gstar_fast._backends.numpy.families import fit_gamma, fit_student_t
+from gstar_fast._base.arrays import Floats as Array
 
-Array = NDArray[np.float64]
-
-__all__ = ["Evaluator", "empirical", "family", "fit_gamma", "fit_student_t", "kde"]
+__all__ = ["empirical", "family", "fit_gamma", "fit_student_t", "kde"]
 
 REACH = 8.5  # bandwidths after which a Gaussian kernel is nothing (1e-17)
-
-
-class Evaluator(Protocol):
-    """A density of one cell, ready to be asked."""
-
-    def at(self, x: Array) -> tuple[Array, Array]:
-        """Give cdf and pdf at every x."""
-        ...
-
-    def quantile(self, p: Array) -> Array:
-        """The least x with P(X <= x) >= p, for every p."""
-        ...
 
 
 class Empirical:

@@ -1,21 +1,16 @@
-"""The sketch as `docs/sketch_format.md` states it, in exact Python integers.
-
-State: for each label (0, 1, and 2 for unlabelled), group and bin a count and the sum of the rounded scores; for each
-cell the sum of their squares, the smallest and the largest score, and the rows below and above the window. Sums are
-whole numbers of one fixed unit (2**-1097, squares 2**-2148), the same at every level, so that coarsening only adds;
-the format's offsets `S` are computed when bytes are written.
-"""
+"""The sketch as `docs/sketch_format.md` states it: groups, window and counts, and how they change."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.interface import SketchCore, Watch
+from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
 from gstar_fast._backends.rows import (
     LOCK,
     MOST_ROWS,
@@ -28,94 +23,15 @@ from gstar_fast._backends.rows import (
     read_rows,
 )
 from gstar_fast._base import sketch_format as io
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import (
-    SQUARE_UNIT,
-    SUM_UNIT,
-    bin_numbers,
     edges,
     floor_bin,
-    round24,
-    to_float,
-    whole_sums,
     window_of_scores,
 )
 from gstar_fast._base.names import Name, canonical, check_distinct, listed
 
 DEFAULT_BINS = 4096
-
-
-class Cells:
-    """The arrays of a sketch: first axis the label, second the group, third the bin."""
-
-    def __init__(self, n_groups: int, bins: int) -> None:
-        self.counts = np.zeros((3, n_groups, bins), np.int64)
-        self.sums = np.zeros((3, n_groups, bins), object)
-        self.squares = np.zeros((3, n_groups), object)
-        self.mins = np.full((3, n_groups), math.inf)
-        self.maxs = np.full((3, n_groups), -math.inf)
-        self.below = np.zeros((3, n_groups), np.int64)
-        self.above = np.zeros((3, n_groups), np.int64)
-
-    def copy(self) -> Cells:
-        """An independent copy."""
-        twin = Cells.__new__(Cells)
-        vars(twin).update({key: array.copy() for key, array in vars(self).items()})
-        return twin
-
-    def moved(self, places: NDArray[Any], n_groups: int, shift: int, old_first: int, new_first: int) -> Cells:
-        """The same rows with group g at `places[g]`, `shift` levels coarser, in a window that starts at `new_first`."""
-        bins = self.counts.shape[2]
-        new = Cells(n_groups, bins)
-        for key in ("squares", "mins", "maxs", "below", "above"):
-            getattr(new, key)[:, places] = getattr(self, key)
-        used = np.flatnonzero(self.counts.any(axis=(0, 1)))
-        if len(used):
-            index = ((old_first + used) >> min(shift, 63)) - new_first
-            starts = np.flatnonzero(np.diff(index, prepend=index[0] - 1))  # neighbours that fall into one bin
-            where = np.ix_(np.arange(3), places, index[starts])
-            new.counts[where] = np.add.reduceat(self.counts[:, :, used], starts, axis=2)
-            new.sums[where] = np.add.reduceat(self.sums[:, :, used], starts, axis=2)
-        return new
-
-    def gathered(self, places: NDArray[Any], n_groups: int) -> Cells:
-        """The same rows with group g at `places[g]`, where several may meet."""
-        new = Cells(n_groups, self.counts.shape[2])
-        where: Any = (slice(None), places)
-        for key in ("counts", "sums", "squares", "below", "above"):
-            np.add.at(getattr(new, key), where, getattr(self, key))
-        np.minimum.at(new.mins, where, self.mins)
-        np.maximum.at(new.maxs, where, self.maxs)
-        return new
-
-    def scale(self, factor: int) -> None:
-        """Count every row `factor` times."""
-        for key in ("counts", "sums", "squares", "below", "above"):
-            setattr(self, key, getattr(self, key) * factor)
-
-    def add(self, other: Cells) -> None:
-        """Add the rows of cells with the same groups and window."""
-        for key in ("counts", "sums", "squares", "below", "above"):
-            setattr(self, key, getattr(self, key) + getattr(other, key))
-        self.mins = np.minimum(self.mins, other.mins)
-        self.maxs = np.maximum(self.maxs, other.maxs)
-
-    def count(self, rows: Rows, places: NDArray[Any], level: int, first: int) -> None:
-        """Add rows; `places` says which group each of the batch's names is."""
-        bins = self.counts.shape[2]
-        lo, hi = edges(level, first, bins)[[0, -1]]
-        x, label, group = rows.scores, rows.labels, places[rows.codes]
-        n = np.ones(len(x), object) if rows.weights is None else rows.weights
-        inside = (x >= lo) & (x < hi)
-        for counts, beyond in ((self.below, x < lo), (self.above, x >= hi)):
-            np.add.at(counts, (label[beyond], group[beyond]), n[beyond].astype(np.int64))
-        x, label, group, n = x[inside], label[inside], group[inside], n[inside]
-        scores, squares = whole_sums(round24(x))
-        where = label, group, bin_numbers(x, level) - first
-        np.add.at(self.counts, where, n.astype(np.int64))
-        np.add.at(self.sums, where, n * scores)
-        np.add.at(self.squares, (label, group), n * squares)
-        np.minimum.at(self.mins, (label, group), x)
-        np.maximum.at(self.maxs, (label, group), x)
 
 
 class Core:
@@ -127,7 +43,7 @@ class Core:
         window: tuple[int, int] | None,
         groups: tuple[Name, ...] | None,
         memory_limit: int,
-        watch: Callable[[], object] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         names = () if groups is None else tuple(groups)
         check_size(len(names), bins, memory_limit)
@@ -146,17 +62,17 @@ class Core:
 
     # ------------------------------------------------------------------------------------------------------- counting
 
-    def try_update(self, *rows: object) -> bool:  # noqa: ARG002
+    def try_update(self, scores: object, labels: object, codes: object, skip_nan: bool, threads: int, /) -> bool:  # noqa: ARG002
         """No fast door here: always the long way."""
         return False
 
     def update(
         self,
-        scores: NDArray[Any],
-        labels: NDArray[Any] | None,
-        codes: NDArray[Any],
+        scores: Values,
+        labels: Values | None,
+        codes: Values,
         names: tuple[Name, ...] | None,
-        weights: NDArray[Any] | None,
+        weights: Values | None,
         skip_nan: bool,
         threads: int,  # noqa: ARG002
         unlabelled_code: bool = False,
@@ -186,7 +102,7 @@ class Core:
         finite = rows.scores[np.isfinite(rows.scores)]
         level, first = self._window_with(float(finite.min(initial=math.inf)), float(finite.max(initial=-math.inf)))
         cells = self._cells_in(rows.weighted, names, level, first)
-        cells.count(rows, _places(rows.names, names), level, first)
+        cells.count(rows, places_of(rows.names, names), level, first)
         self._commit(cells, names, level, first, rows.weighted, total, self.skipped + rows.skipped)
 
     def _total_in(self, weighted: bool) -> int:
@@ -214,7 +130,7 @@ class Core:
     def _cells_in(self, weighted: bool, names: tuple[Name, ...], level: int, first: int) -> Cells:
         """A copy of our cells with other groups, in another window, in other units."""
         shift = max(level - self.level, 0)
-        cells = self._cells.moved(_places(self.groups, names), len(names), shift, self.first, first)
+        cells = self._cells.moved(places_of(self.groups, names), len(names), shift, self.first, first)
         if weighted and not self.weighted:
             cells.scale(WEIGHT_UNIT)
         return cells
@@ -234,22 +150,22 @@ class Core:
 
     # -------------------------------------------------------------------------------------------------------- merging
 
-    def merge(self, other: Any) -> None:
+    def merge(self, other: SketchCore, /) -> None:
         """Add the rows of another sketch, of any backend."""
-        if type(other) is type(self):
-            other = other.copy()
+        if isinstance(other, type(self)) and type(other) is type(self):
+            twin = other.copy()
         else:
-            other = type(self).from_bytes(other.to_bytes(), max(other.memory_limit, self.memory_limit))
+            twin = type(self).from_bytes(other.to_bytes(), max(other.memory_limit, self.memory_limit))
         with LOCK:
             self._settle()
-            other._settle()
-            if other._is_neutral():
+            twin._settle()
+            if twin._is_neutral():
                 return
             if self._is_neutral():
-                check_size(len(other.groups), other.bins, self.memory_limit)
-                self._become(other)
+                check_size(len(twin.groups), twin.bins, self.memory_limit)
+                self._become(twin)
             else:
-                self._merge(other)
+                self._merge(twin)
         self._tell()
 
     def _is_neutral(self) -> bool:
@@ -317,7 +233,7 @@ class Core:
             kept = tuple(dict.fromkeys(names))
             kept = kept if self.given else tuple(canonical(kept))
             check_size(len(kept), self.bins, self.memory_limit)
-            cells = self._cells.gathered(_places(names, kept), len(kept))
+            cells = self._cells.gathered(places_of(names, kept), len(kept))
             twin = type(self)(self.bins, None, None, self.memory_limit)
             twin._become(self)
             twin._commit(cells, kept, self.level, self.first, self.weighted, self.total, self.skipped)
@@ -353,7 +269,7 @@ class Core:
         return io.Cell(int(c.below[at]), int(c.above[at]), c.mins[at], c.maxs[at], c.squares[at], bins)
 
     @classmethod
-    def from_bytes(cls, data: bytes, memory_limit: int, watch: Callable[[], object] | None = None) -> Self:
+    def from_bytes(cls, data: bytes, memory_limit: int, watch: Watch | None = None) -> Self:
         """The sketch these bytes describe; ValueError if there is none."""
         content = io.read(data, lambda n_groups, bins: _check_bytes(n_groups, bins, memory_limit))
         window = (content.level, content.first) if content.fixed else None
@@ -426,70 +342,6 @@ class Core:
     def within(self, label: int) -> NDArray[np.float64]:
         """Sum over the rows of each group of (rounded score - mean of its bin) squared."""
         return np.array([cell.within for cell in self._cell_copies(label)], np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class CellCopy:
-    """One cell, as it was when it was copied."""
-
-    level: int
-    first: int
-    weighted: bool
-    counts: NDArray[np.int64]
-    sums: NDArray[np.object_]
-    squares: int
-    below: int
-    above: int
-    min: float
-    max: float
-
-    @property
-    def first_edge(self) -> float:
-        """The lower edge of the first bin."""
-        return math.ldexp(float(self.first), self.level)
-
-    @property
-    def width(self) -> float:
-        """The width of a bin."""
-        return math.ldexp(1.0, self.level)
-
-    @property
-    def means(self) -> NDArray[np.float64]:
-        """Mean score of each bin, NaN where there are no rows."""
-        out = np.full(len(self.counts), np.nan)
-        for index, count, total in self._used_bins():
-            out[index] = bin_mean(self.first + index, self.level, count, total)
-        return out
-
-    @property
-    def within(self) -> float:
-        """Sum over the rows of (rounded score - mean of its bin) squared."""
-        guard = 64  # bits below the unit, so that the quotients' remainders do not show
-        left = self.squares << guard
-        for _, count, total in self._used_bins():
-            left -= (total * total << guard) // (count << SQUARE_UNIT - 2 * SUM_UNIT)
-        return max(to_float(left, SQUARE_UNIT - guard), 0.0)
-
-    def _used_bins(self) -> Iterator[tuple[int, int, int]]:
-        for index in np.flatnonzero(self.counts).tolist():
-            yield index, int(self.counts[index]), self.sums[index]
-
-
-def bin_mean(k: int, level: int, count: int, total: int) -> float:
-    """Mean score of bin k, the same float64 on every backend."""
-    if k in (-1, 0):
-        mean = to_float(total, SUM_UNIT) / float(count)
-    else:
-        offsets = (total - ((count * k) << (level - SUM_UNIT))) >> (level - 23 - SUM_UNIT)
-        whole, rest = divmod(offsets, count)
-        mean = math.ldexp(float(k) + (float(whole) + float(rest) / float(count)) * 2.0**-23, level)
-    return min(max(mean, math.ldexp(float(k), level)), math.ldexp(float(k + 1), level))
-
-
-def _places(names: Sequence[Name], among: Sequence[Name]) -> NDArray[np.int64]:
-    """Where each of the names stands among others."""
-    index = {name: i for i, name in enumerate(among)}
-    return np.array([index[name] for name in names], np.int64)
 
 
 def _check_bytes(n_groups: int, bins: int, memory_limit: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:
 class Box(NamedTuple):
     """All choices whose smallest rates t lie in after < t <= upto, with the best choice their windows allow."""
 
-    cost: Any
+    cost: float
     distance: int
     numbers: tuple[int, ...]
     serial: int
@@ -106,7 +106,7 @@ class Windows:
             self.opened += 1
             heapq.heappush(self.heap, Box(cost, distance, tuple(numbers.tolist()), self.opened, after, upto))
 
-    def run(self, node_limit: int, seconds: float = np.inf) -> tuple[Ints | None, bool, Any]:
+    def run(self, node_limit: int, seconds: float = np.inf) -> tuple[Ints | None, bool, float]:
         """The optimum, or None; whether the search finished; a bound on the cost of all that is left."""
         end = time.monotonic() + seconds
         while self.heap:
@@ -128,7 +128,7 @@ class Windows:
 
 def solve_limits(
     p: Arrays, node_limit: int, seconds: float = np.inf, windows: type[Windows] = Windows
-) -> tuple[Ints, int, bool, Any]:
+) -> tuple[Ints, int, bool, float]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
     search = windows(p, p.limit)
     numbers, finished, bound = search.run(node_limit, seconds)
@@ -147,7 +147,7 @@ def frontier(
     """
     if len(p.start) == 3:
         return pair_frontier(p, swept)
-    points: list[tuple[Any, float, Ints]] = []
+    points: list[tuple[float, float, Ints]] = []
     limit, opened, proven_to = p.limit.copy(), 0, 0.0
     while True:
         search = windows(p, limit)
@@ -207,7 +207,7 @@ def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
     n_first, n_second = np.diff(p.start)
     second = np.arange(n_second)
     cheapest = p.cost[p.start[1] :].min()
-    best: tuple[Any, ...] = (np.inf, 0, -1, -1)
+    best: tuple[float, int, int, int] = (np.inf, 0, -1, -1)
     rows = 0
     for first in np.argsort(p.cost[:n_first], kind="stable"):
         bound = (p.cost[first] + cheapest) / p.unit

@@ -1,0 +1,102 @@
+"""Rows to decide: columns of any kind -> clean arrays of one length, as a core takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gstar_fast import _backends
+from gstar_fast._backends.interface import Key
+from gstar_fast._base.arrays import Hashes, Values
+from gstar_fast._base.names import Name
+from gstar_fast._base.thresholds import Thresholds
+from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
+from gstar_fast._input.group_columns import check_one_length
+
+# Arguments of a core's `decide` and `margins`: scores, codes, names, as_codes, keys, threads. Codes are positions in
+# names, whole numbers that are names themselves, or (as codes) positions in the groups of the decider.
+Rows: TypeAlias = tuple[Values, Values | None, tuple[Name, ...] | None, bool, Hashes | None, int]
+
+
+def rows_of(
+    thresholds: Thresholds,
+    backend: str,
+    scores: ArrayLike,
+    groups: ArrayLike | None,
+    keys: ArrayLike | None,
+    codes: bool,
+    threads: object,
+) -> Rows:
+    """Read the columns of a batch that these thresholds need."""
+    if isinstance(scores, (int, float, np.number)) or (isinstance(scores, np.ndarray) and scores.ndim == 0):
+        raise ValueError("scores must be 1-D, got a single number; for one row use decider.one(score, group)")
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
+    clean = as_scores(*column_of(scores, "scores"))
+    names: tuple[Name, ...] | None = None
+    places: Values | None = None
+    if groups is not None:
+        places, names = _group_codes(groups, codes)
+    elif not thresholds.unified:
+        raise ValueError("groups must be given: each group has a threshold of its own")
+    hashes = None
+    if thresholds.mixtures is not None:
+        if keys is None:
+            raise ValueError("these thresholds are randomised; pass keys=, one for each row")
+        hashes = hashes_of(keys, backend)
+    lengths = {"scores": clean, "groups": places, "keys": hashes}
+    check_one_length({name: len(array) for name, array in lengths.items() if array is not None})
+    return clean, places, names, bool(codes), hashes, int(threads)
+
+
+def check_out(out: object, n: int) -> None:
+    if not isinstance(out, np.ndarray) or out.dtype != np.bool_:
+        kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
+        raise TypeError(f"out must be an array of bool, got {kind}; use numpy.empty(n, bool)")
+    if out.shape != (n,):
+        raise ValueError(f"out must have shape ({n},) as scores has, got {out.shape}")
+    if not out.flags.writeable:
+        raise ValueError("out is read-only")
+
+
+def _group_codes(groups: ArrayLike, codes: bool) -> tuple[Values, tuple[Name, ...] | None]:
+    columns, called = group_columns(groups)
+    if not codes:
+        return crossed(columns, called)
+    if len(columns) > 1:
+        raise TypeError("codes=True needs one column, the positions of groups; leave it out to pass several")
+    column = columns[0]
+    if column.names is not None or (column.values.dtype.kind not in "iu" and len(column.values)):
+        raise TypeError("codes=True needs whole numbers, the positions of groups; leave it out to pass names")
+    values, _ = as_groups(column.values, column.valid, None) if len(column.values) else (np.zeros(0, np.int64), None)
+    return values, None
+
+
+def hashes_of(keys: ArrayLike | Sequence[Key], backend: str) -> Hashes:
+    """Hash of each row's key; docs/guide/decide.md says how."""
+    if type(keys) is np.ndarray and keys.dtype.kind in "iu" and keys.ndim == 1:
+        return _hash_numbers(keys.astype(np.int64 if keys.dtype.kind == "i" else np.uint64).view(np.uint64))
+    if isinstance(keys, (list, tuple)):
+        values = list(keys)
+    else:
+        column = column_of(keys, "keys")
+        there = np.ones(len(column.values), bool) if column.valid is None else column.valid
+        if column.names is not None:
+            there = there & (column.values >= 0) & (column.values < len(column.names))
+        if not there.all():
+            raise TypeError(f"keys has a missing value at row {int((~there).argmax())}")
+        values = column.values.tolist()
+        if column.names is not None:
+            values = [column.names[code] for code in values]
+    return _backends.room("decide", backend).hash_keys(values)
+
+
+def _hash_numbers(numbers: Hashes) -> Hashes:
+    """SplitMix64's step, wrapping around as C does."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -1,0 +1,42 @@
+"""Options of sketches that are handed on by keyword, as type checkers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypedDict
+
+from numpy.typing import ArrayLike
+
+from gstar_fast._base.names import Name
+
+
+class WindowOptions(TypedDict, total=False):
+    """Options of `Sketch`, but for the groups."""
+
+    bins: int
+    range: tuple[float, float] | None
+    nan: Literal["raise", "skip"]
+    memory_limit: int
+
+
+class SketchOptions(WindowOptions, total=False):
+    """Options of `Sketch`."""
+
+    groups: Iterable[Name] | None
+
+
+class UpdateOptions(TypedDict, total=False):
+    """Options of `Sketch.update`."""
+
+    weights: ArrayLike | None
+    nan: Literal["raise", "skip"] | None
+    threads: int
+
+
+class PlotOptions(TypedDict, total=False):
+    """Options of `Sketch.plot`."""
+
+    kind: str | None
+    bandwidth: float | str | None
+    thresholds: Mapping[Name, float] | None
+    axes: Sequence[object] | None
