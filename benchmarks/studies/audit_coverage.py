@@ -24,7 +24,8 @@ from gstar_fast._audit.again import _solved, solve_again
 from gstar_fast._audit.audit import assess
 from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
-from gstar_fast._solver.question import Objective, Snapshot
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast.datasets import paper_synthetic
 
 CONFIDENCE = 0.95

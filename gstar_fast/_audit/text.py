@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
 from gstar_fast._base.json import encode_name, encode_number
-from gstar_fast._solver.result import _count, _number, _table, threshold_number
+from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit, Estimate
@@ -31,12 +31,14 @@ NEW_ROWS = {"new_rows": "rows", "new_rows_mean": "mean", "new_rows_nine_of_ten":
 
 
 def _limits(e: Estimate) -> str:
-    return "" if e.low is None else f"{_number(e.low, 3)}..{_number(e.high, 3)}"
+    return "" if e.low is None else f"{short_number(e.low, 3)}..{short_number(e.high, 3)}"
 
 
 def _heading(a: Audit) -> str:
     n = len(a.groups)
-    return f"audit of {_count(a.n_rows)} rows in {n} group{'s' * (n != 1)}, intervals of confidence {a.confidence:.4g}"
+    return (
+        f"audit of {row_count(a.n_rows)} rows in {n} group{'s' * (n != 1)}, intervals of confidence {a.confidence:.4g}"
+    )
 
 
 def text_of(a: Audit, most: int = 50) -> str:
@@ -46,14 +48,14 @@ def text_of(a: Audit, most: int = 50) -> str:
     table = [head]
     for name in (*a.groups[:most], None):
         table += _two_rows(a, name)
-    lines += _table(table)
+    lines += aligned(table)
     if len(a.groups) > most:
         lines.append(f"... and {len(a.groups) - most} more groups before the last row")
     lines.append("")
     gaps = [["gap", "value", "low", "high"]]
-    gaps += [[name, *(_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
+    gaps += [[name, *(short_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
     notes = ["", *(a.definitions[name].partition(";")[0] for name in a.gaps)]
-    lines += [f"{line}  {note}".rstrip() for line, note in zip(_table(gaps), notes, strict=True)]
+    lines += [f"{line}  {note}".rstrip() for line, note in zip(aligned(gaps), notes, strict=True)]
     return "\n".join(lines)
 
 
@@ -61,13 +63,13 @@ def _two_rows(a: Audit, name: Any) -> list[list[str]]:
     """Values and limits of a group; None stands for all of them together."""
     at = a.overall if name is None else a.rates[name]
     shown = [at[metric] for metric in COLUMNS]
-    values = ["all" if name is None else str(name), _count(at["rows"].value or 0.0)]
+    values = ["all" if name is None else str(name), row_count(at["rows"].value or 0.0)]
     limits = ["", ""]
     if a.thresholds is not None:
         threshold = None if name is None else a.thresholds[name]
         values.append("" if threshold is None or threshold.value is None else threshold_number(threshold.value))
         limits.append("" if threshold is None else _limits(threshold))
-    return [[*values, *(_number(e.value) for e in shown)], [*limits, *(_limits(e) for e in shown)]]
+    return [[*values, *(short_number(e.value) for e in shown)], [*limits, *(_limits(e) for e in shown)]]
 
 
 def html_of(a: Audit, most: int = 200) -> str:
@@ -85,7 +87,7 @@ def html_of(a: Audit, most: int = 200) -> str:
         body.append(f"<tr><td colspan={len(head)}>{len(a.groups) - most} more groups are not shown</td></tr>")
     gaps = [
         f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f"<td>{escape(_number(x))}</td>" for x in (e.value, e.low, e.high))
+        + "".join(f"<td>{escape(short_number(x))}</td>" for x in (e.value, e.low, e.high))
         + f"<td>{escape(a.definitions[name])}</td></tr>"
         for name, e in a.gaps.items()
     ]

@@ -15,7 +15,7 @@ import sys
 import warnings
 from types import ModuleType, TracebackType
 
-BACKENDS = ("native", "numba", "numpy")
+from gstar_fast._words import BACKENDS
 
 _chosen: str | None = None
 

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.text import first_few
+
 unique_rows: Callable[[NDArray[np.uint8]], tuple[NDArray[Any], NDArray[np.int64]]] | None
 try:
     from gstar_fast import _core
@@ -119,7 +121,7 @@ def given_names(groups: Iterable[object]) -> tuple[Name, ...]:
 
 def listed(names: Sequence[Name]) -> str:
     """Names as they appear in messages: at most ten."""
-    return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    return first_few(map(repr, names), 10)
 
 
 def joined_columns(names: Sequence[str]) -> str:

@@ -16,13 +16,12 @@ from gstar_fast._base.names import Name
 from gstar_fast._density.bandwidth import bandwidth_of
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._words import FAMILIES, KINDS
 
 __all__ = ["Compared", "Density", "densities", "density"]
 
 Array = NDArray[np.float64]
 
-FAMILIES = ("normal", "student_t", "gamma")
-KINDS = ("empirical", "kde", *FAMILIES, "best")
 PARAMETERS = {
     "normal": ("location", "scale"),
     "student_t": ("df", "location", "scale"),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from gstar_fast._base.names import Name
 from gstar_fast._density.cell import Cell, NoDensityError, cells_of
-from gstar_fast._density.density import KINDS, _make
+from gstar_fast._density.density import _make
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._words import KINDS
 
 __all__ = ["CellQuality", "FitQuality", "fit_quality"]
 

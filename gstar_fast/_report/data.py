@@ -17,8 +17,8 @@ from gstar_fast._base.names import Name
 from gstar_fast._density import density as _density
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import DEFINITIONS
 from gstar_fast._solver.result import Result
+from gstar_fast._words import DEFINITIONS
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit

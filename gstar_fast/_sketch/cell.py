@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-WEIGHT_UNIT = 2**20
+from gstar_fast._words import WEIGHT_UNIT
 
 
 @dataclass(frozen=True, slots=True)

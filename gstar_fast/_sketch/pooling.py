@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gstar_fast._backends.rows import WEIGHT_UNIT
 from gstar_fast._base.names import Name, clean_name
+from gstar_fast._words import WEIGHT_UNIT
 
 
 def checked_min_rows(min_rows: Any) -> float:

@@ -16,7 +16,6 @@ from gstar_fast._base.grid import edges, memory_of
 from gstar_fast._base.names import Name, clean_name, given_names, listed
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import (
-    UNLABELLED,
     Batch,
     as_batch,
     batch_of_columns,
@@ -27,9 +26,10 @@ from gstar_fast._input.columns import (
     checked_window,
 )
 from gstar_fast._sketch import show
-from gstar_fast._sketch.cell import WEIGHT_UNIT, Moments, SketchCell
+from gstar_fast._sketch.cell import Moments, SketchCell
 from gstar_fast._sketch.pooling import checked_min_rows, names_with, small_groups
 from gstar_fast._sketch.resolution import resolution_of, warn_if_poor
+from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 
 class Sketch:

@@ -23,7 +23,8 @@ from gstar_fast._audit.bootstrap import critical, ranges_of
 from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.intervals import Rates, _furthest, gap_interval, two_sided, wilson
 from gstar_fast._audit.metrics import GAPS, shares_of, values_of
-from gstar_fast._solver.question import Objective, Snapshot
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.snapshot import Snapshot
 
 # --------------------------------------------------------------------------------------------------------------- rates
 

@@ -11,7 +11,8 @@ from gstar_fast._audit import new_rows as _audit_new_rows
 from gstar_fast._audit.again import _solved, solve_again
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._audit.new_rows import NewRows, new_rows_of
-from gstar_fast._solver.question import Objective, Snapshot
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.snapshot import Snapshot
 
 ODDS = {"equalized_odds": 0.02}
 
