@@ -183,7 +183,7 @@ def _found(
 ) -> tuple[Floats, Floats | Ints] | None:
     """Threshold of each group, of a mixture the likeliest, and the rows accepted of those that `upward` counts."""
     if not result.randomized:
-        candidates = _solved(snapshot, objective, result.unified)
+        candidates = solved(snapshot, objective, result.unified)
         if candidates is None:
             return None
         return snapshot.thresholds(candidates), upward[:, np.arange(len(candidates)), candidates]
@@ -199,7 +199,7 @@ def _found(
     return snapshot.thresholds(likeliest), accepted
 
 
-def _solved(snapshot: Snapshot, objective: Objective, unified: bool) -> Ints | None:
+def solved(snapshot: Snapshot, objective: Objective, unified: bool) -> Ints | None:
     """Candidate of each group; None where the limits cannot be met, or too few rows are left to ask."""
     search = _searched(snapshot, objective, shared=unified)
     if search is None:

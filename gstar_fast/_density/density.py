@@ -217,7 +217,7 @@ def density(
     >>> round(1 - curve.cdf(0.0), 2)
     0.72
     """
-    return _make(cell_of(sketch, label, group), kind, bandwidth)
+    return make(cell_of(sketch, label, group), kind, bandwidth)
 
 
 def densities(
@@ -232,10 +232,11 @@ def densities(
     >>> list(gf.densities(sketch))
     [(0, 'a'), (0, 'b'), (1, 'a'), (1, 'b')]
     """
-    return {(cell.label, cell.group): _make(cell, kind, bandwidth) for cell in cells_of(sketch)}
+    return {(cell.label, cell.group): make(cell, kind, bandwidth) for cell in cells_of(sketch)}
 
 
-def _make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
+def make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
+    """The density of one cell."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
     if bandwidth is not None and kind != "kde":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gstar_fast._base.names import Name
 from gstar_fast._density.cell import Cell, NoDensityError, cells_of
-from gstar_fast._density.density import _make
+from gstar_fast._density.density import make
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._words import KINDS
 
@@ -133,7 +133,7 @@ def _judge(cell: Cell, kinds: Sequence[str], bandwidth: float | str | None) -> C
     refused: dict[str, str] = {}
     for kind in kinds:
         try:
-            made = _make(cell, kind, bandwidth if kind == "kde" else None)
+            made = make(cell, kind, bandwidth if kind == "kde" else None)
         except NoDensityError as error:
             refused[kind] = str(error)
         else:

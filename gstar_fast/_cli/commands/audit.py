@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import gstar_fast as gf
-from gstar_fast._audit.text import NEW_ROWS
+from gstar_fast._audit.words import NEW_ROWS
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import distinct
 from gstar_fast._cli.count import Columns, Tally
