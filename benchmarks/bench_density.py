@@ -27,7 +27,7 @@ import gstar_fast as gf
 from benchmarks import harness
 from gstar_fast._backends import room
 from gstar_fast._density.cell import cells_of
-from gstar_fast._density.density import _make as make_density
+from gstar_fast._density.density import make as make_density
 
 OURS = "gstar_fast"
 BANDWIDTH = 0.06

@@ -12,7 +12,7 @@ import numpy as np
 
 from gstar_fast._audit.audit import Audit
 from gstar_fast._base.names import Name
-from gstar_fast._density import density
+from gstar_fast._base.text import threshold_number
 from gstar_fast._report.data import (
     COLORS,
     LABEL_COLORS,
@@ -26,7 +26,8 @@ from gstar_fast._report.data import (
 )
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.frontier import Frontier
-from gstar_fast._solver.result import Result, threshold_number
+from gstar_fast._solver.result import Result
+from gstar_fast._words import KINDS
 
 __all__ = ["densities", "frontier", "gaps", "roc"]
 
@@ -79,8 +80,8 @@ def densities(
     >>> len(figure.axes)
     2
     """
-    if kind is not None and kind not in density.KINDS:
-        raise ValueError(f"kind must be None or one of {', '.join(density.KINDS)}; got {kind!r}")
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be None or one of {', '.join(KINDS)}; got {kind!r}")
     groups = _groups_of(sketch, "gf.plot.densities(sketch, thresholds=result.thresholds)")
     _check_groups(thresholds or {}, groups)
     panels = _panels(len(groups), axes)

@@ -20,11 +20,12 @@ import numpy as np
 
 import gstar_fast as gf
 from benchmarks import harness
-from gstar_fast._audit.again import _solved, solve_again
+from gstar_fast._audit.again import solve_again, solved
 from gstar_fast._audit.audit import assess
 from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
-from gstar_fast._solver.question import Objective, Snapshot
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast.datasets import paper_synthetic
 
 CONFIDENCE = 0.95
@@ -144,7 +145,7 @@ def thresholds(asked: dict[str, Any], rows: int, trials: int, replicates: int) -
     criterion = next(iter([*asked.get("limits", {}), *asked.get("penalties", {}), "equalized_odds"]))
     for trial in range(trials):
         sample = replace(whole, rows=random.poisson(whole.rows * (rows / 4e6)))
-        found = _solved(sample, objective, False)
+        found = solved(sample, objective, False)
         if found is None:
             continue
         values = dict(zip(whole.groups, sample.thresholds(found).tolist(), strict=True))

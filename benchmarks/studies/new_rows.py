@@ -28,7 +28,7 @@ import gstar_fast as gf
 from benchmarks.harness import heading, machine, table, write
 from benchmarks.studies.quality import by_column
 from gstar_fast._audit.again import solve_again
-from gstar_fast._solver.question import Snapshot
+from gstar_fast._solver.snapshot import Snapshot
 
 CRITERIA = ("equalized_odds", "demographic_parity", "equal_opportunity")
 LIMITS = (0.01, 0.02, 0.05, 0.1)

@@ -15,9 +15,12 @@ import numpy as np
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._solver.mixture import mix, mixed
-from gstar_fast._solver.question import RATES, Objective, Snapshot, has_rate, scale_of
+from gstar_fast._solver.question import Objective, scale_of
+from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.solve import Search, choose, choose_unified, lay_out
+from gstar_fast._solver.search import Search, choose, choose_unified, lay_out
+from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._words import RATES
 
 REPLICATES = 500
 MIXED_REPLICATES = 100  # linear programs: dearer, and there is no interval to be had
@@ -180,7 +183,7 @@ def _found(
 ) -> tuple[Floats, Floats | Ints] | None:
     """Threshold of each group, of a mixture the likeliest, and the rows accepted of those that `upward` counts."""
     if not result.randomized:
-        candidates = _solved(snapshot, objective, result.unified)
+        candidates = solved(snapshot, objective, result.unified)
         if candidates is None:
             return None
         return snapshot.thresholds(candidates), upward[:, np.arange(len(candidates)), candidates]
@@ -196,7 +199,7 @@ def _found(
     return snapshot.thresholds(likeliest), accepted
 
 
-def _solved(snapshot: Snapshot, objective: Objective, unified: bool) -> Ints | None:
+def solved(snapshot: Snapshot, objective: Objective, unified: bool) -> Ints | None:
     """Candidate of each group; None where the limits cannot be met, or too few rows are left to ask."""
     search = _searched(snapshot, objective, shared=unified)
     if search is None:

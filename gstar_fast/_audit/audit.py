@@ -10,14 +10,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gstar_fast._audit import text
+from gstar_fast._audit import words
 from gstar_fast._audit.again import FEWEST, Again, draw_again
-from gstar_fast._audit.bootstrap import critical, ranges_of
 from gstar_fast._audit.counts import Counts, count_decisions, count_sketch, thresholds_of
-from gstar_fast._audit.intervals import Rates, gap_interval, two_sided
+from gstar_fast._audit.intervals import Rates, critical, gap_interval, ranges_of, two_sided
 from gstar_fast._audit.metrics import GAPS, METRICS, gap_of
 from gstar_fast._audit.new_rows import NewRows
-from gstar_fast._audit.notes import notes_of
 from gstar_fast._base.names import Name
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._decide.decider import Decider
@@ -94,11 +92,11 @@ class Audit:
     new_rows: dict[str, NewRows] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return text.text_of(self)
+        return words.text_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as what JSON can hold; infinities are the strings 'inf' and '-inf'."""
-        return text.dict_of(self)
+        return words.dict_of(self)
 
     def to_dataframe(self) -> Any:
         """A pandas frame with columns group, metric, value, low, high, method and three for `new_rows`.
@@ -106,11 +104,11 @@ class Audit:
         `group` is None for what concerns all groups: the overall metrics and the gaps. `new_rows_mean` and
         `new_rows_nine_of_ten` are what to expect on samples of `new_rows` rows.
         """
-        return text.frame_of(self)
+        return words.frame_of(self)
 
     def to_html(self) -> str:
         """Two HTML tables, without a page around them."""
-        return text.html_of(self)
+        return words.html_of(self)
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -283,7 +281,7 @@ def assess(
         confidence=confidence,
         replicates=replicates,
         seed=seed,
-        notes=(*counts.notes, *notes_of(counts, by_group, confidence)),
+        notes=(*counts.notes, *words.notes_of(counts, by_group, confidence)),
     )
 
 

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from gstar_fast._base.grid import scaled
 from gstar_fast._base.names import Name, is_missing, listed
+from gstar_fast._base.text import first_few
 from gstar_fast._base.thresholds import Mixture, Thresholds, make
 from gstar_fast._decide.decider import Decider
 from gstar_fast._input.columns import column_of
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import Snapshot
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
         mixed = np.minimum(sum(parts), totals[:, k])  # probabilities may add up to a little more than 1
         columns.append(parts[0] if len(parts) == 1 else mixed)
     if inside:
-        some = ", ".join(inside[:5]) + (", ..." if len(inside) > 5 else "")
-        notes.append(f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {some}")
+        notes.append(
+            f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {first_few(inside)}"
+        )
     if bins.fixed and (beyond := _beyond_at_inf(mixtures, snapshot)):
         notes.append(
             f"a threshold of inf accepts rows whose score is inf, which range= does not tell from others above "

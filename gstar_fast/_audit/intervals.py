@@ -5,8 +5,8 @@ Why these and no others: docs/guide/audit.md.
 A share of rows gets Wilson's interval. A difference of two rates gets its limits from theirs (Newcombe: the squares of
 the distances add up). A gap is the largest of many such differences, and chance makes the largest look larger still:
 
-- its low end is the largest low end of any pair, with a critical value that holds for all pairs at once (from the
-  bootstrap), so that equal groups are taken for unequal in no more than 1 - confidence of all cases;
+- its low end is the largest low end of any pair, with a critical value that holds for all pairs at once (see
+  `ranges_of`), so that equal groups are taken for unequal in no more than 1 - confidence of all cases;
 - its high end is the largest high end of any pair, with the usual critical value: the pair that is truly furthest apart
   is one of them.
 
@@ -22,8 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._audit.metrics import MEANS, Gap, shaped, shares_of, values_of
+from gstar_fast._audit.metrics import GAPS, MEANS, Gap, shaped, shares_of, values_of
 from gstar_fast._backends.interface import Floats
+
+AT_ONCE = 2**18  # numbers drawn in one go, for the sake of memory; part of what a seed means
+COMPARED = tuple(dict.fromkeys(rate for gap in GAPS.values() for rate in gap.rates))  # between groups
 
 Distances = tuple[Floats, Floats]  # how far each group's limits lie below and above its rate
 
@@ -108,10 +111,10 @@ def _difference(rates: Rates, name: str, single: float, every: float) -> Band:
     known = ~np.isnan(rates.values[name])
     value = rates.values[name][known]
     down, up = (side[known] for side in rates.distances(name, single))
-    size, reach = _furthest(value, up, down, 1.0)
+    size, reach = furthest(value, up, down, 1.0)
     high = size + reach
     down, up = (side[known] for side in rates.distances(name, every))
-    return Band(*_furthest(value, down, up, -1.0), high)
+    return Band(*furthest(value, down, up, -1.0), high)
 
 
 def _ratio(rates: Rates, name: str, single: float, every: float) -> Band:
@@ -126,12 +129,12 @@ def _ratio(rates: Rates, name: str, single: float, every: float) -> Band:
     nobody = value == 0
     with np.errstate(divide="ignore"):
         log = np.log(np.where(nobody, high_2, value))
-        size, reach = _furthest(log, log - np.log(low_2), np.log(high_2) - log, -1.0)
-        high = math.inf if nobody.any() else sum(_furthest(log, np.log(high_1) - log, log - np.log(low_1), 1.0))
+        size, reach = furthest(log, log - np.log(low_2), np.log(high_2) - log, -1.0)
+        high = math.inf if nobody.any() else sum(furthest(log, np.log(high_1) - log, log - np.log(low_1), 1.0))
     return Band(size, reach, high)
 
 
-def _furthest(value: Floats, one: Floats, two: Floats, sign: float) -> tuple[float, float]:
+def furthest(value: Floats, one: Floats, two: Floats, sign: float) -> tuple[float, float]:
     """The groups i and j with the largest `value_i - value_j + sign * hypot(one_i, two_j)`: both terms."""
     i, j = _outer(value, sign * one), _outer(-value, sign * two)
     size = value[i][:, None] - value[j]
@@ -152,3 +155,44 @@ def _outer(value: Floats, reach: Floats) -> NDArray[np.intp]:
         if not len(left):
             break
     return np.concatenate(kept)
+
+
+# ------------------------------------------------------------------------------------------------ differences by chance
+
+
+def ranges_of(accepted: NDArray[Any], totals: NDArray[Any], replicates: int, seed: int) -> dict[str, Floats]:
+    """For each rate and replicate, the range over the groups of (replicate - rate) / standard error, over sqrt(2).
+
+    Over the square root of 2, so that for two groups it is the size of a standard normal. Drawing rows with replacement
+    gives every cell of accepted or rejected rows a count that is nearly Poisson, so a replicate of a million rows costs
+    a few numbers a group. Each replicate's rates are measured in standard errors from the rates of the rows themselves;
+    the range over the groups then says how large a difference comes from nothing.
+    """
+    random = np.random.default_rng(seed)
+    # One accepted and one rejected row more in each cell (Laplace): where all rows agree, redrawing them would show no
+    # chance at all, and two rows would be as good as a million.
+    there = totals > 0
+    accepted, totals = accepted + there, totals + 2 * there
+    rates = Rates(accepted, totals)
+    centre = {name: rates.values[name][:, None] for name in COMPARED}
+    error = {name: np.subtract(*rates.limits(name, 1.0)[::-1])[:, None] / 2 for name in COMPARED}
+    used = there.any(axis=1)  # without unlabelled rows there is nothing to draw for them
+    cells = np.stack([accepted, totals - accepted])[:, used, :, None]
+    found: dict[str, list[Floats]] = {name: [] for name in COMPARED}
+    at_once = max(AT_ONCE // cells.size, 1)
+    for first in range(0, replicates, at_once):
+        n = min(at_once, replicates - first)
+        drawn = np.zeros((2, 3, totals.shape[1], n))
+        drawn[:, used] = random.poisson(cells, (*cells.shape[:-1], n))
+        values = values_of(*shares_of(drawn[0], drawn.sum(axis=0)))
+        for name in COMPARED:
+            t = np.nan_to_num((values[name] - centre[name]) / error[name])  # a group without the rows has no say
+            found[name].append((t.max(axis=0) - t.min(axis=0)) / math.sqrt(2))
+    return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+def critical(gap: Gap, ranges: dict[str, Floats], confidence: float, least: float) -> float:
+    """How many standard errors two groups of this gap may differ by chance, for all pairs and rates at once."""
+    parts = np.stack([ranges[name] for name in gap.rates])
+    joint = np.sqrt((parts**2).sum(axis=0)) if gap.over == "sum" else parts.max(axis=0)
+    return max(float(np.quantile(joint, confidence, method="higher")), least)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Floats
-from gstar_fast._solver.question import DEFINITIONS
+from gstar_fast._words import DEFINITIONS
 
 # hits out of trials: binomial, given the trials
 SHARES = ("base_rate", "selection_rate", "tpr", "fpr", "tnr", "fnr", "ppv", "accuracy")

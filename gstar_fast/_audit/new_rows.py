@@ -13,7 +13,7 @@ import numpy as np
 
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._backends.interface import Floats, Ints
-from gstar_fast._solver.result import _count
+from gstar_fast._base.text import row_count
 
 SAMPLES = 2000  # of new rows, over all replicates: nine of ten are then 89 to 91 of a hundred
 OUT_OF_FOLD = "this assumes out-of-fold scores: no row's score comes from a model that was trained on that row"
@@ -40,7 +40,7 @@ class NewRows:
     def tenth(self, criterion: str) -> str:
         """What nine of ten samples do, in words."""
         side = "above" if GAPS[criterion].form == "ratio" else "under"
-        return f"nine of ten samples of {_count(self.rows)} rows stay {side} {self.nine_of_ten:.2g}"
+        return f"nine of ten samples of {row_count(self.rows)} rows stay {side} {self.nine_of_ten:.2g}"
 
 
 def new_rows_of(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     _deciding: tuple[interface.Deciding, ...] = (native_decide, numba_decide, numpy_decide)
     _solvers: tuple[interface.Solver, ...] = (native_solver, numba_solver, numpy_solver)
 
-BACKENDS = ("native", "numba", "numpy")
+from gstar_fast._words import BACKENDS
 
 _chosen: str | None = None
 

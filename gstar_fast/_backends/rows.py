@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import LARGEST_SCORE, as_float, memory_of
 from gstar_fast._base.names import MOST_GROUPS, Name, clean_name, listed, missing_group
+from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 MOST_ROWS = 2**63 - 1
-WEIGHT_UNIT = 2**20
-UNLABELLED = 2
 
 # One lock for all sketches of the Python backends: it is held for short commits only, no two are ever needed at once,
 # and taking it before a fork hands the child sketches that nobody is in the middle of changing.

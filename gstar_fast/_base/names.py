@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from gstar_fast._base.text import first_few
+
 Scalar: TypeAlias = int | str | bool
 Name: TypeAlias = Scalar | tuple[Scalar, ...]
 SortKey: TypeAlias = "tuple[int, Scalar | tuple[SortKey, ...]]"
@@ -111,7 +113,7 @@ def given_names(groups: Iterable[object]) -> tuple[Name, ...]:
 
 def listed(names: Sequence[Name]) -> str:
     """Names as they appear in messages: at most ten."""
-    return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    return first_few(map(repr, names), 10)
 
 
 def as_tuple(name: Name) -> tuple[Scalar, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 DONE, FAILED, USAGE, INFEASIBLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -21,22 +19,6 @@ class Interrupted(Exception):  # noqa: N818 (no error, a wish)
     def __init__(self, message: str, signal: int) -> None:
         super().__init__(message)
         self.code = 128 + signal
-
-
-def near(word: str, known: Iterable[str]) -> str:
-    """A hint at a name that was perhaps meant; empty if there is none."""
-    import difflib  # slow, and needed here only
-
-    names = list(known)
-    folded = {name.casefold(): name for name in names}
-    close = difflib.get_close_matches(word.casefold(), folded, n=1)
-    return f"; did you mean {folded[close[0]]!r}?" if close else ""
-
-
-def some(names: Iterable[object], most: int = 12) -> str:
-    """Names for a message, not too many."""
-    shown = [text if (text := str(name)).isprintable() else repr(text) for name in names]  # no colours, no bells
-    return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")
 
 
 def pyarrow_missing(what: str) -> CliError:

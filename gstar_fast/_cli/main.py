@@ -17,20 +17,6 @@ from gstar_fast._cli.errors import DONE, FAILED, INTERRUPTED, USAGE, CliError, I
 from gstar_fast._cli.output import Console, printable
 from gstar_fast._cli.parser import parse
 
-_HOMES = {
-    "sketch": "commands.sketch",
-    "merge": "commands.sketch",
-    "show": "commands.sketch",
-    "digest": "commands.sketch",
-    "solve": "commands.solve",
-    "frontier": "commands.solve",
-    "audit": "commands.audit",
-    "report": "commands.audit",
-    "apply": "commands.apply",
-    "demo": "commands.demo",
-    "info": "commands.info",
-    "completion": "completion",
-}
 BROKEN_PIPE = 141  # what a shell shows for a program that SIGPIPE ended
 
 # words of the Python library -> ours
@@ -91,7 +77,7 @@ def run(argv: list[str]) -> int:
 def _run(given: argparse.Namespace, console: Console) -> int:
     with _undisturbed():
         command: Callable[[argparse.Namespace, Console], int | None] = getattr(
-            import_module(f"gstar_fast._cli.{_HOMES[given.command]}"), given.command
+            import_module(f"gstar_fast._cli.commands.{given.command}"), given.command
         )
     if given.backend is None:
         return command(given, console) or DONE

@@ -7,9 +7,11 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from gstar_fast._base.text import span
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,6 @@ def printable(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def distinct(names: Sequence[Any]) -> list[str]:
-    """Names of groups as text no two share: 1 and '1' where there are both."""
-    texts = [str(name) for name in names]
-    return texts if len(set(texts)) == len(texts) else [repr(name) for name in names]
-
-
 def plain(value: Any) -> Any:
     """Anything as JSON has it; infinities as text, a tuple that names a group as an object, as in saved thresholds."""
     if isinstance(value, dict):
@@ -73,20 +69,6 @@ def group_name(name: Any) -> Any:
 
 def _key(key: Any) -> str:
     return key if isinstance(key, str) else json.dumps(list(key) if isinstance(key, tuple) else key)
-
-
-def counted(n: float, what: str) -> str:
-    """1 row, 2,000 rows."""
-    return f"{n:,.0f} {what}" + "s" * (n != 1)
-
-
-def span(seconds: float) -> str:
-    """A time one can read: 0.4 s, 2:05, 1:02:03."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class Progress:

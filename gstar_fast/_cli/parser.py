@@ -5,28 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any, NoReturn
 
-from gstar_fast._cli.errors import near
+from gstar_fast._base.text import near
+from gstar_fast._cli.values import criterion, delimiter, moment, pair, unknown
+from gstar_fast._words import BACKENDS, FORMATS, KINDS, MEANINGS, METHODS
 
-BACKENDS = ("native", "numba", "numpy")
-FORMATS = ("csv", "tsv", "parquet", "arrow", "npz")
-METHODS = ("exact", "alternating", "gauss_newton", "newton")
-DENSITIES = ("empirical", "kde", "normal", "student_t", "gamma", "best")
 SHELLS = ("bash", "zsh", "fish")
 
-CRITERIA = {
-    "demographic_parity": "selection rates alike: who is accepted does not depend on the group",
-    "equal_opportunity": "tpr alike: of those who deserve it, as many are accepted in every group",
-    "predictive_equality": "fpr alike: of those who do not, as many are accepted in every group",
-    "equalized_odds": "tpr and fpr alike, both",
-    "accuracy_parity": "accuracy alike",
-    "balanced_accuracy_parity": "balanced accuracy alike",
-    "disparate_impact": "least ratio of selection rates; 0.8 is the four-fifths rule (a limit only)",
-}
-_WIDTH = max(map(len, CRITERIA))
-CRITERIA_HELP = "criteria:\n" + "\n".join(f"  {name:<{_WIDTH}}  {text}" for name, text in CRITERIA.items())
+_WIDTH = max(map(len, MEANINGS))
+CRITERIA_HELP = "criteria:\n" + "\n".join(f"  {name:<{_WIDTH}}  {text}" for name, text in MEANINGS.items())
 
 EXIT_CODES = """exit codes:
   0 done   1 error   2 wrong usage   3 the limits cannot be met   130 stopped by Ctrl-C (143 by SIGTERM)"""
@@ -61,60 +49,6 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"gstar-fast: {message}\nsee: {self.prog} --help\n")
 
 
-def _no_criterion(name: str) -> argparse.ArgumentTypeError:
-    from gstar_fast._solver.question import not_offered  # slow, and needed here only
-
-    hint = not_offered(name) or near(name, CRITERIA)
-    return argparse.ArgumentTypeError(f"there is no criterion {name!r}{hint}; see --help for all")
-
-
-def _pair(text: str) -> tuple[str, float]:
-    """NAME=VALUE with the name of a criterion."""
-    name, equals, value = text.partition("=")
-    if name not in CRITERIA:
-        raise _no_criterion(name)
-    if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} lacks its value; write {name}=0.02")
-    try:
-        return name, float(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{value!r} is not a number; write {name}=0.02") from None
-
-
-def _criterion(text: str) -> str:
-    if text not in CRITERIA:
-        raise _no_criterion(text)
-    return text
-
-
-def _unknown(text: str) -> str | float:
-    if text in ("raise", "default"):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be raise, default or a threshold, got {text!r}") from None
-
-
-def _moment(text: str) -> datetime:
-    """A date to come, in UTC where it names no time zone."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a date such as 2030-01-31, got {text!r}") from None
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    if moment <= datetime.now(UTC):
-        raise argparse.ArgumentTypeError(f"{text} is over already; give a date to come")
-    return moment
-
-
-def _delimiter(text: str) -> str:
-    sign = {"\\t": "\t", "tab": "\t"}.get(text, text)
-    if len(sign) != 1:
-        raise argparse.ArgumentTypeError(f"must be one character, got {text!r}; for a tab write tab")
-    return sign
-
-
 # -------------------------------------------------------------------------------------------------------------- options
 
 
@@ -131,7 +65,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
 def _reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how tables are read")
     group.add_argument("--format", choices=FORMATS, help="format of the input, where its name does not say it")
-    group.add_argument("--delimiter", type=_delimiter, metavar="C", help="what separates the columns of a CSV file")
+    group.add_argument("--delimiter", type=delimiter, metavar="C", help="what separates the columns of a CSV file")
 
 
 def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
@@ -164,7 +98,7 @@ def _asking(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--limit",
         metavar="NAME=VALUE",
-        type=_pair,
+        type=pair,
         action="append",
         default=[],
         help="largest gap (of disparate_impact: least ratio) allowed; repeatable",
@@ -213,9 +147,7 @@ def _digest(p: argparse.ArgumentParser) -> None:
 def _solve(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, which are merged, or tables, which are counted")
     _output(p, "thresholds to write, as JSON; - for standard output")
-    p.add_argument(
-        "--expires", type=_moment, metavar="DATE", help="from when on (UTC) `apply` refuses these thresholds"
-    )
+    p.add_argument("--expires", type=moment, metavar="DATE", help="from when on (UTC) `apply` refuses these thresholds")
     p.add_argument("--report", metavar="FILE", help="a page (HTML) to read and to keep")
     p.add_argument("--title", help="of the report")
     _asking(p)
@@ -223,7 +155,7 @@ def _solve(p: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--penalty",
         metavar="NAME=VALUE",
-        type=_pair,
+        type=pair,
         action="append",
         default=[],
         help="the paper's lambda; repeatable",
@@ -233,7 +165,7 @@ def _solve(p: argparse.ArgumentParser) -> None:
         "--min-rows", type=float, default=0, metavar="N", help="pool groups of fewer rows: they share one threshold"
     )
     group.add_argument("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
-    group.add_argument("--density", choices=DENSITIES, default="empirical", help="empirical is the counts themselves")
+    group.add_argument("--density", choices=KINDS, default="empirical", help="empirical is the counts themselves")
     group.add_argument(
         "--max-seconds", type=float, metavar="X", help="end the exact search after this time, with the best found"
     )
@@ -243,7 +175,7 @@ def _solve(p: argparse.ArgumentParser) -> None:
 
 def _frontier(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
-    p.add_argument("--criterion", required=True, type=_criterion, metavar="NAME", help="whose gap is traded")
+    p.add_argument("--criterion", required=True, type=criterion, metavar="NAME", help="whose gap is traded")
     _output(p, "all points, as .csv, .json or .parquet")
     group = p.add_argument_group("one point of it")
     group.add_argument("--at-gap", type=float, metavar="X", help="the cheapest with a gap of at most X")
@@ -281,7 +213,7 @@ def _report(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
     p.add_argument("--thresholds", metavar="FILE", required=True, help="what `solve` saved")
     _output(p, "the page to write (HTML)", required=True)
-    p.add_argument("--criterion", type=_criterion, metavar="NAME", help="of the frontier; the one that was asked for")
+    p.add_argument("--criterion", type=criterion, metavar="NAME", help="of the frontier; the one that was asked for")
     p.add_argument("--title", help="of the page")
     _new_rows(p)
     _counting(p, needed=False)
@@ -298,7 +230,7 @@ def _apply(p: argparse.ArgumentParser) -> None:
         "--key", metavar="COL", help="what identifies a row, for randomised thresholds; a text 7 is the number 7"
     )
     p.add_argument(
-        "--unknown", type=_unknown, metavar="X", help="a group without a threshold: raise, default, or a number"
+        "--unknown", type=unknown, metavar="X", help="a group without a threshold: raise, default, or a number"
     )
     p.add_argument("--nan", choices=("raise", "reject", "accept"), help="a score that is missing or NaN")
     p.add_argument("--replace", action="store_true", help="write over a column `decision` that is there")

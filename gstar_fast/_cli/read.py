@@ -1,20 +1,18 @@
-"""What a command is given -> a sketch: saved ones merged, or tables counted; and outputs that may be written."""
+"""What a command is given -> a sketch: saved ones merged, or tables counted."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import gstar_fast as gf
+from gstar_fast._base.names import Name
+from gstar_fast._base.text import counted
 from gstar_fast._cli import resume
 from gstar_fast._cli.count import Columns, Stop, Tally, count
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted
-from gstar_fast._cli.output import Console, Progress, counted
+from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.tables.inputs import (
     STANDARD_INPUT,
     Input,
@@ -27,8 +25,6 @@ from gstar_fast._cli.tables.inputs import (
 )
 
 _LARGEST = 2**31 + 2**20  # bytes of a sketch, as `Sketch.load` has it
-
-# ---------------------------------------------------------------------------------------------------------------- input
 
 
 def columns_of(given: argparse.Namespace) -> Columns:
@@ -100,7 +96,7 @@ def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
 
 def note_alike(sketch: gf.Sketch, console: Console) -> None:
     """Say that groups print alike, such as 1 and '1': most often one that was read from files of two formats."""
-    first: dict[str, Any] = {}
+    first: dict[str, Name] = {}
     for name in sketch.groups:
         other = first.setdefault(str(name), name)
         if other is not name:
@@ -111,7 +107,7 @@ def note_alike(sketch: gf.Sketch, console: Console) -> None:
             return
 
 
-def _kind(name: Any) -> str:
+def _kind(name: Name) -> str:
     word = {bool: "a truth value", int: "a number", str: "text"}.get(type(name), "several values")
     return f"{name!r} ({word})"
 
@@ -157,61 +153,3 @@ def count_tables(
     tally.check_positive()
     note_alike(sketch, console)
     return sketch
-
-
-# --------------------------------------------------------------------------------------------------------- column names
-
-
-def split_names(text: str, several: bool) -> list[str]:
-    """Group columns of a thresholds file, which `_groups.joined_columns` wrote.
-
-    `several` where groups are intersections, since one column may have a comma in its name.
-    """
-    return next(csv.reader([text])) if several else [text]
-
-
-# --------------------------------------------------------------------------------------------------------------- output
-
-
-def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
-    """Refuse, before any work is done, an output that cannot be written or that is one of the inputs."""
-    if path is None or path == "-":
-        return
-    target = Path(path)
-    folder = target.parent
-    if not folder.is_dir():
-        raise CliError(f"there is no folder {folder} to write {target.name} to; make it first: mkdir -p {folder}")
-    if target.is_dir():
-        raise CliError(f"{path} is a folder; name a file in it")
-    if not os.access(folder, os.W_OK):
-        raise CliError(f"{folder} may not be written to: permission denied")
-    for source in inputs:
-        if source is not None and target.exists() and os.path.exists(source) and os.path.samefile(target, source):  # noqa: PTH110, PTH121
-            raise CliError(f"{path} is also an input; write to another file")
-
-
-def check_outputs(outputs: dict[str, str | None], inputs: Iterable[str | None]) -> None:
-    """`check_output` for each of them (option -> path), and refuse that one would overwrite the other."""
-    options: dict[str, str] = {}
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        first = options.setdefault(os.path.realpath(path), option)
-        if first != option:
-            raise CliError(f"{first} and {option} both write to {path}; give each a name of its own", USAGE)
-        check_output(path, inputs)
-
-
-def write_bytes(data: bytes) -> None:
-    """Bytes to standard output."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
-
-
-def ending(path: str, known: dict[str, Any]) -> Any:
-    """What belongs to the ending of an output's name."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in known:
-        raise CliError(f"{path} must end in {', '.join(known)}, to say what to write", USAGE)
-    return known[suffix]

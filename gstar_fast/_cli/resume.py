@@ -15,7 +15,8 @@ from typing import Any
 import gstar_fast as gf
 from gstar_fast._base.files import read_limited, write_atomically
 from gstar_fast._base.json import check_seal, checksum, read
-from gstar_fast._cli.errors import CliError, some
+from gstar_fast._base.text import some
+from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.inputs import Input
 
 FORMAT = "gstar_fast.unfinished"

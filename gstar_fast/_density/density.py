@@ -16,13 +16,12 @@ from gstar_fast._base.names import Name
 from gstar_fast._density.bandwidth import bandwidth_of
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._words import FAMILIES, KINDS
 
 __all__ = ["Compared", "Density", "densities", "density"]
 
 Array = NDArray[np.float64]
 
-FAMILIES = ("normal", "student_t", "gamma")
-KINDS = ("empirical", "kde", *FAMILIES, "best")
 PARAMETERS = {
     "normal": ("location", "scale"),
     "student_t": ("df", "location", "scale"),
@@ -218,7 +217,7 @@ def density(
     >>> round(1 - curve.cdf(0.0), 2)
     0.72
     """
-    return _make(cell_of(sketch, label, group), kind, bandwidth)
+    return make(cell_of(sketch, label, group), kind, bandwidth)
 
 
 def densities(
@@ -233,10 +232,11 @@ def densities(
     >>> list(gf.densities(sketch))
     [(0, 'a'), (0, 'b'), (1, 'a'), (1, 'b')]
     """
-    return {(cell.label, cell.group): _make(cell, kind, bandwidth) for cell in cells_of(sketch)}
+    return {(cell.label, cell.group): make(cell, kind, bandwidth) for cell in cells_of(sketch)}
 
 
-def _make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
+def make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
+    """The density of one cell."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
     if bandwidth is not None and kind != "kde":

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from gstar_fast._base.names import Name
 from gstar_fast._density.cell import Cell, NoDensityError, cells_of
-from gstar_fast._density.density import KINDS, _make
+from gstar_fast._density.density import make
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._words import KINDS
 
 __all__ = ["CellQuality", "FitQuality", "fit_quality"]
 
@@ -132,7 +133,7 @@ def _judge(cell: Cell, kinds: Sequence[str], bandwidth: float | str | None) -> C
     refused: dict[str, str] = {}
     for kind in kinds:
         try:
-            made = _make(cell, kind, bandwidth if kind == "kde" else None)
+            made = make(cell, kind, bandwidth if kind == "kde" else None)
         except NoDensityError as error:
             refused[kind] = str(error)
         else:

@@ -31,9 +31,9 @@ from gstar_fast._estimator.groups import EVERYBODY, Source, as_table, check_colu
 from gstar_fast._estimator.rows import Rows, as_labels, cells_of, checked_labels, checked_weights, count_scores, decide
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import Objective, check_several
+from gstar_fast._solver.question import Objective, check_options, check_several
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.solve import check_options, solve
+from gstar_fast._solver.solve import solve
 
 __all__ = ["GroupThresholdClassifier"]
 

@@ -18,8 +18,7 @@ from gstar_fast._base.grid import LARGEST_SCORE, as_float, window_of_range
 from gstar_fast._base.names import Name, clean_name, is_missing, missing_group
 from gstar_fast._input.arrow import Column, is_arrow, read_column
 from gstar_fast._input.group_columns import check_one_length, columns_of
-
-UNLABELLED = 2
+from gstar_fast._words import UNLABELLED
 
 Mask: TypeAlias = NDArray[np.bool_] | None
 

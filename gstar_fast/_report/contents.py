@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gstar_fast._base.names import Name
+from gstar_fast._base.text import short_number, threshold_number
 from gstar_fast._report.data import FrontierPoints, mixture_text
 from gstar_fast._report.html import Html, join, tag
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.result import Result, _number, threshold_number
+from gstar_fast._solver.result import Result
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit, Estimate
@@ -106,12 +107,12 @@ def limits_of(estimate: Estimate | None, between: str = " to ") -> str | None:
     """The interval as words; None where there is none."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return None
-    return f"{_number(estimate.low)}{between}{_number(estimate.high)}"
+    return f"{short_number(estimate.low)}{between}{short_number(estimate.high)}"
 
 
 def estimate_cell(estimate: Estimate | None) -> Html:
     """A number with its interval below."""
-    value = _number(None if estimate is None else estimate.value)
+    value = short_number(None if estimate is None else estimate.value)
     interval = limits_of(estimate, "\u2009\u2013\u2009")  # an en dash: no rate and no gap is negative
     return tag("td", value, tag("small", interval) if interval else None, class_="n")
 

@@ -17,8 +17,8 @@ from gstar_fast._base.names import Name
 from gstar_fast._density import density as _density
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import DEFINITIONS
 from gstar_fast._solver.result import Result
+from gstar_fast._words import DEFINITIONS
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
@@ -162,7 +162,7 @@ def _curve(cell: Cell, kind: str | None, bandwidth: float | str | None, low: flo
     if kind is None or not len(edges):
         return bars
     try:
-        made = _density._make(cell, kind, bandwidth)
+        made = _density.make(cell, kind, bandwidth)
     except NoDensityError as error:
         return replace(bars, problem=str(error))
     x = np.linspace(max(edges[0], low), min(edges[-1], high), CURVE_POINTS)
@@ -171,7 +171,7 @@ def _curve(cell: Cell, kind: str | None, bandwidth: float | str | None, low: flo
 
 def quantiles(cell: Cell, shares: Sequence[float]) -> list[float]:
     """Scores with these shares of the cell's rows at or below them."""
-    return np.asarray(_density._make(cell, "empirical", None).quantile(shares)).tolist()  # type: ignore[no-any-return]
+    return np.asarray(_density.make(cell, "empirical", None).quantile(shares)).tolist()  # type: ignore[no-any-return]
 
 
 def score_window(sketch: Sketch, groups: Iterable[Name], marks: Iterable[float] = ()) -> tuple[float, float]:

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gstar_fast._base.names import Name
+from gstar_fast._base.text import short_number, threshold_number
 from gstar_fast._report.data import CellCurve, FrontierPoints, Roc, main_gaps, style
 from gstar_fast._report.html import Html, join, tag
 from gstar_fast._report.svg import Scale, around, dashes, line, marker, place, polyline, stairs, svg, text
-from gstar_fast._solver.result import _number, threshold_number
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
@@ -137,10 +137,10 @@ def roc(
         if one is not None and two is not None:
             ways.append(line(across(one[0]), up(one[1]), across(two[0]), up(two[1]), f"way {color}"))
         if one is not None:
-            said = f"{names[group]}, unified threshold: fpr {_number(one[0])}, tpr {_number(one[1])}"
+            said = f"{names[group]}, unified threshold: fpr {short_number(one[0])}, tpr {short_number(one[1])}"
             ways.append(marker(look.marker, across(one[0]), up(one[1]), f"empty {color}", 5, said))
         if two is not None:
-            said = f"{names[group]}, chosen threshold: fpr {_number(two[0])}, tpr {_number(two[1])}"
+            said = f"{names[group]}, chosen threshold: fpr {short_number(two[0])}, tpr {short_number(two[1])}"
             marks.append(marker(look.marker, across(two[0]), up(two[1]), f"filled {color}", 5.5, said))
         stroke = tag("line", x1="1", y1="8", x2="33", y2="8", class_=f"roc {color}", stroke_dasharray=dashes(look.dash))
         entries.append((sign(stroke, marker(look.marker, 17, 8, f"filled {color}", 4.5)), names[group]))
@@ -195,10 +195,10 @@ def frontier(
         path.append((448, path[-1][1]))
     parts.append(tag("path", d=polyline(path), class_="frontier"))
     if unified is not None:
-        said = f"unified threshold: gap {_number(unified[0])}, error {_number(unified[1])}"
+        said = f"unified threshold: gap {short_number(unified[0])}, error {short_number(unified[1])}"
         parts.append(marker("circle", across(unified[0]), up(unified[1]), "empty g1", 5, said))
         entries.append((sign(marker("circle", 17, 8, "empty g1", 5)), "before: one threshold for all"))
-    said = f"chosen thresholds: gap {_number(chosen[0])}, error {_number(chosen[1])}"
+    said = f"chosen thresholds: gap {short_number(chosen[0])}, error {short_number(chosen[1])}"
     parts.append(marker("diamond", across(chosen[0]), up(chosen[1]), "filled g0", 5, said))
     entries.append((sign(marker("diamond", 17, 8, "filled g0", 5)), "the chosen thresholds"))
     x, y = at[points.start]
@@ -252,4 +252,4 @@ def _gap_marks(estimate: Any, across: Scale, y: float, classes: str, shape: str,
     parts = []
     if estimate.low is not None and estimate.high is not None:
         parts.append(line(across(estimate.low), y, across(estimate.high), y, f"whisker {classes.split()[1]}"))
-    return [*parts, marker(shape, across(estimate.value), y, classes, 4.5, f"{said}: {_number(estimate.value)}")]
+    return [*parts, marker(shape, across(estimate.value), y, classes, 4.5, f"{said}: {short_number(estimate.value)}")]

@@ -8,10 +8,10 @@ import json
 from importlib.resources import files
 from string import Template
 
+from gstar_fast._base.text import row_count
 from gstar_fast._report import tables, trade_off, verdict, views
 from gstar_fast._report.contents import Contents
 from gstar_fast._report.html import html, join, tag
-from gstar_fast._solver.result import _count
 
 SECTIONS = (
     ("verdict", "Verdict", verdict.verdict_section),
@@ -34,7 +34,7 @@ def page(contents: Contents) -> str:
         (folder / name).read_text(encoding="utf-8") for name in ("page.html", "style.css", "slider.js")
     )
     n = len(contents.audit.groups)
-    facts = f"{_count(contents.audit.n_rows)} {contents.unit} in {n} group{'s' * (n != 1)} · made {contents.made}"
+    facts = f"{row_count(contents.audit.n_rows)} {contents.unit} in {n} group{'s' * (n != 1)} · made {contents.made}"
     footer = (
         f"Made by gstar_fast on {contents.made} from the sketch {contents.digest[:12]}. One file, no network: what it "
         "shows is what it holds."

@@ -20,6 +20,7 @@ from gstar_fast import _backends
 from gstar_fast._audit.audit import Audit
 from gstar_fast._audit.audit import audit as make_audit
 from gstar_fast._base.files import write_atomically
+from gstar_fast._base.text import short_number
 from gstar_fast._report.command import python_command
 from gstar_fast._report.contents import Contents
 from gstar_fast._report.data import display_names, featured, frontier_points
@@ -28,7 +29,7 @@ from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.frontier import Frontier
 from gstar_fast._solver.frontier import frontier as make_frontier
 from gstar_fast._solver.question import check_criterion
-from gstar_fast._solver.result import Result, _number
+from gstar_fast._solver.result import Result
 from gstar_fast.errors import MissingClassWarning
 
 __all__ = ["Report", "report"]
@@ -266,9 +267,8 @@ def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) ->
         else:
             if len(found) > 1:
                 return found, None
-            reason = (
-                f"the least error, {_number(found.errors[0])}, comes with the smallest gap, {_number(found.gaps[0])}"
-            )
+            least, gap = short_number(found.errors[0]), short_number(found.gaps[0])
+            reason = f"the least error, {least}, comes with the smallest gap, {gap}"
             break
     return None, f"There is no trade-off to show: {reason}."
 

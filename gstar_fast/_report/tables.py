@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
 from gstar_fast._base.names import Name
+from gstar_fast._base.text import row_count, short_number
 from gstar_fast._report import figures
 from gstar_fast._report.contents import (
     Contents,
@@ -19,8 +20,9 @@ from gstar_fast._report.contents import (
     who,
 )
 from gstar_fast._report.html import TALL, Html, details, framed, html, join, table, tag
-from gstar_fast._solver.question import DEFINITIONS, is_met
-from gstar_fast._solver.result import _count, _number, loss_words
+from gstar_fast._solver.question import is_met
+from gstar_fast._solver.result import loss_words
+from gstar_fast._words import DEFINITIONS
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
 
@@ -41,7 +43,7 @@ def asked_section(contents: Contents) -> Html:
         rows.append([plain(name), f"penalty {weight:g}", *_both(contents, name), tag("td", "weighed")])
     for row, name in zip(rows, [*r.limits, *r.penalties], strict=True):
         there = contents.audit.new_rows.get(name)
-        row += [_number(getattr(there, key, None)) for key in ("mean", "nine_of_ten")]
+        row += [short_number(getattr(there, key, None)) for key in ("mean", "nine_of_ten")]
         row.append(DEFINITIONS[name])
     head = ["criterion", "asked", "before", "after", "met", "expected on new rows", "nine of ten samples within"]
     head.append("how it is measured")
@@ -70,7 +72,7 @@ def asked_section(contents: Contents) -> Html:
 
 
 def _both(contents: Contents, name: str) -> list[str]:
-    return [_number(contents.result.before_gaps.get(name)), _number(contents.result.gaps.get(name))]
+    return [short_number(contents.result.before_gaps.get(name)), short_number(contents.result.gaps.get(name))]
 
 
 def _facts(facts: Iterable[tuple[str, object]]) -> Html:
@@ -91,9 +93,9 @@ def thresholds_section(contents: Contents) -> Html:
     for group in contents.listed:
         at = audit.rates[group]
         threshold = tag("td", threshold_text(r, group), class_="n wrap")
-        row = [who(contents, group), _count(at["rows"].value or 0.0), threshold]
+        row = [who(contents, group), row_count(at["rows"].value or 0.0), threshold]
         row += [intervals[group] or "-"] if has_limits else []
-        rows.append([*row, *(_number(at[metric].value) for metric in ("selection_rate", "tpr", "fpr"))])
+        rows.append([*row, *(short_number(at[metric].value) for metric in ("selection_rate", "tpr", "fpr"))])
     words = "Accepted is every score at or above the threshold of its group."
     if r.unified:
         words = "Accepted is every score at or above the threshold; no group is needed to decide."
@@ -196,8 +198,8 @@ def reproduce_section(contents: Contents) -> Html:
     window = f"{s.bins} bins of {2.0**s.level:g} from {edges[0]:g} to {edges[-1]:g}"
     facts = [
         ("sketch (SHA-256)", tag("code", contents.digest)),
-        ("counted", f"{_count(s.n_rows)} {contents.unit}, {window}{skipped}"),
-        ("intervals", f"{confidence(audit)}, {_count(audit.replicates)} replicates, seed {audit.seed}"),
+        ("counted", f"{row_count(s.n_rows)} {contents.unit}, {window}{skipped}"),
+        ("intervals", f"{confidence(audit)}, {row_count(audit.replicates)} replicates, seed {audit.seed}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in contents.versions)),
         ("made", contents.made),
     ]

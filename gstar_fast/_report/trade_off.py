@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gstar_fast._base.names import Name
+from gstar_fast._base.text import short_number
 from gstar_fast._report import figures
 from gstar_fast._report.contents import Contents, asked, plain, section, threshold_text, who
 from gstar_fast._report.data import FrontierPoints, thinned, weighted_error
 from gstar_fast._report.html import Html, details, join, printable, table, tag
 from gstar_fast._report.svg import place
-from gstar_fast._solver.result import _number
 
 TABLE_ROWS = 60  # points of the frontier in its table
 TABLE_GROUPS = 12  # groups with a column of thresholds there
@@ -62,7 +62,9 @@ def _what(points: FrontierPoints) -> str:
         return f"The points that a penalty on the {gap} reaches, {len(points.results)} of {points.total}."
     words = f"No thresholds have both a smaller {gap} and a smaller error than this curve"
     if points.proven_to > 0:
-        words += f", for gaps from {_number(points.proven_to)} up; below, the search was stopped before it was complete"
+        words += (
+            f", for gaps from {short_number(points.proven_to)} up; below, the search was stopped before it was complete"
+        )
     if points.kind == "mixtures":
         words = words.replace("thresholds have", "mixtures of thresholds have")
         return f"{words}. It is straight between its {points.total} corners."
@@ -101,8 +103,8 @@ def _where(contents: Contents, points: FrontierPoints) -> str:
 def _said(contents: Contents, points: FrontierPoints, i: int) -> str:
     gap = points.results[i].gaps[points.criterion]
     return (
-        f"point {i + 1} of {len(points.results)}: {plain(points.criterion)} gap {_number(gap)}, "
-        f"{_error_name(contents)} {_number(points.errors[i])}{_extremes(contents, points, i)}"
+        f"point {i + 1} of {len(points.results)}: {plain(points.criterion)} gap {short_number(gap)}, "
+        f"{_error_name(contents)} {short_number(points.errors[i])}{_extremes(contents, points, i)}"
     )
 
 
@@ -150,9 +152,9 @@ def _cells(contents: Contents, points: FrontierPoints, i: int) -> list[str]:
     out: list[str] = []
     for group in _explored(contents):
         at = point.rates[group]
-        out += [threshold_text(point, group), *(_number(getattr(at, rate)) for rate in RATES)]
-    out += [_number(point.error), *([_number(points.errors[i])] if contents.costly else [])]
-    return out + [_number(point.gaps.get(name)) for name in _gap_names(points)]
+        out += [threshold_text(point, group), *(short_number(getattr(at, rate)) for rate in RATES)]
+    out += [short_number(point.error), *([short_number(points.errors[i])] if contents.costly else [])]
+    return out + [short_number(point.gaps.get(name)) for name in _gap_names(points)]
 
 
 # ----------------------------------------------------------------------------------------------------------- pieces
@@ -196,7 +198,7 @@ def _table(contents: Contents, points: FrontierPoints) -> Html:
     for i in kept:
         number = f"{i + 1}{' (the slider starts here)' * (i == points.start)}"
         thresholds = (tag("td", threshold_text(points.results[i], g), class_="n wrap") for g in shown)
-        rows.append([number, _number(gaps[i]), _number(points.errors[i]), *thresholds])
+        rows.append([number, short_number(gaps[i]), short_number(points.errors[i]), *thresholds])
     columns = [join(["threshold ", who(contents, g)]) for g in shown]
     head = ["point", f"{plain(points.criterion)} gap", _error_name(contents), *columns]
     return table(f"{len(kept)} points of the curve", head, rows, quiet=True)

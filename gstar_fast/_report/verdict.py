@@ -7,6 +7,7 @@ limits that are met here and may be expected to hold, roughly, on new rows too.
 from __future__ import annotations
 
 from gstar_fast._audit.new_rows import OUT_OF_FOLD
+from gstar_fast._base.text import short_number, threshold_number
 from gstar_fast._report.contents import (
     Contents,
     asked,
@@ -21,7 +22,6 @@ from gstar_fast._report.contents import (
 from gstar_fast._report.html import Html, tag
 from gstar_fast._solver.degenerate import SIGN
 from gstar_fast._solver.question import is_met
-from gstar_fast._solver.result import _number, threshold_number
 
 CLEARLY = 1.25  # times the limit: a gap expected on new rows that is larger is not put down to chance
 
@@ -126,8 +126,8 @@ def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
 
 def _change(contents: Contents, name: str) -> str:
     was = contents.result.before_gaps.get(name)
-    start = f" from {_number(was)}" if was is not None else ""
-    return f"the {gap_word(name)}{start} to {_number(contents.result.gaps[name])}"
+    start = f" from {short_number(was)}" if was is not None else ""
+    return f"the {gap_word(name)}{start} to {short_number(contents.result.gaps[name])}"
 
 
 def _on_new_rows(contents: Contents) -> list[Html]:
@@ -180,11 +180,11 @@ def _key_figures(contents: Contents, criteria: list[str]) -> Html:
     r = contents.result
     cards = [("error rate", percent(r.error), f"before {percent(r.before_error)}")]
     for name in criteria[:3]:
-        parts = [f"before {_number(r.before_gaps[name])}"] if name in r.before_gaps else []
+        parts = [f"before {short_number(r.before_gaps[name])}"] if name in r.before_gaps else []
         parts += [f"{bound_word(name)} {r.limits[name]:g} asked"] if name in r.limits else []
         expected = contents.audit.new_rows.get(name)
         parts += [f"about {expected.mean:.2g} on new rows"] if expected is not None else []
-        cards.append((gap_word(name), _number(r.gaps[name]), ", ".join(parts)))
+        cards.append((gap_word(name), short_number(r.gaps[name]), ", ".join(parts)))
     cards.append(("thresholds", *_threshold_card(contents)))
     items = (
         tag("li", tag("span", a, class_="name"), tag("span", b, class_="value"), tag("span", c, class_="was"))

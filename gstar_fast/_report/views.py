@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gstar_fast._base.names import Name
+from gstar_fast._base.text import row_count, short_number, threshold_number
 from gstar_fast._report import figures
 from gstar_fast._report.contents import Contents, confidence, section, who
 from gstar_fast._report.data import (
@@ -18,7 +19,6 @@ from gstar_fast._report.data import (
 )
 from gstar_fast._report.html import Html, details, table, tag
 from gstar_fast._report.svg import line as line_mark
-from gstar_fast._solver.result import _count, _number, threshold_number
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
@@ -62,7 +62,7 @@ def score_section(contents: Contents) -> Html:
             None if low is None or high is None else (low, high),
             {1: audit.rates[group]["tpr"].value, 0: audit.rates[group]["fpr"].value},
         )
-        rows = tag("span", f"{_count(audit.rates[group]['rows'].value or 0.0)} {contents.unit}")
+        rows = tag("span", f"{row_count(audit.rates[group]['rows'].value or 0.0)} {contents.unit}")
         panels.append(tag("div", tag("h3", who(contents, group), " ", rows), picture, class_="panel"))
     line = figures.sign(line_mark(17, 0, 17, 16, "threshold"))
     dashed = figures.sign(line_mark(17, 0, 17, 16, "unified"))
@@ -90,8 +90,8 @@ def _score_table(contents: Contents) -> Html:
     rows = []
     for group in contents.listed:
         for cell in some_cells(contents.sketch, [group]):
-            at = (_number(q) for q in quantiles(cell, QUANTILES))
-            rows.append([who(contents, group), str(cell.label), _count(cell.rows), *at])
+            at = (short_number(q) for q in quantiles(cell, QUANTILES))
+            rows.append([who(contents, group), str(cell.label), row_count(cell.rows), *at])
     head = ["group", "label", "rows", *(f"{q:.0%} below".replace("%", " %") for q in QUANTILES)]
     return table("Quantiles of the scores", head, rows, quiet=True)
 
@@ -120,12 +120,14 @@ def roc_section(contents: Contents) -> Html:
     for group in contents.featured:
         for word, audit in (("before", contents.before), ("after", contents.audit)):
             at = audit.rates[group]
-            points.append([who(contents, group), tag("td", word), _number(at["fpr"].value), _number(at["tpr"].value)])
+            points.append(
+                [who(contents, group), tag("td", word), short_number(at["fpr"].value), short_number(at["tpr"].value)]
+            )
     lines = []
     for group, curve in curves.items():
         for i in thinned(1 - curve.fpr, 1 - curve.tpr, ROC_ROWS).tolist():
             threshold, fpr, tpr = (float(v[i]) for v in (curve.thresholds, curve.fpr, curve.tpr))
-            lines.append([who(contents, group), threshold_number(threshold), _number(fpr), _number(tpr)])
+            lines.append([who(contents, group), threshold_number(threshold), short_number(fpr), short_number(tpr)])
     picture = tag("figure", figures.roc(curves, short, chosen, unified), tag("figcaption", caption))
     ends = table("Points before and after", ["group", "", "fpr", "tpr"], points)
     whole = table(f"{ROC_ROWS} points of each curve", ["group", "threshold", "fpr", "tpr"], lines, quiet=True)

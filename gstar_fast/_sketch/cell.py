@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import CellCopy
 from gstar_fast._base.arrays import Values
-
-WEIGHT_UNIT = 2**20
+from gstar_fast._words import WEIGHT_UNIT
 
 
 @dataclass(frozen=True, slots=True)

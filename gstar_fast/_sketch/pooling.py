@@ -9,8 +9,8 @@ from numbers import Real
 import numpy as np
 
 from gstar_fast._backends.interface import SketchCore
-from gstar_fast._backends.rows import WEIGHT_UNIT
 from gstar_fast._base.names import Name, clean_name
+from gstar_fast._words import WEIGHT_UNIT
 
 
 def checked_min_rows(min_rows: object) -> float:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
-from gstar_fast._solver.outcome import Outcome
-from gstar_fast._solver.question import CRITERIA, RATES, Objective, Scale, has_rate
+from gstar_fast._base.names import Name
+from gstar_fast._base.text import first_few
+from gstar_fast._solver.question import Objective, Scale
+from gstar_fast._solver.rates import Outcome, has_rate
 from gstar_fast._solver.result import Result
+from gstar_fast._words import CRITERIA, RATES
 from gstar_fast.errors import DegenerateWarning
 
 FEW, MANY = 0.01, 0.99  # accepted shares beyond which a group is hardly decided about
@@ -24,7 +25,7 @@ SIGN = "degenerate: "
 
 
 def cautions(
-    groups: tuple[Any, ...],
+    groups: tuple[Name, ...],
     after: Outcome,
     before: Outcome,
     totals: Ints,
@@ -46,7 +47,7 @@ def cautions(
         found.append(said)
     if poor.any() and not (found and poor.all()):
         words = (f"{_accepts(selected[k], repr(groups[k]))}, {_where(base[k])}" for k in np.flatnonzero(poor))
-        found.append(f"it {_listed(words, '; ')}")
+        found.append(f"it {first_few(words, MOST, '; ')}")
     if said := _kept(after, before, totals, scale):
         found.append(said)
     notes = []
@@ -57,7 +58,9 @@ def cautions(
     for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
         alike = [groups[k] for k in np.flatnonzero(after.has[2] & (selected == rate) & ~poor)]
         if alike:
-            notes.append(f"this {word} {'every group' if len(alike) == len(groups) else _listed(map(str, alike))}")
+            notes.append(
+                f"this {word} {'every group' if len(alike) == len(groups) else first_few(map(str, alike), MOST)}"
+            )
     return notes
 
 
@@ -92,7 +95,7 @@ def _kept(after: Outcome, before: Outcome, totals: Ints, scale: Scale) -> str | 
 
 
 def _small_groups(
-    groups: tuple[Any, ...], after: Outcome, totals: Ints, objective: Objective, weight_unit: float
+    groups: tuple[Name, ...], after: Outcome, totals: Ints, objective: Objective, weight_unit: float
 ) -> tuple[list[int], list[str]]:
     """Groups whose rates jump further, from one threshold to the next, than the gap may be; and words that name them.
 
@@ -124,7 +127,7 @@ def _small_groups(
     if not small:
         return [], []
     named = [f"{groups[k]!r} ({fewest[k][0]:g} {fewest[k][1]})" for k in small]
-    return small, [f"forced by few rows, whose rates move in steps larger than the limit: {_listed(named)}"]
+    return small, [f"forced by few rows, whose rates move in steps larger than the limit: {first_few(named, MOST)}"]
 
 
 def _helps(rows: Floats, small: list[int], objective: Objective, unified: bool, can_mix: bool) -> str:
@@ -163,8 +166,3 @@ def _where(positive: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
-
-
-def _listed(words: Iterable[str], by: str = ", ") -> str:
-    all_words = list(words)
-    return by.join(all_words[:MOST]) + (f"{by}..." if len(all_words) > MOST else "")

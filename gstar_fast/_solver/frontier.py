@@ -8,27 +8,24 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import extremes, loss_of
-from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._base.names import Name
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.mixture import Mixture, Program, mixed
-from gstar_fast._solver.question import (
-    CRITERIA,
-    RATES,
-    TOLERANCE,
-    Objective,
-    check_criterion,
-    check_groups,
-    has_rate,
-    question_limits,
-    rates_of,
-)
+from gstar_fast._solver.mixture import Mixture, blended, corners_of
+from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, check_groups, question_limits
+from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.smooth import Smooth, finish_smooth, prepare_smooth, solve_prepared
-from gstar_fast._solver.solve import Choice, Search, choose, finish, finish_choice, finish_mixture, prepare
+from gstar_fast._solver.search import Choice, Search, choose, prepare
+from gstar_fast._solver.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
+from gstar_fast._solver.solve import finish, finish_choice, finish_mixture
+from gstar_fast._words import CRITERIA, RATES
+
+Bools = NDArray[np.bool_]
+Numbers = tuple[int, ...]  # one candidate a group
 
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
 
@@ -56,7 +53,7 @@ class Frontier:
     """
 
     criterion: str
-    groups: tuple[Any, ...]
+    groups: tuple[Name, ...]
     gaps: Floats
     errors: Floats
     thresholds: Floats
@@ -147,7 +144,7 @@ def frontier(
     limits: Mapping[str, float] | None = None,
     by: str = "limits",
     penalties: ArrayLike | None = None,
-    density: str | Mapping[Any, Any] = "empirical",
+    density: Kind = "empirical",
     costs: Iterable[float] = (1, 1),
     balanced: bool = False,
     randomize: bool = False,
@@ -245,7 +242,7 @@ def _checked_penalties(penalties: ArrayLike) -> Floats:
     return np.sort(values)[::-1]
 
 
-def _weighted(search: Search, criterion: str, swept: Any, penalty: float) -> Search:
+def _weighted(search: Search, criterion: str, swept: Bools, penalty: float) -> Search:
     """The same search with this penalty on the criterion."""
     return replace(
         search,
@@ -267,7 +264,7 @@ def _best_choice(search: Search) -> Choice:
     return choice
 
 
-def _some_penalties(search: Search, criterion: str, swept: Any, penalties: Floats) -> Frontier:
+def _some_penalties(search: Search, criterion: str, swept: Bools, penalties: Floats) -> Frontier:
     asked = [_weighted(search, criterion, swept, float(w)) for w in penalties]
     found = [_best_choice(one) for one in asked]
     choices = np.array([choice.numbers for choice in found], dtype=np.int64)
@@ -276,7 +273,7 @@ def _some_penalties(search: Search, criterion: str, swept: Any, penalties: Float
     return _made(search, criterion, choices, gaps, proven_to, penalties, lambda i: finish_choice(asked[i], found[i]))
 
 
-def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Any, objective: Objective) -> Frontier:
+def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Kind, objective: Objective) -> Frontier:
     """The paper's lambda sweep on smooth densities; two groups in one call of the backend."""
     asked = replace(objective, penalties={criterion: 1.0})
     s = prepare_smooth(sketch, asked, density)
@@ -316,14 +313,14 @@ def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Any, obje
     )
 
 
-def _penalised(search: Search, criterion: str, swept: Any) -> Frontier:
+def _penalised(search: Search, criterion: str, swept: Bools) -> Frontier:
     """All lambdas at once: the lower hull of (sum of squared gaps, E^2), found chord by chord.
 
     For a chord between two corners, the lambda at which both are equally good either finds a corner below it or proves
     that there is none.
     """
     base = search.arrays
-    found: dict[tuple[int, ...], tuple[float, float]] = {}
+    found: dict[Numbers, tuple[float, float]] = {}
 
     @cache
     def ask(penalty: float) -> Choice:
@@ -331,7 +328,7 @@ def _penalised(search: Search, criterion: str, swept: Any) -> Frontier:
 
     asked: list[Choice] = []
 
-    def best(penalty: float) -> tuple[int, ...]:
+    def best(penalty: float) -> Numbers:
         asked.append(ask(penalty))
         choice = tuple(np.asarray(asked[-1].numbers).tolist())
         found.setdefault(choice, _squares(base, swept, choice))
@@ -360,7 +357,9 @@ def _penalised(search: Search, criterion: str, swept: Any) -> Frontier:
     return _made(search, criterion, choices, gaps, proven_to, least, result)
 
 
-def _chords(best: Any, found: Any, fair: tuple[int, ...], cheap: tuple[int, ...]) -> list[tuple[int, ...]]:
+def _chords(
+    best: Callable[[float], Numbers], found: Mapping[Numbers, tuple[float, float]], fair: Numbers, cheap: Numbers
+) -> list[Numbers]:
     """Corners from `fair` up to, not including, `cheap`."""
     pending, out = [(fair, cheap)], []
     while pending:
@@ -380,100 +379,40 @@ def _chords(best: Any, found: Any, fair: tuple[int, ...], cheap: tuple[int, ...]
     return out
 
 
-def _squares(p: Any, swept: Any, numbers: Any) -> tuple[float, float]:
+def _squares(p: Arrays, swept: Bools, numbers: Numbers) -> tuple[float, float]:
     """Sum over the swept rates of the mean squared gap, and E^2."""
     error = float(loss_of(replace(p, penalty=np.zeros(len(swept))), numbers))
     both = float(loss_of(replace(p, penalty=np.where(swept, 1.0, 0.0), cost=np.zeros_like(p.cost)), numbers))
     return both, error
 
 
-def _gap(p: Any, swept: Any, numbers: Any) -> float:
+def _gap(p: Arrays, swept: Bools, numbers: Ints) -> float:
     return float(max(high - low for r in np.flatnonzero(swept) for low, high in [extremes(p, int(r), numbers)]))
 
 
-def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
-    """The corners of a convex, piecewise linear function of the gap: solve at both ends, then where tangents meet."""
-    p = search.arrays
-
-    def solve(gap: float) -> tuple[float, float, Mixture] | None:
-        program = Program(p, swept)
-        program.set_limit(gap)
-        mixture = program.solve()
-        if mixture is None:
-            return None
-        return float(mixed(p.cost / p.unit, p, mixture).sum()), mixture.slope, mixture
-
-    def spread(mixture: Mixture) -> float:
-        rates = mixed(p.rates, p, mixture)
-        return float(max(np.ptp(rates[r][p.has[r].astype(bool)]) for r in np.flatnonzero(swept)))
-
-    cheapest = solve(1.0)
-    if cheapest is None:
+def _randomised(search: Search, criterion: str, swept: Bools) -> Frontier:
+    """The frontier of mixtures, by its corners."""
+    points = corners_of(search.arrays, swept)
+    if not points:
         raise ValueError(f"no mixture meets the limits {dict(search.objective.limits)}; loosen them")
-    least_gap = solve(0.0)
-    low = 0.0
-    if least_gap is None:  # fixed limits rule out a gap of 0: find the smallest there is
-        low, high = 0.0, 1.0
-        while high - low > 1e-12:
-            half = (low + high) / 2
-            low, high = (low, half) if solve(half) is not None else (half, high)
-        low, least_gap = high, solve(high)
-        assert least_gap is not None
-    points: dict[float, tuple[float, Mixture]] = {low: (least_gap[0], least_gap[2])}
-    pending = [(low, least_gap, 1.0, cheapest)]
-    while pending:
-        a, left, b, right = pending.pop()
-        if left[0] - right[0] <= 1e-13 or left[1] >= right[1] - 1e-13:
-            continue
-        meet = (right[0] - left[0] + left[1] * a - right[1] * b) / (left[1] - right[1])
-        if not a + 1e-12 < meet < b - 1e-12:  # one tangent is the chord: nothing lies between
-            continue
-        middle = solve(meet)
-        assert middle is not None
-        points[meet] = (middle[0], middle[2])
-        if middle[0] > left[0] + left[1] * (meet - a) + 1e-12:  # above the tangents: there may be more on both sides
-            pending += [(a, left, meet, middle), (meet, middle, b, right)]
-    points.setdefault(spread(cheapest[2]), (cheapest[0], cheapest[2]))
-    points = {gap: points[gap] for gap in _corners([(gap, error) for gap, (error, _) in sorted(points.items())])}
     gaps = np.array(sorted(points))
     mixtures = tuple(points[g][1] for g in gaps)
-    results = [_most_probable(search, m) for m in mixtures]
 
     def between(i: int, share: float) -> Result:
-        one, two = mixtures[i], mixtures[i + 1]
-        entries = np.concatenate([one.entries, two.entries])
-        weights = np.concatenate([(1 - share) * one.weights, share * two.weights])
-        merged = np.unique(entries)
-        total = np.array([weights[entries == e].sum() for e in merged])
-        return finish_mixture(search, Mixture(merged, total, 0.0, 0))
+        return finish_mixture(search, blended(mixtures[i], mixtures[i + 1], share))
 
     return Frontier(
         criterion=criterion,
         groups=search.groups,
         gaps=gaps,
         errors=np.array([points[g][0] for g in gaps]),
-        thresholds=np.array(results),
+        thresholds=np.array([_most_probable(search, m) for m in mixtures]),
         randomized=True,
         proven_to=0.0,
         penalty=None,
         _result=lambda i: finish_mixture(search, mixtures[i]),
         _between=between,
     )
-
-
-def _corners(points: list[tuple[float, float]]) -> list[float]:
-    """Which points, given in order of gap, are corners of their lower hull: their gaps."""
-    kept: list[tuple[float, float]] = []
-    for gap, error in points:
-        if kept and error >= kept[-1][1] - 1e-13:
-            continue
-        while len(kept) > 1:
-            (a, first), (b, second) = kept[-2:]
-            if second < first + (error - first) * (b - a) / (gap - a) - 1e-13:
-                break
-            kept.pop()
-        kept.append((gap, error))
-    return [gap for gap, _ in kept]
 
 
 def _most_probable(search: Search, mixture: Mixture) -> list[float]:

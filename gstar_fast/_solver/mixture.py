@@ -253,3 +253,79 @@ def mixed(values: Any, p: Arrays, mixture: Mixture) -> Floats:
     for i, k, w in zip(mixture.entries, group, mixture.weights, strict=True):
         out[..., k] += w * np.asarray(values)[..., i]
     return out
+
+
+# ------------------------------------------------------------------------------------------------------ all limits
+
+
+def corners_of(p: Arrays, swept: NDArray[np.bool_]) -> dict[float, tuple[float, Mixture]]:
+    """Gap -> least E and its mixture, at the corners of that convex, piecewise linear function.
+
+    `swept` are the rates whose gap it is. Solves at both ends, then where tangents meet. Empty where no mixture meets
+    the limits.
+    """
+
+    def solve(gap: float) -> tuple[float, float, Mixture] | None:
+        program = Program(p, swept)
+        program.set_limit(gap)
+        mixture = program.solve()
+        if mixture is None:
+            return None
+        return float(mixed(p.cost / p.unit, p, mixture).sum()), mixture.slope, mixture
+
+    def spread(mixture: Mixture) -> float:
+        rates = mixed(p.rates, p, mixture)
+        return float(max(np.ptp(rates[r][p.has[r].astype(bool)]) for r in np.flatnonzero(swept)))
+
+    cheapest = solve(1.0)
+    if cheapest is None:
+        return {}
+    least_gap = solve(0.0)
+    low = 0.0
+    if least_gap is None:  # fixed limits rule out a gap of 0: find the smallest there is
+        low, high = 0.0, 1.0
+        while high - low > 1e-12:
+            half = (low + high) / 2
+            low, high = (low, half) if solve(half) is not None else (half, high)
+        low, least_gap = high, solve(high)
+        assert least_gap is not None
+    points: dict[float, tuple[float, Mixture]] = {low: (least_gap[0], least_gap[2])}
+    pending = [(low, least_gap, 1.0, cheapest)]
+    while pending:
+        a, left, b, right = pending.pop()
+        if left[0] - right[0] <= 1e-13 or left[1] >= right[1] - 1e-13:
+            continue
+        meet = (right[0] - left[0] + left[1] * a - right[1] * b) / (left[1] - right[1])
+        if not a + 1e-12 < meet < b - 1e-12:  # one tangent is the chord: nothing lies between
+            continue
+        middle = solve(meet)
+        assert middle is not None
+        points[meet] = (middle[0], middle[2])
+        if middle[0] > left[0] + left[1] * (meet - a) + 1e-12:  # above the tangents: there may be more on both sides
+            pending += [(a, left, meet, middle), (meet, middle, b, right)]
+    points.setdefault(spread(cheapest[2]), (cheapest[0], cheapest[2]))
+    return {gap: points[gap] for gap in _corners([(gap, error) for gap, (error, _) in sorted(points.items())])}
+
+
+def _corners(points: list[tuple[float, float]]) -> list[float]:
+    """Which points, given in order of gap, are corners of their lower hull: their gaps."""
+    kept: list[tuple[float, float]] = []
+    for gap, error in points:
+        if kept and error >= kept[-1][1] - 1e-13:
+            continue
+        while len(kept) > 1:
+            (a, first), (b, second) = kept[-2:]
+            if second < first + (error - first) * (b - a) / (gap - a) - 1e-13:
+                break
+            kept.pop()
+        kept.append((gap, error))
+    return [gap for gap, _ in kept]
+
+
+def blended(one: Mixture, two: Mixture, share: float) -> Mixture:
+    """A share of one mixture replaced by another."""
+    entries = np.concatenate([one.entries, two.entries])
+    weights = np.concatenate([(1 - share) * one.weights, share * two.weights])
+    merged = np.unique(entries)
+    total = np.array([weights[entries == e].sum() for e in merged])
+    return Mixture(merged, total, 0.0, 0)

@@ -1,4 +1,4 @@
-"""What is asked of the thresholds: criteria, limits, penalties and costs, as numbers the solvers read.
+"""What is asked of the thresholds, checked, as numbers the solvers read.
 
 The optimisation problem is stated in docs/guide/solver.md.
 """
@@ -11,50 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._backends.interface import Floats, Ints, SmoothProblem
-from gstar_fast._backends.rows import WEIGHT_UNIT
-from gstar_fast._base.names import sort_key
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._backends.interface import Floats
+from gstar_fast._base.names import Name
+from gstar_fast._base.text import first_few
+from gstar_fast._density.density import Density
+from gstar_fast._words import CRITERIA, KINDS, METHODS, RATES, not_offered
 from gstar_fast.errors import MissingClassWarning
 
 HARDLY_A_RATIO = 0.2  # a limit on disparate_impact up to here reads like a gap
-PREDICTIVE_PARITY = frozenset(
-    ("predictive_parity", "predictive_value_parity", "predictive_rate_parity", "ppv", "ppv_parity", "precision")
-)
-CALLED_ELSEWHERE = {  # in fairlearn and AIF360
-    "statistical_parity": "demographic_parity",
-    "true_positive_rate_parity": "equal_opportunity",
-    "false_positive_rate_parity": "predictive_equality",
-}
 TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
-
-RATES = ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy")
-
-CRITERIA: dict[str, tuple[str, ...]] = {
-    "demographic_parity": ("selection_rate",),
-    "equal_opportunity": ("tpr",),
-    "predictive_equality": ("fpr",),
-    "equalized_odds": ("tpr", "fpr"),
-    "accuracy_parity": ("accuracy",),
-    "balanced_accuracy_parity": ("balanced_accuracy",),
-    "disparate_impact": ("selection_rate",),
-}
-
-DEFINITIONS: dict[str, str] = {
-    "demographic_parity": "largest minus smallest selection rate",
-    "equal_opportunity": "largest minus smallest tpr",
-    "predictive_equality": "largest minus smallest fpr",
-    "equalized_odds": "the larger of the tpr gap and the fpr gap (max form)",
-    "equalized_odds_sum": "tpr gap plus fpr gap (the paper's EOd)",
-    "accuracy_parity": "largest minus smallest accuracy",
-    "balanced_accuracy_parity": "largest minus smallest balanced accuracy",
-    "disparate_impact": "smallest over largest selection rate (a ratio: 1 is parity)",
-}
 
 _NEEDS = {
     "tpr": "positive labels",
@@ -131,24 +100,6 @@ def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERA
     return gap >= limit - tolerance if name == "disparate_impact" else gap <= limit + tolerance
 
 
-def not_offered(name: object) -> str:
-    """What to say to those who ask for a criterion by a name that is not ours; empty where the nearest name is right.
-
-    The nearest name would mislead: predictive_equality is about fpr, predictive parity about ppv.
-    """
-    import difflib  # slow, and needed here only
-
-    word = str(name).casefold().replace(" ", "_").replace("-", "_")
-    if word in CALLED_ELSEWHERE:
-        return f"; did you mean {CALLED_ELSEWHERE[word]!r}?"
-    if not PREDICTIVE_PARITY.intersection(difflib.get_close_matches(word, (*PREDICTIVE_PARITY, *CRITERIA), n=1)):
-        return ""
-    return (
-        "; predictive parity (equal ppv) is not offered as a limit or penalty, audit reports it; near to it is "
-        "equalized_odds, which brings it about where base rates are equal"
-    )
-
-
 def check_criterion(name: object, argument: str) -> str:
     """Return `name` if it is a criterion, else raise with the nearest word."""
     if not isinstance(name, str) or name not in CRITERIA:
@@ -184,7 +135,7 @@ def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, floa
     out: dict[str, float] = {}
     for name, value in given.items():
         check_criterion(name, f"names in {argument}")
-        as_given: Any = value
+        as_given: object = value
         if isinstance(as_given, (bool, np.bool_)) or not isinstance(as_given, (Real, np.number)):
             raise TypeError(f"{argument}[{name!r}] must be a number; got {value!r}")
         number = float(value)
@@ -215,46 +166,6 @@ def _checked_costs(costs: Iterable[float]) -> tuple[float, float]:
     if not all(math.isfinite(c) and 0 <= c <= 1e100 for c in pair) or max(pair) == 0:
         raise ValueError(f"costs must be finite, not negative and not both 0; got {costs!r}")
     return pair[0], pair[1]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What the solvers read of a sketch, at one moment, groups in canonical order."""
-
-    groups: tuple[Any, ...]
-    level: int
-    first: int  # bin number of the first bin
-    rows: Ints  # (3, K, C) label 0, label 1, unlabelled: rows below, in each bin, above
-    weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
-    digest: Any  # the sketch's digest when called; a copy of the sketch stands behind it
-
-    @classmethod
-    def of(cls, sketch: Sketch) -> Snapshot:
-        frozen = sketch.copy()  # others may go on updating the sketch
-        names = tuple(frozen.groups)
-        if not names:
-            raise ValueError("the sketch has no rows; update it with scores, labels and groups before solving")
-        order = sorted(range(len(names)), key=lambda k: sort_key(names[k]))
-        # each public property copies the counts first, to be safe from updates; a copy of our own needs that only once
-        core = frozen._core
-        rows = np.empty((3, len(names), core.bins + 2), dtype=np.int64)
-        for label in range(3):
-            rows[label, :, 1:-1] = core.counts(label)
-        rows[:, :, 0], rows[:, :, -1] = core.below(), core.above()
-        if order != list(range(len(names))):
-            rows = np.ascontiguousarray(rows[:, order])
-        unit = 1 / WEIGHT_UNIT if core.weighted else 1.0
-        return cls(tuple(names[k] for k in order), core.level, core.first, rows, unit, frozen.digest)
-
-    def thresholds(self, candidates: Ints) -> Floats:
-        """Candidate 0 is -inf, candidate 1 + i is edge i."""
-        edges = np.ldexp((self.first + candidates - 1).astype(np.float64), self.level)
-        return np.where(candidates == 0, -np.inf, edges)
-
-    @property
-    def candidates(self) -> Floats:
-        """All of them: -inf, then every edge."""
-        return self.thresholds(np.arange(self.rows.shape[2]))
 
 
 @dataclass(frozen=True)
@@ -293,50 +204,7 @@ def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
     return Scale(rounded_fp, rounded_fn, float(unit * shrink), slack)
 
 
-def rates_at(accepted: NDArray[Any], totals: NDArray[Any], start: Ints, wanted: list[int]) -> Floats:
-    """As `rates_of` for groups end to end: `accepted` is (3, n), `totals` (3, K), `start` (K + 1,)."""
-    if totals.shape[1] > 100:
-        return rates_of(accepted, totals[:, np.repeat(np.arange(totals.shape[1]), np.diff(start))], wanted)
-    out = np.empty((len(wanted), accepted.shape[1]))
-    for k, (lo, hi) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
-        out[:, lo:hi] = rates_of(accepted[:, lo:hi], totals[:, k], wanted)
-    return out
-
-
-def rates_of(accepted: NDArray[Any], totals: NDArray[Any], wanted: Iterable[int] = range(5)) -> Floats:
-    """The wanted rates (R, n) of n candidates; `accepted` is (3, n), `totals` (3, n) or (3,): label 0, 1, unlabelled.
-
-    Integer counts give the exact rates; densities pass expected counts. A rate whose rows are missing reads 0.
-    """
-    neg, pos, spare = accepted
-    n_neg, n_pos, n_spare = totals
-    out = np.empty((len(tuple(wanted)), len(neg)))
-    for row, r in zip(out, wanted, strict=True):
-        if r == 0:
-            np.divide(pos, np.maximum(n_pos, 1), out=row)
-        elif r == 1:
-            np.divide(neg, np.maximum(n_neg, 1), out=row)
-        elif r == 2:
-            np.divide(neg + pos + spare, np.maximum(n_neg + n_pos + n_spare, 1), out=row)
-        elif r == 3:
-            np.divide(pos + (n_neg - neg), np.maximum(n_neg + n_pos, 1), out=row)
-        else:
-            row[:] = (pos / np.maximum(n_pos, 1) + (n_neg - neg) / np.maximum(n_neg, 1)) / 2
-            row *= np.minimum(n_pos, 1) * np.minimum(n_neg, 1)
-    return out
-
-
-def has_rate(totals: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which groups have the rows each rate needs: (5, K)."""
-    out = np.empty((5, totals.shape[1]), dtype=bool)
-    out[1], out[0], spare = totals > 0
-    out[3] = out[0] | out[1]
-    out[2] = out[3] | spare
-    out[4] = out[0] & out[1]
-    return out
-
-
-def check_several(objective: Objective, groups: Sequence[Any]) -> None:
+def check_several(objective: Objective, groups: Sequence[Name]) -> None:
     """Refuse to compare a single group with itself: a column that was forgotten would pass for a gap of 0."""
     asked = objective.asked()
     if asked and len(groups) == 1:
@@ -346,7 +214,7 @@ def check_several(objective: Objective, groups: Sequence[Any]) -> None:
         )
 
 
-def check_groups(objective: Objective, groups: tuple[Any, ...], has: NDArray[np.bool_]) -> list[str]:
+def check_groups(objective: Objective, groups: tuple[Name, ...], has: NDArray[np.bool_]) -> list[str]:
     """Notes on groups left out of a criterion; raises where fewer than two are left."""
     notes: list[str] = []
     check_several(objective, groups)
@@ -356,47 +224,59 @@ def check_groups(objective: Objective, groups: tuple[Any, ...], has: NDArray[np.
         missing = [groups[k] for k in np.flatnonzero(~present)]
         if not missing:
             continue
+        listed = first_few(map(repr, missing))
         if int(present.sum()) < 2:
-            listed = ", ".join(repr(g) for g in missing[:5]) + (", ..." if len(missing) > 5 else "")
             raise ValueError(
                 f"{'group' if len(missing) == 1 else 'groups'} {listed} {'has' if len(missing) == 1 else 'have'} no "
                 f"{_NEEDS[rate]}, so {rate} is undefined there; {name} needs two groups that have some"
             )
         if rate not in told:
             told.add(rate)
-            listed = ", ".join(repr(g) for g in missing[:5]) + (", ..." if len(missing) > 5 else "")
             notes.append(f"left out of the {rate} gap, having no {_NEEDS[rate]}: {listed}")
     for note in notes:
         warnings.warn(note, MissingClassWarning, stacklevel=4)
     return notes
 
 
-def linear_forms(
-    cells: list[Any], totals: Ints, objective: Objective, scale: Scale, active: list[int], low: float, high: float
-) -> SmoothProblem:
-    """Write E and the active rates as linear forms in the cdfs; `totals` is (3, K)."""
-    n0, n1, nu = totals.astype(np.float64)
-    zero, one = np.zeros_like(n0), np.ones_like(n0)
-    rows, labelled = np.maximum(n0 + n1 + nu, 1), np.maximum(n0 + n1, 1)
-    # everybody is accepted where all cdfs are 0
-    forms = {
-        "tpr": (one, (zero, one, zero)),
-        "fpr": (one, (one, zero, zero)),
-        "selection_rate": (one, (n0 / rows, n1 / rows, nu / rows)),
-        "accuracy": (n1 / labelled, (-n0 / labelled, n1 / labelled, zero)),
-        "balanced_accuracy": (one / 2, (-one / 2, one / 2, zero)),
-    }
-    n_groups = len(n0)
-    return SmoothProblem(
-        cells=cells,
-        error_base=scale.fp * n0 / scale.unit,
-        error_coefficient=np.stack([-scale.fp * n0, scale.fn * n1, zero], axis=1) / scale.unit,
-        rate_base=np.array([forms[RATES[r]][0] for r in active]).reshape(len(active), n_groups),
-        rate_coefficient=np.array([np.stack(forms[RATES[r]][1], axis=1) for r in active]).reshape(
-            len(active), n_groups, 3
-        ),
-        has=has_rate(totals)[active].astype(np.uint8),
-        penalty=objective.penalty[active],
-        low=low,
-        high=high,
-    )
+def check_options(
+    objective: Objective,
+    *,
+    method: str,
+    density: str | Mapping[tuple[int, Name], Density],
+    unified: bool,
+    randomize: bool,
+    max_seconds: float | None = None,
+) -> None:
+    """Refuse options of `solve` that do not go together; needs no sketch, so that nobody counts or trains in vain."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    if not isinstance(density, Mapping) and density not in KINDS:
+        raise ValueError(f"density must be one of {', '.join(KINDS)}, or what gf.densities returns; got {density!r}")
+    counted = isinstance(density, str) and density == "empirical"
+    if randomize and (objective.penalties or unified or method != "exact" or not counted):
+        raise ValueError(
+            "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
+            "unified=True; a mixture needs no penalty: give limits={...}"
+        )
+    if max_seconds is not None:
+        _check_seconds(max_seconds)
+        if randomize or unified or not counted:
+            raise ValueError(
+                "max_seconds ends the search for one threshold a group on the counts, and does not go with "
+                "randomize=True, unified=True or a density other than 'empirical'; leave it out"
+            )
+    if method == "exact":
+        return
+    if counted:
+        raise ValueError(f"method={method!r} needs a smooth density, such as density='kde' or 'normal'")
+    if objective.limits or not objective.penalties:
+        raise ValueError(f"method={method!r} needs penalties and takes no limits; method='exact' takes both")
+    if unified and method == "alternating":
+        raise ValueError("method='alternating' moves one group at a time; unified=True needs 'exact' or 'newton'")
+
+
+def _check_seconds(given: object) -> None:
+    if isinstance(given, bool) or not isinstance(given, (Real, np.number)):
+        raise TypeError(f"max_seconds must be a number of seconds or None; got {given!r}")
+    if not float(given) > 0:
+        raise ValueError(f"max_seconds must be above 0; got {given!r}; leave it out for no limit")

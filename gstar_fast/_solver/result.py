@@ -5,7 +5,6 @@ Computes nothing new.
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Mapping
@@ -15,10 +14,12 @@ from typing import Any
 
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import decode_number, dumps, encode_number
+from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
-from gstar_fast._solver.question import DEFINITIONS, is_met
+from gstar_fast._solver.question import is_met
+from gstar_fast._words import DEFINITIONS
 from gstar_fast.errors import InfeasibleWarning
 
 WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
@@ -236,49 +237,6 @@ class Result:
 # ------------------------------------------------------------------------------------------------------------ text
 
 
-def _number(x: float | None, digits: int = 4) -> str:
-    if x is None:
-        return "-"
-    if math.isinf(x):
-        return "inf" if x > 0 else "-inf"
-    if abs(x) < 5e-13:  # rounding of a gap that is closed
-        x = 0.0
-    return f"{x:.{digits}f}" if x == 0 or 1e-4 <= abs(x) < 1e6 else f"{x:.{digits}g}"
-
-
-def threshold_number(x: float) -> str:
-    """A threshold with four decimals, or as many as tell it from the neighbouring bin edges.
-
-    Edges are multiples of a power of two, so one unit of the last digit must not be more than the lowest bit of the
-    number; where the digits already give back the very number, that is enough. A number with nearly all bits set is no
-    edge, unless all scores are the same: eight decimals then, if they say more than four.
-    """
-    if not math.isfinite(x):
-        return _number(x)
-    if x != 0 and not 1e-4 <= abs(x) < 1e6:
-        return repr(x)
-    above, below = abs(x).as_integer_ratio()
-    lowest_bit = (above & -above) / below
-    digits = 4
-    while 10.0**-digits > lowest_bit > 0 and float(f"{x:.{digits}f}") != x and digits < 16:
-        digits += 1
-    if above.bit_length() > 45 and f"{x:.8f}" != f"{x:.4f}0000":
-        digits = min(digits, 8)
-    return f"{x:.{digits}f}"
-
-
-def _count(x: float) -> str:
-    return f"{x:,.0f}".replace(",", " ") if float(x).is_integer() else f"{x:.1f}"
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
-        for row in rows
-    ]
-
-
 def loss_words(r: Result) -> str:
     """What the loss of a result is made of."""
     error = "weighted error" if r.balanced or r.costs != (1.0, 1.0) else "error rate"
@@ -298,22 +256,22 @@ def text_of(r: Result, most: int = 50) -> str:
     if "loss" in r.message:  # beside the error rate below, which looks nothing like it
         lines.append(f"loss: {r.loss:.6g}, {loss_words(r)}")
     lines.append("")
-    of = threshold_number if r.density == "empirical" else _number  # smooth thresholds lie anywhere, not at edges
+    of = threshold_number if r.density == "empirical" else short_number  # smooth thresholds lie anywhere, not at edges
     rows = [["group", "rows", "threshold", "tpr", "fpr", "selected"]]
     for name, threshold in list(r.thresholds.items())[:most]:
         at = r.rates[name]
         mixture = r.mixtures[name] if r.mixtures is not None else ()
         shown = " | ".join(f"{p:.0%} {of(t)}" for t, p in mixture) if len(mixture) > 1 else of(threshold)
-        rates = (_number(x) for x in (at.tpr, at.fpr, at.selection_rate))
-        rows.append([str(name), _count(at.rows), shown, *rates])
-    lines += _table(rows)
+        rates = (short_number(x) for x in (at.tpr, at.fpr, at.selection_rate))
+        rows.append([str(name), row_count(at.rows), shown, *rates])
+    lines += aligned(rows)
     if len(r.thresholds) > most:
         lines.append(f"... and {len(r.thresholds) - most} more groups")
     lines.append("")
-    changes = [["", "before", "after", ""], ["error", _number(r.before_error), _number(r.error), ""]]
+    changes = [["", "before", "after", ""], ["error", short_number(r.before_error), short_number(r.error), ""]]
     for name, gap in r.gaps.items():
-        changes.append([name, _number(r.before_gaps.get(name)), _number(gap), DEFINITIONS[name]])
-    table = _table([row[:3] for row in changes])
+        changes.append([name, short_number(r.before_gaps.get(name)), short_number(gap), DEFINITIONS[name]])
+    table = aligned([row[:3] for row in changes])
     lines += [f"{line}  {row[3]}".rstrip() for line, row in zip(table, changes, strict=True)]
     lines.append(f"before: the best unified threshold, {of(r.default_threshold)}")
     return "\n".join(lines)

@@ -1,39 +1,31 @@
-"""Thresholds on smooth densities: the best edges, then off the grid; and the paper's iterative methods."""
+"""Thresholds on smooth densities, exact or by the paper's iterative methods."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
-from gstar_fast._backends.common.descent import evaluate, slopes
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, SmoothProblem, node_limit
-from gstar_fast._density.density import densities
+from gstar_fast._base.names import Name
+from gstar_fast._density.density import Density, densities
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
-from gstar_fast._solver.nearest import cheapest_within, loosened, nearest
-from gstar_fast._solver.outcome import Outcome
-from gstar_fast._solver.question import (
-    RATES,
-    TOLERANCE,
-    Objective,
-    Scale,
-    Snapshot,
-    check_groups,
-    has_rate,
-    linear_forms,
-    rates_of,
-    scale_of,
-)
+from gstar_fast._solver.polish import hold_limits, polish
+from gstar_fast._solver.question import Objective, Scale, check_groups, scale_of
+from gstar_fast._solver.rates import Curve, Outcome, has_rate, linear_forms, rates_of
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.search import cheapest_within, loosened, nearest
+from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._words import RATES
 from gstar_fast.errors import NotConvergedWarning
 
-LOOSE = 1e-7  # how close to its limit a rate must be to count as held there
+Kind = str | Mapping[tuple[int, Name], Density]  # of density, or what `densities` returns
+
 NEAR = 0.01  # an iterative method has converged if no thresholds lower its loss by more than this share
 
 
@@ -53,7 +45,7 @@ class Smooth:
     kind: str
 
     @property
-    def groups(self) -> tuple[Any, ...]:
+    def groups(self) -> tuple[Name, ...]:
         return self.snapshot.groups
 
     @property
@@ -100,6 +92,19 @@ class Smooth:
         n_groups = len(self.groups)
         return self.arrays([self.candidates] * n_groups, [self.shares[:, k] for k in range(n_groups)], self.unified)
 
+    def loss(self, thresholds: Floats) -> float:
+        """What is minimised, at one threshold a group."""
+        return float(loss_of(self._point(thresholds), np.zeros(len(self.groups), dtype=np.int64)))
+
+    def allows(self, thresholds: Floats) -> bool:
+        """Whether one threshold a group meets the limits."""
+        return bool(allowed(self._point(thresholds), np.zeros(len(self.groups), dtype=np.int64)))
+
+    def _point(self, thresholds: Floats) -> Arrays:
+        accepted = self.accepted(thresholds)
+        shares = [accepted[:, [k]] for k in range(len(self.groups))]
+        return self.arrays([np.array([x]) for x in thresholds], shares, 0.0)
+
     @property
     def unified(self) -> float:
         """The edge that is best for everybody, limits and penalties aside."""
@@ -107,7 +112,7 @@ class Smooth:
         return float(self.candidates[int(np.argmin(cost))])
 
 
-def prepare_smooth(sketch: Sketch, objective: Objective, kind: Any, extra: tuple[int, ...] = ()) -> Smooth:
+def prepare_smooth(sketch: Sketch, objective: Objective, kind: Kind, extra: tuple[int, ...] = ()) -> Smooth:
     """Make the densities and evaluate them at every edge."""
     snapshot = Snapshot.of(sketch)
     groups, rows = snapshot.groups, snapshot.rows
@@ -137,10 +142,12 @@ def prepare_smooth(sketch: Sketch, objective: Objective, kind: Any, extra: tuple
     return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), label)
 
 
-def _cells(sketch: Sketch, kind: Any, groups: tuple[Any, ...], rows: Ints, totals: Ints, edges: Floats) -> list[Any]:
+def _cells(
+    sketch: Sketch, kind: Kind, groups: tuple[Name, ...], rows: Ints, totals: Ints, edges: Floats
+) -> list[Curve | None]:
     """Evaluators of label 0, label 1 and unlabelled for each group; unlabelled rows stay as counted."""
     made = kind if isinstance(kind, Mapping) else densities(sketch, kind=kind)
-    cells: list[Any] = []
+    cells: list[Curve | None] = []
     width = float(edges[1] - edges[0])
     for k, name in enumerate(groups):
         for c in range(3):
@@ -157,7 +164,7 @@ def _cells(sketch: Sketch, kind: Any, groups: tuple[Any, ...], rows: Ints, total
     return cells
 
 
-def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Any, unified: bool) -> Result:
+def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Kind, unified: bool) -> Result:
     """What `solve` does for densities other than the counts, with options it has checked."""
     s = prepare_smooth(sketch, objective, kind)
     if method == "exact":
@@ -225,7 +232,7 @@ def _exact(s: Smooth, unified: bool) -> Result:
     found += list(_from_easier(s, grid, unified))
     if not found:
         return _infeasible(s, grid, opened, proven, unified)
-    thresholds = min(found, key=lambda at: _loss(s, at))
+    thresholds = min(found, key=lambda at: s.loss(at))
     if proven:
         message = "no other bin edges do better, nor any thresholds next to these"
         return finish_smooth(s, thresholds, "optimal", opened, message, unified)
@@ -296,7 +303,7 @@ def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
         )
         numbers, _, _, _ = _best_edges(s, loosened, unified)
         if numbers[0] >= 0 and not unified and np.isfinite(s.candidates[numbers]).all():
-            at = _hold_limits(s, s.candidates[numbers], None)
+            at = hold_limits(s, s.candidates[numbers], None)
             if at is not None:
                 yield at
         return
@@ -312,152 +319,6 @@ def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
         shrink *= 0.1
 
 
-def _loss(s: Smooth, thresholds: Floats) -> float:
-    n = len(s.groups)
-    accepted = s.accepted(thresholds)
-    at = s.arrays([np.array([x]) for x in thresholds], [accepted[:, [k]] for k in range(n)], 0.0)
-    return float(loss_of(at, np.zeros(n, dtype=np.int64)))
-
-
-def _allowed(s: Smooth, thresholds: Floats) -> bool:
-    n = len(s.groups)
-    accepted = s.accepted(thresholds)
-    at = s.arrays([np.array([x]) for x in thresholds], [accepted[:, [k]] for k in range(n)], 0.0)
-    return bool(allowed(at, np.zeros(n, dtype=np.int64)))
-
-
-def polish(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
-    """The local optimum next to the best edges: Newton for penalties, finer and finer grids for limits."""
-    p = s.problem
-    if not np.isfinite(thresholds).all():
-        return thresholds
-    if not s.objective.limits:
-        if not (p.penalty > 0).any() and not unified:
-            return _own_minima(s, thresholds)
-        tolerance = 1e-13 * (p.high - p.low)
-        found, _, _, _, _ = room("solver").newton(p, thresholds, True, unified, 100, tolerance, False)
-        return np.asarray(found)
-    fine = _zoom(s, thresholds, unified)
-    held = None if unified else _hold_limits(s, fine, _loss(s, fine))
-    return fine if held is None else held
-
-
-def _own_minima(s: Smooth, thresholds: Floats) -> Floats:
-    """Without limits or penalties each group minimises its own error: where prices times pdfs cross."""
-    out = thresholds.copy()
-    p = s.problem
-    width = s.width
-    for k in range(len(s.groups)):
-
-        def slope(x: float, k: int = k) -> float:
-            return sum(
-                float(p.error_coefficient[k, c] * p.cells[3 * k + c].at(np.array([x]))[1][0])
-                for c in range(2)
-                if p.cells[3 * k + c] is not None
-            )
-
-        low, high = max(thresholds[k] - width, p.low), min(thresholds[k] + width, p.high)
-        if slope(low) < 0 < slope(high):
-            for _ in range(80):
-                middle = (low + high) / 2
-                low, high = (middle, high) if slope(middle) < 0 else (low, middle)
-            out[k] = (low + high) / 2
-    return out
-
-
-def _zoom(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
-    """Solve again on a fine grid around the answer, and again around that; limits hold at every stage."""
-    backend = room("solver")
-    half = 16 * s.width
-    span = s.problem.high - s.problem.low
-    while half > 1e-11 * span:
-        lines = []
-        for x in thresholds:
-            line = np.clip(np.linspace(x - half, x + half, 129), s.problem.low, s.problem.high)
-            lines.append(np.unique(np.append(line, x)))
-        shares = []
-        for k, line in enumerate(lines):
-            share = np.zeros((3, len(line)))
-            for c in range(3):
-                cell = s.problem.cells[3 * k + c]
-                if cell is not None:
-                    share[c] = s.totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(line)[0]))
-            shares.append(share)
-        arrays = s.arrays(lines, shares, float(thresholds[0]))
-        if unified:
-            together = [np.arange(len(lines[0]))] * len(lines)
-            value = np.where(allowed(arrays, together), loss_of(arrays, together), np.inf)
-            numbers = np.full(len(lines), int(np.argmin(value)))
-        elif (arrays.penalty > 0).any():
-            guess, _, _, _ = backend.solve_limits(arrays, BOX_LIMIT)
-            if len(lines) == 2:
-                numbers = backend.solve_pair(arrays)[0]
-            else:
-                numbers = backend.solve_penalties(arrays, guess, node_limit(len(lines)))[0]
-        else:
-            numbers = backend.solve_limits(arrays, BOX_LIMIT)[0]
-        if numbers[0] < 0:
-            break
-        thresholds = np.array([line[i] for line, i in zip(lines, numbers, strict=True)])
-        half /= 8
-    return thresholds
-
-
-def _hold_limits(s: Smooth, thresholds: Floats, most: float | None) -> Floats | None:
-    """Newton on the conditions of optimality, with the limits that are reached or broken kept at equality.
-
-    None if it leads nowhere: to a broken limit, or to a loss above `most` where one is given.
-    """
-    p = s.problem
-    rows = _reached(s, evaluate(p, thresholds).rate)
-    if not rows:
-        return None
-    n = len(thresholds)
-    current = thresholds.copy()
-    for _ in range(30):
-        at = evaluate(p, current)
-        gradient, hessian = slopes(p, at)
-        jacobian, residual = np.zeros((len(rows), n)), np.zeros(len(rows))
-        for i, (r, up, down, factor, offset) in enumerate(rows):
-            residual[i] = at.rate[r, up] - factor * at.rate[r, down] - offset
-            jacobian[i, up] += at.d_rate[r, up]
-            jacobian[i, down] -= factor * at.d_rate[r, down]
-        multipliers, *_ = np.linalg.lstsq(jacobian.T, -gradient, rcond=None)
-        for i, (r, up, down, factor, _) in enumerate(rows):
-            hessian[up, up] += multipliers[i] * at.dd_rate[r, up]
-            hessian[down, down] -= multipliers[i] * factor * at.dd_rate[r, down]
-        system = np.block([[hessian, jacobian.T], [jacobian, np.zeros((len(rows), len(rows)))]])
-        step, *_ = np.linalg.lstsq(system, np.concatenate([-gradient, -residual]), rcond=None)
-        current = np.clip(current + step[:n], p.low, p.high)
-        if np.abs(step[:n]).max() < 1e-14 * (p.high - p.low):
-            break
-    near = np.abs(current - thresholds).max() < 0.05 * (p.high - p.low)
-    if near and _allowed(s, current) and (most is None or _loss(s, current) <= most + 1e-10):
-        return current
-    return None
-
-
-def _reached(s: Smooth, rates: Floats) -> list[tuple[int, int, int, float, float]]:
-    """Equations rate[up] = factor * rate[down] + offset that hold where limits are reached: (rate, up, down, ...)."""
-    limit, ratio = s.objective.limit[s.active], s.objective.ratio[s.active]
-    rows: list[tuple[int, int, int, float, float]] = []
-    for r, x in enumerate(rates):
-        members = [int(k) for k in np.flatnonzero(s.problem.has[r])]
-        if len(members) < 2:
-            continue
-        down = min(members, key=lambda k: x[k])
-        others = [k for k in members if k != down]
-        if limit[r] < np.inf:
-            offset = max(float(limit[r]) - TOLERANCE, 0.0)
-            rows += [(r, k, down, 1.0, offset) for k in others if x[k] - x[down] > offset - LOOSE]
-            if offset > LOOSE and any(row[0] == r for row in rows):
-                rows += [(r, k, down, 1.0, 0.0) for k in others if x[k] - x[down] < LOOSE]
-        if ratio[r] > 0:
-            factor = 1.0 / (float(ratio[r]) + TOLERANCE)
-            rows += [(r, k, down, factor, 0.0) for k in others if x[down] * factor - x[k] < LOOSE]
-    return rows
-
-
 def finish_smooth(
     s: Smooth,
     thresholds: Floats,
@@ -471,7 +332,7 @@ def finish_smooth(
     totals = s.totals
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
-    loss = _loss(s, thresholds)
+    loss = s.loss(thresholds)
     unit = s.snapshot.weight_unit
     notes = cautions(s.groups, after, before, totals, s.scale, s.objective, weight_unit=unit, unified=unified)
     return Result(

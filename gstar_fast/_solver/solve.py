@@ -3,119 +3,36 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
-from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
-from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
-from gstar_fast._density.density import KINDS
+from gstar_fast._backends.interface import Arrays, Ints
+from gstar_fast._base.names import Name
+from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.degenerate import cautions, warn_if_degenerate
+from gstar_fast._solver.degenerate import warn_if_degenerate
 from gstar_fast._solver.mixture import Mixture, mix, mixed
-from gstar_fast._solver.nearest import cheapest_within, loosened, nearest
-from gstar_fast._solver.outcome import Outcome
-from gstar_fast._solver.question import (
-    RATES,
-    TOLERANCE,
-    Objective,
-    Scale,
-    Snapshot,
-    check_groups,
-    has_rate,
-    question_limits,
-    rates_at,
-    scale_of,
-)
+from gstar_fast._solver.question import Objective, check_options, question_limits
+from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.search import (
+    Choice,
+    Search,
+    cheapest_within,
+    choose,
+    choose_unified,
+    loosened,
+    nearest,
+    prepare,
+)
 from gstar_fast._solver.smooth import solve_smooth
 from gstar_fast._solver.spread import pooled_sketch, spread
 
 MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
-METHODS = ("exact", "alternating", "gauss_newton", "newton")
-
-
-@dataclass(frozen=True)
-class Search:
-    """A problem ready for a backend, and the way back from its numbers to thresholds."""
-
-    snapshot: Snapshot
-    objective: Objective
-    scale: Scale
-    table: Table
-    arrays: Arrays
-    has: Any  # (5, K) which groups have the rows each rate needs
-    notes: tuple[str, ...]
-
-    @property
-    def groups(self) -> tuple[Any, ...]:
-        return self.snapshot.groups
-
-    @property
-    def n_candidates(self) -> int:
-        return int(self.snapshot.rows.shape[2])
-
-    def thresholds(self, entries: Ints) -> Floats:
-        """Thresholds that entries of the arrays stand for."""
-        return self.snapshot.thresholds(self.table.candidate[entries])
-
-    def accepted(self, numbers: Ints) -> Ints:
-        return self.table.accepted[:, self.table.start[:-1] + numbers]
-
-    def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[str]:
-        """Notes on an outcome that hardly decides."""
-        unit = self.snapshot.weight_unit
-        totals, scale, objective = self.table.totals, self.scale, self.objective
-        ways = {"unified": unified, "can_mix": can_mix}
-        return cautions(self.groups, after, before, totals, scale, objective, weight_unit=unit, **ways)
-
-
-def prepare(sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False) -> Search:
-    """Count what every candidate accepts, and lay out the rates that matter.
-
-    `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups.
-    """
-    snapshot = Snapshot.of(sketch)
-    totals = snapshot.rows.sum(axis=2)
-    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
-    has = has_rate(totals)
-    notes = check_groups(objective, snapshot.groups, has)
-    return lay_out(snapshot, objective, totals, scale, has, tuple(notes), swept, shared)
-
-
-def lay_out(
-    snapshot: Snapshot,
-    objective: Objective,
-    totals: Ints,
-    scale: Scale,
-    has: Any,
-    notes: tuple[str, ...] = (),
-    swept: tuple[int, ...] = (),
-    shared: bool = False,
-) -> Search:
-    """What `prepare` does once the counts are there and checked."""
-    rows = snapshot.rows
-    table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
-    limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
-    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
-    arrays = Arrays(
-        start=table.start,
-        cost=table.cost,
-        distance=np.abs(table.candidate - table.unified),
-        rates=rates_at(table.accepted, totals, table.start, active),
-        has=has[active].astype(np.uint8),
-        limit=limit[active],
-        ratio=ratio[active],
-        penalty=penalty[active],
-        unit=scale.unit,
-    )
-    return Search(snapshot, objective, scale, table, arrays, has, notes)
 
 
 def solve(
@@ -124,7 +41,7 @@ def solve(
     limits: Mapping[str, float] | None = None,
     penalties: Mapping[str, float] | None = None,
     method: str = "exact",
-    density: str | Mapping[Any, Any] = "empirical",
+    density: str | Mapping[tuple[int, Name], Density] = "empirical",
     costs: Iterable[float] = (1, 1),
     balanced: bool = False,
     unified: bool = False,
@@ -229,139 +146,6 @@ def _saved_by_mixing(search: Search, plain: Result) -> float | None:
     return max(math.sqrt(plain.loss) - least, 0.0)
 
 
-def check_options(
-    objective: Objective,
-    *,
-    method: str,
-    density: str | Mapping[Any, Any],
-    unified: bool,
-    randomize: bool,
-    max_seconds: float | None = None,
-) -> None:
-    """Refuse options of `solve` that do not go together; needs no sketch, so that nobody counts or trains in vain."""
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
-    if not isinstance(density, Mapping) and density not in KINDS:
-        raise ValueError(f"density must be one of {', '.join(KINDS)}, or what gf.densities returns; got {density!r}")
-    counted = isinstance(density, str) and density == "empirical"
-    if randomize and (objective.penalties or unified or method != "exact" or not counted):
-        raise ValueError(
-            "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
-            "unified=True; a mixture needs no penalty: give limits={...}"
-        )
-    if max_seconds is not None:
-        _check_seconds(max_seconds)
-        if randomize or unified or not counted:
-            raise ValueError(
-                "max_seconds ends the search for one threshold a group on the counts, and does not go with "
-                "randomize=True, unified=True or a density other than 'empirical'; leave it out"
-            )
-    if method == "exact":
-        return
-    if counted:
-        raise ValueError(f"method={method!r} needs a smooth density, such as density='kde' or 'normal'")
-    if objective.limits or not objective.penalties:
-        raise ValueError(f"method={method!r} needs penalties and takes no limits; method='exact' takes both")
-    if unified and method == "alternating":
-        raise ValueError("method='alternating' moves one group at a time; unified=True needs 'exact' or 'newton'")
-
-
-def _check_seconds(given: object) -> None:
-    if isinstance(given, bool) or not isinstance(given, (Real, np.number)):
-        raise TypeError(f"max_seconds must be a number of seconds or None; got {given!r}")
-    if not float(given) > 0:
-        raise ValueError(f"max_seconds must be above 0; got {given!r}; leave it out for no limit")
-
-
-class Choice(NamedTuple):
-    """One candidate a group, and what was proven of it."""
-
-    numbers: Ints | None  # None where no choice meets the limits, or none was found and `proven` is False
-    opened: int
-    loss: float | None = None
-    lower_bound: float | None = None
-    proven: bool = True
-
-    def for_numbers(self, p: Arrays, numbers: Ints) -> Choice:
-        """What is proven of another choice in the same search with penalties."""
-        loss = float(loss_of(p, numbers))
-        lower = min(float(self.lower_bound or 0.0), loss)
-        return self._replace(numbers=numbers, loss=loss, lower_bound=lower, proven=_meets(loss, lower))
-
-
-def choose(search: Search, max_seconds: float | None = None) -> Choice:
-    """The best choice within the limits."""
-    p = search.arrays
-    end = math.inf if max_seconds is None else time.monotonic() + float(max_seconds)
-    backend = room("solver")
-    if not any(w > 0 for w in p.penalty):
-        numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT, _left(end))
-        if numbers[0] < 0 and not finished:  # give what is mostly allowed, with what was proven
-            lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
-            return Choice(_first_allowed(p), opened, lower_bound=lower, proven=False)
-        return Choice(None if numbers[0] < 0 else numbers, opened)
-    if len(search.groups) == 2:
-        numbers, loss, _ = backend.solve_pair(p)
-        lower, opened = loss, 1  # one pass over all pairs; how it skips most of them is the backend's business
-    else:
-        guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT, _left(end))
-        if guess[0] < 0 and finished:
-            return Choice(None, 0)
-        if guess[0] < 0 and (everybody := _first_allowed(p)) is not None:
-            guess = everybody
-        numbers, loss, lower, opened = backend.solve_penalties(p, guess, node_limit(len(search.groups)), _left(end))
-    if numbers[0] < 0:  # without a choice the bound is finite where nodes are left
-        return Choice(None, opened, lower_bound=lower, proven=lower == np.inf)
-    return Choice(numbers, opened, loss, lower, proven=_meets(loss, lower))
-
-
-def _left(end: float) -> float:
-    """Seconds left until a moment; infinitely many where it never comes."""
-    return max(end - time.monotonic(), 0.0) if end < math.inf else math.inf
-
-
-def _meets(loss: float, lower: float) -> bool:
-    """Whether a loss is proven to be the least."""
-    return loss - lower <= TOLERANCE * max(1.0, loss)
-
-
-def choose_unified(search: Search) -> Choice:
-    """The best candidate for all groups: every one is looked at."""
-    p = search.arrays
-    shared = [np.arange(search.n_candidates)] * len(search.groups)
-    penalised = any(w > 0 for w in p.penalty)
-    value: Any = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
-    open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), search.n_candidates))
-    if len(open_) == 0:
-        return Choice(None, search.n_candidates)
-    order = np.lexsort((open_, np.abs(open_ - search.table.unified), value[open_]))
-    return Choice(np.full(len(search.groups), open_[order[0]], dtype=np.int64), search.n_candidates)
-
-
-def _first_allowed(p: Arrays) -> Ints | None:
-    """Accepting everybody, which limits on tpr, fpr and selection rate always allow; None where limits forbid it."""
-    everybody = np.zeros(len(p.start) - 1, dtype=np.int64)
-    return everybody if allowed(p, everybody) else None
-
-
-def every_candidate(rows: Ints, scale: Scale) -> Table:
-    """A table of all candidates of all groups, none left out, so that groups can share one."""
-    accepted = np.cumsum(rows[:, :, ::-1], axis=2)[:, :, ::-1]
-    n_groups, n = accepted.shape[1:]
-    totals = accepted[:, :, 0].copy()
-    cost = scale.fp * accepted[0] + scale.fn * (totals[1][:, None] - accepted[1])
-    best = int(np.argmin(cost.sum(axis=0)))
-    return Table(
-        start=np.arange(n_groups + 1) * n,
-        candidate=np.tile(np.arange(n), n_groups),
-        accepted=accepted.reshape(3, -1),
-        cost=cost.reshape(-1),
-        totals=totals,
-        at_unified=accepted[:, :, best],
-        unified=best,
-    )
-
-
 def finish_choice(search: Search, choice: Choice, unified: bool = False) -> Result:
     """Put what `choose` found into words and numbers."""
     assert choice.numbers is not None
@@ -438,7 +222,7 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
     before = Outcome.of(table.at_unified, table.totals, search.scale)
     thresholds = search.thresholds(mixture.entries).tolist()
     group = np.searchsorted(p.start, mixture.entries, side="right") - 1
-    mixtures: dict[Any, tuple[tuple[float, float], ...]] = {
+    mixtures: dict[Name, tuple[tuple[float, float], ...]] = {
         name: tuple((t, w) for t, w, g in zip(thresholds, mixture.weights.tolist(), group, strict=True) if g == k)
         for k, name in enumerate(search.groups)
     }

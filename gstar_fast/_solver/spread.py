@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from gstar_fast._backends.interface import Floats
-from gstar_fast._base.names import listed
+from gstar_fast._base.names import Name, listed
+from gstar_fast._base.thresholds import Mixture
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.outcome import rates_by_group
-from gstar_fast._solver.question import Objective, Snapshot, has_rate, rates_of
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.rates import has_rate, rates_by_group, rates_of
 from gstar_fast._solver.result import GroupRates, Result
+from gstar_fast._solver.snapshot import Snapshot
 
 
-def pooled_sketch(sketch: Sketch, min_rows: float, objective: Objective, density: Any) -> tuple[Sketch, str]:
+def pooled_sketch(sketch: Sketch, min_rows: float, objective: Objective, density: object) -> tuple[Sketch, str]:
     """The sketch with its small groups pooled, and a name for them that no group has."""
     name = "other"
     while name in sketch.groups:
@@ -61,11 +62,11 @@ def spread(result: Result, sketch: Sketch, pooled: Sketch, name: str, min_rows: 
     )
 
 
-def _mixture(result: Result, name: str) -> tuple[tuple[float, float], ...]:
+def _mixture(result: Result, name: str) -> Mixture:
     return ((result.thresholds[name], 1.0),) if result.mixtures is None else result.mixtures[name]
 
 
-def _rates(snapshot: Snapshot, mixtures: Mapping[Any, tuple[tuple[float, float], ...]]) -> dict[Any, GroupRates]:
+def _rates(snapshot: Snapshot, mixtures: Mapping[Name, Mixture]) -> dict[Name, GroupRates]:
     """Rates of some groups, counted; rows of a bin that a threshold cuts are counted in proportion."""
     edges = snapshot.candidates[1:]
     totals = snapshot.rows.sum(axis=2)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast import datasets
-from gstar_fast._solver.result import threshold_number
+from gstar_fast._base.text import threshold_number
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 METRICS = [

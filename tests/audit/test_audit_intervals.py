@@ -17,13 +17,13 @@ from scipy import stats
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast._audit import again
-from gstar_fast._audit.again import _solved, affordable, solve_again
+from gstar_fast._audit.again import affordable, solve_again, solved
 from gstar_fast._audit.audit import assess
-from gstar_fast._audit.bootstrap import critical, ranges_of
 from gstar_fast._audit.counts import Counts
-from gstar_fast._audit.intervals import Rates, _furthest, gap_interval, two_sided, wilson
+from gstar_fast._audit.intervals import Rates, critical, furthest, gap_interval, ranges_of, two_sided, wilson
 from gstar_fast._audit.metrics import GAPS, shares_of, values_of
-from gstar_fast._solver.question import Objective, Snapshot
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.snapshot import Snapshot
 
 # --------------------------------------------------------------------------------------------------------------- rates
 
@@ -78,7 +78,7 @@ def test_pruned_pairs_find_the_furthest_pair(data, n, sign):
     grid = st.integers(0, 6).map(lambda k: k / 6)  # ties are frequent
     value, one, two = (np.array(data.draw(st.lists(grid, min_size=n, max_size=n))) for _ in range(3))
     pairs = [value[i] - value[j] + sign * math.hypot(one[i], two[j]) for i in range(n) for j in range(n) if i != j]
-    size, reach = _furthest(value, one, two, sign)
+    size, reach = furthest(value, one, two, sign)
     assert size + sign * reach == pytest.approx(max(pairs), abs=1e-12)
 
 
@@ -251,7 +251,7 @@ def test_counts_are_solved_as_solve_does(backend, rows, limit, unified, balanced
         result = gf.solve(sketch, **asked, unified=unified, balanced=balanced)
         snapshot = Snapshot.of(sketch)
         objective = Objective.of(asked.get("limits"), asked.get("penalties"), (1, 1), balanced)
-        found = _solved(snapshot, objective, unified)
+        found = solved(snapshot, objective, unified)
         if result.verdict == "infeasible":
             assert found is None
         else:
@@ -385,7 +385,7 @@ def test_expected_gap_on_new_rows_is_nearer_the_truth_than_the_gap_found():
     gaps = []
     for trial in range(60):
         sample = dataclasses.replace(whole, rows=random.poisson(whole.rows / 500))
-        thresholds = dict(zip(whole.groups, sample.thresholds(_solved(sample, objective, False)).tolist(), strict=True))
+        thresholds = dict(zip(whole.groups, sample.thresholds(solved(sample, objective, False)).tolist(), strict=True))
         result = dataclasses.replace(best, thresholds=thresholds)
         expected = (
             solve_again(result, sample, 100, trial).expected(result, sample, 10**12, trial)["equalized_odds"].mean

@@ -8,10 +8,11 @@ import pytest
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast._audit import new_rows as _audit_new_rows
-from gstar_fast._audit.again import _solved, solve_again
+from gstar_fast._audit.again import solve_again, solved
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._audit.new_rows import NewRows, new_rows_of
-from gstar_fast._solver.question import Objective, Snapshot
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.snapshot import Snapshot
 
 ODDS = {"equalized_odds": 0.02}
 
@@ -29,7 +30,7 @@ def test_nine_of_ten_samples_stay_under_the_value_and_their_mean_is_the_mean():
     seen, expected, population = [], [], []
     for trial in range(60):
         here, new = (dataclasses.replace(whole, rows=random.poisson(whole.rows * (n / 400_000))) for n in (600, 300))
-        candidates = _solved(here, objective, False)
+        candidates = solved(here, objective, False)
         thresholds = dict(zip(whole.groups, here.thresholds(candidates).tolist(), strict=True))
         result = dataclasses.replace(best, thresholds=thresholds)
         again = solve_again(result, here, 40, trial)

@@ -16,10 +16,8 @@ import pytest
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast.__main__ import main
-from gstar_fast._backends import BACKENDS
 from gstar_fast._cli import parser
-from gstar_fast._solver import question
-from gstar_fast._solver import solve as _solver
+from gstar_fast._words import BACKENDS
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 # the same package in other processes, wherever they start
@@ -83,16 +81,6 @@ def test_help_of_every_command_is_the_golden_one(here, capsys):
         assert "examples:" in pages[-1]
     if sys.version_info < (3, 13):  # argparse lays out its pages anew in 3.13
         golden("cli_help.txt", "\n".join(pages))
-
-
-def test_words_of_the_parser_are_those_of_the_library():
-    """The parser repeats them, so that help need not import NumPy."""
-    assert set(parser.CRITERIA) == set(question.CRITERIA)
-    assert tuple(parser.BACKENDS) == BACKENDS
-    assert tuple(parser.METHODS) == _solver.METHODS
-    from gstar_fast._cli.tables import inputs
-
-    assert tuple(parser.FORMATS) == inputs.FORMATS
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["solve", "--help"], ["completion", "bash"], ["skech"]])

@@ -14,7 +14,7 @@ import pytest
 from helpers.report_reader import Node, head_of, read, rows_of, synthetic
 
 import gstar_fast as gf
-from gstar_fast._solver.result import _count, _number
+from gstar_fast._base.text import row_count, short_number
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 MADE = datetime(2030, 1, 31, 12, 0, tzinfo=UTC)
@@ -47,8 +47,10 @@ def page(sketch, result):
 
 
 def interval(estimate, between="\u2009\u2013\u2009"):
-    shown = _number(estimate.value)
-    return shown if estimate.low is None else f"{shown} {_number(estimate.low)}{between}{_number(estimate.high)}"
+    shown = short_number(estimate.value)
+    return (
+        shown if estimate.low is None else f"{shown} {short_number(estimate.low)}{between}{short_number(estimate.high)}"
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers
@@ -59,9 +61,9 @@ def test_thresholds_are_those_of_the_result_with_the_audits_intervals(page, resu
     assert [row[0] for row in rows] == ["men", "women"]
     for row in rows:
         at, threshold = audit.rates[row[0]], audit.thresholds[row[0]]
-        assert row[1:3] == [_count(at["rows"].value), _number(result.thresholds[row[0]])]
-        assert row[3] == f"{_number(threshold.low)} to {_number(threshold.high)}"
-        assert row[4:] == [_number(at[metric].value) for metric in ("selection_rate", "tpr", "fpr")]
+        assert row[1:3] == [row_count(at["rows"].value), short_number(result.thresholds[row[0]])]
+        assert row[3] == f"{short_number(threshold.low)} to {short_number(threshold.high)}"
+        assert row[4:] == [short_number(at[metric].value) for metric in ("selection_rate", "tpr", "fpr")]
     exact = dict(rows_of(page, "Exact thresholds"))
     assert {name: float(text) for name, text in exact.items()} == result.thresholds
 
@@ -89,11 +91,11 @@ def test_what_was_asked_is_answered(page, result, audit):
         [
             "equalized odds",
             "at most 0.02",
-            _number(result.before_gaps["equalized_odds"]),
-            _number(result.gaps["equalized_odds"]),
+            short_number(result.before_gaps["equalized_odds"]),
+            short_number(result.gaps["equalized_odds"]),
             "yes",
-            _number(audit.new_rows["equalized_odds"].mean),
-            _number(audit.new_rows["equalized_odds"].nine_of_ten),
+            short_number(audit.new_rows["equalized_odds"].mean),
+            short_number(audit.new_rows["equalized_odds"].nine_of_ten),
             result.definitions["equalized_odds"],
         ]
     ]
@@ -109,16 +111,16 @@ def test_the_slider_holds_the_frontiers_own_results(page, sketch, result):
     for place in (0, int(slider.attributes["value"]), len(points) - 1):
         said, _, *cells = points[place]
         point = frontier.at(gap=gaps[place] + 5e-5)  # the page has four digits of the gap
-        assert f"error rate {_number(point.error)}" in said
+        assert f"error rate {short_number(point.error)}" in said
         assert cells[:8] == [
             text
             for group in ("men", "women")
             for at in [point.rates[group]]
-            for text in map(_number, (point.thresholds[group], at.selection_rate, at.tpr, at.fpr))
+            for text in map(short_number, (point.thresholds[group], at.selection_rate, at.tpr, at.fpr))
         ]
-        assert cells[8:] == [_number(x) for x in (point.error, *point.gaps.values())]
+        assert cells[8:] == [short_number(x) for x in (point.error, *point.gaps.values())]
     chosen = points[int(slider.attributes["value"])]
-    assert chosen[2] == _number(result.thresholds["men"])
+    assert chosen[2] == short_number(result.thresholds["men"])
     live = [cell.text for cell in page.one(id="explore").all("td") if "data-cell" in cell.attributes]
     assert live == chosen[2:]  # what is shown without a script
 

@@ -8,7 +8,7 @@ import pytest
 from helpers.report_reader import read, rows_of, synthetic
 
 import gstar_fast as gf
-from gstar_fast._solver.result import _number
+from gstar_fast._base.text import short_number
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -86,11 +86,11 @@ def shown(page):
 
 def at_point(point):
     groups = {
-        name: [_number(x) for x in (point.thresholds[name], at.selection_rate, at.tpr, at.fpr)]
+        name: [short_number(x) for x in (point.thresholds[name], at.selection_rate, at.tpr, at.fpr)]
         for name, at in point.rates.items()
     }
-    gaps = {name.replace("_", " "): [_number(value)] for name, value in point.gaps.items()}
-    return {**groups, "error rate": [_number(point.error)], **gaps}
+    gaps = {name.replace("_", " "): [short_number(value)] for name, value in point.gaps.items()}
+    return {**groups, "error rate": [short_number(point.error)], **gaps}
 
 
 def test_the_slider_follows_the_keyboard_and_shows_the_frontier(chromium, saved, sketch):

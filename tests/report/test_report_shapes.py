@@ -8,8 +8,8 @@ import pytest
 from helpers.report_reader import head_of, read, rows_of, synthetic
 
 import gstar_fast as gf
+from gstar_fast._base.text import short_number
 from gstar_fast._report.data import featured
-from gstar_fast._solver.result import _number
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +120,9 @@ def test_a_mixture_is_shown_with_its_probabilities():
     rows = {row[0]: row[2] for row in rows_of(page, "Thresholds and what they do")}
     for name, mixture in result.mixtures.items():
         for threshold, probability in mixture:
-            assert _number(threshold) in rows[name]
+            assert short_number(threshold) in rows[name]
             if len(mixture) > 1:
-                assert f"{100 * probability:.3g}\u00a0%\u00a0{_number(threshold)}" in rows[name]
+                assert f"{100 * probability:.3g}\u00a0%\u00a0{short_number(threshold)}" in rows[name]
     assert "The chosen thresholds are a point of the curve" in page.one(id="frontier").text
 
 
@@ -200,14 +200,12 @@ def test_with_costs_the_curve_is_the_weighted_error(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.05}, costs=(1, 3))
     page = read(gf.report(result, sketch).html)
     rows = dict(rows_of(page, "Error and gaps at this point"))
-    assert rows["weighted error"] == _number(float(np.sqrt(result.loss)))
-    assert rows["error rate"] == _number(result.error)
+    assert rows["weighted error"] == short_number(float(np.sqrt(result.loss)))
+    assert rows["error rate"] == short_number(result.error)
     unified = gf.solve(sketch, costs=(1, 3), balanced=True, unified=True)
     titles = [t.text for t in read(gf.report(unified, sketch).html).one(id="frontier").all("title")]
-    assert (
-        f"chosen thresholds: gap {_number(unified.gaps['equalized_odds'])}, error {_number(unified.loss**0.5)}"
-        in titles
-    )
+    gap, error = short_number(unified.gaps["equalized_odds"]), short_number(unified.loss**0.5)
+    assert f"chosen thresholds: gap {gap}, error {error}" in titles
 
 
 def test_a_single_best_point_is_no_trade_off():
@@ -233,7 +231,7 @@ def test_another_before_is_called_what_it_is(sketch, result):
     assert "not the best unified threshold" in gaps
     assert "before: one threshold for all" not in gaps
     rows = {row[0]: row for row in rows_of(page, "All gaps")}
-    assert rows["equalized odds"][1].startswith(_number(before.gaps["equalized_odds"].value))
+    assert rows["equalized odds"][1].startswith(short_number(before.gaps["equalized_odds"].value))
     assert "given by hand" in page.one("pre").text
 
 

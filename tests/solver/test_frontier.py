@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast._backends import interface, room
-from gstar_fast._solver.question import CRITERIA, RATES, Objective
-from gstar_fast._solver.solve import prepare
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.search import prepare
+from gstar_fast._words import CRITERIA, RATES
 
 
 @pytest.fixture(scope="module")

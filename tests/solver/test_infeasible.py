@@ -9,7 +9,8 @@ from helpers.problems import random_question, random_rows, sketch_of
 
 import gstar_fast as gf
 from gstar_fast._backends.common.choices import allowed
-from gstar_fast._solver import solve as _solver
+from gstar_fast._solver import search as searching
+from gstar_fast._solver.question import Objective
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning"),
@@ -132,10 +133,10 @@ def hard():
 def cut_off(monkeypatch, limits):
     """What `solve` says out of boxes, where accepting everybody breaks a limit on accuracies."""
     best = gf.solve(hard(), limits=limits)
-    monkeypatch.setattr(_solver, "BOX_LIMIT", 1)
-    search = _solver.prepare(hard(), _solver.Objective.of(limits, None, (1, 1), False))
+    monkeypatch.setattr(searching, "BOX_LIMIT", 1)
+    search = searching.prepare(hard(), Objective.of(limits, None, (1, 1), False))
     assert not allowed(search.arrays, np.zeros(2, dtype=np.int64)), "accepting everybody breaks the limit"
-    choice = _solver.choose(search)
+    choice = searching.choose(search)
     assert choice.numbers is None
     assert not choice.proven
     result = gf.solve(hard(), limits=limits)
@@ -163,7 +164,7 @@ def test_out_of_boxes_what_an_easier_question_found_is_given(backend, monkeypatc
 
 
 def test_accepting_everybody_is_the_answer_where_limits_allow_it(backend, monkeypatch):
-    monkeypatch.setattr(_solver, "BOX_LIMIT", 1)
+    monkeypatch.setattr(searching, "BOX_LIMIT", 1)
     result = gf.solve(hard(), limits={"equalized_odds": 0.0})
     assert result.verdict == "not_converged"
     assert result.meets_limits

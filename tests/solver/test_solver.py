@@ -14,8 +14,7 @@ import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast._backends import interface, room
 from gstar_fast._backends.common.choices import allowed, loss_of
-from gstar_fast._solver import nearest, smooth
-from gstar_fast._solver import solve as _solver
+from gstar_fast._solver import search, smooth
 
 # a few rows and limits of 0 make degenerate answers; test_degenerate.py is about their warning
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
@@ -424,10 +423,10 @@ def test_a_search_cut_short_proves_nothing(backend, monkeypatch, density):
     sketch = three_uneven_groups()
     limits, penalties = {"accuracy_parity": 0.0005}, {"equal_opportunity": 1.0}
     assert gf.solve(sketch, limits={"accuracy_parity": 0.01}, penalties=penalties).verdict == "optimal"
-    for module in (_solver, smooth):
+    for module in (search, smooth):
         monkeypatch.setattr(module, "BOX_LIMIT", 1)
     monkeypatch.setattr(interface, "NODE_LIMIT", 1)
-    monkeypatch.setattr(nearest, "BOXES", 50)
+    monkeypatch.setattr(search, "BOXES", 50)
     result = gf.solve(sketch, limits=limits, penalties=penalties, density=density)
     assert result.verdict == "not_converged"
     assert "does not prove that there are none" in result.message
@@ -435,7 +434,7 @@ def test_a_search_cut_short_proves_nothing(backend, monkeypatch, density):
 
 
 def test_a_search_cut_short_accepts_everybody_where_that_is_allowed(backend, monkeypatch):
-    monkeypatch.setattr(_solver, "BOX_LIMIT", 1)
+    monkeypatch.setattr(search, "BOX_LIMIT", 1)
     monkeypatch.setattr(interface, "NODE_LIMIT", 1)
     result = gf.solve(three_uneven_groups(), limits={"equalized_odds": 0.001}, penalties={"demographic_parity": 1.0})
     assert result.verdict == "not_converged"

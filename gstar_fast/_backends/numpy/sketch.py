@@ -14,7 +14,6 @@ from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
 from gstar_fast._backends.rows import (
     LOCK,
     MOST_ROWS,
-    WEIGHT_UNIT,
     Rows,
     check_size,
     group_error,
@@ -30,6 +29,7 @@ from gstar_fast._base.grid import (
     window_of_scores,
 )
 from gstar_fast._base.names import Name, canonical, check_distinct, listed
+from gstar_fast._words import WEIGHT_UNIT
 
 DEFAULT_BINS = 4096
 

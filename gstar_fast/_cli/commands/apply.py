@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 import gstar_fast as gf
 from gstar_fast._base.files import open_atomically
+from gstar_fast._base.text import counted, span
 from gstar_fast._cli.count import Distance, Stop, read_ahead
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted
-from gstar_fast._cli.output import Console, Progress, counted, span
-from gstar_fast._cli.read import check_output, split_names, tables_of
+from gstar_fast._cli.output import Console, Progress
+from gstar_fast._cli.read import tables_of
+from gstar_fast._cli.save import check_output
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, numbers_of
 from gstar_fast._cli.tables.inputs import Block, Input, Kinds, Reader, format_of_output
 from gstar_fast._cli.tables.open import check_columns, reading
 from gstar_fast._cli.tables.types import CommonTypes
 from gstar_fast._cli.tables.write import Tap, Writer, writer_for
+from gstar_fast._cli.thresholds import split_names
 from gstar_fast._decide import document
 
 DECISION = "decision"

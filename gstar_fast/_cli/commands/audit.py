@@ -1,4 +1,4 @@
-"""The commands `audit` and `report`."""
+"""The command `audit`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ import csv
 import html
 import io
 import json
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import gstar_fast as gf
-from gstar_fast._audit.text import NEW_ROWS
+from gstar_fast._audit.words import NEW_ROWS
 from gstar_fast._base.files import write_atomically
+from gstar_fast._base.text import distinct
 from gstar_fast._cli.count import Columns, Tally
 from gstar_fast._cli.errors import USAGE, CliError
-from gstar_fast._cli.output import Console, distinct, plain
-from gstar_fast._cli.read import check_output, count_tables, ending, refuse_options, sketch_of, split_names
+from gstar_fast._cli.output import Console, plain
+from gstar_fast._cli.read import count_tables, refuse_options, sketch_of
+from gstar_fast._cli.save import check_output, ending, note_written
 from gstar_fast._cli.tables.columns import Labels
 from gstar_fast._cli.tables.inputs import Kinds, is_sketch
-from gstar_fast._decide import document
-
-# ---------------------------------------------------------------------------------------------------------------- audit
+from gstar_fast._cli.thresholds import load_thresholds, take_columns
 
 
 def audit(given: argparse.Namespace, console: Console) -> None:
@@ -44,7 +43,7 @@ def audit(given: argparse.Namespace, console: Console) -> None:
         found = gf.audit(decisions=decisions, labels=labels, groups=groups, weights=weights, **settings)
     else:
         thresholds = load_thresholds(given.thresholds)
-        _take_columns(given, thresholds)
+        take_columns(given, thresholds)
         if given.new_rows is not None:
             settings["new_rows"] = given.new_rows
             if not isinstance(thresholds, gf.Result):
@@ -53,23 +52,7 @@ def audit(given: argparse.Namespace, console: Console) -> None:
     if write is not None:
         write_atomically(given.output, write(found))
     console.answer(found.to_dict(), lambda: str(found))
-    if write is not None:
-        console.note(f"wrote {given.output}")
-
-
-def load_thresholds(path: str) -> gf.Result | gf.Decider:
-    """A saved result, or saved thresholds alone."""
-    decider = gf.Decider.load(path, allow_expired=True)  # warns where limits are missed, which a result does not
-    return gf.Result.load(path) if document.load(path).is_result else decider
-
-
-def _take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) -> None:
-    """Names of columns that are saved with the thresholds, where none are given."""
-    several = all(isinstance(name, tuple) for name in thresholds.groups)
-    if given.score is None:
-        given.score = thresholds.score_column
-    if given.group is None and thresholds.group_column is not None:
-        given.group = split_names(thresholds.group_column, several)
+    note_written(console, given.output)
 
 
 @dataclass(frozen=True)
@@ -173,26 +156,3 @@ def _page(found: gf.Audit) -> bytes:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
         f"</head><body><h1>{title}</h1>\n{found.to_html()}\n</body></html>\n"
     ).encode()
-
-
-# --------------------------------------------------------------------------------------------------------------- report
-
-
-def report(given: argparse.Namespace, console: Console) -> None:
-    """Write a page about saved thresholds and the sketch they came from."""
-    ending(given.output, {".html": None, ".htm": None})
-    check_output(given.output, [*given.inputs, given.thresholds])
-    result = load_thresholds(given.thresholds)
-    if not isinstance(result, gf.Result):
-        raise CliError(f"{given.thresholds} has thresholds alone; a report needs what `gstar-fast solve -o` saved")
-    _take_columns(given, result)
-    sketch = sketch_of(given, console)
-    command = shlex.join(["gstar-fast", *given.argv])
-    found = None if given.new_rows is None else gf.audit(sketch, result, new_rows=given.new_rows)
-    page = gf.report(result, sketch, audit=found, criterion=given.criterion, title=given.title, command=command)
-    page.save(given.output)
-    size = len(page.html.encode())
-    console.answer(
-        {"output": given.output, "bytes": size, "verdict": result.verdict},
-        f"{given.output}: {size / 1e3:,.0f} kB, self-contained; open it in a browser",
-    )

@@ -1,32 +1,24 @@
-"""The commands `sketch`, `merge`, `show` and `digest`."""
+"""The command `sketch`."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import gstar_fast as gf
-from gstar_fast._cli import resume as _cli_resume
+from gstar_fast._base.text import counted, span
+from gstar_fast._cli import resume
+from gstar_fast._cli.commands.show import facts
 from gstar_fast._cli.count import Place, Stop, Tally, count
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted
-from gstar_fast._cli.output import Console, Progress, counted, distinct, group_name, span
-from gstar_fast._cli.read import (
-    check_output,
-    columns_of,
-    load_sketch,
-    merged,
-    new_sketch,
-    note_alike,
-    tables_of,
-    write_bytes,
-)
+from gstar_fast._cli.output import Console, Progress
+from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, tables_of
 from gstar_fast._cli.resume import Unfinished
-from gstar_fast._cli.tables.inputs import Input, PassedOver, find_sketches
-from gstar_fast._solver.result import _count, _table
-
-# --------------------------------------------------------------------------------------------------------------- sketch
+from gstar_fast._cli.save import check_output, write_bytes
+from gstar_fast._cli.tables.inputs import Input
 
 
 def sketch(given: argparse.Namespace, console: Console) -> None:
@@ -50,7 +42,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     identities = [one.identity() for one in inputs]  # before they are read: a change while that goes on must show
     tally = Tally(columns, new)
     progress = Progress(shown=given.progress, quiet=console.quiet)
-    partial = _cli_resume.place_of(given.output)
+    partial = resume.place_of(given.output)
 
     def save() -> None:
         files = [
@@ -118,7 +110,7 @@ def _begin(
 ) -> tuple[list[Place], gf.Sketch]:
     """Where to begin in each file: at its first row, or after what an interrupted count has counted."""
     places = [Place() for _ in inputs]
-    partial = _cli_resume.place_of(given.output)
+    partial = resume.place_of(given.output)
     if given.output == "-" or not partial.exists():
         return places, new
     if not given.resume:
@@ -126,7 +118,7 @@ def _begin(
         return places, new
     if any(one.path is None for one in inputs):
         raise CliError("a pipe cannot be resumed: nobody knows whether it is the same; leave out --resume")
-    state, counted_before = _cli_resume.go_on(partial, asked, inputs)
+    state, counted_before = resume.go_on(partial, asked, inputs)
     for i, (rows, whole) in counted_before.items():
         places[i] = Place(rows, whole)
     console.note(f"going on after {counted(state.rows, 'row')}")
@@ -134,7 +126,9 @@ def _begin(
     return places, new + state.sketch
 
 
-def _how_to_go_on(given: argparse.Namespace, inputs: list[Input], places: list[Place], save: Any, partial: Path) -> str:
+def _how_to_go_on(
+    given: argparse.Namespace, inputs: list[Input], places: list[Place], save: Callable[[], None], partial: Path
+) -> str:
     rows = counted(sum(place.rows for place in places), "row")
     if given.output == "-":
         return f"stopped after {rows}; nothing was written"
@@ -158,80 +152,3 @@ def _summary(
             f"\nadded to {counted(base.n_rows, 'row')} that were there; nothing tells whether some are the same rows"
         )
     return f"{first}\n{total}"
-
-
-# -------------------------------------------------------------------------------------------------- merge, show, digest
-
-
-def merge(given: argparse.Namespace, console: Console) -> None:
-    """Add sketches up."""
-    check_output(given.output)
-    passed = PassedOver()
-    paths = find_sketches(given.inputs, given.output, passed)
-    for text in passed.notes():
-        console.note(text)
-    total = merged(paths, unfinished=console)
-    note_alike(total, console)
-    if given.output == "-":
-        write_bytes(total.to_bytes())
-        return
-    total.save(given.output)
-    console.answer(
-        {"output": given.output, "files": len(paths), "passed_over": passed.names, **facts(total)},
-        lambda: f"{given.output}: {counted(len(paths), 'sketch').replace('sketchs', 'sketches')} merged\n{total}",
-    )
-
-
-def show(given: argparse.Namespace, console: Console) -> None:
-    """Print what a sketch holds."""
-    found = load_sketch(given.inputs[0], unfinished=console)
-    note_alike(found, console)
-    console.answer(facts(found), lambda: _text(found))
-
-
-def digest(given: argparse.Namespace, console: Console) -> None:
-    """Print the digest of each sketch."""
-    digests = {path: load_sketch(path).digest() for path in given.inputs}
-    console.answer(digests, lambda: "\n".join(f"{text}  {path}" for path, text in digests.items()))
-
-
-def _cells(sketch: gf.Sketch) -> list[list[float]]:
-    """For each group its rows with label 0, with label 1 and without."""
-    labelled = sketch.counts.sum(axis=2) + sketch.below + sketch.above
-    free = sketch.unlabelled.sum(axis=1) + sketch.unlabelled_below + sketch.unlabelled_above
-    return [[*labelled[:, k].tolist(), free[k].item()] for k in range(len(sketch.groups))]
-
-
-def facts(sketch: gf.Sketch) -> dict[str, Any]:
-    """A sketch for JSON."""
-    edges = sketch.edges
-    return {
-        "rows": sketch.n_rows,
-        "skipped": sketch.skipped,
-        "weighted": sketch.weighted,
-        "bins": sketch.bins,
-        "level": sketch.level,
-        "window": [float(edges[0]), float(edges[-1])],
-        "resolution": sketch.resolution,
-        "groups": [
-            {"name": group_name(name), "label_0": zero, "label_1": one, "unlabelled": free}
-            for name, (zero, one, free) in zip(sketch.groups, _cells(sketch), strict=True)
-        ],
-        "digest": sketch.digest(),
-    }
-
-
-def _text(sketch: gf.Sketch, most: int = 50) -> str:
-    rows = [["group", "rows", "label 0", "label 1", "unlabelled", "base rate"]]
-    for name, (zero, one, free) in list(zip(distinct(sketch.groups), _cells(sketch), strict=True))[:most]:
-        base = f"{one / (zero + one):.4f}" if zero + one else "-"
-        rows.append([name, *map(_count, (zero + one + free, zero, one, free)), base])
-    lines = [str(sketch), "", *_table(rows)]
-    if len(sketch.groups) > most:
-        lines.append(f"... and {len(sketch.groups) - most} more groups")
-    lines += [
-        "",
-        f"resolution {sketch.resolution} (bins that hold the middle 99 % of the rows)",
-        f"digest {sketch.digest()}",
-    ]
-    return "\n".join(lines)

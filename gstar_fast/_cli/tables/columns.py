@@ -16,7 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._cli.errors import CliError, some
+from gstar_fast._base.text import some
+from gstar_fast._cli.errors import CliError
 
 # what stands for "not there" as a score, a weight or a label, in upper or lower case; names of groups are spared, since
 # NA may be one, and `none` is a word like others: it may be the label of those who have none of what is looked for

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
 
-from gstar_fast._cli.errors import CliError, near, some
+from gstar_fast._base.text import near, some
+from gstar_fast._cli.errors import CliError
 
-FORMATS = ("csv", "tsv", "parquet", "arrow", "npz")
 BLOCK_ROWS = 1 << 18  # so many rows cost no more for coming in a block, and memory stays small
 
 _ENDINGS = {

@@ -6,7 +6,8 @@ import contextlib
 import zlib
 from collections.abc import Iterator, Mapping
 
-from gstar_fast._cli.errors import CliError, near, pyarrow_missing, some
+from gstar_fast._base.text import near, some
+from gstar_fast._cli.errors import CliError, pyarrow_missing
 from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.inputs import Input, Reader
 

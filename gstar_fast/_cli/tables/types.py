@@ -7,7 +7,8 @@ from functools import reduce
 from itertools import starmap
 from typing import Any
 
-from gstar_fast._cli.errors import CliError, some
+from gstar_fast._base.text import some
+from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.columns import is_arrow
 
 CURE = "give the column one type where the tables are made, or write CSV, which has no types"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gstar_fast._cli.output import Console
-from gstar_fast._cli.parser import BACKENDS, COMMANDS, CRITERIA, make_parser
+from gstar_fast._cli.parser import COMMANDS, make_parser
+from gstar_fast._words import BACKENDS, CRITERIA
 
 _CRITERIA_OPTIONS = ("--limit", "--penalty")
 

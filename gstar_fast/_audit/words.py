@@ -1,4 +1,4 @@
-"""An audit as text, HTML, a dict or a data frame. No arithmetic here."""
+"""An audit as people and programs read it, with notes on what not to trust. No arithmetic here."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._audit.counts import Counts
+from gstar_fast._audit.intervals import Rates, two_sided
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
+from gstar_fast._backends.interface import Floats
 from gstar_fast._base.json import encode_name, encode_number
-from gstar_fast._solver.result import _count, _number, _table, threshold_number
+from gstar_fast._base.names import Name, listed
+from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit, Estimate
+
+SMALL = 50  # rows of a class, whose rate is then known to +-0.14 at worst, with confidence 0.95
+MOST = 5  # groups spelled out
+
+Bools = NDArray[np.bool_]
 
 FORMAT = "gstar_fast.audit"
 VERSION = 1
@@ -30,13 +42,69 @@ COLUMNS = {
 NEW_ROWS = {"new_rows": "rows", "new_rows_mean": "mean", "new_rows_nine_of_ten": "nine_of_ten"}  # column: attribute
 
 
+def notes_of(counts: Counts, rates: Rates, confidence: float) -> list[str]:
+    """What to know before trusting a number: small groups, missing classes, weights."""
+    rows = np.asarray(counts.totals * counts.unit, dtype=np.float64)
+    notes = []
+    if counts.unit != 1:
+        notes.append(
+            "rows have weights: the intervals count a weight of 1 as one row, which is right where a weight says how "
+            "many such rows there are"
+        )
+    if not rows[:2].any():
+        notes.append("no row has a label: only selection rates and their gaps are known")
+        return notes
+    if rows[2].any():
+        notes.append(f"{_number_of(rows[2].sum(), 'row')} without a label: counted for the selection rate only")
+    empty: Bools = np.logical_not(rows.any(axis=0))
+    notes += _who(counts.groups, empty, "no rows")
+    notes += _who(counts.groups, ~empty & (rows[1] == 0), "no positive label: tpr, fnr, balanced accuracy not known")
+    notes += _who(counts.groups, ~empty & (rows[0] == 0), "no negative label: fpr, tnr, balanced accuracy not known")
+    return notes + _small(counts.groups, rows, rates, two_sided(confidence))
+
+
+def _who(groups: tuple[Name, ...], where: Bools, what: str) -> list[str]:
+    found = [groups[k] for k in np.flatnonzero(where)]
+    if not found:
+        return []
+    return [f"{'group' if len(found) == 1 else 'groups'} {listed(found)}: {what}"]
+
+
+def _small(groups: tuple[Name, ...], rows: Floats, rates: Rates, z: float) -> list[str]:
+    """The smallest groups first: which class is short, and what that leaves open."""
+    least = np.where(rows[:2] > 0, rows[:2], np.inf).min(axis=0)
+    small = np.flatnonzero(least < SMALL)
+    small = small[np.argsort(least[small], kind="stable")]
+    notes = []
+    for k in small[:MOST]:
+        parts = []
+        for label, word, rate in ((1, "positive", "tpr"), (0, "negative", "fpr")):
+            if 0 < rows[label, k] < SMALL:
+                low, high = (side[k] for side in rates.limits(rate, z))
+                few = _number_of(rows[label, k], f"{word} label")
+                parts.append(f"{few}, so its {rate} may be anything from {low:.2f} to {high:.2f}")
+        notes.append(f"group {groups[k]!r} is small: {'; '.join(parts)}")
+    if len(small) > MOST:
+        notes.append(f"{_number_of(len(small) - MOST, 'more group')} with fewer than {SMALL} labels of a class")
+    return notes
+
+
+def _number_of(n: float, word: str) -> str:
+    return f"{n:g} {word}{'' if n == 1 else 's'}"
+
+
+# -------------------------------------------------------------------------------------------------------- what is shown
+
+
 def _limits(e: Estimate) -> str:
-    return "" if e.low is None else f"{_number(e.low, 3)}..{_number(e.high, 3)}"
+    return "" if e.low is None else f"{short_number(e.low, 3)}..{short_number(e.high, 3)}"
 
 
 def _heading(a: Audit) -> str:
     n = len(a.groups)
-    return f"audit of {_count(a.n_rows)} rows in {n} group{'s' * (n != 1)}, intervals of confidence {a.confidence:.4g}"
+    return (
+        f"audit of {row_count(a.n_rows)} rows in {n} group{'s' * (n != 1)}, intervals of confidence {a.confidence:.4g}"
+    )
 
 
 def text_of(a: Audit, most: int = 50) -> str:
@@ -46,28 +114,28 @@ def text_of(a: Audit, most: int = 50) -> str:
     table = [head]
     for name in (*a.groups[:most], None):
         table += _two_rows(a, name)
-    lines += _table(table)
+    lines += aligned(table)
     if len(a.groups) > most:
         lines.append(f"... and {len(a.groups) - most} more groups before the last row")
     lines.append("")
     gaps = [["gap", "value", "low", "high"]]
-    gaps += [[name, *(_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
+    gaps += [[name, *(short_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
     notes = ["", *(a.definitions[name].partition(";")[0] for name in a.gaps)]
-    lines += [f"{line}  {note}".rstrip() for line, note in zip(_table(gaps), notes, strict=True)]
+    lines += [f"{line}  {note}".rstrip() for line, note in zip(aligned(gaps), notes, strict=True)]
     return "\n".join(lines)
 
 
-def _two_rows(a: Audit, name: Any) -> list[list[str]]:
+def _two_rows(a: Audit, name: Name | None) -> list[list[str]]:
     """Values and limits of a group; None stands for all of them together."""
     at = a.overall if name is None else a.rates[name]
     shown = [at[metric] for metric in COLUMNS]
-    values = ["all" if name is None else str(name), _count(at["rows"].value or 0.0)]
+    values = ["all" if name is None else str(name), row_count(at["rows"].value or 0.0)]
     limits = ["", ""]
     if a.thresholds is not None:
         threshold = None if name is None else a.thresholds[name]
         values.append("" if threshold is None or threshold.value is None else threshold_number(threshold.value))
         limits.append("" if threshold is None else _limits(threshold))
-    return [[*values, *(_number(e.value) for e in shown)], [*limits, *(_limits(e) for e in shown)]]
+    return [[*values, *(short_number(e.value) for e in shown)], [*limits, *(_limits(e) for e in shown)]]
 
 
 def html_of(a: Audit, most: int = 200) -> str:
@@ -85,7 +153,7 @@ def html_of(a: Audit, most: int = 200) -> str:
         body.append(f"<tr><td colspan={len(head)}>{len(a.groups) - most} more groups are not shown</td></tr>")
     gaps = [
         f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f"<td>{escape(_number(x))}</td>" for x in (e.value, e.low, e.high))
+        + "".join(f"<td>{escape(short_number(x))}</td>" for x in (e.value, e.low, e.high))
         + f"<td>{escape(a.definitions[name])}</td></tr>"
         for name, e in a.gaps.items()
     ]
@@ -105,7 +173,7 @@ def _html_table(head: list[str], body: list[str]) -> str:
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(body)}</tbody></table>"
 
 
-def _plain(e: Estimate) -> dict[str, Any]:
+def _plain(e: Estimate) -> dict[str, object]:
     numbers = {key: encode_number(getattr(e, key)) for key in ("value", "low", "high")}
     return {**numbers, "method": e.method}
 
@@ -115,7 +183,7 @@ def _new_rows(a: Audit, name: str) -> dict[str, float] | None:
     return None if there is None else asdict(there)
 
 
-def dict_of(a: Audit) -> dict[str, Any]:
+def dict_of(a: Audit) -> dict[str, object]:
     """What JSON can hold: groups as a list, since their names need not be strings."""
     return {
         "format": FORMAT,
@@ -147,7 +215,7 @@ def frame_of(a: Audit) -> Any:
         import pandas as pd
     except ImportError:
         raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
-    rows: list[tuple[Any, str, Estimate]] = []
+    rows: list[tuple[Name | None, str, Estimate]] = []
     for name in a.groups:
         if a.thresholds is not None:
             rows.append((name, "threshold", a.thresholds[name]))
@@ -155,7 +223,7 @@ def frame_of(a: Audit) -> Any:
     rows += [(None, metric, e) for metric, e in a.overall.items()]
     rows += [(None, gap, e) for gap, e in a.gaps.items()]
     groups = pd.Series([name for name, _, _ in rows], dtype=object)
-    columns: dict[str, Any] = {"group": groups, "metric": [metric for _, metric, _ in rows]}
+    columns: dict[str, object] = {"group": groups, "metric": [metric for _, metric, _ in rows]}
     for key in ("value", "low", "high"):
         columns[key] = pd.Series([getattr(e, key) for _, _, e in rows], dtype="float64")
     columns["method"] = [e.method for _, _, e in rows]

@@ -1,0 +1,109 @@
+"""The command `frontier`."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+
+import gstar_fast as gf
+from gstar_fast._base.files import write_atomically
+from gstar_fast._base.text import aligned, distinct, short_number
+from gstar_fast._cli.errors import INFEASIBLE, USAGE, CliError, pyarrow_missing
+from gstar_fast._cli.output import Console, group_name, plain
+from gstar_fast._cli.read import sketch_of
+from gstar_fast._cli.save import check_outputs, ending, note_written
+from gstar_fast._cli.tables import inputs
+from gstar_fast._cli.thresholds import answer, with_columns
+from gstar_fast._cli.values import once
+
+
+def frontier(given: argparse.Namespace, console: Console) -> None:
+    """Print, and save, every point nobody dominates, or one of them."""
+    at = given.at_gap is not None, given.at_error is not None
+    if all(at):
+        raise CliError("--at-gap and --at-error exclude each other", USAGE)
+    if given.thresholds is not None and not any(at):
+        raise CliError("--thresholds saves one point; say which: --at-gap X or --at-error X", USAGE)
+    write = None if given.output is None else ending(given.output, {".csv": _csv, ".json": _json, ".parquet": _parquet})
+    check_outputs({"-o": given.output, "--thresholds": given.thresholds}, given.inputs)
+    sketch, limits = sketch_of(given, console), once(given.limit, "--limit")
+    point = None
+    try:
+        found = gf.frontier(
+            sketch,
+            given.criterion,
+            limits=limits,
+            costs=(given.cost_fp, given.cost_fn),
+            balanced=given.balanced,
+            randomize=given.randomize,
+        )
+        if any(at):
+            point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given)
+    except ValueError as error:
+        if str(error).startswith(("no thresholds", "no mixture")):
+            raise CliError(str(error), INFEASIBLE) from None
+        raise
+    if write is not None:
+        write_atomically(given.output, write(found))
+    if point is not None and given.thresholds not in (None, "-"):
+        point.save(given.thresholds)
+    if point is not None:
+        answer(point, point.to_json(), given.thresholds, console)
+    else:
+        console.answer(_points(found), lambda: _text(found))
+    note_written(console, given.output, given.thresholds)
+
+
+def _header(found: gf.Frontier) -> list[str]:
+    return ["gap", "error", *(f"threshold_{name}" for name in distinct(found.groups))]
+
+
+def _points(found: gf.Frontier) -> dict[str, object]:
+    return {
+        "criterion": found.criterion,
+        "randomized": found.randomized,
+        "proven_to": found.proven_to,
+        "groups": [group_name(name) for name in found.groups],
+        "gap": found.gaps,
+        "error": found.errors,
+        "thresholds": found.thresholds,
+    }
+
+
+def _text(found: gf.Frontier, most: int = 12) -> str:
+    n = len(found)
+    shown = range(n) if n <= most else sorted({round(i * (n - 1) / (most - 1)) for i in range(most)})
+    rows = [["gap", "error", *distinct(found.groups)]]
+    rows += [[short_number(float(x)) for x in (found.gaps[i], found.errors[i], *found.thresholds[i])] for i in shown]
+    lines = [str(found), "", *aligned(rows)]
+    if n > most:
+        lines.append(f"shown are {len(rows) - 1} of {n} points; -o FILE writes all")
+    return "\n".join(lines)
+
+
+def _csv(found: gf.Frontier) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_header(found))
+    for gap, error, thresholds in zip(found.gaps, found.errors, found.thresholds, strict=True):
+        writer.writerow([repr(float(x)) for x in (gap, error, *thresholds)])
+    return text.getvalue().encode()
+
+
+def _json(found: gf.Frontier) -> bytes:
+    return (json.dumps(plain(_points(found)), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _parquet(found: gf.Frontier) -> bytes:
+    if not inputs.has_pyarrow():
+        raise pyarrow_missing("writing Parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = [found.gaps, found.errors, *found.thresholds.T]
+    table = pa.table(dict(zip(_header(found), (pa.array(column) for column in columns), strict=True)))
+    out = io.BytesIO()
+    pq.write_table(table, out)
+    return out.getvalue()

@@ -1,0 +1,59 @@
+"""The command `show`: what a sketch holds."""
+
+from __future__ import annotations
+
+import argparse
+
+import gstar_fast as gf
+from gstar_fast._base.text import aligned, distinct, row_count
+from gstar_fast._cli.output import Console, group_name
+from gstar_fast._cli.read import load_sketch, note_alike
+
+
+def show(given: argparse.Namespace, console: Console) -> None:
+    """Print what a sketch holds."""
+    found = load_sketch(given.inputs[0], unfinished=console)
+    note_alike(found, console)
+    console.answer(facts(found), lambda: _text(found))
+
+
+def _cells(sketch: gf.Sketch) -> list[list[float]]:
+    """For each group its rows with label 0, with label 1 and without."""
+    labelled = sketch.counts.sum(axis=2) + sketch.below + sketch.above
+    free = sketch.unlabelled.sum(axis=1) + sketch.unlabelled_below + sketch.unlabelled_above
+    return [[*labelled[:, k].tolist(), free[k].item()] for k in range(len(sketch.groups))]
+
+
+def facts(sketch: gf.Sketch) -> dict[str, object]:
+    """A sketch for JSON."""
+    edges = sketch.edges
+    return {
+        "rows": sketch.n_rows,
+        "skipped": sketch.skipped,
+        "weighted": sketch.weighted,
+        "bins": sketch.bins,
+        "level": sketch.level,
+        "window": [float(edges[0]), float(edges[-1])],
+        "resolution": sketch.resolution,
+        "groups": [
+            {"name": group_name(name), "label_0": zero, "label_1": one, "unlabelled": free}
+            for name, (zero, one, free) in zip(sketch.groups, _cells(sketch), strict=True)
+        ],
+        "digest": sketch.digest(),
+    }
+
+
+def _text(sketch: gf.Sketch, most: int = 50) -> str:
+    rows = [["group", "rows", "label 0", "label 1", "unlabelled", "base rate"]]
+    for name, (zero, one, free) in list(zip(distinct(sketch.groups), _cells(sketch), strict=True))[:most]:
+        base = f"{one / (zero + one):.4f}" if zero + one else "-"
+        rows.append([name, *map(row_count, (zero + one + free, zero, one, free)), base])
+    lines = [str(sketch), "", *aligned(rows)]
+    if len(sketch.groups) > most:
+        lines.append(f"... and {len(sketch.groups) - most} more groups")
+    lines += [
+        "",
+        f"resolution {sketch.resolution} (bins that hold the middle 99 % of the rows)",
+        f"digest {sketch.digest()}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""Outputs of a command: checked before any work is done, and told when they are written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from gstar_fast._cli.errors import USAGE, CliError
+from gstar_fast._cli.output import Console
+
+Kind = TypeVar("Kind")
+
+
+def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
+    """Refuse, before any work is done, an output that cannot be written or that is one of the inputs."""
+    if path is None or path == "-":
+        return
+    target = Path(path)
+    folder = target.parent
+    if not folder.is_dir():
+        raise CliError(f"there is no folder {folder} to write {target.name} to; make it first: mkdir -p {folder}")
+    if target.is_dir():
+        raise CliError(f"{path} is a folder; name a file in it")
+    if not os.access(folder, os.W_OK):
+        raise CliError(f"{folder} may not be written to: permission denied")
+    for source in inputs:
+        if source is not None and target.exists() and os.path.exists(source) and os.path.samefile(target, source):  # noqa: PTH110, PTH121
+            raise CliError(f"{path} is also an input; write to another file")
+
+
+def check_outputs(outputs: dict[str, str | None], inputs: Iterable[str | None]) -> None:
+    """`check_output` for each of them (option -> path), and refuse that one would overwrite the other."""
+    options: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        first = options.setdefault(os.path.realpath(path), option)
+        if first != option:
+            raise CliError(f"{first} and {option} both write to {path}; give each a name of its own", USAGE)
+        check_output(path, inputs)
+
+
+def write_bytes(data: bytes) -> None:
+    """Bytes to standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def ending(path: str, known: Mapping[str, Kind]) -> Kind:
+    """What belongs to the ending of an output's name."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in known:
+        raise CliError(f"{path} must end in {', '.join(known)}, to say what to write", USAGE)
+    return known[suffix]
+
+
+def files(*outputs: str | None) -> list[str]:
+    """Outputs that are files: given, and not standard output."""
+    return [path for path in outputs if path is not None and path != "-"]
+
+
+def note_written(console: Console, *outputs: str | None) -> None:
+    """Say which files were written, if any."""
+    if written := files(*outputs):
+        console.note(f"wrote {' and '.join(written)}")

@@ -1,0 +1,55 @@
+"""Thresholds as the command line reads and tells them, with the columns they are about."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import json
+import sys
+
+import gstar_fast as gf
+from gstar_fast._base.names import joined_columns
+from gstar_fast._cli.output import Console, printable
+from gstar_fast._cli.save import write_bytes
+from gstar_fast._decide import document
+
+
+def load_thresholds(path: str) -> gf.Result | gf.Decider:
+    """A saved result, or saved thresholds alone."""
+    decider = gf.Decider.load(path, allow_expired=True)  # warns where limits are missed, which a result does not
+    return gf.Result.load(path) if document.load(path).is_result else decider
+
+
+def take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) -> None:
+    """Names of columns that are saved with the thresholds, where none are given."""
+    several = all(isinstance(name, tuple) for name in thresholds.groups)
+    if given.score is None:
+        given.score = thresholds.score_column
+    if given.group is None and thresholds.group_column is not None:
+        given.group = split_names(thresholds.group_column, several)
+
+
+def split_names(text: str, several: bool) -> list[str]:
+    """Group columns of a thresholds file, which `joined_columns` wrote.
+
+    `several` where groups are intersections, since one column may have a comma in its name.
+    """
+    return next(csv.reader([text])) if several else [text]
+
+
+def with_columns(result: gf.Result, given: argparse.Namespace) -> gf.Result:
+    """The result with the names of the columns it is about, so that `apply` need not be told again."""
+    group = joined_columns(given.group) if given.group else None
+    return dataclasses.replace(result, score_column=given.score, group_column=group)
+
+
+def answer(result: gf.Result, text: str, output: str | None, console: Console) -> None:
+    """Print the verdict; where standard output is to have the thresholds themselves, beside it."""
+    if output != "-":
+        console.answer(json.loads(text), lambda: str(result))
+        return
+    if result.meets_limits:  # else thresholds nobody asked for, which the next program would take
+        write_bytes(text.encode())
+    if not (console.json or console.quiet):
+        print(printable(str(result)), file=sys.stderr)

@@ -1,0 +1,150 @@
+"""Thresholds off the grid: the optimum next to the best edges, on smooth densities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gstar_fast._backends import room
+from gstar_fast._backends.common.choices import allowed, loss_of
+from gstar_fast._backends.common.descent import evaluate, slopes
+from gstar_fast._backends.interface import BOX_LIMIT, Floats, node_limit
+from gstar_fast._solver.question import TOLERANCE
+
+if TYPE_CHECKING:
+    from gstar_fast._solver.smooth import Smooth
+
+LOOSE = 1e-7  # how close to its limit a rate must be to count as held there
+
+
+def polish(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
+    """The local optimum next to the best edges: Newton for penalties, finer and finer grids for limits."""
+    p = s.problem
+    if not np.isfinite(thresholds).all():
+        return thresholds
+    if not s.objective.limits:
+        if not (p.penalty > 0).any() and not unified:
+            return _own_minima(s, thresholds)
+        tolerance = 1e-13 * (p.high - p.low)
+        found, _, _, _, _ = room("solver").newton(p, thresholds, True, unified, 100, tolerance, False)
+        return np.asarray(found)
+    fine = _zoom(s, thresholds, unified)
+    held = None if unified else hold_limits(s, fine, s.loss(fine))
+    return fine if held is None else held
+
+
+def _own_minima(s: Smooth, thresholds: Floats) -> Floats:
+    """Without limits or penalties each group minimises its own error: where prices times pdfs cross."""
+    out = thresholds.copy()
+    p = s.problem
+    width = s.width
+    for k in range(len(s.groups)):
+
+        def slope(x: float, k: int = k) -> float:
+            return sum(
+                float(p.error_coefficient[k, c] * p.cells[3 * k + c].at(np.array([x]))[1][0])
+                for c in range(2)
+                if p.cells[3 * k + c] is not None
+            )
+
+        low, high = max(thresholds[k] - width, p.low), min(thresholds[k] + width, p.high)
+        if slope(low) < 0 < slope(high):
+            for _ in range(80):
+                middle = (low + high) / 2
+                low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+            out[k] = (low + high) / 2
+    return out
+
+
+def _zoom(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
+    """Solve again on a fine grid around the answer, and again around that; limits hold at every stage."""
+    backend = room("solver")
+    half = 16 * s.width
+    span = s.problem.high - s.problem.low
+    while half > 1e-11 * span:
+        lines = []
+        for x in thresholds:
+            line = np.clip(np.linspace(x - half, x + half, 129), s.problem.low, s.problem.high)
+            lines.append(np.unique(np.append(line, x)))
+        shares = []
+        for k, line in enumerate(lines):
+            share = np.zeros((3, len(line)))
+            for c in range(3):
+                cell = s.problem.cells[3 * k + c]
+                if cell is not None:
+                    share[c] = s.totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(line)[0]))
+            shares.append(share)
+        arrays = s.arrays(lines, shares, float(thresholds[0]))
+        if unified:
+            together = [np.arange(len(lines[0]))] * len(lines)
+            value = np.where(allowed(arrays, together), loss_of(arrays, together), np.inf)
+            numbers = np.full(len(lines), int(np.argmin(value)))
+        elif (arrays.penalty > 0).any():
+            guess, _, _, _ = backend.solve_limits(arrays, BOX_LIMIT)
+            if len(lines) == 2:
+                numbers = backend.solve_pair(arrays)[0]
+            else:
+                numbers = backend.solve_penalties(arrays, guess, node_limit(len(lines)))[0]
+        else:
+            numbers = backend.solve_limits(arrays, BOX_LIMIT)[0]
+        if numbers[0] < 0:
+            break
+        thresholds = np.array([line[i] for line, i in zip(lines, numbers, strict=True)])
+        half /= 8
+    return thresholds
+
+
+def hold_limits(s: Smooth, thresholds: Floats, most: float | None) -> Floats | None:
+    """Newton on the conditions of optimality, with the limits that are reached or broken kept at equality.
+
+    None if it leads nowhere: to a broken limit, or to a loss above `most` where one is given.
+    """
+    p = s.problem
+    rows = _reached(s, evaluate(p, thresholds).rate)
+    if not rows:
+        return None
+    n = len(thresholds)
+    current = thresholds.copy()
+    for _ in range(30):
+        at = evaluate(p, current)
+        gradient, hessian = slopes(p, at)
+        jacobian, residual = np.zeros((len(rows), n)), np.zeros(len(rows))
+        for i, (r, up, down, factor, offset) in enumerate(rows):
+            residual[i] = at.rate[r, up] - factor * at.rate[r, down] - offset
+            jacobian[i, up] += at.d_rate[r, up]
+            jacobian[i, down] -= factor * at.d_rate[r, down]
+        multipliers, *_ = np.linalg.lstsq(jacobian.T, -gradient, rcond=None)
+        for i, (r, up, down, factor, _) in enumerate(rows):
+            hessian[up, up] += multipliers[i] * at.dd_rate[r, up]
+            hessian[down, down] -= multipliers[i] * factor * at.dd_rate[r, down]
+        system = np.block([[hessian, jacobian.T], [jacobian, np.zeros((len(rows), len(rows)))]])
+        step, *_ = np.linalg.lstsq(system, np.concatenate([-gradient, -residual]), rcond=None)
+        current = np.clip(current + step[:n], p.low, p.high)
+        if np.abs(step[:n]).max() < 1e-14 * (p.high - p.low):
+            break
+    near = np.abs(current - thresholds).max() < 0.05 * (p.high - p.low)
+    if near and s.allows(current) and (most is None or s.loss(current) <= most + 1e-10):
+        return current
+    return None
+
+
+def _reached(s: Smooth, rates: Floats) -> list[tuple[int, int, int, float, float]]:
+    """Equations rate[up] = factor * rate[down] + offset that hold where limits are reached: (rate, up, down, ...)."""
+    limit, ratio = s.objective.limit[s.active], s.objective.ratio[s.active]
+    rows: list[tuple[int, int, int, float, float]] = []
+    for r, x in enumerate(rates):
+        members = [int(k) for k in np.flatnonzero(s.problem.has[r])]
+        if len(members) < 2:
+            continue
+        down = min(members, key=lambda k: x[k])
+        others = [k for k in members if k != down]
+        if limit[r] < np.inf:
+            offset = max(float(limit[r]) - TOLERANCE, 0.0)
+            rows += [(r, k, down, 1.0, offset) for k in others if x[k] - x[down] > offset - LOOSE]
+            if offset > LOOSE and any(row[0] == r for row in rows):
+                rows += [(r, k, down, 1.0, 0.0) for k in others if x[k] - x[down] < LOOSE]
+        if ratio[r] > 0:
+            factor = 1.0 / (float(ratio[r]) + TOLERANCE)
+            rows += [(r, k, down, factor, 0.0) for k in others if x[down] * factor - x[k] < LOOSE]
+    return rows

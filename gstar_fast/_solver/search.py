@@ -1,0 +1,238 @@
+"""The search for the best choice of candidates within the limits, or for the one nearest to them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gstar_fast._backends import room
+from gstar_fast._backends.common.choices import allowed, loss_of
+from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
+from gstar_fast._base.names import Name
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.degenerate import cautions
+from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
+from gstar_fast._solver.rates import Outcome, has_rate, rates_at
+from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._words import RATES
+
+STEPS = 100_000  # slacks are whole numbers of 1e-5, so that the one in the message is the one that was used
+BOXES = 20_000  # for one slack; there are 17 of them
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Search:
+    """A problem ready for a backend, and the way back from its numbers to thresholds."""
+
+    snapshot: Snapshot
+    objective: Objective
+    scale: Scale
+    table: Table
+    arrays: Arrays
+    has: NDArray[np.bool_]  # (5, K) which groups have the rows each rate needs
+    notes: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[Name, ...]:
+        return self.snapshot.groups
+
+    @property
+    def n_candidates(self) -> int:
+        return int(self.snapshot.rows.shape[2])
+
+    def thresholds(self, entries: Ints) -> Floats:
+        """Thresholds that entries of the arrays stand for."""
+        return self.snapshot.thresholds(self.table.candidate[entries])
+
+    def accepted(self, numbers: Ints) -> Ints:
+        return self.table.accepted[:, self.table.start[:-1] + numbers]
+
+    def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[str]:
+        """Notes on an outcome that hardly decides."""
+        unit = self.snapshot.weight_unit
+        totals, scale, objective = self.table.totals, self.scale, self.objective
+        ways = {"unified": unified, "can_mix": can_mix}
+        return cautions(self.groups, after, before, totals, scale, objective, weight_unit=unit, **ways)
+
+
+def prepare(sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False) -> Search:
+    """Count what every candidate accepts, and lay out the rates that matter.
+
+    `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups.
+    """
+    snapshot = Snapshot.of(sketch)
+    totals = snapshot.rows.sum(axis=2)
+    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
+    has = has_rate(totals)
+    notes = check_groups(objective, snapshot.groups, has)
+    return lay_out(snapshot, objective, totals, scale, has, tuple(notes), swept, shared)
+
+
+def lay_out(
+    snapshot: Snapshot,
+    objective: Objective,
+    totals: Ints,
+    scale: Scale,
+    has: NDArray[np.bool_],
+    notes: tuple[str, ...] = (),
+    swept: tuple[int, ...] = (),
+    shared: bool = False,
+) -> Search:
+    """What `prepare` does once the counts are there and checked."""
+    rows = snapshot.rows
+    table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
+    limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
+    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
+    arrays = Arrays(
+        start=table.start,
+        cost=table.cost,
+        distance=np.abs(table.candidate - table.unified),
+        rates=rates_at(table.accepted, totals, table.start, active),
+        has=has[active].astype(np.uint8),
+        limit=limit[active],
+        ratio=ratio[active],
+        penalty=penalty[active],
+        unit=scale.unit,
+    )
+    return Search(snapshot, objective, scale, table, arrays, has, notes)
+
+
+class Choice(NamedTuple):
+    """One candidate a group, and what was proven of it."""
+
+    numbers: Ints | None  # None where no choice meets the limits, or none was found and `proven` is False
+    opened: int
+    loss: float | None = None
+    lower_bound: float | None = None
+    proven: bool = True
+
+    def for_numbers(self, p: Arrays, numbers: Ints) -> Choice:
+        """What is proven of another choice in the same search with penalties."""
+        loss = float(loss_of(p, numbers))
+        lower = min(float(self.lower_bound or 0.0), loss)
+        return self._replace(numbers=numbers, loss=loss, lower_bound=lower, proven=_meets(loss, lower))
+
+
+def choose(search: Search, max_seconds: float | None = None) -> Choice:
+    """The best choice within the limits."""
+    p = search.arrays
+    end = math.inf if max_seconds is None else time.monotonic() + float(max_seconds)
+    backend = room("solver")
+    if not any(w > 0 for w in p.penalty):
+        numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT, _left(end))
+        if numbers[0] < 0 and not finished:  # give what is mostly allowed, with what was proven
+            lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
+            return Choice(_first_allowed(p), opened, lower_bound=lower, proven=False)
+        return Choice(None if numbers[0] < 0 else numbers, opened)
+    if len(search.groups) == 2:
+        numbers, loss, _ = backend.solve_pair(p)
+        lower, opened = loss, 1  # one pass over all pairs; how it skips most of them is the backend's business
+    else:
+        guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT, _left(end))
+        if guess[0] < 0 and finished:
+            return Choice(None, 0)
+        if guess[0] < 0 and (everybody := _first_allowed(p)) is not None:
+            guess = everybody
+        numbers, loss, lower, opened = backend.solve_penalties(p, guess, node_limit(len(search.groups)), _left(end))
+    if numbers[0] < 0:  # without a choice the bound is finite where nodes are left
+        return Choice(None, opened, lower_bound=lower, proven=lower == np.inf)
+    return Choice(numbers, opened, loss, lower, proven=_meets(loss, lower))
+
+
+def _left(end: float) -> float:
+    """Seconds left until a moment; infinitely many where it never comes."""
+    return max(end - time.monotonic(), 0.0) if end < math.inf else math.inf
+
+
+def _meets(loss: float, lower: float) -> bool:
+    """Whether a loss is proven to be the least."""
+    return loss - lower <= TOLERANCE * max(1.0, loss)
+
+
+def choose_unified(search: Search) -> Choice:
+    """The best candidate for all groups: every one is looked at."""
+    p = search.arrays
+    shared = [np.arange(search.n_candidates)] * len(search.groups)
+    penalised = any(w > 0 for w in p.penalty)
+    value: Any = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
+    open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), search.n_candidates))
+    if len(open_) == 0:
+        return Choice(None, search.n_candidates)
+    order = np.lexsort((open_, np.abs(open_ - search.table.unified), value[open_]))
+    return Choice(np.full(len(search.groups), open_[order[0]], dtype=np.int64), search.n_candidates)
+
+
+def _first_allowed(p: Arrays) -> Ints | None:
+    """Accepting everybody, which limits on tpr, fpr and selection rate always allow; None where limits forbid it."""
+    everybody = np.zeros(len(p.start) - 1, dtype=np.int64)
+    return everybody if allowed(p, everybody) else None
+
+
+def every_candidate(rows: Ints, scale: Scale) -> Table:
+    """A table of all candidates of all groups, none left out, so that groups can share one."""
+    accepted = np.cumsum(rows[:, :, ::-1], axis=2)[:, :, ::-1]
+    n_groups, n = accepted.shape[1:]
+    totals = accepted[:, :, 0].copy()
+    cost = scale.fp * accepted[0] + scale.fn * (totals[1][:, None] - accepted[1])
+    best = int(np.argmin(cost.sum(axis=0)))
+    return Table(
+        start=np.arange(n_groups + 1) * n,
+        candidate=np.tile(np.arange(n), n_groups),
+        accepted=accepted.reshape(3, -1),
+        cost=cost.reshape(-1),
+        totals=totals,
+        at_unified=accepted[:, :, best],
+        unified=best,
+    )
+
+
+# --------------------------------------------------------------------------------- limits out of reach
+
+
+class Nearest(NamedTuple, Generic[Found]):
+    """The least common slack of all limits at which something was found, and what was."""
+
+    slack: float
+    found: Found
+    least: bool  # whether nothing exists at a smaller slack, or nothing was found in the boxes allowed
+
+    def words(self, what: str) -> str:
+        """The end of a verdict."""
+        by = "the least" if self.least else "the least that was found"
+        return f"they could be met if each were {self.slack:g} looser; shown are {what} that miss the limits by {by}"
+
+
+def loosened(p: Arrays, slack: float) -> Arrays:
+    """The same question with every limit looser."""
+    return replace(p, limit=p.limit + slack, ratio=np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio))
+
+
+def nearest(p: Arrays, find: Callable[[Arrays], tuple[Found | None, bool]]) -> Nearest[Found]:
+    """Bisect for the least slack; `find` answers with what meets the limits, or None, and whether that is proven."""
+    low, high = 0, STEPS
+    found, least = None, True
+    while high - low > 1:
+        middle = (low + high) // 2
+        met, proven = find(loosened(p, middle / STEPS))
+        if met is not None:
+            high, found = middle, met
+        else:
+            low, least = middle, least and proven
+    if found is None:
+        found, _ = find(loosened(p, 1.0))
+        assert found is not None, "a gap is at most 1, so everything is allowed now"
+    return Nearest(high / STEPS, found, least)
+
+
+def cheapest_within(p: Arrays) -> tuple[Ints | None, bool]:
+    """The choice of least error within the limits, penalties aside."""
+    numbers, _, finished, _ = room("solver").solve_limits(p, BOXES)
+    return (numbers if numbers[0] >= 0 else None), bool(finished)

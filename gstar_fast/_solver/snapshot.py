@@ -1,0 +1,53 @@
+"""The counts of a sketch at one moment, as the solvers read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.names import Name, sort_key
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._words import WEIGHT_UNIT
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the solvers read of a sketch, at one moment, groups in canonical order."""
+
+    groups: tuple[Name, ...]
+    level: int
+    first: int  # bin number of the first bin
+    rows: Ints  # (3, K, C) label 0, label 1, unlabelled: rows below, in each bin, above
+    weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
+    digest: Callable[[], str]  # the sketch's digest when called; a copy of the sketch stands behind it
+
+    @classmethod
+    def of(cls, sketch: Sketch) -> Snapshot:
+        frozen = sketch.copy()  # others may go on updating the sketch
+        names = tuple(frozen.groups)
+        if not names:
+            raise ValueError("the sketch has no rows; update it with scores, labels and groups before solving")
+        order = sorted(range(len(names)), key=lambda k: sort_key(names[k]))
+        # each public property copies the counts first, to be safe from updates; a copy of our own needs that only once
+        core = frozen._core
+        rows = np.empty((3, len(names), core.bins + 2), dtype=np.int64)
+        for label in range(3):
+            rows[label, :, 1:-1] = core.counts(label)
+        rows[:, :, 0], rows[:, :, -1] = core.below(), core.above()
+        if order != list(range(len(names))):
+            rows = np.ascontiguousarray(rows[:, order])
+        unit = 1 / WEIGHT_UNIT if core.weighted else 1.0
+        return cls(tuple(names[k] for k in order), core.level, core.first, rows, unit, frozen.digest)
+
+    def thresholds(self, candidates: Ints) -> Floats:
+        """Candidate 0 is -inf, candidate 1 + i is edge i."""
+        edges = np.ldexp((self.first + candidates - 1).astype(np.float64), self.level)
+        return np.where(candidates == 0, -np.inf, edges)
+
+    @property
+    def candidates(self) -> Floats:
+        """All of them: -inf, then every edge."""
+        return self.thresholds(np.arange(self.rows.shape[2]))
