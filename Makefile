@@ -1,15 +1,18 @@
 # demo, test, docs, bench, lint: each one does its own set-up in .venv.
 #
+# What runs Python tools is a session of noxfile.py, run in .venv; C++ is built here.
+#
 #   make demo            the whole road on ten million scores, from counting to a report
 #   make test            Python tests on every backend, C++ tests, Python tests with the sanitized core
 #   make python-test-shuffled  the same Python tests in random order, with Ctrl-C and hang-up ignored
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
-#   make lint            ruff, mypy, import-linter, clang-format, clang-tidy, sp-repo-review
+#   make lint            style, types, layers, spelling, sp-repo-review; clang-format and clang-tidy for C++
 #   make docs            the site, warnings as errors, in build/docs
 #   make cpp-test        C++ tests under ASan and UBSan, stress programs under TSan
 #   make test-sanitized  Python tests with the core built under ASan and UBSan
 #   make fuzz            hostile bytes, FUZZ_SECONDS for each target
+#   make package         sdist and wheel, and the tests on the installed wheel
 #   make exhaustive      all float32 values through every kernel; half an hour
 #   make clean           remove all of it again
 
@@ -25,6 +28,8 @@ BENCH_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+# A session in the environment that make has prepared, instead of a new one.
+NOX := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nox --no-venv --no-install --session
 STAMPS := $(VENV)/stamps
 HEADERS := $(shell find csrc -name '*.hpp' 2>/dev/null)
 SOURCES := $(shell find csrc/bindings -name '*.cpp' 2>/dev/null)
@@ -45,28 +50,31 @@ FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # With a compiler at hand a core that fails to build is an error, not a reason to fall back on Numba.
 REQUIRE_CORE := $(if $(shell command -v $(CXX) 2>/dev/null),GSTAR_FAST_REQUIRE_CORE=1)
 
-.PHONY: demo setup test python-test python-test-shuffled cpp-test test-sanitized docs bench bench-check lint format fuzz clean
+.PHONY: demo setup test python-test python-test-shuffled cpp-test test-sanitized docs package bench bench-check
+.PHONY: lint lint-python lint-cpp format fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/core
 	@$(BIN)/python examples/demo.py
 
-test: python-test cpp-test test-sanitized
+# Set-up first, so that nothing is installed while tests run side by side (make -j 2 test).
+test:
+	@for extra in test docs; do $(MAKE) --no-print-directory $(STAMPS)/$$extra || exit 1; done
+	@$(MAKE) --no-print-directory python-test cpp-test test-sanitized
 
 python-test: $(STAMPS)/test $(STAMPS)/docs
-	$(BIN)/pytest $(PYTEST_ARGS)
-	$(BIN)/pytest --doctest-modules gstar_fast
+	$(NOX) tests $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
 
 # As a job of nohup or cron runs them, in an order of chance: pytest prints the seed that repeats it.
 python-test-shuffled: $(STAMPS)/test $(STAMPS)/docs
-	@trap '' INT QUIT HUP; $(BIN)/pytest -q --random-order-bucket=global $(PYTEST_ARGS)
+	@trap '' INT QUIT HUP; $(NOX) tests -- -q --random-order-bucket=global $(PYTEST_ARGS)
 
 # ---- set-up -----------------------------------------------------------------
 
 $(STAMPS)/venv:
 	@echo "setting up $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check "setuptools>=77" "pybind11>=2.13"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check "setuptools>=77" "pybind11>=2.13" "nox>=2025.2.9"
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/core: $(STAMPS)/venv pyproject.toml setup.py $(SOURCES) $(HEADERS)
@@ -74,7 +82,7 @@ $(STAMPS)/core: $(STAMPS)/venv pyproject.toml setup.py $(SOURCES) $(HEADERS)
 	@$(REQUIRE_CORE) $(BIN)/python -m pip install -qq --disable-pip-version-check --no-build-isolation --editable .
 	@touch $@
 
-# All of it, one after the other: what runs side by side afterwards (make -j 2 test) must not install at the same time.
+# All of it, one after the other, for targets that run side by side afterwards.
 setup:
 	@for extra in test docs bench lint; do $(MAKE) --no-print-directory $(STAMPS)/$$extra || exit 1; done
 
@@ -174,31 +182,28 @@ endif
 # ---- docs -------------------------------------------------------------------
 
 docs: $(STAMPS)/docs
-	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
-	@echo "docs: open build/docs/index.html"
+	$(NOX) docs
 
-# ---- benchmarks, lint -------------------------------------------------------
+# ---- packages, benchmarks, lint ---------------------------------------------
+
+package: $(STAMPS)/venv
+	$(BIN)/nox --session package
 
 bench: $(STAMPS)/bench
-	$(BIN)/python -m benchmarks.bench_sketch $(BENCH_ARGS)
-	$(BIN)/python -m benchmarks.bench_density
-	$(BIN)/python -m benchmarks.bench_decide
-	$(BIN)/python -m benchmarks.bench_audit
-	$(BIN)/python -m benchmarks.bench_cli
-	$(BIN)/pytest benchmarks --benchmark-only --benchmark-columns=min,median,rounds --benchmark-sort=min
+	$(NOX) bench $(if $(BENCH_ARGS),-- $(BENCH_ARGS))
 
 bench-check: $(STAMPS)/bench
-	$(BIN)/pytest -q benchmarks --benchmark-disable
+	$(NOX) bench_check
 
 # Other people's headers, so that their warnings are not ours.
 PYBIND_INCLUDES = $(patsubst -I%,-isystem %,$(shell $(BIN)/python -m pybind11 --includes))
 
-lint: $(STAMPS)/lint
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/repo-review --show err .
+lint: lint-python lint-cpp
+
+lint-python: $(STAMPS)/lint
+	$(NOX) lint
+
+lint-cpp: $(STAMPS)/venv
 	@if command -v $(CLANG_FORMAT) >/dev/null; then \
 	    echo "$(CLANG_FORMAT)"; find csrc -name '*.[ch]pp' | xargs -r $(CLANG_FORMAT) --dry-run -Werror; \
 	else echo "lint: clang-format skipped, it is not installed"; fi
@@ -213,6 +218,6 @@ format: $(STAMPS)/lint
 	find csrc -name '*.[ch]pp' | xargs -r $(CLANG_FORMAT) -i
 
 clean:
-	rm -rf $(VENV) build *.egg-info gstar_fast/_core*.so
+	rm -rf $(VENV) .nox build dist *.egg-info gstar_fast/_core*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -33,7 +33,7 @@ class optional_build_ext(build_ext):  # noqa: N801 - setuptools names its comman
 
 
 class build_py_with_headers(build_py):  # noqa: N801
-    """Ship the C++ headers, the source of the C interface and the CMake package inside the Python package."""
+    """Ship the C++ headers, the source of the C interface, the CMake package and the version in the Python package."""
 
     SHIPPED = (("csrc/gstar", "include/gstar"), ("csrc/capi", "include/capi"), ("cmake", "cmake"))
 
@@ -43,6 +43,8 @@ class build_py_with_headers(build_py):  # noqa: N801
             return  # get_include() finds them in the checkout
         for source, target in self.SHIPPED:
             shutil.copytree(source, Path(self.build_lib, "gstar_fast", target), dirs_exist_ok=True)
+        version = f'"""The version."""\n\n__version__ = "{self.distribution.get_version()}"\n'
+        Path(self.build_lib, "gstar_fast", "_version.py").write_text(version, encoding="utf-8")
 
 
 def core():

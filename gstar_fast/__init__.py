@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gstar_fast._version import __version__ as __version__
+
 if TYPE_CHECKING:  # what type checkers read; a test compares it with the table below
     from gstar_fast import datasets as datasets
     from gstar_fast import errors as errors
@@ -39,8 +41,6 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
-
-__version__ = "0.1.0"
 
 # Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
 _MODULES = ("datasets", "errors", "plot", "results")

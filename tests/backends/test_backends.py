@@ -174,6 +174,7 @@ def clone(tmp_path):
     package = Path(gf.__file__).parent
     ignore = shutil.ignore_patterns("_core*", "__pycache__")
     shutil.copytree(package, tmp_path / "clone" / "gstar_fast", ignore=ignore)
+    shutil.copytree(gf.get_include(), tmp_path / "clone" / "csrc")
     installed = tmp_path / "installed" / "gstar_fast"
     installed.mkdir(parents=True)
     (installed / "__init__.py").touch()

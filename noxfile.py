@@ -1,0 +1,119 @@
+#!/usr/bin/env -S uv run --script
+# /// script
+# dependencies = ["nox>=2025.2.9"]
+# ///
+"""What is checked, and with which packages: `nox --list` shows the sessions.
+
+Each session makes an environment of its own in `.nox`. The Makefile runs the same sessions in `.venv`, which it has
+prepared, with `nox --no-venv --no-install`; there is one list of commands for both. What follows `--` goes to pytest.
+"""
+
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.error_on_external_run = True
+
+PROJECT = nox.project.load_toml("pyproject.toml")["project"]
+FOR_USERS = (
+    "uhi",
+    "pandas",
+    "polars",
+    "arrow",
+    "plot",
+    "sklearn",
+    "onnx",
+)  # extras of users
+INSTALLED_TESTS = [f"tests/{room}" for room in ("base", "input", "sketch", "backends", "density", "decide", "solver")]
+BENCHES = ("sketch", "density", "decide", "audit", "cli")
+
+
+def requirements():
+    """Everything a user may install: what the package needs, and what its extras add."""
+    extras = PROJECT["optional-dependencies"]
+    return sorted({*PROJECT["dependencies"], *(line for extra in FOR_USERS for line in extras[extra])})
+
+
+@nox.session
+def tests(session):
+    """Run all Python tests, on every backend; without arguments also the examples in docstrings."""
+    session.install("-e", ".[test,docs]")
+    session.run("pytest", *session.posargs)
+    if not session.posargs:
+        session.run("pytest", "-q", "--doctest-modules", "gstar_fast")
+
+
+@nox.session(python="3.11", default=False)
+def lowest(session):
+    """Run the tests with the lowest Python and the lowest versions of all packages that pyproject.toml allows."""
+    session.install("-e", ".[test,docs]", *(line.replace(">=", "==") for line in requirements()))
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(default=False)
+def newest(session):
+    """Run the tests with the newest versions of all packages, release candidates too."""
+    session.install("--upgrade", "--pre", *requirements())
+    session.install("-e", ".[test,docs]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(default=False)
+def package(session):
+    """Build the sdist, from it the wheel, and test the wheel: the checkout is not on the path."""
+    dist = Path(session.create_tmp(), "dist")
+    shutil.rmtree(dist, ignore_errors=True)
+    session.install("build", "twine")
+    session.run("python", "-m", "build", "--outdir", str(dist))
+    session.run("twine", "check", "--strict", *map(str, dist.iterdir()))
+    (wheel,) = dist.glob("*.whl")
+    session.install(f"{wheel}[test]")
+    tests = [str(Path(name).resolve()) for name in (session.posargs or INSTALLED_TESTS)]
+    session.chdir(session.create_tmp())
+    session.run("python", "-c", "import gstar_fast as gf; gf.show_config(); print(gf.get_include())")
+    session.run("pytest", "-o", "pythonpath=", *tests)
+
+
+@nox.session
+def lint(session):
+    """Check style, types, the order of the rooms, spelling and the repository itself."""
+    session.install("-e", ".[lint]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+    session.run("lint-imports")
+    session.run("codespell")
+    session.run("rumdl", "check", "--quiet", ".")
+    session.run("repo-review", "--show", "err", ".")
+
+
+@nox.session
+def docs(session):
+    """Build the site in build/docs; a warning is an error."""
+    session.install("-e", ".[docs]")
+    session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "build/docs")
+    session.log("open build/docs/index.html")
+
+
+@nox.session(default=False)
+def bench(session):
+    """Measure our speed and that of the rivals in one run; writes benchmarks/results."""
+    session.install("-e", ".[bench]")
+    for name in BENCHES:
+        session.run("python", "-m", f"benchmarks.bench_{name}", *(session.posargs if name == "sketch" else ()))
+    columns = ("--benchmark-columns=min,median,rounds", "--benchmark-sort=min")
+    session.run("pytest", "benchmarks", "--benchmark-only", *columns)
+
+
+@nox.session(default=False)
+def bench_check(session):
+    """Check that every rival of the benchmarks still runs and gives the right answer, without the clock."""
+    session.install("-e", ".[bench]")
+    session.run("pytest", "-q", "benchmarks", "--benchmark-disable", *session.posargs)
+
+
+if __name__ == "__main__":
+    nox.main()
