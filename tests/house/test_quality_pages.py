@@ -3,7 +3,6 @@
 import importlib
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -16,12 +15,8 @@ RESULTS = ROOT / "benchmarks/results"
 
 @pytest.fixture(scope="module")
 def bench():
-    """The modules of the benchmark, imported from their folder."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return {name: importlib.import_module(name) for name in ("quality_pairs", "quality_tables")}
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
+    """The modules of the study."""
+    return {name: importlib.import_module(f"benchmarks.studies.{name}") for name in ("quality_pairs", "quality_tables")}
 
 
 @pytest.fixture(scope="module")

@@ -443,13 +443,13 @@ def test_a_search_cut_short_accepts_everybody_where_that_is_allowed(backend, mon
     assert result.lower_bound <= result.loss
 
 
-def hundred_groups(rows):
+def hundred_groups(rows, bins=256):
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 100, rows)
     shift, apart, base = rng.normal(0, 0.5, 100), rng.uniform(1.2, 2.5, 100), rng.uniform(0.2, 0.6, 100)
     labels = (rng.random(rows) < base[groups]).astype(np.uint8)
     scores = rng.normal(shift[groups] + apart[groups] * (labels - 0.5))
-    return gf.Sketch.from_rows(scores, labels, groups, bins=256)
+    return gf.Sketch.from_rows(scores, labels, groups, bins=bins)
 
 
 @pytest.mark.parametrize("penalty", [0.1, 1.0, 10.0])
@@ -474,6 +474,33 @@ def test_a_search_ends_after_a_number_of_nodes(backend, monkeypatch):
     with gf.use_backend("numpy"):
         again = gf.solve(sketch, penalties={"equalized_odds": 1.0})
     assert (again.thresholds, again.loss, again.lower_bound) == (result.thresholds, result.loss, result.lower_bound)
+
+
+def test_nodes_with_many_candidates_count_as_several(backend, monkeypatch):
+    """So that the limit bounds the work, which grows with the candidates and the rates of a node."""
+    monkeypatch.setattr(interface, "NODE_LIMIT", 200)
+    sketch = hundred_groups(60_000, bins=1024)
+    asked = {"equalized_odds": 10.0, "demographic_parity": 3.0, "accuracy_parity": 5.0}
+    result = gf.solve(sketch, penalties=asked)
+    assert result.verdict == "not_converged"
+    assert 5 < result.iterations < 50
+    assert 0 < result.lower_bound < result.loss
+    with gf.use_backend("numpy"):
+        again = gf.solve(sketch, penalties=asked)
+    assert (again.thresholds, again.lower_bound) == (result.thresholds, result.lower_bound)
+    assert again.iterations == result.iterations
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 100, 513])
+def test_the_loss_of_one_choice_is_that_of_many(n_groups):
+    """One choice is added up at once, many one pair of groups after the other: in the same order, to the last bit."""
+    p = arrays_of(np.random.default_rng(n_groups), n_groups, 5 if n_groups > 3 else 40)
+    p = replace(p, penalty=np.linspace(0.5, 2, len(p.penalty)))
+    sizes = np.diff(p.start)
+    for i in range(3):
+        numbers = np.minimum(i, sizes - 1)
+        many = loss_of(p, [np.array([number, 0]) for number in numbers])
+        assert float(loss_of(p, numbers)) == float(loss_of(p, numbers.tolist())) == many[0]
 
 
 def test_max_seconds_ends_a_search(backend):

@@ -41,7 +41,8 @@ public:
     }
 
     /// Search from an allowed `guess` (or -1s); afterwards `numbers`, `loss` and
-    /// `bound` are the answer.
+    /// `bound` are the answer. A node with many candidates counts as several
+    /// towards `node_limit`, so that the limit bounds the work.
     void run(const std::int64_t* guess, std::size_t node_limit,
              const deadline& end = deadline()) {
         if (guess[0] >= 0)
@@ -58,12 +59,14 @@ public:
         root.nu = best_.loss < infinity ? 2 * std::sqrt(best_.loss) : 1.0;
         if (!best_.numbers.empty()) lean();
         push(root);
+        std::size_t spent = 0;
         while (!heap_.empty() && heap_.front().bound <= cutoff() &&
-               opened_ < node_limit && !end.passed()) {
+               spent < node_limit && !end.passed()) {
             ++opened_;
             std::pop_heap(heap_.begin(), heap_.end(), later);
             const node next = std::move(heap_.back());
             heap_.pop_back();
+            spent += 1 + prices(next) / most_prices;
             open(next);
         }
     }
@@ -85,6 +88,9 @@ private:
         50000;  ///< choices that are tried one by one from the start
     static constexpr double small =
         512;  ///< choices of a node that are tried rather than split further
+
+    static constexpr std::size_t most_prices =
+        30000;  ///< rates of candidates in a node that counts as one
 
     /// Choices with targets in [low, high], limit windows (after, upto] and
     /// candidates first <= number < last.
@@ -345,6 +351,14 @@ private:
         n.serial = ++serial_;
         heap_.push_back(std::move(n));
         std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+
+    /// Rates to look at in a node.
+    std::size_t prices(const node& n) const noexcept {
+        std::int64_t candidates = 0;
+        for (std::size_t k = 0; k < p_.n_groups; ++k)
+            candidates += n.last[k] - n.first[k];
+        return static_cast<std::size_t>(candidates) * p_.n_rates;
     }
 
     double choices(const node& n) const noexcept {

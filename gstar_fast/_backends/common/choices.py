@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,10 +42,26 @@ def allowed(p: Arrays, numbers: Any) -> Any:
     return fits
 
 
-def mean_square(rates: list[Any]) -> Any:
-    """Mean over pairs of squared differences; pairs in order, so that every backend adds in the same order."""
+MOST_AT_ONCE = 512  # groups whose pairs are laid out at once: a few MiB
+
+
+@lru_cache(maxsize=8)
+def _pairs(n: int) -> tuple[Ints, Ints]:
+    """All pairs of n, in order."""
+    return np.triu_indices(n, 1)
+
+
+def mean_square(rates: list[Any] | Floats) -> Any:
+    """Mean over pairs of squared differences; pairs in order, so that every backend adds in the same order.
+
+    The rates of one choice are an array of numbers, those of many choices a list of arrays.
+    """
     if len(rates) < 2:
         return 0.0
+    if isinstance(rates, np.ndarray) and len(rates) <= MOST_AT_ONCE:
+        one, two = _pairs(len(rates))
+        difference = rates[one] - rates[two]
+        return np.add.accumulate(difference * difference)[-1] / len(one)
     x = np.stack(np.broadcast_arrays(*rates))
     total = np.zeros(x.shape[1:])
     for a in range(len(x) - 1):
@@ -55,6 +72,8 @@ def mean_square(rates: list[Any]) -> Any:
 
 def loss_of(p: Arrays, numbers: Any) -> Any:
     """E^2 plus the penalties of a choice; each entry of `numbers` may be an array."""
+    if (at := _one_choice(numbers)) is not None:
+        return _loss_of_one(p, p.start[:-1] + at)
     cost: Any = 0
     for k, number in enumerate(numbers):
         cost = cost + p.cost[p.start[k] + number]
@@ -64,6 +83,22 @@ def loss_of(p: Arrays, numbers: Any) -> Any:
         if p.penalty[r] > 0:
             rates = [p.rates[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
             loss = loss + p.penalty[r] * mean_square(rates)
+    return loss
+
+
+def _one_choice(numbers: Any) -> Ints | None:
+    """The numbers as one array, if each of them is one number."""
+    if isinstance(numbers, np.ndarray):
+        return numbers if numbers.ndim == 1 else None
+    return None if any(isinstance(number, np.ndarray) for number in numbers) else np.array(numbers, dtype=np.int64)
+
+
+def _loss_of_one(p: Arrays, entries: Ints) -> Any:
+    error = np.add.accumulate(p.cost[entries])[-1] / p.unit
+    loss = error * error
+    for r in range(len(p.penalty)):
+        if p.penalty[r] > 0:
+            loss = loss + p.penalty[r] * mean_square(p.rates[r, entries[p.has[r].astype(bool)]])
     return loss
 
 

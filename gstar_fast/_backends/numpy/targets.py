@@ -13,6 +13,7 @@ from gstar_fast._backends.interface import Arrays, Floats, Ints
 
 FEW = 50_000  # choices that are tried one by one from the start
 SMALL = 512  # choices of a node that are tried rather than split further
+PRICES = 30_000  # rates of candidates in a node that counts as one; larger ones count as several
 
 
 class Node(NamedTuple):
@@ -236,8 +237,9 @@ class Targets:
         return best
 
     def key(self, numbers: Any) -> tuple[float, int, tuple[int, ...]]:
-        distance = sum(int(self.p.distance[self.p.start[k] + i]) for k, i in enumerate(numbers))
-        return float(loss_of(self.p, numbers)), distance, tuple(int(i) for i in numbers)
+        chosen = np.array(numbers, dtype=np.int64)
+        distance = int(self.p.distance[self.p.start[:-1] + chosen].sum())
+        return float(loss_of(self.p, chosen)), distance, tuple(chosen.tolist())
 
     def promising(self, numbers: Any) -> bool:
         """Whether a choice may be better than the best, as far as its neighbourhood tells."""
@@ -380,7 +382,8 @@ def solve_penalties(
 ) -> tuple[Ints, float, float, int]:
     """The least loss: choice, loss, proven lower bound, nodes opened; -1s if the limits forbid every choice.
 
-    `guess` is an allowed choice to begin with, or -1s.
+    `guess` is an allowed choice to begin with, or -1s. A node with many candidates counts as several towards
+    `node_limit`, so that the limit bounds the work.
     """
     end = time.monotonic() + seconds
     search = targets(p)
@@ -404,10 +407,12 @@ def solve_penalties(
         if search.best[2]:
             search.lean()
         search.push(root)
-    opened = 0
-    while search.heap and search.heap[0].bound <= search.cutoff() and opened < node_limit and time.monotonic() < end:
+    opened = spent = 0
+    while search.heap and search.heap[0].bound <= search.cutoff() and spent < node_limit and time.monotonic() < end:
         opened += 1
-        search.open(heapq.heappop(search.heap))
+        node = heapq.heappop(search.heap)
+        spent += 1 + int((node.last - node.first).sum()) * n_rates // PRICES
+        search.open(node)
     loss = float(search.best[0])
     bound = min(loss, search.heap[0].bound) if search.heap else loss
     numbers = search.best[2] if search.best[2] else (-1,) * search.n_groups
