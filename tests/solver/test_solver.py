@@ -1,4 +1,4 @@
-"""`solve` finds the optimum of docs/guide/solver.md: against brute force, then its laws, its edges and its words."""
+"""`solve` finds the optimum of docs/reference/problem.md: against brute force, then its laws, edges and words."""
 
 from __future__ import annotations
 
