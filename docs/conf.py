@@ -33,8 +33,8 @@ def write_result_pages():
             (PAGES / name).write_text(text)
 
 
-def link_to_result_pages(app, docname, source):
-    """Pages link to benchmarks/results, which a reader of the repository can open; on the site that is such a page."""
+def link_to_result_pages(_app, _docname, source):
+    """Links to benchmarks/results, which work in the repository, become links to those pages."""
     source[0] = re.sub(r"\]\((?:\.\./)+benchmarks/results/(\w+\.md)", r"](/benchmarks/results/\1", source[0])
 
 
