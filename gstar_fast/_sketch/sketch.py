@@ -352,7 +352,7 @@ class Sketch:
 
     @classmethod
     def from_bytes(cls, data: bytes, *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30) -> Self:
-        """Read what `to_bytes` wrote. Anything else, however hostile, is a ValueError."""
+        """Read what `to_bytes` wrote. Anything else raises ValueError."""
         try:
             plain = bytes(memoryview(data))
         except TypeError:
@@ -423,7 +423,7 @@ class Sketch:
 
     @property
     def skipped(self) -> int:
-        """NaN rows passed over."""
+        """Rows that were left out because their score is NaN."""
         return int(self._core.skipped)
 
     @property
