@@ -2,11 +2,11 @@
 
     python examples/auditor.py
 
-The operator hands over two files: the sketch of the scores, and the thresholds in use. No rows, no model and no trust
-in the operator's machine are needed to check that the second follows from the first.
+The operator hands over two files: the sketch of the scores, and the thresholds in use. The auditor checks that the
+thresholds follow from the sketch. For this the auditor needs no rows and no model, and need not trust the operator.
 """
 
-# %% What the operator did. The auditor sees only the two files.
+# %% The operator's part. The auditor sees only the two files.
 
 import json
 import tempfile
@@ -69,7 +69,7 @@ audit = gf.audit(sketch, claimed.thresholds)
 odds = audit.gaps["equalized_odds"]
 print(f"equalized odds gap {odds.value:.4f}, with 95 % confidence between {odds.low:.4f} and {odds.high:.4f}")
 
-# %% And if somebody had turned a knob? An edited file is refused.
+# %% What if somebody edits the file? It is refused.
 
 edited = json.loads((folder / "thresholds.json").read_text(encoding="utf-8"))
 edited["groups"][1]["threshold"] += 0.125

@@ -1,7 +1,7 @@
-"""A data scientist with a data frame: from rows to decisions that can be defended, step by step.
+"""A data scientist with a data frame: from rows to decisions, step by step.
 
-Loans are asked for by people of two sexes and two origins. The model never sees either, yet one threshold for all
-accepts groups at different rates, because what it does see is distributed differently.
+People of two sexes and two origins ask for loans. The model sees neither. One threshold for all still accepts groups at
+different rates, because the features that the model sees are distributed differently.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def loans(rows: int, seed: int) -> tuple[pd.DataFrame, pd.Series]:
     rng = np.random.default_rng(seed)
     sex = rng.choice(["F", "M"], rows, p=[0.45, 0.55])
     origin = rng.choice(["here", "abroad"], rows, p=[0.8, 0.2])
-    thrift = rng.normal(size=rows)  # what matters, and nobody sees
-    career = np.where(sex == "F", -0.6, 0.0) + np.where(origin == "abroad", -0.4, 0.0)  # what history made of it
+    thrift = rng.normal(size=rows)  # decides who pays back; not in the data
+    career = np.where(sex == "F", -0.6, 0.0) + np.where(origin == "abroad", -0.4, 0.0)  # differs by group
     table = pd.DataFrame(
         {
             "income": np.exp(10 + 0.4 * thrift + 0.5 * career + 0.3 * rng.normal(size=rows)).round(),

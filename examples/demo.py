@@ -1,8 +1,8 @@
-"""The whole road: stream ten million scores, merge, solve, look at the trade-off, decide, audit and write a report.
+"""All steps: stream ten million scores, merge, solve, show the trade-off, decide, audit and write a report.
 
-Two workers, each a process of its own, make their half of the paper's synthetic table as a stream of batches, count
-every batch and forget it, and hand back the bytes of a sketch: the only thing that ever travels. Thresholds are found
-from the merged sketch, and judged on scores that nobody has counted.
+There are two workers, each a process of its own. A worker makes half of the paper's synthetic table as a stream of
+batches, counts every batch without keeping it, and returns the bytes of a sketch. Thresholds are found from the merged
+sketch and judged on new scores.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     python examples/stream.py
 
-A day of 24 hours with 200,000 scores each. In the afternoon the scores of group 1 sink, as they do when a feature
-breaks or people change. Every row is decided when it comes, counted, and forgotten; thresholds are found again when the
-gap has grown, from the last three hours.
+A day has 24 hours with 200,000 scores each. In the afternoon the scores of group 1 sink, for example because a feature
+breaks or people change. Every row is decided and counted when it comes, and not kept. When the gap has grown, new
+thresholds are found from the last three hours.
 """
 
-# %% Scores as they come. In production this is a queue, and labels come later.
+# %% Make the scores of an hour. In production they come from a queue, and labels come later.
 
 import numpy as np
 
@@ -53,7 +53,7 @@ for hour in range(1, HOURS):
         shown = ", ".join(f"{group}: {threshold:.3f}" for group, threshold in found.thresholds.items())
         print(f"hour {hour:2}: gap {gap:.3f} under version {version}; version {live.version} is {shown}")
 
-# %% What it was good for. A window trails the drift by its length: fewer panes follow faster, and know less.
+# %% Compare with the thresholds of the morning. A window with fewer panes follows the drift faster, but has fewer rows.
 
 kept = odds_gap(live(scores, groups), labels, groups)
 lost = odds_gap(stale(scores, groups), labels, groups)

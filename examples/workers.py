@@ -2,8 +2,8 @@
 
     python examples/workers.py
 
-Workers are threads here, which keeps the example in one file; counting releases the GIL. Machines do the same: what
-travels is a file of some kilobytes for each shard, never a row.
+The workers are threads, so that the example is one file; counting releases the GIL. Machines work the same way: each
+sends a file of some kilobytes for its shard, and no rows.
 """
 
 # %% A hundred shards of twenty thousand rows. Each worker counts its own, batch by batch, and saves a sketch.
@@ -50,13 +50,13 @@ while len(tree) > 1:
 assert in_turn.to_bytes() == shuffled.to_bytes() == tree[0].to_bytes()
 print(f"in turn, shuffled and as a tree: the same {len(in_turn.to_bytes()):,} bytes, digest {in_turn.digest()[:12]}")
 
-# %% So thresholds are the same too, wherever they are found.
+# %% So the thresholds are the same too.
 
 results = [gf.solve(sketch, limits={"equalized_odds": 0.02}) for sketch in (in_turn, shuffled, tree[0])]
 assert len({str(result) for result in results}) == 1
 print(f"and the same thresholds: {results[0].thresholds}")
 
-# %% A file that was damaged on its way is refused whole; nothing of it is counted.
+# %% A damaged file is refused; nothing of it is counted.
 
 damaged = bytearray(paths[17].read_bytes())
 damaged[1000] ^= 1

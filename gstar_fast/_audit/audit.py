@@ -47,7 +47,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Audit:
-    """What decisions do to each group. Made by `audit`; printing it shows the tables a person wants.
+    """What decisions do to each group. Made by `audit`; print it to see its tables.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """Confidence intervals of rates and gaps, from counts.
 
-Why these and no others: docs/guide/audit.md.
+Why these and no others: docs/reference/intervals.md.
 
 A share of rows gets Wilson's interval. A difference of two rates gets its limits from theirs (Newcombe: the squares of
 the distances add up). A gap is the largest of many such differences, and chance makes the largest look larger still:

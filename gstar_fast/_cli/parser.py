@@ -19,19 +19,19 @@ CRITERIA_HELP = "criteria:\n" + "\n".join(f"  {name:<{_WIDTH}}  {text}" for name
 EXIT_CODES = """exit codes:
   0 done   1 error   2 wrong usage   3 the limits cannot be met   130 stopped by Ctrl-C (143 by SIGTERM)"""
 
-ROAD = """the road, from tables to decisions:
+ROAD = """from tables to decisions:
   gstar-fast sketch scores/ -o scores.gstar --score p --label y --group sex
   gstar-fast solve scores.gstar --limit equalized_odds=0.02 -o thresholds.json --report report.html
   gstar-fast apply new.parquet --thresholds thresholds.json --score p --group sex -o decided.parquet
 
-  gstar-fast demo            does all of it on data it makes itself
-  gstar-fast COMMAND --help  explains a command, with examples"""
+  gstar-fast demo            runs all steps on data it makes itself
+  gstar-fast COMMAND --help  explains one command, with examples"""
 
 TABLES_HELP = """tables:
   CSV and TSV (also .gz, .bz2), Parquet, Feather and Arrow IPC, NPZ (one 1-D array for each column); - is standard
-  input. A folder stands for all tables in it, a quoted pattern such as 'part-*.parquet' for all files that match.
-  Other files of a folder are passed over, and a note names them.
-  Tables are read block by block: they may be larger than memory."""
+  input. A folder means all tables in it. A quoted pattern such as 'part-*.parquet' means all files that match.
+  Other files of a folder are skipped, and a note names them.
+  Tables are read block by block, so they may be larger than memory."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -56,57 +56,57 @@ def _common(parser: argparse.ArgumentParser) -> None:
     """Options of every command; they may stand before it or after it."""
     group = parser.add_argument_group("for every command")
     hidden: Any = argparse.SUPPRESS  # so that a default after the command does not undo what stood before it
-    group.add_argument("--json", action="store_true", default=hidden, help="answer in JSON on standard output")
-    group.add_argument("-q", "--quiet", action="store_true", default=hidden, help="say nothing but errors")
+    group.add_argument("--json", action="store_true", default=hidden, help="print JSON on standard output")
+    group.add_argument("-q", "--quiet", action="store_true", default=hidden, help="print only errors")
     group.add_argument("--debug", action="store_true", default=hidden, help="show the traceback of an error")
-    group.add_argument("--backend", choices=BACKENDS, default=hidden, help="what computes; the answers are the same")
+    group.add_argument("--backend", choices=BACKENDS, default=hidden, help="what computes; all give the same answers")
 
 
 def _reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how tables are read")
-    group.add_argument("--format", choices=FORMATS, help="format of the input, where its name does not say it")
-    group.add_argument("--delimiter", type=delimiter, metavar="C", help="what separates the columns of a CSV file")
+    group.add_argument("--format", choices=FORMATS, help="format of the input, if its name does not show it")
+    group.add_argument("--delimiter", type=delimiter, metavar="C", help="separator of the columns of a CSV file")
 
 
 def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
-    group = parser.add_argument_group("columns" if needed else "columns, where the input is tables")
+    group = parser.add_argument_group("columns" if needed else "columns, if the input is tables")
     group.add_argument(
-        "--score", metavar="COL", required=needed, help="what the classifier gave; higher = more positive"
+        "--score", metavar="COL", required=needed, help="score of the classifier; higher = more positive"
     )
     group.add_argument("--label", metavar="COL", help="true outcome, 0 or 1; empty, NA, NaN or null if not known")
-    group.add_argument("--no-label", action="store_true", help="no row has a label: only selection rates can be found")
+    group.add_argument("--no-label", action="store_true", help="no row has a label: only selection rates are known")
     group.add_argument(
-        "--group", metavar="COL", action="append", required=needed, help="who; give it again for intersections"
+        "--group", metavar="COL", action="append", required=needed, help="group of a row; repeat it for intersections"
     )
-    group.add_argument("--weight", metavar="COL", help="weight of each row; a whole one counts the row so many times")
+    group.add_argument("--weight", metavar="COL", help="weight of each row; a weight of 3 counts the row three times")
     group.add_argument(
         "--positive",
         metavar="VALUE",
-        help="the label that means 1; all others mean 0, if not missing",
+        help="the label that means 1; all others mean 0, unless missing",
     )
     group = parser.add_argument_group("counting")
-    group.add_argument("--bins", type=int, metavar="N", help="bins, a power of two (default: 4096)")
+    group.add_argument("--bins", type=int, metavar="N", help="number of bins, a power of two (default: 4096)")
     group.add_argument(
-        "--range", nargs=2, type=float, metavar=("LO", "HI"), help="fix the window; scores outside are only counted"
+        "--range", nargs=2, type=float, metavar=("LO", "HI"), help="range of the bins; others count as below or above"
     )
-    group.add_argument("--nan", choices=("raise", "skip"), default="raise", help="rows whose score is missing or NaN")
-    group.add_argument("--progress", action="store_true", default=None, help="show progress also where no terminal is")
+    group.add_argument("--nan", choices=("raise", "skip"), default="raise", help="what to do if a score is missing")
+    group.add_argument("--progress", action="store_true", default=None, help="show progress also without a terminal")
 
 
 def _asking(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what is asked")
+    group = parser.add_argument_group("what to ask for")
     group.add_argument(
         "--limit",
         metavar="NAME=VALUE",
         type=pair,
         action="append",
         default=[],
-        help="largest gap (of disparate_impact: least ratio) allowed; repeatable",
+        help="largest gap allowed (for disparate_impact: least ratio); repeatable",
     )
-    group.add_argument("--cost-fp", type=float, default=1.0, metavar="X", help="price of a false positive (default: 1)")
-    group.add_argument("--cost-fn", type=float, default=1.0, metavar="X", help="price of a false negative (default: 1)")
-    group.add_argument("--balanced", action="store_true", help="weigh both classes alike")
-    group.add_argument("--randomize", action="store_true", help="allow mixtures of thresholds in a group")
+    group.add_argument("--cost-fp", type=float, default=1.0, metavar="X", help="cost of a false positive (default: 1)")
+    group.add_argument("--cost-fn", type=float, default=1.0, metavar="X", help="cost of a false negative (default: 1)")
+    group.add_argument("--balanced", action="store_true", help="give both classes the same weight")
+    group.add_argument("--randomize", action="store_true", help="allow several thresholds in a group, drawn by key")
 
 
 def _output(parser: argparse.ArgumentParser, text: str, *, required: bool = False) -> None:
@@ -121,10 +121,10 @@ def _sketch(p: argparse.ArgumentParser) -> None:
     _output(p, "the sketch to write; - for standard output", required=True)
     _counting(p, needed=True)
     _reading(p)
-    group = p.add_argument_group("going on")
-    group.add_argument("--resume", action="store_true", help="go on where an interrupted count of the same files ended")
+    group = p.add_argument_group("continue a count")
+    group.add_argument("--resume", action="store_true", help="continue an interrupted count of the same files")
     group.add_argument(
-        "--append", action="store_true", help="add the rows to the sketch that is already in the output; see below"
+        "--append", action="store_true", help="add the rows to the sketch that the output holds; see below"
     )
     group.add_argument(
         "--checkpoint", type=float, default=30.0, metavar="S", help="seconds between saves (default: 30)"
@@ -147,27 +147,29 @@ def _digest(p: argparse.ArgumentParser) -> None:
 def _solve(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, which are merged, or tables, which are counted")
     _output(p, "thresholds to write, as JSON; - for standard output")
-    p.add_argument("--expires", type=moment, metavar="DATE", help="from when on (UTC) `apply` refuses these thresholds")
-    p.add_argument("--report", metavar="FILE", help="a page (HTML) to read and to keep")
-    p.add_argument("--title", help="of the report")
+    p.add_argument(
+        "--expires", type=moment, metavar="DATE", help="day (UTC) from which `apply` refuses these thresholds"
+    )
+    p.add_argument("--report", metavar="FILE", help="also write a report (HTML)")
+    p.add_argument("--title", help="title of the report")
     _asking(p)
-    group = p.add_argument_group("how it is solved")
+    group = p.add_argument_group("how to solve")
     group.add_argument(
         "--penalty",
         metavar="NAME=VALUE",
         type=pair,
         action="append",
         default=[],
-        help="the paper's lambda; repeatable",
+        help="price of a squared gap, the paper's lambda; repeatable",
     )
     group.add_argument("--unified", action="store_true", help="one threshold for everybody")
     group.add_argument(
-        "--min-rows", type=float, default=0, metavar="N", help="pool groups of fewer rows: they share one threshold"
+        "--min-rows", type=float, default=0, metavar="N", help="pool groups of under N rows: they share one threshold"
     )
     group.add_argument("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
-    group.add_argument("--density", choices=KINDS, default="empirical", help="empirical is the counts themselves")
+    group.add_argument("--density", choices=KINDS, default="empirical", help="empirical: the counts (default)")
     group.add_argument(
-        "--max-seconds", type=float, metavar="X", help="end the exact search after this time, with the best found"
+        "--max-seconds", type=float, metavar="X", help="end the exact search after X seconds, with the best found"
     )
     _counting(p, needed=False)
     _reading(p)
@@ -175,12 +177,12 @@ def _solve(p: argparse.ArgumentParser) -> None:
 
 def _frontier(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
-    p.add_argument("--criterion", required=True, type=criterion, metavar="NAME", help="whose gap is traded")
-    _output(p, "all points, as .csv, .json or .parquet")
-    group = p.add_argument_group("one point of it")
-    group.add_argument("--at-gap", type=float, metavar="X", help="the cheapest with a gap of at most X")
-    group.add_argument("--at-error", type=float, metavar="X", help="the one of smallest gap with an error of at most X")
-    group.add_argument("--thresholds", metavar="FILE", help="where to save its thresholds; - for standard output")
+    p.add_argument("--criterion", required=True, type=criterion, metavar="NAME", help="trade this gap against error")
+    _output(p, "file for all points: .csv, .json or .parquet")
+    group = p.add_argument_group("one point of the frontier")
+    group.add_argument("--at-gap", type=float, metavar="X", help="the point of least error with a gap of at most X")
+    group.add_argument("--at-error", type=float, metavar="X", help="the point of least gap with an error of at most X")
+    group.add_argument("--thresholds", metavar="FILE", help="file for its thresholds; - for standard output")
     _asking(p)
     _counting(p, needed=False)
     _reading(p)
@@ -188,14 +190,14 @@ def _frontier(p: argparse.ArgumentParser) -> None:
 
 def _audit(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
-    p.add_argument("--thresholds", metavar="FILE", help="what `solve` saved")
-    p.add_argument("--decision", metavar="COL", help="column of 0/1 decisions, for tables that are decided already")
+    p.add_argument("--thresholds", metavar="FILE", help="thresholds that `solve` saved")
+    p.add_argument("--decision", metavar="COL", help="column of 0/1 decisions, if the tables have one")
     p.add_argument("--accepted", metavar="VALUE", help="the decision that means 1; all others mean 0")
-    _output(p, "the audit, as .json, .csv or .html")
+    _output(p, "file for the audit: .json, .csv or .html")
     group = p.add_argument_group("intervals")
     group.add_argument("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")
     group.add_argument(
-        "--replicates", type=int, default=2000, metavar="N", help="of the bootstrap (default: %(default)s)"
+        "--replicates", type=int, default=2000, metavar="N", help="bootstrap replicates (default: %(default)s)"
     )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same intervals")
     _new_rows(group)
@@ -205,16 +207,16 @@ def _audit(p: argparse.ArgumentParser) -> None:
 
 def _new_rows(group: Any) -> None:
     group.add_argument(
-        "--new-rows", type=int, metavar="N", help="rows of the sample that gaps are expected on (default: as counted)"
+        "--new-rows", type=int, metavar="N", help="expect gaps on a sample of N new rows (default: as counted)"
     )
 
 
 def _report(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
-    p.add_argument("--thresholds", metavar="FILE", required=True, help="what `solve` saved")
+    p.add_argument("--thresholds", metavar="FILE", required=True, help="thresholds that `solve` saved")
     _output(p, "the page to write (HTML)", required=True)
-    p.add_argument("--criterion", type=criterion, metavar="NAME", help="of the frontier; the one that was asked for")
-    p.add_argument("--title", help="of the page")
+    p.add_argument("--criterion", type=criterion, metavar="NAME", help="of the frontier (default: the one asked for)")
+    p.add_argument("--title", help="title of the page")
     _new_rows(p)
     _counting(p, needed=False)
     _reading(p)
@@ -222,28 +224,26 @@ def _report(p: argparse.ArgumentParser) -> None:
 
 def _apply(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="tables, folders, patterns, or - for standard input")
-    p.add_argument("--thresholds", metavar="FILE", required=True, help="what `solve` saved")
+    p.add_argument("--thresholds", metavar="FILE", required=True, help="thresholds that `solve` saved")
     _output(p, "the table to write, in any format; - for standard output", required=True)
     p.add_argument("--score", metavar="COL", help="default: the column named in the thresholds")
     p.add_argument("--group", metavar="COL", action="append", help="default: as named in the thresholds")
+    p.add_argument("--key", metavar="COL", help="identifies a row, for randomised thresholds; text 7 is the number 7")
     p.add_argument(
-        "--key", metavar="COL", help="what identifies a row, for randomised thresholds; a text 7 is the number 7"
+        "--unknown", type=unknown, metavar="X", help="group without a threshold: raise, default, or a number"
     )
-    p.add_argument(
-        "--unknown", type=unknown, metavar="X", help="a group without a threshold: raise, default, or a number"
-    )
-    p.add_argument("--nan", choices=("raise", "reject", "accept"), help="a score that is missing or NaN")
-    p.add_argument("--replace", action="store_true", help="write over a column `decision` that is there")
-    p.add_argument("--allow-expired", action="store_true", help="take thresholds whose time is over")
+    p.add_argument("--nan", choices=("raise", "reject", "accept"), help="what to do if a score is missing or NaN")
+    p.add_argument("--replace", action="store_true", help="replace an existing column `decision`")
+    p.add_argument("--allow-expired", action="store_true", help="take thresholds that have expired")
     p.add_argument("--allow-infeasible", action="store_true", help="take thresholds that miss their limits")
-    p.add_argument("--to", choices=FORMATS, help="format to write, where the name does not say it")
-    p.add_argument("--progress", action="store_true", default=None, help="show progress also where no terminal is")
+    p.add_argument("--to", choices=FORMATS, help="format to write, if the name does not show it")
+    p.add_argument("--progress", action="store_true", default=None, help="show progress also without a terminal")
     _reading(p)
 
 
 def _demo(p: argparse.ArgumentParser) -> None:
-    p.add_argument("--folder", default="gstar-fast-demo", help="where to put its files (default: %(default)s)")
-    p.add_argument("--rows", type=int, default=200_000, metavar="N", help="default: %(default)s")
+    p.add_argument("--folder", default="gstar-fast-demo", help="folder for its files (default: %(default)s)")
+    p.add_argument("--rows", type=int, default=200_000, metavar="N", help="number of rows (default: %(default)s)")
 
 
 def _info(_: argparse.ArgumentParser) -> None:
@@ -259,8 +259,8 @@ COMMANDS: dict[str, tuple[str, Any, str, str]] = {
     "sketch": (
         "count tables of scores into a small sketch",
         _sketch,
-        """Count scores by label and group, once. The sketch is some kilobytes, exact at its edges, the same whatever
-the order of the rows, and all that later commands need.""",
+        """Count scores by label and group. Later commands need only the sketch, not the rows. It takes some kilobytes,
+is exact at its edges, and does not depend on the order of the rows.""",
         f"""{TABLES_HELP}
 
 examples:
@@ -268,40 +268,40 @@ examples:
   gstar-fast sketch 'part-*.parquet' -o s.gstar --score p --label y --group sex --group race
   zcat scores.csv.gz | gstar-fast sketch - -o s.gstar --score p --label outcome --positive yes --group sex
 
-Ctrl-C keeps what is counted in OUTPUT.partial; the same command with --resume goes on, to the same bytes as one pass.
-With --resume and nothing to go on from, it begins at the beginning: jobs may always give it.
+Ctrl-C keeps what is counted in OUTPUT.partial. The same command with --resume continues, and gives the same bytes as
+one pass. If there is no partial file, --resume starts from scratch, so scripts can always pass it.
 
-A sketch knows neither files nor columns: --append counts a file again that is in it already, and adds scores of another
-column. Where that may happen, make one sketch of each file, and the total with `gstar-fast merge`.""",
+A sketch does not know which files and columns it was counted from: a file that is appended twice counts twice. If that
+may happen, make one sketch for each file and add them up with `gstar-fast merge`.""",
     ),
     "merge": (
         "add sketches up",
         _merge,
-        "Merge sketches: the same bytes as one sketch of all their rows, in whatever order.",
-        """A folder stands for all sketches in it, a quoted pattern such as 'day-*.gstar' for all files that match.
+        "Merge sketches. The result has the same bytes as one sketch of all their rows, in any order.",
+        """A folder means all sketches in it. A quoted pattern such as 'day-*.gstar' means all files that match.
 
 examples:
   gstar-fast merge monday.gstar tuesday.gstar -o week.gstar
   gstar-fast merge days/ -o all.gstar
-  gstar-fast merge s.gstar.partial -o s.gstar        take an unfinished count as it is""",
+  gstar-fast merge s.gstar.partial -o s.gstar        make a sketch of an unfinished count""",
     ),
     "show": (
-        "what a sketch holds",
+        "print what a sketch holds",
         _show,
         "Print the groups, rows and window of a sketch.",
         "examples:\n  gstar-fast show s.gstar\n  gstar-fast show s.gstar --json",
     ),
     "digest": (
-        "SHA-256 of sketches: equal for equal rows",
+        "print the SHA-256 of sketches, equal for equal rows",
         _digest,
-        "Print the digest of each sketch: two sketches of the same rows have the same, on every machine.",
+        "Print the digest of each sketch. Sketches of the same rows have the same digest on every machine.",
         "examples:\n  gstar-fast digest *.gstar",
     ),
     "solve": (
         "find one threshold for each group",
         _solve,
         """Find the thresholds with the least error while gaps between groups stay within limits, with a proof for the
-counted rows. Exit code 3 says that no thresholds meet the limits; nothing is written then.""",
+counted rows. If no thresholds meet the limits, the exit code is 3 and nothing is written.""",
         f"""{CRITERIA_HELP}
 
 examples:
@@ -310,9 +310,9 @@ examples:
   gstar-fast solve scores/ --score p --label y --group sex --limit equal_opportunity=0.01 -o thresholds.json""",
     ),
     "frontier": (
-        "the whole trade-off between error and a gap",
+        "show the trade-off between error and a gap",
         _frontier,
-        "Every pair of gap and error that no other thresholds beat in both.",
+        "Print every pair of gap and error that no other thresholds beat in both.",
         f"""{CRITERIA_HELP}
 
 examples:
@@ -320,17 +320,17 @@ examples:
   gstar-fast frontier s.gstar --criterion equalized_odds --at-gap 0.05 --thresholds thresholds.json""",
     ),
     "audit": (
-        "every rate and gap, with confidence intervals",
+        "measure every rate and gap, with confidence intervals",
         _audit,
-        "Rates by group and gaps between groups, each with its definition and a confidence interval.",
+        "Measure rates by group and gaps between groups, each with its definition and a confidence interval.",
         """examples:
   gstar-fast audit test.gstar --thresholds thresholds.json -o audit.html
   gstar-fast audit decided.parquet --decision decision --label y --group sex""",
     ),
     "report": (
-        "one page to read and to keep",
+        "write one HTML page about thresholds",
         _report,
-        "Write a self-contained HTML page: what was asked, the verdict, before and after, pictures, the frontier.",
+        "Write an HTML page that needs no network: what was asked, verdict, before and after, figures, frontier.",
         "examples:\n  gstar-fast report s.gstar --thresholds thresholds.json -o report.html",
     ),
     "apply": (
@@ -345,19 +345,19 @@ examples:
   cat new.csv | gstar-fast apply - --thresholds thresholds.json -o - | head""",
     ),
     "demo": (
-        "the whole road on data it makes itself",
+        "run all steps on data it makes itself",
         _demo,
-        "Make scores, count them, solve, audit, report and decide, showing each command and what it prints.",
+        "Make scores, count them, solve, audit, report and decide. Each command is shown with its output.",
         "examples:\n  gstar-fast demo\n  gstar-fast demo --folder demo --rows 1000000",
     ),
     "info": (
-        "versions, backend, processor",
+        "print versions, backend, processor",
         _info,
-        "Print what this installation runs on; please add it to bug reports.",
+        "Print what this installation runs on. Please add it to bug reports.",
         "examples:\n  gstar-fast info\n  gstar-fast info --json",
     ),
     "completion": (
-        "a script that completes commands in your shell",
+        "print a script that completes commands in your shell",
         _completion,
         "Print a completion script for the shell.",
         """examples:

@@ -70,9 +70,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     unknown : {"raise", "default"} or float
         For a group that was not there in `fit`: refuse it, take the best unified threshold, or take this number.
     response_method : {"auto", "predict_proba", "decision_function"}
-        What gives scores; `auto` takes the first of the other two that the estimator has.
+        Method that gives the scores; `auto` takes the first of the other two that the estimator has.
     pos_label : label, optional
-        The class that being accepted means; without it ``classes_[1]``, the larger of the two labels.
+        The label of accepted rows; without it ``classes_[1]``, the larger of the two labels.
     cv : int, float, splitter, iterable or "prefit", optional
         How rows are cut for out-of-fold scores. A number (5 if not given) is that many folds, dealt by label and group
         so that small groups are spread evenly; a float is a single held-out share, dealt alike; splitters decide for
@@ -100,7 +100,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     classes_ : ndarray of shape (2,)
         The labels.
     n_features_in_, feature_names_in_
-        Of X as `fit` got it, where known.
+        Number and names of the columns of X in `fit`, if X has names.
 
     Examples
     --------

@@ -306,7 +306,7 @@ def _between_corners(frontier: Frontier, result: Result, gap: float) -> Frontier
 
 
 def weighted_error(audit: Audit, result: Result) -> float | None:
-    """What a frontier has on its error axis, of audited thresholds: docs/guide/solver.md calls it E."""
+    """What a frontier has on its error axis, of audited thresholds: docs/reference/problem.md calls it E."""
     fpr, fnr, positive = (audit.overall[metric].value for metric in ("fpr", "fnr", "base_rate"))
     if positive is None:
         return None

@@ -354,7 +354,7 @@ class Sketch(SketchView):
 
     @classmethod
     def from_bytes(cls, data: bytes, *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30) -> Self:
-        """Read what `to_bytes` wrote. Anything else, however hostile, is a ValueError."""
+        """Read what `to_bytes` wrote. Anything else raises ValueError."""
         try:
             plain = bytes(memoryview(data))
         except TypeError:

@@ -160,7 +160,7 @@ class Window:
 
     @classmethod
     def from_bytes(cls, data: bytes, *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30) -> Self:
-        """Read what `to_bytes` wrote. Anything else, however hostile, is a ValueError.
+        """Read what `to_bytes` wrote. Anything else raises ValueError.
 
         Parameters
         ----------

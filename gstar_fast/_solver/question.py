@@ -1,6 +1,6 @@
 """What is asked of the thresholds, checked, as numbers the solvers read.
 
-The optimisation problem is stated in docs/guide/solver.md.
+The optimisation problem is stated in docs/reference/problem.md.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class GroupRates:
 
 @dataclass(frozen=True)
 class Result:
-    """Thresholds with a verdict. Made by `solve`; printing it shows the table a person wants.
+    """Thresholds with a verdict. Made by `solve`; print it to see its table.
 
     Attributes
     ----------

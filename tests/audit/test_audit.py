@@ -349,7 +349,7 @@ def audits(sketch):
 
 
 def test_texts_are_the_golden_ones(backend, sketch):
-    """The same words and numbers on every backend. Run with GOLDEN=1 to write them anew; then read the difference."""
+    """The same words and numbers on every backend. Run with GOLDEN=1 to write them again; then read the difference."""
     for name, audit in audits(sketch):
         path = GOLDEN / f"audit_{name}.txt"
         if os.environ.get("GOLDEN") == "1":

@@ -220,8 +220,8 @@ def test_true_gaps_are_inside_as_often_as_promised(k, rows, gap):
         assert coverage(k, rows, gap, name, trials=100)[0] >= 0.90
 
 
-def test_the_guide_quotes_the_coverage_that_was_measured():
-    """The table of docs/guide/audit.md is that of benchmarks/results/coverage.json."""
+def test_the_page_of_intervals_quotes_the_coverage_that_was_measured():
+    """The table of docs/reference/intervals.md is that of benchmarks/results/coverage.json."""
     root = Path(__file__).parent.parent.parent
     measured = json.loads((root / "benchmarks/results/coverage.json").read_text(encoding="utf-8"))
     methods = ("percentile", "basic", "bias-corrected", "gf.audit")
@@ -231,9 +231,10 @@ def test_the_guide_quotes_the_coverage_that_was_measured():
         for case in measured["gaps"]
         if case["shape"] == "even"
     ]
-    lines = (root / "docs/guide/audit.md").read_text(encoding="utf-8").split("| gf.audit |\n")[1].split("\n\n")[0]
+    page = (root / "docs/reference/intervals.md").read_text(encoding="utf-8")
+    lines = page.split("| gf.audit |\n")[1].split("\n\n")[0]
     assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines.split("\n")[1:]] == expected
-    assert f"shares of {measured['trials']} tables each" in (root / "docs/guide/audit.md").read_text(encoding="utf-8")
+    assert f"shares of {measured['trials']} tables each" in page
 
 
 # ---------------------------------------------------------------------------------------------------------- thresholds

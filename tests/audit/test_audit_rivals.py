@@ -134,7 +134,7 @@ def test_gaps_are_those_of_aif360(seed, weighting):
     assert audit.overall["ppv"].value == pytest.approx(theirs.precision())
 
 
-def test_nobody_accepted_is_parity_but_nothing_is_known():
+def test_if_nobody_is_accepted_a_ratio_is_1_with_the_widest_interval():
     """0 / 0 counts as 1, and the interval says what that is worth; fairlearn gives NaN."""
     audit = gf.audit(decisions=[0] * 40, labels=[0, 1] * 20, groups=[0] * 20 + [1] * 20)
     ratio = audit.gaps["disparate_impact"]

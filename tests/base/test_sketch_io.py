@@ -345,7 +345,7 @@ def test_a_claim_of_many_groups_allocates_nothing(backend):
         tracemalloc.stop()
 
 
-def test_bytes_that_are_none(backend):
+def test_from_bytes_takes_any_buffer_and_refuses_text(backend):
     with pytest.raises(TypeError, match=r"data must be bytes, got str; for a file use Sketch.load\(path\)"):
         gf.Sketch.from_bytes("sketch.gstar")
     sketch = small()

@@ -51,7 +51,7 @@ COLUMNS = ["--score", "p", "--label", "y", "--group", "sex"]
 
 
 def golden(name, text):
-    """Compare with a file of tests/golden; GOLDEN=1 writes it anew, then read the difference."""
+    """Compare with a file of tests/golden; GOLDEN=1 writes it again, then read the difference."""
     path = GOLDEN / name
     if os.environ.get("GOLDEN") == "1":
         path.write_text(text, encoding="utf-8")
@@ -79,7 +79,7 @@ def test_help_of_every_command_is_the_golden_one(here, capsys):
         assert main([command, "--help"]) == 0
         pages.append(capsys.readouterr().out)
         assert "examples:" in pages[-1]
-    if sys.version_info < (3, 13):  # argparse lays out its pages anew in 3.13
+    if sys.version_info < (3, 13):  # argparse lays out its pages differently from 3.13 on
         golden("cli_help.txt", "\n".join(pages))
 
 
@@ -159,7 +159,7 @@ def test_debug_shows_where_it_went_wrong(here, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_what_should_not_happen_is_said_in_one_breath(here, capsys, monkeypatch):
+def test_an_internal_error_prints_one_line(here, capsys, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("oops")
 
@@ -175,7 +175,7 @@ def test_quiet_says_nothing_but_errors(scores, capsys):
     assert capsys.readouterr().err
 
 
-def test_names_a_terminal_cannot_show_are_no_reason_to_fail(here):
+def test_unprintable_names_do_not_crash(here):
     gf.Sketch.from_rows([0.5], [1], ["zoë"]).save("s.gstar")
     command = [sys.executable, "-m", "gstar_fast", "show", "s.gstar"]
     ascii_only = {

@@ -267,7 +267,7 @@ def shell(script):
     )
 
 
-def test_head_is_enough(here, table):
+def test_a_reader_that_closes_the_pipe_ends_with_141(here, table):
     write(pa.concat_tables([table] * 200), "in.parquet")
     run = shell("gstar-fast apply in.parquet --thresholds t.json -o - | head -n 1; echo ${PIPESTATUS[0]}")
     assert run.stdout.splitlines() == ["id,p,g,text,decision", "141"]
@@ -381,7 +381,7 @@ def test_what_is_wrong_with_a_table(here, capsys, text, extra, words, target):
         (["absent.csv", "-o", "out.csv"], 1, "absent.csv does not exist"),
     ],
 )
-def test_where_it_may_not_write(here, capsys, words, code, expected):
+def test_wrong_input_and_output_paths_are_refused(here, capsys, words, code, expected):
     Path("in.csv").write_text("p,g\n1,a\n")
     assert expected in said(capsys, code, *words, "--thresholds", "t.json")
     assert Path("in.csv").read_text() == "p,g\n1,a\n"

@@ -365,21 +365,21 @@ def test_a_space_belongs_to_the_name(here, reader, capsys):
 
 
 @pytest.mark.parametrize("text", ["1_0", "\u0663", "none", "None", "  ", "1\u00a0", "0x10", "#NA", "1.#IND", " NA"])
-def test_what_is_no_number_is_none_to_any_reader(here, reader, capsys, text):
+def test_every_reader_refuses_the_same_non_numbers(here, reader, capsys, text):
     Path("t.csv").write_text(f"p,y,g\n0.5,1,a\n{text},0,a\n", encoding="utf-8")
     error = said(capsys, 1, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--nan", "skip").err
     assert "column 'p' must hold numbers, found " in error
 
 
 @pytest.mark.parametrize("text", ["", "NA", "na", "nA", "N/A", "#n/a", "NaN", "nan", "-nan", "null", "Null", "NULL"])
-def test_what_is_missing_is_so_to_any_reader(here, reader, text):
+def test_every_reader_finds_the_same_values_missing(here, reader, text):
     Path("t.csv").write_text(f"p,y,g\n0.5,1,a\n{text},0,a\n")
     assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--nan", "skip", "-q"]) == 0
     assert gf.Sketch.load("s.gstar").skipped == 1
 
 
 @pytest.mark.parametrize("text", ["+1.5", " 1.5", "1.5 ", "1.", ".5", "1e5", "1E+5", "inf", "-Infinity", "1e400"])
-def test_what_is_a_number_is_one_to_any_reader(here, reader, text):
+def test_every_reader_parses_the_same_numbers(here, reader, text):
     Path("t.csv").write_text(f"p,y,g\n0.5,1,a\n{text},0,a\n")
     assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "-q"]) == 0
     assert gf.Sketch.load("s.gstar").digest() == gf.Sketch().update([0.5, float(text)], [1, 0], ["a", "a"]).digest()

@@ -117,7 +117,7 @@ def test_many_interruptions_are_one_pass(files, monkeypatch, capsys):
     assert Path("s.gstar").read_bytes() == expected
 
 
-def test_resume_with_nothing_to_go_on_from_begins_at_the_beginning(files):
+def test_resume_without_a_partial_file_starts_from_scratch(files):
     names, expected = files
     assert sketch(*names, extra=["--resume", "-q"]) == 0
     assert Path("s.gstar").read_bytes() == expected
@@ -134,7 +134,7 @@ def stopped(files, monkeypatch, capsys):
     return names, expected
 
 
-def test_without_resume_it_begins_anew_and_says_so(stopped, capsys):
+def test_without_resume_the_count_starts_over_with_a_note(stopped, capsys):
     names, expected = stopped
     assert sketch(*names) == 0
     assert "this begins anew (--resume would go on)" in capsys.readouterr().err
@@ -248,7 +248,7 @@ def test_a_record_without_a_checksum_is_of_an_older_version(stopped, capsys):
     assert "version 1; this release reads 2; remove it and begin anew" in capsys.readouterr().err
 
 
-def test_a_file_whose_name_is_no_text_is_kept_in_the_record(tmp_path):
+def test_a_file_name_that_is_not_unicode_is_kept_in_the_record(tmp_path):
     odd = b"\xff.csv".decode("utf-8", "surrogateescape")  # as Python names such a file
     before = resume.Unfinished({"score": odd}, [{"path": odd, "rows": 3, "whole": True}], gf.Sketch())
     before.save(tmp_path / "s.partial")

@@ -219,7 +219,7 @@ def test_the_score_is_widened_as_the_others_are(here, capsys):
     assert f"Integer value {ODD}" in refused(capsys, "1.parquet", "2.parquet")
 
 
-def test_an_older_decision_of_another_type_is_in_nobodys_way(here):
+def test_an_older_decision_column_of_another_type_is_replaced(here):
     save("1.parquet", pa.array([1]), decision=pa.array(["yes"]))
     save("2.parquet", pa.array([1]), decision=pa.array([0.5]))
     apply("1.parquet", "2.parquet", out="out.parquet", extra=["--replace"])

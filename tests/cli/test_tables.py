@@ -414,7 +414,7 @@ def test_labels_may_be_written_in_many_ways(here, labels, extra):
     ],
     ids=str,
 )
-def test_a_missing_label_is_no_label(here, labels):
+def test_a_missing_label_counts_as_unlabelled(here, labels):
     expected = [0, None, 1, None if labels.to_pylist()[3] is None else 0]
     assert count(typed({"p": P, "y": labels, "g": G})) == gf.Sketch.from_rows(P, expected, G)
     nothing = pa.nulls(4)
@@ -456,7 +456,7 @@ def test_text_of_a_csv_is_understood_value_by_value(here, arrow):
     assert count("t.csv").groups == (-8, 7, "+3", "-0", "007", "1.0", "NA", "x")
 
 
-def test_what_stands_for_nothing_in_a_csv(here, arrow):
+def test_missing_values_of_a_csv(here, arrow):
     Path("t.csv").write_text("p,y,g\n0.5,,a\n0.25,NA,a\n,1,a\nNaN,1,a\nnull,0,a\n1,null,a\n")
     sketch = count("t.csv", columns=[*COLUMNS, "--nan", "skip"])
     assert sketch.skipped == 3
@@ -534,7 +534,7 @@ def test_malformed_csv(here, capsys, arrow, text, words):
     assert not Path("s.gstar").exists()
 
 
-def test_a_column_of_identities_is_no_group(here, capsys, arrow):
+def test_a_column_of_identities_is_refused_as_group(here, capsys, arrow):
     Path("t.csv").write_text("p,y,g\n" + "".join(f"1,1,{i}\n" for i in range(70_000)))
     found = said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
     assert "column 'g' has too many different values to be a group" in found
@@ -562,7 +562,7 @@ def test_row_numbers_are_those_of_the_file(here, capsys, arrow, monkeypatch):
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfep\x00,\x00", b"p,y,g\n1,1,\xff\n", b"\x00" * 100])
-def test_csv_that_is_no_text(here, capsys, arrow, raw):
+def test_csv_that_is_not_utf8_is_refused(here, capsys, arrow, raw):
     Path("t.csv").write_bytes(raw)
     assert "t.csv" in said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
 
@@ -602,7 +602,7 @@ def test_an_arrow_file_whose_codes_point_nowhere(here, capsys):
     assert "t.arrow cannot be read as" in said(capsys, "sketch", "t.arrow", "-o", "s.gstar", *COLUMNS)
 
 
-def test_a_mark_at_the_beginning_of_a_csv_is_no_name(here, arrow):
+def test_a_byte_order_mark_is_not_part_of_the_first_column_name(here, arrow):
     Path("t.csv").write_text("\ufeffp,y,g\n0.5,1,a\n", encoding="utf-8")
     assert count("t.csv") == gf.Sketch.from_rows([0.5], [1], ["a"])
 

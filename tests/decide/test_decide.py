@@ -429,7 +429,7 @@ def test_no_rows_are_no_decisions(backend):
     assert decider.margin([], []).tolist() == []
 
 
-def test_masked_arrays_are_not_taken_for_plain_ones(backend):
+def test_masked_arrays_keep_their_mask(backend):
     decider = gf.Decider({0: 0.5}, nan=False)
     assert decider(np.ma.array([1.0, 1.0], mask=[True, False]), np.zeros(2, int)).tolist() == [False, True]
     with pytest.raises(TypeError, match="groups has a missing value at row 0"):

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast import get_cmake_dir, get_include
 from gstar_fast._base import json as _json
-from gstar_fast._install import get_cmake_dir, get_include
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "embed_cpp"
 CXX = next((name for name in ("c++", "g++", "clang++") if shutil.which(name)), None)

@@ -122,7 +122,7 @@ def test_sql_of_unified_and_numbered_thresholds():
         (gf.Decider({"F\0": 0.5}), {}, "SQL has no string with a null character"),
     ],
 )
-def test_what_sql_cannot_say_is_refused(decider, options, text):
+def test_bad_sql_exports_are_refused(decider, options, text):
     with pytest.raises(ValueError, match=text):
         to_sql(decider, **options)
 
@@ -209,7 +209,7 @@ def test_onnx_of_several_columns_decides_alike(options, missing):
     assert run_onnx(to_onnx(decider, group=["sex", "old"]), score=scores, sex=sex, old=old) == expected
 
 
-def test_what_onnx_cannot_say_is_refused():
+def test_bad_onnx_exports_are_refused():
     pytest.importorskip("onnx")
     with pytest.raises(ValueError, match=r"is made of 2 columns, and group='group' names 1"):
         to_onnx(gf.Decider({("F", 1): 0.5}))

@@ -117,7 +117,7 @@ def test_what_the_policies_decide_is_answered(started):
     assert json.loads(asyncio.run(get(module, "/counts"))[1]) == {"rows": 1, "uncounted": 4}
 
 
-def test_a_lack_of_memory_is_no_traceback(service, monkeypatch):
+def test_running_out_of_memory_is_answered_without_a_traceback(service, monkeypatch):
     module, _ = service
 
     class Full:

@@ -341,7 +341,7 @@ def test_normal_rows_are_called_normal(backend):
     assert one(quantiles, "best").kind == "normal"
 
 
-def test_best_does_not_fall_for_a_likelihood_without_maximum(backend):
+def test_best_skips_families_whose_likelihood_has_no_maximum(backend):
     rng = np.random.default_rng(11)
     rows = np.concatenate((np.full(3_000, 13.8155), rng.normal(0, 3, 7_000)))
     made = one(rows, "best")

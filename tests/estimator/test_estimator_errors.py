@@ -147,7 +147,7 @@ def test_fit_says_what_is_wrong_with_sensitive_features(given, error, text):
 
 
 @pytest.mark.parametrize("codes", [X["a"], (X["sex"] == "M").astype(float)])
-def test_a_column_of_floats_is_no_group_in_a_frame_either(codes):
+def test_a_column_of_floats_in_a_frame_is_refused_as_group(codes):
     """As everywhere: 1.0 is not the group 1. Only a matrix, which has one type for all columns, is read as meant."""
     model = GroupThresholdClassifier(FirstColumn(), sensitive_features="code")
     with pytest.raises(TypeError, match=r"column 'code' of X: group names must be .* pass whole numbers as int"):
@@ -264,7 +264,7 @@ def test_only_errors_of_the_estimator_are_explained():
     assert notes_of(error) == []
 
 
-def test_limits_out_of_reach_are_said_aloud():
+def test_infeasible_limits_warn():
     model = GroupThresholdClassifier(prefit(), limits={"accuracy_parity": 0.0}, cv="prefit")
     with pytest.warns(UserWarning, match="infeasible: no thresholds at bin edges meet these limits"):
         model.fit([[0.0]] * 5, [0, 1, 1, 1, 0], sensitive_features=list("aabbb"))

@@ -151,7 +151,7 @@ def test_one_row_of_a_class_cannot_be_cut_into_folds():
         GroupThresholdClassifier(FirstColumn(), cv=2).fit(FEATURES[:9], [0] * 8 + [1])
 
 
-def test_a_group_of_one_row_is_no_obstacle():
+def test_fit_takes_a_group_of_one_row():
     groups = np.array(["a", "b"] * 100 + ["tiny"])
     model = GroupThresholdClassifier(LogisticRegression()).fit(FEATURES[:201], y[:201], sensitive_features=groups)
     assert set(model.thresholds_) == {"a", "b", "tiny"}

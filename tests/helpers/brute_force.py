@@ -1,4 +1,4 @@
-"""The optimisation problem of docs/guide/solver.md, solved by trying everything; the searches are tested against it.
+"""The optimisation problem of docs/reference/problem.md, solved by trying everything; tests compare the searches.
 
 Reads rows, not sketches: acceptance is `score >= threshold`, and every rate is counted from the decisions.
 """

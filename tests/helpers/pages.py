@@ -7,10 +7,12 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent.parent
 FENCE = re.compile(r"^(`{3,}|:{3,})([^\n`]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 
+WRITTEN = ROOT / "docs/benchmarks/results"  # pages that a build of the site writes
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "benchmarks/*.md")
     for path in ROOT.glob(pattern)
+    if path.parent != WRITTEN
 )
 
 

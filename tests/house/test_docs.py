@@ -42,7 +42,7 @@ def test_links_lead_somewhere(page):
 
 SOURCES = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("gstar_fast/**/*.py", "csrc/**/*.hpp", "csrc/**/*.cpp", "tests/*.py", "examples/**/*.py")
+    for pattern in ("gstar_fast/**/*.py", "csrc/**/*.hpp", "csrc/**/*.cpp", "tests/**/*.py", "examples/**/*.py")
     for path in ROOT.glob(pattern)
 )
 
@@ -53,7 +53,7 @@ def test_files_that_are_named_exist():
     named |= {
         (source, path)
         for source in SOURCES
-        if source != "tests/test_docs.py"
+        if source != "tests/house/test_docs.py"
         for path in re.findall(r"docs/[\w/]+\.md", text_of(source))
     }
     assert len(named) > 30
@@ -87,11 +87,9 @@ def test_everything_public_is_explained(name):
 
 def test_results_of_benchmarks_are_all_shown_with_what_was_missed():
     results = {path.name for path in (ROOT / "benchmarks/results").glob("*.md")}
-    shown = {path.name for path in (ROOT / "docs/benchmarks").glob("*.md")} - {"index.md"}
-    assert shown == results, "each result has a page in docs/benchmarks that includes it, named in its index"
     index = text_of("docs/benchmarks/index.md")
     for name in results:
-        assert f"]({name})" in index
+        assert f"](../../benchmarks/results/{name})" in index
         for goal in re.findall(r"^\| (.+?) +\|.*\| +NO \|$", text_of(f"benchmarks/results/{name}"), re.MULTILINE):
             assert f"- {goal}" in index, f"{name}: the page does not say that this goal was missed: {goal}"
 
@@ -114,6 +112,8 @@ class Fetched(HTMLParser):
 def test_the_site_builds_without_a_warning_and_fetches_nothing(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) > 20
+    for result in (ROOT / "benchmarks/results").glob("*.md"):
+        assert site / f"benchmarks/results/{result.stem}.html" in pages
     for page in pages:
         reader = Fetched()
         reader.feed(page.read_text(encoding="utf-8"))
@@ -185,4 +185,4 @@ def test_no_page_promises_fairness(page):
 def test_the_first_words_say_where_the_proof_holds(page):
     first = prose(text_of(page)).split("\n\n")[1]
     assert re.search("proof|proven|proves", first)
-    assert re.search(r"rows\s+that\s+were\s+counted|counted\s+rows", first)
+    assert re.search(r"rows\s+(that\s+were|it)\s+counted|counted\s+rows", first)

@@ -44,7 +44,7 @@ def test_nothing_on_a_page_is_cut_off(chromium, site, width):
     assert wrong == {}
 
 
-def test_what_is_cut_off_is_found(chromium, tmp_path):
+def test_the_browser_test_finds_cut_off_text(chromium, tmp_path):
     """The check above can fail: for code that is hidden, a wide table, and a scroller that does not show it is one."""
     long = "x" * 400
     page = tmp_path / "page.html"

@@ -31,7 +31,7 @@ def test_pages_are_made_from_the_record(bench, report, page):
 
 
 def test_every_file_has_its_lines(bench, report):
-    """README says that all files are there."""
+    """The page of benchmarks says that all files are there."""
     text = (RESULTS / "quality_files.md").read_text()
     rows = bench["quality_tables"].rows_of(report["rows"])
     files = {r["file"] for r in rows}
@@ -44,7 +44,7 @@ def test_every_file_has_its_lines(bench, report):
 
 
 def test_the_summary_has_every_file_before_and_after(bench, report):
-    """All seeds stand on the page that README names, so that no favourable one can stand for them."""
+    """All seeds stand on the page that the benchmarks name, so that no favourable one can stand for them."""
     lines = (RESULTS / "quality.md").read_text().split("## Every file")[1].splitlines()
     rows = bench["quality_tables"].rows_of(report["rows"])
     before = {(r["file"], r["criterion"]): r for r in rows if r["method"] == "untouched"}
@@ -115,11 +115,11 @@ CRITERIA = {"equalized odds": "equalized_odds", "demographic parity": "demograph
 
 
 @pytest.mark.parametrize("mark", ["quality", "mixtures"])
-def test_the_guide_quotes_the_record(bench, report, mark):
-    """Each line of the guide's tables of quality, and no rival left out."""
+def test_the_page_of_quality_quotes_the_record(bench, report, mark):
+    """Each line of its tables, and no rival left out."""
     tables = bench["quality_tables"]
     pairs = [p for p in tables.rows_of(report["pairs"]) if "(many)" not in p["file"]]
-    lines = table_in("docs/guide/solver.md", mark)
+    lines = table_in("docs/benchmarks/quality.md", mark)
     expected = [pair for pair in tables.AGAINST_OTHERS if pair[0] != "ours, kde"]
     if mark == "mixtures":
         expected = [("ours, randomised", "ours")]
@@ -131,6 +131,6 @@ def test_the_guide_quotes_the_record(bench, report, mark):
 
 
 def told(pair):
-    """How the guide calls two methods."""
+    """How the page calls two methods."""
     words = {"ours": "single thresholds", "ours, randomised": "mixtures", "oxonfair": "OxonFair"}
     return tuple(words.get(name, name) for name in pair)

@@ -416,7 +416,7 @@ def test_tables_say_what_they_miss(backend):
     assert gf.Sketch().update_table(sliced, score="x", label=None, group="g").n_rows == 2
 
 
-def test_what_only_leads_to_rows_is_refused_with_the_way_to_them(tmp_path):
+def test_data_without_rows_in_memory_is_refused_with_a_hint(tmp_path):
     pa, pd, pl = (pytest.importorskip(name) for name in ("pyarrow", "pandas", "polars"))
     dataset, parquet = pytest.importorskip("pyarrow.dataset"), pytest.importorskip("pyarrow.parquet")
     table = pa.table({"x": SCORES, "g": GROUPS})
@@ -730,7 +730,7 @@ def test_one_row_one_class_and_nothing_are_fine(backend):
     assert gf.Sketch.from_rows(np.empty(0), np.empty(0, int), np.empty(0, "U1")) == gf.Sketch()
 
 
-def test_the_users_arrays_are_left_alone_and_not_kept(backend):
+def test_arrays_of_the_caller_are_neither_changed_nor_kept(backend):
     x, y, g = np.array(SCORES), np.array(LABELS), np.array([1, 2, 1, 2])
     copies = x.copy(), y.copy(), g.copy()
     gone = [weakref.ref(a) for a in (x, y, g)]

@@ -198,7 +198,7 @@ def test_a_sketch_from_another_process_can_be_drawn(sketch):
     assert (run.returncode, run.stdout.split()) == (0, [b"2"]), run.stderr.decode()
 
 
-def test_what_cannot_be_drawn_says_what_to_call(sketch):
+def test_plotting_the_wrong_object_says_what_to_call(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})
     for draw, text in (
         (gf.plot.roc, r"Sketch expected, got Result; call gf.plot.roc\(sketch, result\)"),

@@ -333,7 +333,7 @@ def test_it_is_saved_whole_and_shown_in_a_frame(sketch, result, tmp_path):
 # ------------------------------------------------------------------------------------------------------ wrong questions
 
 
-def test_what_does_not_belong_together_is_refused(sketch, result, audit):
+def test_mismatched_results_sketches_and_audits_are_refused(sketch, result, audit):
     other = synthetic(8_000, seed=2)
     with pytest.raises(
         ValueError, match=f"found on another sketch: its sketch_digest begins with {sketch.digest()[:12]}"

@@ -57,7 +57,7 @@ class Opened:
 
 
 @pytest.mark.parametrize("name", ["two", "hostile", "many"])
-def test_it_opens_from_a_file_in_silence(chromium, saved, name):
+def test_the_page_opens_from_a_file_without_console_messages(chromium, saved, name):
     path = saved / f"{name}.html"
     with Opened(chromium, path) as opened:
         opened.page.wait_for_selector("html.alive")

@@ -208,7 +208,7 @@ def test_with_costs_the_curve_is_the_weighted_error(sketch):
     assert f"chosen thresholds: gap {gap}, error {error}" in titles
 
 
-def test_a_single_best_point_is_no_trade_off():
+def test_a_frontier_of_one_point_shows_no_trade_off():
     sketch = gf.Sketch.from_rows([1, 2, 3, 4] * 20, [0, 0, 1, 1] * 20, ["a", "b"] * 40)
     page = read(gf.report(gf.solve(sketch, limits={"demographic_parity": 0.5}), sketch).html)
     assert "There is no trade-off to show: the least error, 0.0000" in page.one(id="frontier").text

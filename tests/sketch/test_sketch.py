@@ -556,7 +556,7 @@ class TestResolution:
         with pytest.warns(gf.ResolutionWarning):
             sketch.update_one(1e9, None, 0)
 
-    def test_a_constant_score_or_few_rows_are_no_reason_to_warn(self):
+    def test_a_constant_score_or_few_rows_do_not_warn(self):
         gf.Sketch.from_rows([0.3] * 1000, None, [0] * 1000)
         gf.Sketch.from_rows([0.0, 1.0] * 500, None, [0] * 1000)
         gf.Sketch.from_rows([0.1, 0.2, 1e9], None, [0] * 3)

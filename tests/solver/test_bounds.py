@@ -83,7 +83,7 @@ def test_text_names_every_inequality(backend):
         assert words in text
 
 
-def test_wrong_questions_get_right_words():
+def test_wrong_questions_say_what_to_do():
     rng = np.random.default_rng(3)
     sketch = gf.Sketch.from_rows(*normal_rows(500, (1, 2), (0, 0), rng), bins=128)
     with pytest.raises(ValueError, match="needs a smooth density"):

@@ -153,7 +153,7 @@ def test_unified_penalties_mixtures_and_smooth_densities_are_looked_at_too(backe
     assert len(said) == 1
 
 
-def test_what_could_not_be_met_does_not_pass_for_success(backend):
+def test_an_infeasible_result_has_no_second_warning(backend):
     """An infeasible verdict says so itself: a second warning would only hide it."""
     sketch = gf.Sketch.from_rows([1, 2, 3, 4] * 2, [0, 0, 1, 1, 0, 1, 1, 1], list("aaaabbbb"))
     result, said = warned(sketch, limits={"accuracy_parity": 0, "demographic_parity": 0}, unified=True)
@@ -161,7 +161,7 @@ def test_what_could_not_be_met_does_not_pass_for_success(backend):
     assert said == []
 
 
-def test_a_frontier_does_not_warn_and_its_points_tell(backend):
+def test_points_of_a_frontier_have_a_note_instead_of_a_warning(backend):
     sketch = gf.Sketch.from_rows(*intersections())
     found = gf.frontier(sketch, "equalized_odds")  # warnings are errors here
     notes = found.at(gap=0.02).notes
@@ -297,7 +297,7 @@ def test_costs_weigh_what_mixing_saves(backend):
     assert plain.mixing_saves == pytest.approx(np.sqrt(plain.loss) - np.sqrt(mixed.loss), abs=1e-9)
 
 
-def test_where_mixing_is_no_question_nothing_is_said(backend):
+def test_no_note_on_mixing_where_it_does_not_apply(backend):
     sketch = gf.Sketch.from_rows(*intersections(), bins=64)
     for asked in ({}, {"penalties": {"equalized_odds": 1.0}}, {"limits": {"equalized_odds": 0.5}, "unified": True}):
         assert gf.solve(sketch, **asked).mixing_saves is None

@@ -253,6 +253,6 @@ def test_frame_and_plot(sketch):
         ("equalized_odds", {"by": "penalties", "randomize": True}, "drop by='penalties'"),
     ],
 )
-def test_wrong_words_get_right_ones(sketch, criterion, options, words):
+def test_wrong_options_say_what_to_write(sketch, criterion, options, words):
     with pytest.raises(ValueError, match=words):
         gf.frontier(sketch, criterion, **options)

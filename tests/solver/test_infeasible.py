@@ -144,7 +144,7 @@ def cut_off(monkeypatch, limits):
     return best, result
 
 
-def test_out_of_boxes_nothing_is_claimed_to_be_allowed_that_is_not(backend, monkeypatch):
+def test_a_search_cut_short_claims_no_limit_it_did_not_prove(backend, monkeypatch):
     limits = {"accuracy_parity": 0.001, "equalized_odds": 0.01}
     _, result = cut_off(monkeypatch, limits)
     assert "does not prove that there are none" in result.message
@@ -155,7 +155,7 @@ def test_out_of_boxes_nothing_is_claimed_to_be_allowed_that_is_not(backend, monk
         result.decider()
 
 
-def test_out_of_boxes_what_an_easier_question_found_is_given(backend, monkeypatch):
+def test_a_search_cut_short_returns_the_best_it_found(backend, monkeypatch):
     best, result = cut_off(monkeypatch, {"accuracy_parity": 0.0})
     assert result.meets_limits
     assert result.lower_bound <= best.loss <= result.loss

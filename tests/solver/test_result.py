@@ -48,7 +48,7 @@ def results(sketch):
 
 
 def test_texts_are_the_golden_ones(backend, sketch):
-    """The same words on every backend. Run with GOLDEN=1 to write them anew; then read the difference."""
+    """The same words on every backend. Run with GOLDEN=1 to write them again; then read the difference."""
     for name, result in results(sketch):
         path = GOLDEN / f"result_{name}.txt"
         if os.environ.get("GOLDEN") == "1":
@@ -203,7 +203,7 @@ def as_script(text):
     return int(text[:-2]) if text.endswith(".0") else float(text)
 
 
-def test_a_result_may_be_laid_out_anew(sketch):
+def test_the_layout_of_a_saved_result_does_not_matter(sketch):
     """By a tool that indents, sorts keys, escapes letters, or writes numbers as JavaScript does."""
     result = dataclasses.replace(gf.solve(sketch, limits={"equalized_odds": 0.02}), notes=("Ä is \u2028 a letter",))
     document = json.loads(result.to_json())

@@ -1,4 +1,4 @@
-"""`solve` finds the optimum of docs/guide/solver.md: against brute force, then its laws, its edges and its words."""
+"""`solve` finds the optimum of docs/reference/problem.md: against brute force, then its laws, edges and words."""
 
 from __future__ import annotations
 
@@ -371,7 +371,7 @@ def test_names_of_other_libraries_and_slips_get_the_right_hint(name, meant):
         (0.0, r"accepted and another not at all; did you mean 1, "),
     ],
 )
-def test_a_ratio_that_reads_like_a_gap_is_questioned(backend, ratio, words):
+def test_a_disparate_impact_limit_that_looks_like_a_gap_warns(backend, ratio, words):
     sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
     with pytest.warns(UserWarning, match=words):
         assert gf.solve(sketch, limits={"disparate_impact": ratio}).verdict == "optimal"
@@ -553,14 +553,14 @@ def test_tuple_and_mixed_names(backend):
         ({"max_seconds": 1, "unified": True}, "max_seconds ends the search for one threshold a group"),
     ],
 )
-def test_wrong_words_get_right_ones(options, words):
+def test_wrong_options_say_what_to_write(options, words):
     sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
     with pytest.raises(ValueError, match=words):
         gf.solve(sketch, **options)
 
 
 @pytest.mark.parametrize("limits", [[("equalized_odds", 0.1)], {"equalized_odds": "low"}, {"equalized_odds": True}])
-def test_wrong_types_get_right_ones(limits):
+def test_wrong_types_are_refused_with_the_right_one(limits):
     sketch = gf.Sketch.from_rows([1, 2, 1, 2], [0, 1, 0, 1], list("aabb"), bins=16)
     with pytest.raises(TypeError, match="limits"):
         gf.solve(sketch, limits=limits)

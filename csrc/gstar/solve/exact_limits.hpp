@@ -1,7 +1,7 @@
 // exact_limits.hpp - the certified optimum under limits, for any number of groups
 // and any mix of criteria.
 //
-// docs/guide/solver.md, "Limits": boxes after < t <= upto of the smallest rate t of any
+// docs/reference/problem.md, "Limits": boxes after < t <= upto of the smallest rate t of any
 // group are opened in order of the cheapest choice their windows allow; the first
 // such choice that meets every limit is the optimum, ties included.
 #pragma once

@@ -84,7 +84,7 @@ bool allowed(const problem<Cost>& p, const std::int64_t* numbers) noexcept {
     return true;
 }
 
-/// E^2 plus the penalties of a choice (docs/guide/solver.md, "Objective").
+/// E^2 plus the penalties of a choice (docs/reference/problem.md, "Objective").
 template <class Cost>
 double loss_of(const problem<Cost>& p, const std::int64_t* numbers) noexcept {
     Cost cost = 0;

@@ -1,6 +1,6 @@
 // tabulate.hpp - how many rows of a group each candidate threshold accepts.
 //
-// Candidate 0 is -inf and candidate 1 + i is edge i; see docs/guide/solver.md. Smooth
+// Candidate 0 is -inf and candidate 1 + i is edge i; see docs/reference/problem.md. Smooth
 // densities have no counts: their rates come from smooth.hpp.
 #pragma once
 

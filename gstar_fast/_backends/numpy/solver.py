@@ -1,4 +1,4 @@
-"""The certified optimum over all candidates: the reference, to be read next to docs/guide/solver.md.
+"""The certified optimum over all candidates: the reference, to be read next to docs/reference/problem.md.
 
 `solve_limits` opens boxes of windows, `solve_pair` scans all pairs of two groups, `solve_penalties` (targets.py) bounds
 many groups through a common target, `frontier` lists what nobody dominates. All read `_search.Arrays`; candidates are

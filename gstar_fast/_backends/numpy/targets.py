@@ -1,4 +1,4 @@
-"""The least loss with penalties for any number of groups, with a proven bound (docs/guide/solver.md, "more groups")."""
+"""The least loss with penalties for any number of groups, with a proven bound (docs/reference/problem.md)."""
 
 from __future__ import annotations
 
