@@ -56,6 +56,7 @@
 #include "gstar/solve/smooth.hpp"
 #include "gstar/solve/sweep.hpp"
 #include "gstar/solve/tabulate.hpp"
+#include "gstar/solve/target_bounds.hpp"
 #include "gstar/thresholds.hpp"
 #include "gstar/thresholds_io.hpp"
 #include "gstar/thresholds_json.hpp"

@@ -27,6 +27,14 @@ namespace detail {
 template <std::size_t N>
 void write_zigzag(byte_writer& to, wide<N> v, int shift = 0) {
     const bool minus = v.negative();
+    if constexpr (N == 2) {  // the sum of a bin, which nearly always fits
+        const std::uint64_t low = v.limb(0);
+        if (shift == 0 && v.limb(1) == (minus ? ~std::uint64_t{0} : 0) &&
+            (low >> 63 != 0) == minus) {
+            to.zigzag(static_cast<std::int64_t>(low));
+            return;
+        }
+    }
     if (minus) v.negate();
     // 2v, or 2v - 1 below zero: as bits, the magnitude and then the sign.
     // 2(m) - 1 = 2(m - 1) + 1, so the magnitude loses one first.

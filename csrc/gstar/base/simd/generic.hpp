@@ -6,7 +6,7 @@
 // hold for `pick` (none here). `numbers` are whole numbers of 32 bits.
 #pragma once
 
-#include <cmath>  // isnan
+#include <cmath>  // isunordered
 #include <cstdint>
 #include <cstring>  // memcpy
 
@@ -53,7 +53,7 @@ struct lane {
 
     static mask at_least(values a, values b) noexcept { return a >= b; }
     static mask unordered(values a, values b) noexcept {
-        return !((a >= b) | (a < b));
+        return std::isunordered(a, b);
     }
     static mask within(values x, values lo, values hi) noexcept {
         return x >= lo && x <= hi;
