@@ -145,7 +145,7 @@ fuzz: $(FUZZERS)
 	    echo "$$program for $(FUZZ_SECONDS) s"; \
 	    mkdir -p build/fuzz/corpus/$$(basename $$program); \
 	    ./$$program -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -print_final_stats=1 \
-	        -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$(basename $$program) \
+	        -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$(basename $$program) tests/documents/good tests/documents/bad \
 	        2> $$program.log || { tail -n 40 $$program.log; exit 1; }; \
 	    grep -E 'Done|number_of_executed_units' $$program.log; \
 	done

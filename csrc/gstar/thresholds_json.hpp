@@ -278,8 +278,8 @@ inline thresholds thresholds_from_json(std::string_view text) {
     }
     const std::string wanted = detail::checksum_text(document, t);
     if (found->text != wanted)
-        bad_thresholds("the checksum is '" + found->text.substr(0, 40) +
-                       "', but the content has '" + wanted +
+        bad_thresholds("the checksum is " + detail::shown(found->text) +
+                       ", but the content has '" + wanted +
                        "': it was changed or damaged");
     return t;
 }

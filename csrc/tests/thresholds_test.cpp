@@ -88,12 +88,18 @@ int main() {
     }
     {  // version 2: the checksum, which Python computed, is of all that is said
         const std::string content =
-            R"("unified": false, "score_column": "\u00e4", "groups": [)"
-            R"({"name": 9007199254740993, "threshold": 1.0, "rows": 1e300}],)"
-            R"( "before": {"error": -0.0, "checksum": null}, "trace": [0.1, "inf"])";
+            R"("unified": false, "score_column": "\u00e4", "group_column": null,)"
+            R"( "verdict": "optimal", "message": "", "method": "exact", "density": "kde",)"
+            R"( "iterations": 3, "balanced": false, "error": 0.25, "loss": 0.0625,)"
+            R"( "lower_bound": 0, "optimality_gap": 0, "n_rows": 8, "sketch_digest": null,)"
+            R"( "limits": {}, "penalties": {}, "costs": [1, 2], "notes": [],)"
+            R"( "gaps": {"equalized_odds": 0.5}, "default_threshold": "inf", "groups": [)"
+            R"({"name": 9007199254740993, "threshold": 1.0, "rows": 1e300, "tpr": null,)"
+            R"( "fpr": 0, "selection_rate": 1, "accuracy": 0.5, "balanced_accuracy": null}],)"
+            R"( "before": {"error": -0.0, "gaps": {}}, "trace": [0.1, "inf"])";
         const std::string head =
             R"({"format": "gstar_fast.result", "version": 2, )";
-        const std::string tail = R"(, "checksum": "crc32:32e70e02"})";
+        const std::string tail = R"(, "checksum": "crc32:33a059c9"})";
         const auto reads = [](const std::string& document) {
             return !throws<std::invalid_argument>(
                 [&] { thresholds_from_json(document); });
@@ -109,17 +115,17 @@ int main() {
         CHECK(reads(with("-0.0", "0")));
         CHECK(reads(with("1e300", "10.0E+299")));
         CHECK(reads(with("\\u00e4", "\xC3\xA4")));
-        CHECK(reads(with(R"("error": -0.0, "checksum": null)",
-                         "\n\"checksum\" : null , \"error\":-0")));
+        CHECK(reads(with(R"("error": -0.0, "gaps": {})",
+                         "\n\"gaps\" : {} , \"error\":-0")));
         // what is said differently, or not at all
         CHECK(!reads(with("1.0", "1.5")));
         CHECK(!reads(with("9007199254740993", "9007199254740992")));
         CHECK(!reads(with("0.1", "0.2")));
         CHECK(!reads(with("\"inf\"", "\"-inf\"")));
-        CHECK(!reads(with("null", "false")));
+        CHECK(!reads(with("null", "\"g\"")));
         CHECK(!reads(with("\\u00e4", "\\u00e5")));
-        CHECK(!reads(with(R"("error": -0.0, )", "")));
-        CHECK(!reads(with(R"("before")", R"("note": "", "before")")));
+        CHECK(!reads(with("0.0625", "0.0626")));
+        CHECK(!reads(with(R"("notes": [])", R"("notes": [""])")));
         CHECK(!reads(with(R"("version": 2)", R"("version": 1)")));
         CHECK(!reads(with(R"("version": 2)", R"("version": 3)")));
         CHECK(!reads(head + content + "}"));
@@ -141,7 +147,9 @@ int main() {
         for (const char* bad :
              {"", "{", "[1,]", "nul", "\"a", "\"\\ud800\"", "\"\\x\"", "01a",
               "1e999", "-", "{\"a\":1,\"a\":2}", "1 2", "007", "-01", "1E+400",
-              "1e99999999999999999999"})
+              "1e99999999999999999999", "\"\\ud800\\n\"", "\"\xED\xA0\x80\"",
+              "\xEF\xBB\xBF"
+              "1"})
             CHECK(throws<std::invalid_argument>([&] { read_json(bad); }));
         CHECK(throws<std::invalid_argument>(
             [&] { read_json(std::string(1000, '[')); }));
@@ -169,6 +177,14 @@ int main() {
              R"("groups": [{"name": 1, "threshold": 1}], "nan": 0})",
              "\"groups\": [{\"name\": \"\xC3\", \"threshold\": 1}]}",
              R"("groups": [{"name": 1, "threshold": 1}], "expires": "soon"})",
+             R"("groups": [{"name": 1, "threshold": 1}], "unified": 7})",
+             R"("groups": [{"name": 1, "threshold": 1}], "unified": null})",
+             R"("groups": [{"name": 1, "threshold": 1}], "nan": null})",
+             R"("groups": [{"name": 1, "threshold": 1}], "more": 1})",
+             R"("groups": [{"name": 1, "threshold": 1, "mixture": 3}]})",
+             R"("groups": [{"name": 1, "threshold": 1, "mixture": []}]})",
+             "\"groups\": [{\"name\": 1, \"threshold\": 1}], \"score_column\": "
+             "\"\xFF\"}",
              R"("groups": [{"name": 1, "threshold": 1, "mixture": [{"threshold": 1, "probability": 0.5}]}]})"})
             CHECK(throws<std::invalid_argument>(
                 [&] { thresholds_from_json(head + bad); }));
@@ -186,5 +202,28 @@ int main() {
         CHECK(detail::seconds_of("1970-01-01T00:00:00Z") == 0);
         CHECK(detail::seconds_of("2000-02-29T12:00:01Z") == 951825601);
         CHECK(detail::seconds_of("1969-12-31T23:59:59Z") == -1);
+        CHECK(detail::seconds_of("0001-01-01T00:00:00Z") == -62135596800);
+        CHECK(detail::seconds_of("9999-12-31T23:59:59Z") == 253402300799);
+        for (const char* bad :
+             {"2030-13-45T99:99:99Z", "2030-00-01T00:00:00Z",
+              "2030-02-29T00:00:00Z", "2100-02-29T00:00:00Z",
+              "0000-01-01T00:00:00Z", "2030-01-01T24:00:00Z",
+              "2030-06-30T23:59:60Z", "2030-01-31T00:00:00+00:00", "2030-01-31"})
+            CHECK(throws<std::invalid_argument>([&] { detail::seconds_of(bad); }));
+    }
+    {  // an object of many members is searched for twins in good time
+        std::string many = "{";
+        for (int i = 0; i < 100000; ++i) many += "\"" + std::to_string(i) + "\":0,";
+        CHECK(read_json(many + "\"\":0}").members.size() == 100001);
+        CHECK(throws<std::invalid_argument>([&] { read_json(many + "\"7\":0}"); }));
+    }
+    {  // a text too long to be thresholds is not even looked at
+        const std::string longest(longest_json + 1, ' ');
+        try {
+            thresholds_from_json(longest);
+            CHECK(false);
+        } catch (const std::invalid_argument& e) {
+            CHECK(std::string(e.what()).find("128 MiB") != std::string::npos);
+        }
     }
 }

@@ -16,8 +16,12 @@ inline bool is_utf8(std::string_view s) noexcept {
     };
     while (i < s.size()) {
         const unsigned b = at(i);
-        const unsigned more = b < 0x80 ? 0 : b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
-        if ((b >= 0x80 && b < 0xC2) || b > 0xF4) return false;
+        if (b < 0x80) {
+            ++i;
+            continue;
+        }
+        const unsigned more = b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
+        if (b < 0xC2 || b > 0xF4) return false;
         for (unsigned j = 1; j <= more; ++j)
             if ((at(i + j) & 0xC0) != 0x80) return false;
         const unsigned second = at(i + 1);

@@ -4,7 +4,7 @@
 // in Python, and tests/documents has files on which both must agree.
 #pragma once
 
-#include <algorithm>  // find
+#include <algorithm>  // find, find_if, min
 #include <cstddef>    // size_t
 #include <initializer_list>
 #include <iterator>  // begin, end
@@ -19,6 +19,14 @@ namespace gstar::detail {
 
 [[noreturn]] inline void bad_document(const std::string& what) {
     throw std::invalid_argument("not valid thresholds: " + what);
+}
+
+/// The beginning of a text that may be long, in quotes; no character is cut.
+inline std::string shown(const std::string& text) {
+    std::size_t n = std::min<std::size_t>(text.size(), 40);
+    while (n < text.size() && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80)
+        --n;
+    return "'" + text.substr(0, n) + (n < text.size() ? "..." : "") + "'";
 }
 
 /// Kinds of values, to be combined: `is_text | is_null`.
@@ -85,17 +93,17 @@ inline void check_value(const json& v, unsigned kinds, const std::string& where)
 template <std::size_t N>
 void check_members(const json& v, const member (&members)[N],
                    const std::string& where) {
-    if (v.type != json::kind::object) bad_document(where + " must be an object");
-    const std::string inside = where.empty() ? "" : where + ".";
+    check_value(v, is_object, where);
     for (const auto& found : v.members) {
         const auto* const known =
             std::find_if(std::begin(members), std::end(members),
                          [&](const member& m) { return m.key == found.first; });
         if (known == std::end(members))
             bad_document((where.empty() ? "the document" : where) +
-                         " has an unknown member '" + found.first.substr(0, 40) +
-                         "'");
-        check_value(found.second, known->kinds, inside + found.first);
+                         " has an unknown member " + shown(found.first));
+        if (!fits(found.second, known->kinds))  // words only where they are needed
+            check_value(found.second, known->kinds,
+                        (where.empty() ? "" : where + ".") + found.first);
     }
     for (const member& m : members)
         if (m.required && v.find(m.key) == nullptr)
@@ -128,8 +136,8 @@ inline void check_gaps(const json& v, const std::string& where) {
     for (const auto& gap : v.members) {
         if (std::find(std::begin(known), std::end(known), gap.first) ==
             std::end(known))
-            bad_document(where + " has '" + gap.first.substr(0, 40) +
-                         "', which is no criterion");
+            bad_document(where + " has " + shown(gap.first) +
+                         ", which is no criterion");
         check_value(gap.second, is_number, where + "." + gap.first);
     }
 }

@@ -1,6 +1,6 @@
 // target_bounds.hpp - what the choices with targets in a box cost at the least.
 //
-// docs/guide/solver.md, "Penalties, more groups". The mean squared difference over pairs
+// docs/reference/problem.md, "Penalties, more groups". The mean squared difference over pairs
 // of groups is 2 / (K - 1) times the least sum of squared distances to a common
 // target, and E^2 >= nu E - nu^2 / 4. With the targets in boxes, a price for moving
 // each group's own target, and nu fixed, groups separate. The order of operations is

@@ -1,8 +1,11 @@
 // thresholds_fuzz.cpp - hostile JSON and bytes are refused, or read and decided by.
+//
+// tests/documents has texts to begin with.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "gstar/decide.hpp"
@@ -36,10 +39,31 @@ void try_to(Read read) {
     use(t);
 }
 
+/// Whatever a document says it says in UTF-8, and its keys are all different.
+void check_value(const gstar::json& v) {
+    check(gstar::is_utf8(v.text));
+    for (const gstar::json& part : v.list) check_value(part);
+    for (const auto& m : v.members) {
+        check(gstar::is_utf8(m.first));
+        check(v.find(m.first) == &m.second);
+        check_value(m.second);
+    }
+}
+
+/// The document without its checksum, which would keep the fuzzer out.
+gstar::thresholds read_unsealed(std::string_view text) {
+    const gstar::json document = gstar::read_json(text);
+    check_value(document);
+    return gstar::detail::thresholds_of(document);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try_to([&] { return gstar::read_thresholds({data, size}); });
+    try_to([&] {
+        return read_unsealed({reinterpret_cast<const char*>(data), size});
+    });
     // The checksum keeps the fuzzer out of the binary reader: put a right one in.
     std::vector<std::uint8_t> bytes(data, data + size);
     if (size < 28) return 0;
