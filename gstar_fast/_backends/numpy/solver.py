@@ -158,7 +158,8 @@ def frontier(
                 proven_to = points[-1][1] if points else 1.0
             break
         cost = sum(p.cost[p.start[:-1] + numbers].tolist())
-        gap = max(high - low for r in np.flatnonzero(swept) for low, high in [extremes(p, int(r), numbers)])
+        ends = [extremes(p, int(r), numbers) for r in np.flatnonzero(swept)]
+        gap = max(float(high - low) for low, high in ends)
         if points and points[-1][0] == cost:  # as cheap and fairer: the last point was dominated
             points.pop()
         points.append((cost, gap, numbers))
