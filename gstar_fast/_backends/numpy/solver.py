@@ -1,7 +1,7 @@
 """The certified optimum over all candidates: the reference, to be read next to docs/guide/solver.md.
 
 `solve_limits` opens boxes of windows, `solve_pair` scans all pairs of two groups, `solve_penalties` (targets.py) bounds
-many groups through a common target, `frontier` lists what nobody dominates. All read `_search.Arrays`; candidates are
+many groups through a common target, `frontier` lists what nobody dominates. All read `interface.Arrays`; candidates are
 numbered from 0 in each group, and a choice is one number a group.
 """
 
