@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gstar_fast._base.names import Name, Scalar, as_tuple
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
+
+if TYPE_CHECKING:
+    import onnx
 
 __all__ = ["to_onnx", "to_sql"]
 
@@ -118,7 +121,7 @@ def _sql_name(name: Scalar) -> str:
     return "'" + name.replace("'", "''") + "'"
 
 
-def _group_columns(decider: Decider, group: Any) -> list[str]:
+def _group_columns(decider: Decider, group: str | Sequence[str]) -> list[str]:
     """Names of the columns of groups, as many as every group has parts."""
     columns = [group] if isinstance(group, str) else list(group)
     if not all(isinstance(column, str) for column in columns):
@@ -151,7 +154,9 @@ def _refuse_randomized(decider: Decider, what: str) -> None:
 # ----------------------------------------------------------------------------------------------------------------- ONNX
 
 
-def to_onnx(decider: Decider | SolvedLike, *, score: str = "score", group: str | Sequence[str] = "group") -> Any:
+def to_onnx(
+    decider: Decider | SolvedLike, *, score: str = "score", group: str | Sequence[str] = "group"
+) -> onnx.ModelProto:
     """An ONNX model that decides rows as the decider does; needs the extra `gstar-fast[onnx]`.
 
     Inputs are `score` (double, any length) and, unless thresholds are unified, `group` (string or int64 as the groups
@@ -180,7 +185,7 @@ def to_onnx(decider: Decider | SolvedLike, *, score: str = "score", group: str |
     decider = as_decider(decider)
     _refuse_randomized(decider, "ONNX")
     columns = _group_columns(decider, group)
-    nodes: list[Any] = []
+    nodes: list[onnx.NodeProto] = []
 
     def node(kind: str, ins: list[str], out: str, **options: Any) -> str:
         nodes.append(helper.make_node(kind, ins, [out], **options))
@@ -244,7 +249,7 @@ def to_onnx(decider: Decider | SolvedLike, *, score: str = "score", group: str |
     return model
 
 
-def _numbered(names: Sequence[Name]) -> tuple[list[list[Any]], list[int]]:
+def _numbered(names: Sequence[Name]) -> tuple[list[list[Scalar]], list[int]]:
     """The values of each column of groups, and the number of each group: the places of its values as digits.
 
     A column has one digit more than values, for values that no group has.

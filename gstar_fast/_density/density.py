@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends
+from gstar_fast._backends.interface import Densities, Evaluator
 from gstar_fast._base.names import Name
 from gstar_fast._density.bandwidth import bandwidth_of
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
@@ -21,6 +22,7 @@ from gstar_fast._words import FAMILIES, KINDS
 __all__ = ["Compared", "Density", "densities", "density"]
 
 Array = NDArray[np.float64]
+Parameter: TypeAlias = float | str  # a number, or the name of a rule
 
 PARAMETERS = {
     "normal": ("location", "scale"),
@@ -62,13 +64,13 @@ class Density:
         self,
         cell: Cell,
         kind: str,
-        parameters: Mapping[str, Any],
-        evaluator: Any,
+        parameters: Mapping[str, Parameter],
+        evaluator: Evaluator,
         mean_log_likelihood: float | None = None,
     ) -> None:
         self._cell, self._evaluator, self._mean_log_likelihood = cell, evaluator, mean_log_likelihood
         self.kind, self.label, self.group = kind, cell.label, cell.group
-        self.parameters: Mapping[str, Any] = MappingProxyType(dict(parameters))
+        self.parameters: Mapping[str, Parameter] = MappingProxyType(dict(parameters))
         self.compared: tuple[Compared, ...] = ()
 
     @property
@@ -151,7 +153,8 @@ class Density:
             return 0.0
         counted = cell.cdf_at_edges
         places = np.union1d(cell.used, cell.used + 1)
-        worst = float(np.max(np.abs(self._evaluator.at(cell.first + cell.width * places)[0] - counted[places])))
+        edges = np.asarray(cell.first + cell.width * places, dtype=np.float64)
+        worst = float(np.max(np.abs(self._evaluator.at(edges)[0] - counted[places])))
         tied = np.flatnonzero(~np.isnan(cell.atoms))
         if tied.size:
             here = self._evaluator.at(cell.atoms[tied])[0]
@@ -175,9 +178,9 @@ class Density:
             parts.append(f"not fitted: {', '.join(refused)}")
         return "; ".join(parts)
 
-    def _ask(self, x: ArrayLike, evaluate: Any, name: str) -> float | Array:
+    def _ask(self, x: ArrayLike, evaluate: Callable[[Array], Array], name: str) -> float | Array:
         values = _numbers(x, name)
-        out: Array = evaluate(values.ravel()).reshape(values.shape)
+        out = evaluate(values.ravel()).reshape(values.shape)
         return out if values.ndim else float(out)
 
 
@@ -252,13 +255,15 @@ def make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
         )
     if kind == "kde":
         width, rule = bandwidth_of(cell, "silverman" if bandwidth is None else bandwidth)
-        parameters = {"bandwidth": width} if rule is None else {"bandwidth": width, "rule": rule}
+        parameters: dict[str, Parameter] = {"bandwidth": width}
+        if rule is not None:
+            parameters["rule"] = rule
         made = room.kde(cell.points, cell.weights, width, cell.below / cell.rows, cell.above / cell.rows)
         return Density(cell, kind, parameters, made)
     return _best(cell, room) if kind == "best" else _family(cell, kind, room)
 
 
-def _family(cell: Cell, kind: str, room: Any) -> Density:
+def _family(cell: Cell, kind: str, room: Densities) -> Density:
     values, mean_log_likelihood = _fit(cell, kind, room)
     shares = cell.below / cell.rows, cell.above / cell.rows
     return Density(
@@ -270,7 +275,7 @@ def _family(cell: Cell, kind: str, room: Any) -> Density:
     )
 
 
-def _fit(cell: Cell, kind: str, room: Any) -> tuple[tuple[float, ...], float]:
+def _fit(cell: Cell, kind: str, room: Densities) -> tuple[tuple[float, ...], float]:
     """Parameters of largest likelihood and its mean logarithm, or NoDensityError."""
     if not (cell.deviation > 0.0 and math.isfinite(cell.deviation)):
         what = (
@@ -301,7 +306,7 @@ def _fit(cell: Cell, kind: str, room: Any) -> tuple[tuple[float, ...], float]:
     return (*better[:3], better is mirrored), better[3]
 
 
-def _best(cell: Cell, room: Any) -> Density:
+def _best(cell: Cell, room: Densities) -> Density:
     """The family of largest likelihood, as the paper chooses; one that has no maximum does not take part."""
     made: list[Density] = []
     refused: list[Compared] = []
@@ -328,5 +333,5 @@ def _numbers(x: ArrayLike, name: str) -> Array:
         raise TypeError(f"{name} must be a number or an array of numbers, got {type(x).__name__}") from None
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)

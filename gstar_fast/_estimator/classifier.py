@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,22 +13,22 @@ from gstar_fast._base.arrays import Values
 
 try:
     from sklearn import get_config
-    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-    from sklearn.exceptions import NotFittedError
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
     from sklearn.metrics import accuracy_score
-    from sklearn.utils import get_tags, indexable
+    from sklearn.utils import Tags, get_tags
     from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
     raise ImportError("GroupThresholdClassifier needs scikit-learn 1.6; install gstar-fast[sklearn]") from error
 
-from gstar_fast._base.names import listed
+from gstar_fast._base.names import Name, listed
 from gstar_fast._base.thresholds import Unknown
 from gstar_fast._decide.decider import Decider
-from gstar_fast._estimator.folds import check_trainable, out_of_fold, response_method, routed, scores_of, splits_of
-from gstar_fast._estimator.groups import EVERYBODY, Source, as_table, check_columns
-from gstar_fast._estimator.rows import Rows, as_labels, cells_of, checked_labels, checked_weights, count_scores, decide
+from gstar_fast._estimator.folds import Classifier, response_method, scores_of
+from gstar_fast._estimator.groups import EVERYBODY, Source
+from gstar_fast._estimator.rows import decide, read_rows
+from gstar_fast._estimator.training import count, positive_of, prefit, train
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, check_options, check_several
@@ -38,8 +38,8 @@ from gstar_fast._solver.solve import solve
 __all__ = ["GroupThresholdClassifier"]
 
 
-def _estimator_has(name: str) -> Callable[[Any], bool]:
-    def check(self: Any) -> bool:
+def _estimator_has(name: str) -> Callable[[GroupThresholdClassifier], bool]:
+    def check(self: GroupThresholdClassifier) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), name)  # AttributeError names who lacks it
         return True
 
@@ -124,7 +124,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: object,
         *,
         limits: Mapping[str, float] | None = None,
         penalties: Mapping[str, float] | None = None,
@@ -136,17 +136,17 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         randomize: bool = False,
         min_rows: float = 0,
         max_seconds: float | None = None,
-        sensitive_features: Any = None,
+        sensitive_features: object = None,
         drop_sensitive: bool = True,
         unknown: Unknown = "raise",
         response_method: str = "auto",
-        pos_label: Any = None,
-        cv: Any = None,
+        pos_label: object = None,
+        cv: object = None,
         refit: bool = True,
         bins: int = 4096,
         range: tuple[float, float] | None = None,  # noqa: A002 (the word of Sketch)
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
     ) -> None:
         self.estimator = estimator
         self.limits = limits
@@ -175,11 +175,11 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike,
-        sensitive_features: Any = None,
+        sensitive_features: object = None,
         sample_weight: ArrayLike | None = None,
-        **params: Any,
+        **params: object,
     ) -> Self:
         """Train the estimator, count its out-of-fold scores, and find the thresholds.
 
@@ -206,24 +206,25 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         """
         sketch = self._empty_sketch()
         source = self._new_source(sensitive_features)
-        rows = self._read(source, X, y, sensitive_features, sample_weight)
+        rows = read_rows(source, X, y, sensitive_features, sample_weight)
         check_several(Objective.of(self.limits, self.penalties, self.costs, self.balanced), rows.groups.names)
         if self._is_prefit:
             if params:
                 raise ValueError(f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
-            estimator = self._prefit(source, X)
-            self._count(sketch, estimator, source, rows)
+            estimator = prefit(self.estimator, source, X)
+            count(self, sketch, estimator, source, rows, self._counted(rows.weights))
         else:
-            estimator = self._train(sketch, source, rows, sensitive_features, params)
+            metadata = {"sensitive_features": sensitive_features, "sample_weight": rows.weights, **params}
+            estimator = train(self, sketch, source, rows, self._counted(rows.weights), metadata)
         solved = self._solve(sketch, rows.groups.column)
         self._keep(estimator, sketch, source, X, rows.groups.column, solved)
         return self
 
     def partial_fit(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike,
-        sensitive_features: Any = None,
+        sensitive_features: object = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
     ) -> Self:
@@ -252,11 +253,11 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             sketch, source = self.sketch_, self._source
         else:
             sketch, source = self._empty_sketch(), self._new_source(sensitive_features)
-        rows = self._read(source, X, y, sensitive_features, sample_weight)
-        estimator = self.estimator_ if fitted else self._prefit(source, X)
+        rows = read_rows(source, X, y, sensitive_features, sample_weight)
+        estimator = self.estimator_ if fitted else prefit(self.estimator, source, X)
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), estimator.classes_):
             raise ValueError(f"classes must be those of the estimator, {estimator.classes_.tolist()}; got {classes!r}")
-        self._count(sketch, estimator, source, rows)
+        count(self, sketch, estimator, source, rows, self._counted(rows.weights))
         if fitted:
             self._solved = None
         else:
@@ -273,7 +274,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         response_method(self.estimator, self.response_method)
         return Sketch(bins=self.bins, range=self.range)
 
-    def _new_source(self, given: Any) -> Source:
+    def _new_source(self, given: object) -> Source:
         source = Source.of(self.sensitive_features, self.drop_sensitive, given)
         if source.is_nowhere and (self.limits or self.penalties):
             raise ValueError(
@@ -286,76 +287,11 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) and self.cv == "prefit"
 
-    def _read(self, source: Source, X: Any, y: Any, given: Any, sample_weight: Any) -> Rows:
-        X, y = indexable(X, y)
-        y = checked_labels(y)
-        features, groups = source.read(X, given)
-        return Rows(features, y, groups, None if sample_weight is None else checked_weights(sample_weight, len(y)))
-
-    def _prefit(self, source: Source, X: Any) -> Any:
-        """The estimator as it is, if it is fitted and takes the columns that we would pass."""
-        try:
-            check_is_fitted(self.estimator)
-        except NotFittedError:
-            name = type(self.estimator).__name__
-            raise NotFittedError(
-                f"cv='prefit' needs a fitted estimator, and this {name} is not; fit it first, or leave cv out"
-            ) from None
-        if source.columns is not None:
-            check_columns(self.estimator, as_table(X), source)
-        return self.estimator
-
-    def _train(self, sketch: Sketch, source: Source, rows: Rows, given: Any, params: dict[str, Any]) -> Any:
-        """Count out-of-fold scores into the sketch and return the model that shall score from now on."""
-        X, y, groups, weights = rows
-        metadata = {"sensitive_features": given, "sample_weight": weights, **params}
-        fit_params, split_params = routed(self, metadata)
-        classes = np.unique(y if weights is None else y[weights > 0])
-        if len(classes) < 2:
-            seen = f"y has only one class, {classes.tolist()}" if len(classes) else "sample_weight is zero for all rows"
-            raise ValueError(f"{seen}; thresholds need rows of both classes")
-        positive = self._positive(classes)
-        labels = as_labels(y, classes, positive)
-        splits = splits_of(self.cv, X, y, cells_of(labels, groups), self.random_state, split_params)
-        if not self.refit and len(splits) > 1:
-            raise ValueError(f"refit=False needs a single split, such as cv=0.3; this cv has {len(splits)}")
-        check_trainable(splits, y)
-        method = response_method(self.estimator, self.response_method)
-        with source.explained():
-            folds = out_of_fold(
-                self.estimator, X, y, splits, fit_params, method=method, positive=positive, n_jobs=self.n_jobs
-            )
-            model = clone(self.estimator).fit(X, y, **fit_params) if self.refit else folds[0][0]
-        counted = self._counted(weights)
-        for (_, test), (_, scores) in zip(splits, folds, strict=True):
-            part = None if counted is None else counted[test]
-            count_scores(sketch, scores, labels[test], groups.take(test), part)
-        return model
-
-    def _count(self, sketch: Sketch, estimator: Any, source: Source, rows: Rows) -> None:
-        """Score rows with a fitted estimator and count them."""
-        positive = self._positive(estimator.classes_)
-        labels = as_labels(rows.y, estimator.classes_, positive)
-        method = response_method(estimator, self.response_method)
-        with source.explained():
-            scores = scores_of(estimator, rows.X, method, positive)
-        count_scores(sketch, scores, labels, rows.groups, self._counted(rows.weights))
-
     def _counted(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         """The weights to count: none where ``set_fit_request(sample_weight=False)`` keeps them for the estimator."""
         own = super().get_metadata_routing().fit.requests
         declined = get_config()["enable_metadata_routing"] and own.get("sample_weight") is False
         return None if declined else weights
-
-    def _positive(self, classes: Values) -> int:
-        """Position of the class that being accepted means."""
-        if len(classes) != 2:
-            raise ValueError(f"the estimator must know two classes, got {len(classes)}: {classes.tolist()}")
-        if self.pos_label is None:
-            return 1
-        if self.pos_label not in classes:
-            raise ValueError(f"pos_label must be one of the classes {classes.tolist()}, got {self.pos_label!r}")
-        return int(np.flatnonzero(classes == self.pos_label)[0])
 
     def _solve(self, sketch: Sketch, column: str | None) -> tuple[Result, Decider]:
         result = solve(
@@ -376,10 +312,10 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def _keep(
         self,
-        estimator: Any,
+        estimator: Classifier,
         sketch: Sketch,
         source: Source,
-        X: Any,
+        X: object,
         column: str | None,
         solved: tuple[Result, Decider] | None,
     ) -> None:
@@ -409,7 +345,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return self._solution()[0]
 
     @property
-    def thresholds_(self) -> dict[Any, float]:
+    def thresholds_(self) -> dict[Name, float]:
         """Threshold of each group."""
         return dict(self.result_.thresholds)
 
@@ -424,8 +360,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def predict(
         self,
-        X: Any,
-        sensitive_features: Any = None,
+        X: object,
+        sensitive_features: object = None,
         keys: ArrayLike | None = None,
     ) -> Values:
         """Decide rows by the threshold of their group.
@@ -449,7 +385,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             features, groups = self._source.features(X), None
         else:
             features, groups = self._source.read(X, sensitive_features)
-        positive = self._positive(self.classes_)
+        positive = positive_of(self.classes_, self.pos_label)
         method = response_method(self.estimator_, self.response_method)
         scores = scores_of(self.estimator_, features, method, positive)
         accepted = decide(decider, scores, groups, keys)
@@ -458,41 +394,42 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def score(
         self,
-        X: Any,
+        X: object,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        sensitive_features: Any = None,
+        sensitive_features: object = None,
     ) -> float:
         """Accuracy of `predict`."""
         return float(accuracy_score(y, self.predict(X, sensitive_features), sample_weight=sample_weight))
 
-    def _of_estimator(self, method: str, X: Any) -> Any:
+    def _of_estimator(self, method: str, X: object) -> Values:
         check_is_fitted(self, "sketch_")
-        return getattr(self.estimator_, method)(self._source.features(X))
+        answers: Values = getattr(self.estimator_, method)(self._source.features(X))
+        return answers
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: object) -> Values:
         """Probabilities of the classes, as the estimator gives them."""
         return self._of_estimator("predict_proba", X)
 
     @available_if(_estimator_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: object) -> Values:
         """Logarithms of the probabilities, as the estimator gives them."""
         return self._of_estimator("predict_log_proba", X)
 
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: object) -> Values:
         """Decision function, as the estimator gives it: no threshold is taken off."""
         return self._of_estimator("decision_function", X)
 
     @available_if(_estimator_has("score_samples"))  # type: ignore[untyped-decorator]
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: object) -> Values:
         """Scores of samples, as the estimator gives them."""
         return self._of_estimator("score_samples", X)
 
     # ------------------------------------------------------------------------------------------ scikit-learn's manners
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> MetadataRouter:
         """Who wants which metadata: this classifier, its estimator, its splitter."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
@@ -501,7 +438,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             splitter=self.cv, method_mapping=to_split
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         inner = get_tags(self.estimator).input_tags

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +18,36 @@ from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import listed
-from gstar_fast._estimator.groups import rows_at
+from gstar_fast._estimator.tables import rows_at
 
 Rows: TypeAlias = NDArray[np.int64]
 Split: TypeAlias = tuple[Rows, Rows]
+
+Metadata: TypeAlias = dict[str, object]  # what scikit-learn hands on by name
 
 FOLDS = 5
 METHODS = ("predict_proba", "decision_function")
 
 
+class Classifier(Protocol):
+    """A classifier of scikit-learn; it knows its classes once it is fitted."""
+
+    classes_: Values
+
+    def fit(self, X: object, y: Values, **params: object) -> object: ...
+
+
+class HasEstimator(Protocol):
+    """A meta-estimator."""
+
+    @property
+    def estimator(self) -> object: ...
+
+
 # -------------------------------------------------------------------------------------------------------------- scores
 
 
-def response_method(estimator: Any, asked: Any) -> str:
+def response_method(estimator: object, asked: str) -> str:
     """The method that scores, as scikit-learn's threshold classifiers choose it."""
     if asked not in ("auto", *METHODS):
         raise ValueError(f"response_method must be one of auto, {', '.join(METHODS)}; got {asked!r}")
@@ -41,7 +58,7 @@ def response_method(estimator: Any, asked: Any) -> str:
     raise TypeError(f"estimator must have {wanted}, which {type(estimator).__name__} has not")
 
 
-def scores_of(estimator: Any, X: Any, method: str, positive: int) -> Values:
+def scores_of(estimator: object, X: object, method: str, positive: int) -> Values:
     """Scores for the class at position `positive` of the estimator's two: higher means more likely."""
     answer = np.asarray(getattr(estimator, method)(X))
     if answer.dtype.kind != "f":
@@ -66,7 +83,7 @@ def scores_of(estimator: Any, X: Any, method: str, positive: int) -> Values:
 # ------------------------------------------------------------------------------------------------------------- metadata
 
 
-def routed(model: Any, metadata: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def routed(model: HasEstimator, metadata: Metadata) -> tuple[Metadata, Metadata]:
     """What of the metadata goes to `fit` of the estimator, and what to the splitter."""
     given = {name: value for name, value in metadata.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
@@ -95,12 +112,12 @@ def routed(model: Any, metadata: dict[str, Any]) -> tuple[dict[str, Any], dict[s
 
 
 def splits_of(
-    cv: Any,
-    X: Any,
+    cv: object,
+    X: object,
     y: Values,
     cells: NDArray[np.int64],
-    random_state: Any,
-    params: dict[str, Any],
+    random_state: object,
+    params: Metadata,
 ) -> list[Split]:
     """Train and test rows of each fold.
 
@@ -109,12 +126,12 @@ def splits_of(
     """
     if isinstance(cv, str):
         raise ValueError(f"cv must be a number of folds, a share of rows, a splitter or 'prefit', got {cv!r}")
-    if cv is None or _is_number(cv, (int, np.integer)):
+    if cv is None or (isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)):
         folds = FOLDS if cv is None else int(cv)
         if folds < 2:
             raise ValueError(f"cv must be at least 2 folds, got {cv!r}; cv='prefit' needs none")
         return _dealt(cells, folds, random_state)
-    if _is_number(cv, (float, np.floating)):
+    if isinstance(cv, (float, np.floating)):
         if not 0 < cv < 1:
             raise ValueError(f"cv as a share of rows to test on must be between 0 and 1, got {cv!r}")
         return _held_out(cells, float(cv), random_state)
@@ -155,11 +172,7 @@ def check_trainable(splits: Sequence[Split], y: Values) -> None:
             )
 
 
-def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:
-    return isinstance(value, kinds) and not isinstance(value, bool)
-
-
-def _by_cell(cells: NDArray[np.int64], random_state: Any) -> Rows:
+def _by_cell(cells: NDArray[np.int64], random_state: object) -> Rows:
     """The rows, cell after cell; in their order within a cell, or shuffled where a seed is given."""
     rows = np.arange(len(cells))
     if random_state is not None:
@@ -167,13 +180,13 @@ def _by_cell(cells: NDArray[np.int64], random_state: Any) -> Rows:
     return rows[np.argsort(cells[rows], kind="stable")]
 
 
-def _dealt(cells: NDArray[np.int64], folds: int, random_state: Any) -> list[Split]:
+def _dealt(cells: NDArray[np.int64], folds: int, random_state: object) -> list[Split]:
     fold = np.empty(len(cells), np.int64)
     fold[_by_cell(cells, random_state)] = np.arange(len(cells)) % folds
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(min(folds, len(cells)))]
 
 
-def _held_out(cells: NDArray[np.int64], share: float, random_state: Any) -> list[Split]:
+def _held_out(cells: NDArray[np.int64], share: float, random_state: object) -> list[Split]:
     steps = np.floor((np.arange(len(cells) + 1) + 0.5) * share)
     test = np.empty(len(cells), bool)
     test[_by_cell(cells, random_state)] = np.diff(steps) > 0
@@ -184,16 +197,16 @@ def _held_out(cells: NDArray[np.int64], share: float, random_state: Any) -> list
 
 
 def out_of_fold(
-    estimator: Any,
-    X: Any,
+    estimator: object,
+    X: object,
     y: Values,
     splits: Sequence[Split],
-    fit_params: dict[str, Any],
+    fit_params: Metadata,
     *,
     method: str,
     positive: int,
     n_jobs: int | None,
-) -> list[tuple[Any, Values]]:
+) -> list[tuple[Classifier, Values]]:
     """For each fold the model of its train rows and the scores of its test rows."""
     return list(
         Parallel(n_jobs=n_jobs)(
@@ -204,14 +217,14 @@ def out_of_fold(
 
 
 def _one_fold(
-    estimator: Any,
-    X: Any,
+    estimator: Classifier,
+    X: object,
     y: Values,
     train: Rows,
     test: Rows,
-    fit_params: dict[str, Any],
+    fit_params: Metadata,
     method: str,
     positive: int,
-) -> tuple[Any, Values]:
+) -> tuple[Classifier, Values]:
     estimator.fit(rows_at(X, train), y[train], **_check_method_params(X, fit_params, indices=train))
     return estimator, scores_of(estimator, rows_at(X, test), method, positive)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.factorize import cross
-from gstar_fast._base.names import Name, is_missing, joined_columns, listed, sort_key
+from gstar_fast._base.names import Name, is_missing, joined_columns, sort_key
+from gstar_fast._estimator.tables import Table, as_table, asked, places_of, without_columns
 from gstar_fast._input.arrow import Column
 from gstar_fast._input.columns import _named, column_of
 from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of
@@ -52,12 +51,12 @@ class Groups:
 class Source:
     """Where `fit` found the groups, and so where every later call finds them: in X, beside X, or nowhere."""
 
-    columns: Any = None  # names or positions of columns of X
+    columns: object = None  # names or positions of columns of X
     drop: bool = False  # whether the estimator does not see them
     beside: bool = False  # passed as sensitive_features
 
     @classmethod
-    def of(cls, columns: Any, drop: bool, given: Any) -> Source:
+    def of(cls, columns: object, drop: bool, given: object) -> Source:
         """What a call of `fit` says."""
         if columns is not None and given is not None:
             raise ValueError(
@@ -71,7 +70,7 @@ class Source:
         """Whether all rows are one group."""
         return self.columns is None and not self.beside
 
-    def names_of(self, estimator: Any, X: Any) -> dict[str, Any]:
+    def names_of(self, estimator: object, X: object) -> dict[str, object]:
         """`n_features_in_` and `feature_names_in_` of X as the user passes it, None where not known."""
         if self.columns is None:
             return {name: getattr(estimator, name, None) for name in ("n_features_in_", "feature_names_in_")}
@@ -83,7 +82,7 @@ class Source:
             "feature_names_in_": np.array(names, object) if text else None,
         }
 
-    def read(self, X: Any, given: Any) -> tuple[Any, Groups]:
+    def read(self, X: object, given: object) -> tuple[object, Groups]:
         """X as the estimator sees it, and the group of each row."""
         if self.columns is not None:
             if given is not None:
@@ -105,12 +104,12 @@ class Source:
             raise ValueError("fit had no sensitive_features, so there is one threshold for all; do not pass them here")
         return X, groups_of_rows(given, n)
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: object) -> object:
         """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""
         if self.columns is None or not self.drop:
             return X
         table = as_table(X)
-        places = [self.columns] if isinstance(self.columns, (str, int, np.integer)) else list(self.columns)
+        places = asked(self.columns)
         names = column_names(table)
         if names is not None and all(isinstance(place, str) and place not in names for place in places):
             return X
@@ -133,7 +132,7 @@ class Source:
 # ----------------------------------------------------------------------------------------------- sensitive_features=...
 
 
-def groups_of_rows(given: Any, n: int) -> Groups:
+def groups_of_rows(given: object, n: int) -> Groups:
     """Read what was passed to a method beside X: one value for each row, or several columns of them."""
     if isinstance(given, (str, bytes)):
         raise TypeError(
@@ -156,7 +155,7 @@ def groups_of_rows(given: Any, n: int) -> Groups:
     return groups
 
 
-def groups_in_table(table: Any, places: Sequence[int]) -> Groups:
+def groups_in_table(table: Table, places: Sequence[int]) -> Groups:
     """Read the groups from columns of X."""
     names = column_names(table)
     labels = list(places) if names is None else [names[place] for place in places]
@@ -166,7 +165,7 @@ def groups_in_table(table: Any, places: Sequence[int]) -> Groups:
     return _crossed(columns, [f"column {label!r} of X" for label in labels], None if names is None else labels)
 
 
-def _crossed(columns: Sequence[Any], labels: Sequence[str], names: Sequence[Any] | None) -> Groups:
+def _crossed(columns: Sequence[object], labels: Sequence[str], names: Sequence[object] | None) -> Groups:
     """One column as it is, several as tuples; `labels` is what messages call them."""
     read = [_read(column, label) for column, label in zip(columns, labels, strict=True)]
     check_one_length({label: len(codes) for label, (codes, _) in zip(labels, read, strict=True)})
@@ -177,14 +176,13 @@ def _crossed(columns: Sequence[Any], labels: Sequence[str], names: Sequence[Any]
     return Groups(rank[codes], tuple(found[code] for code in order), _joined(names))
 
 
-def _joined(names: Sequence[Any] | None) -> str | None:
+def _joined(names: Sequence[object] | None) -> str | None:
     """Names of columns as one text, as the command line writes it into a thresholds file and reads it there."""
-    if names is None or not all(isinstance(name, str) and name for name in names):
-        return None
-    return joined_columns(names)
+    texts = [name for name in names or () if isinstance(name, str) and name]
+    return None if names is None or len(texts) < len(names) else joined_columns(texts)
 
 
-def _read(data: Any, label: str) -> tuple[Values, tuple[Name, ...]]:
+def _read(data: object, label: str) -> tuple[Values, tuple[Name, ...]]:
     """Codes and names of one column, or an error that says which column it is."""
     column = column_of(data, label)
     missing = _missing(column)
@@ -221,89 +219,7 @@ def _whole(column: Values) -> Values:
     return column.astype(np.int64)
 
 
-# -------------------------------------------------------------------------------------------------- columns of a table
-
-
-def as_table(X: Any) -> Any:
-    """X as something whose columns can be picked and left out."""
-    if column_names(X) is not None:
-        return X
-    if hasattr(X, "collect"):
-        raise TypeError(f"X is a {type(X).__name__}, which has no rows yet; pass X.collect()")
-    if hasattr(X, "tocsc"):
-        return X.tocsc()  # columns are what we pick
-    array = np.asarray(X)
-    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        array = np.asarray(X, dtype=object)  # numbers beside strings stay numbers
-    if array.ndim != 2:
-        raise ValueError(f"X must be 2-D to find sensitive_features in it, got shape {array.shape}")
-    return array
-
-
-def places_of(table: Any, wanted: Any) -> tuple[int, ...]:
-    """Positions of the columns that `sensitive_features` of the constructor names."""
-    several = [wanted] if isinstance(wanted, (str, int, np.integer)) else wanted
-    if isinstance(several, bytes) or not isinstance(several, Iterable):
-        raise TypeError(
-            f"sensitive_features must be a column of X (a name, or a position) or a list of them, got {wanted!r}"
-        )
-    several = list(several)
-    if len(several) > table.shape[1]:
-        raise ValueError(
-            f"sensitive_features of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} "
-            "values; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
-        )
-    places = tuple(_place(table, name) for name in several)
-    if not places:
-        raise ValueError("sensitive_features is an empty list; name at least one column of X, or leave it out")
-    if len(set(places)) < len(places):
-        raise ValueError(f"sensitive_features names a column twice: {wanted!r}")
-    if len(places) == table.shape[1]:
-        raise ValueError("sensitive_features names every column of X; nothing is left to predict from")
-    return places
-
-
-def _place(table: Any, name: Any) -> int:
-    names, n = column_names(table), int(table.shape[1])
-    if isinstance(name, str):
-        if names is None:
-            raise ValueError(
-                f"sensitive_features names the column {name!r}, but X is a {type(table).__name__} without names; pass "
-                f"a data frame, or the position of the column (0 to {n - 1})"
-            )
-        if names.count(name) != 1:
-            problem = "has no such column" if name not in names else "has more than one of them"
-            raise ValueError(
-                f"sensitive_features names the column {name!r}, but X {problem}; its columns are {listed(names)}"
-            )
-        return names.index(name)
-    if isinstance(name, (bool, np.bool_)) or not isinstance(name, (int, np.integer)):
-        raise TypeError(f"sensitive_features must name columns by strings or positions, got {name!r}")
-    if not -n <= name < n:
-        raise ValueError(f"sensitive_features asks for column {name}, but X has {n}, numbered from 0")
-    return int(name) % n
-
-
-def rows_at(table: Any, rows: Values) -> Any:
-    """Some rows of X."""
-    if hasattr(table, "column_names") and hasattr(table, "take"):
-        return table.take(rows)  # pyarrow, which older releases of scikit-learn do not cut
-    return _safe_indexing(table, rows)
-
-
-def without_columns(table: Any, places: Sequence[int]) -> Any:
-    """The table without some of its columns."""
-    keep = [place for place in range(table.shape[1]) if place not in places]
-    if hasattr(table, "iloc"):
-        return table.iloc[:, keep]
-    if hasattr(table, "get_column"):
-        return table.select([table.columns[place] for place in keep])
-    if hasattr(table, "column_names"):
-        return table.select(keep)
-    return table[:, keep]
-
-
-def check_columns(estimator: Any, table: Any, source: Source) -> None:
+def check_columns(estimator: object, table: Table, source: Source) -> None:
     """Refuse a fitted estimator that was trained with columns we drop, or without columns we pass on."""
     names = column_names(table)
     places = places_of(table, source.columns)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite, column_or_1d
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import is_missing, listed
 from gstar_fast._decide.decider import Decider
-from gstar_fast._estimator.groups import Groups
+from gstar_fast._estimator.groups import Groups, Source
 from gstar_fast._input.columns import Batch, as_scores
 from gstar_fast._sketch.sketch import Sketch
 
@@ -20,29 +20,37 @@ from gstar_fast._sketch.sketch import Sketch
 class Rows(NamedTuple):
     """Labelled rows, checked."""
 
-    X: Any
+    X: object
     y: Values
     groups: Groups
     weights: NDArray[np.float64] | None
 
 
-def checked_labels(y: Any) -> Values:
+def read_rows(source: Source, X: object, y: ArrayLike, given: object, sample_weight: ArrayLike | None) -> Rows:
+    """Check the arguments of `fit`; `given` is what came as `sensitive_features`."""
+    X, y = indexable(X, y)
+    labels = checked_labels(y)
+    features, groups = source.read(X, given)
+    weights = None if sample_weight is None else checked_weights(sample_weight, len(labels))
+    return Rows(features, labels, groups, weights)
+
+
+def checked_labels(y: object) -> Values:
     """Labels of at most two classes, of any kind, as an array."""
     if y is None:
         raise ValueError("GroupThresholdClassifier requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
-    missing = _missing(y)
+    labels: Values = column_or_1d(y, warn=True)
+    missing = _missing(labels)
     if len(missing):
         raise ValueError(
             f"y has {len(missing)} missing label{'s' if len(missing) > 1 else ''}, first at row {missing[0]}; "
             "drop such rows from X, y and the groups"
         )
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    kind = type_of_target(y, input_name="y")
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    kind = type_of_target(labels, input_name="y")
     if kind != "binary":
         raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
-    labels: Values = y
     return labels
 
 
@@ -53,7 +61,7 @@ def _missing(y: Values) -> NDArray[np.intp]:
     return np.flatnonzero([is_missing(label) for label in y.tolist()] if y.dtype == object else [])
 
 
-def checked_weights(given: Any, n: int) -> NDArray[np.float64]:
+def checked_weights(given: ArrayLike, n: int) -> NDArray[np.float64]:
     """Weights that can be counted."""
     weights = np.asarray(given, dtype=np.float64)
     if weights.ndim != 1:
@@ -94,7 +102,7 @@ def count_scores(
     sketch._count(sketch._core, batch, skip_nan=False, threads=1)
 
 
-def decide(decider: Decider, scores: Values, groups: Groups | None, keys: Any) -> NDArray[np.bool_]:
+def decide(decider: Decider, scores: Values, groups: Groups | None, keys: ArrayLike | None) -> NDArray[np.bool_]:
     """Apply a decider to rows whose groups are already read; a unified one needs none."""
     if groups is None:
         return decider(scores)

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._base.arrays import Values
+
+Numbers: TypeAlias = Sequence[int | Ints] | Ints  # a candidate a group; or arrays of them, for many choices at once
 
 
-def within(low: Any, high: Any, limit: float, ratio: float) -> Any:
+def within(low: Values, high: Values, limit: float, ratio: float) -> Values:
     """Whether two rates, the smaller first, are close enough for one limit and one least ratio (below 0: none)."""
-    close = high - low <= limit
+    close: Values = high - low <= limit
     if ratio < 0:
         return close
     with np.errstate(divide="ignore", invalid="ignore"):
-        return close & ((high <= 0) | (np.divide(low, high) >= ratio))
+        kept: Values = close & ((high <= 0) | (np.divide(low, high) >= ratio))
+    return kept
 
 
 def limited(p: Arrays) -> list[int]:
     return [r for r in range(len(p.limit)) if p.limit[r] < np.inf or p.ratio[r] >= 0]
 
 
-def extremes(p: Arrays, r: int, numbers: Any) -> tuple[Any, Any]:
-    """The smallest and largest value of rate r; each entry of `numbers` may be an array."""
+def extremes(p: Arrays, r: int, numbers: Numbers) -> tuple[Values, Values]:
+    """The smallest and largest value of rate r."""
     rates = [p.rates[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
     if not rates:
-        return 0.0, 0.0
+        return np.zeros(()), np.zeros(())
     low = high = rates[0]
     for rate in rates[1:]:
         low, high = np.minimum(low, rate), np.maximum(high, rate)
     return low, high
 
 
-def allowed(p: Arrays, numbers: Any) -> Any:
-    """Whether a choice meets every limit; each entry of `numbers` may be an array."""
-    fits: Any = np.True_
+def allowed(p: Arrays, numbers: Numbers) -> Values:
+    """Whether a choice meets every limit."""
+    fits: Values = np.ones((), bool)
     for r in limited(p):
         fits = fits & within(*extremes(p, r, numbers), p.limit[r], p.ratio[r])
     return fits
@@ -51,30 +56,30 @@ def _pairs(n: int) -> tuple[Ints, Ints]:
     return np.triu_indices(n, 1)
 
 
-def mean_square(rates: list[Any] | Floats) -> Any:
+def mean_square(rates: Sequence[Values] | Floats) -> Values:
     """Mean over pairs of squared differences; pairs in order, so that every backend adds in the same order.
 
     The rates of one choice are an array of numbers, those of many choices a list of arrays.
     """
     if len(rates) < 2:
-        return 0.0
+        return np.zeros(())
     if isinstance(rates, np.ndarray) and len(rates) <= MOST_AT_ONCE:
         one, two = _pairs(len(rates))
         difference = rates[one] - rates[two]
-        return np.add.accumulate(difference * difference)[-1] / len(one)
+        return np.asarray(np.add.accumulate(difference * difference)[-1] / len(one))
     x = np.stack(np.broadcast_arrays(*rates))
-    total = np.zeros(x.shape[1:])
+    total: Values = np.zeros(x.shape[1:])
     for a in range(len(x) - 1):
         difference = x[a] - x[a + 1 :]
         total = np.add.accumulate(np.concatenate([total[None], difference * difference]))[-1]
     return total / (len(x) * (len(x) - 1) // 2)
 
 
-def loss_of(p: Arrays, numbers: Any) -> Any:
+def loss_of(p: Arrays, numbers: Numbers) -> Values:
     """E^2 plus the penalties of a choice; each entry of `numbers` may be an array."""
     if (at := _one_choice(numbers)) is not None:
         return _loss_of_one(p, p.start[:-1] + at)
-    cost: Any = 0
+    cost: Values = np.zeros((), p.cost.dtype)
     for k, number in enumerate(numbers):
         cost = cost + p.cost[p.start[k] + number]
     error = cost / p.unit
@@ -86,16 +91,16 @@ def loss_of(p: Arrays, numbers: Any) -> Any:
     return loss
 
 
-def _one_choice(numbers: Any) -> Ints | None:
+def _one_choice(numbers: Numbers) -> Ints | None:
     """The numbers as one array, if each of them is one number."""
     if isinstance(numbers, np.ndarray):
         return numbers if numbers.ndim == 1 else None
     return None if any(isinstance(number, np.ndarray) for number in numbers) else np.array(numbers, dtype=np.int64)
 
 
-def _loss_of_one(p: Arrays, entries: Ints) -> Any:
+def _loss_of_one(p: Arrays, entries: Ints) -> Values:
     error = np.add.accumulate(p.cost[entries])[-1] / p.unit
-    loss = error * error
+    loss: Values = error * error
     for r in range(len(p.penalty)):
         if p.penalty[r] > 0:
             loss = loss + p.penalty[r] * mean_square(p.rates[r, entries[p.has[r].astype(bool)]])
@@ -104,11 +109,12 @@ def _loss_of_one(p: Arrays, entries: Ints) -> Any:
 
 def cut_of(p: Arrays, limit: Floats, numbers: Ints) -> tuple[int, float] | None:
     """The rate whose limit a choice breaks most, and where to cut its window so that the choice fits neither half."""
-    found, worst = None, -np.inf
+    found: tuple[int, float] | None = None
+    worst = -np.inf
     for r in range(len(limit)):
         if not (limit[r] < np.inf or p.ratio[r] >= 0):
             continue
-        low, high = (float(x) for x in extremes(p, r, numbers))
+        low, high = extremes(p, r, numbers)
         if within(low, high, limit[r], p.ratio[r]):
             continue
         needed = max(high - limit[r], high * p.ratio[r])  # t must reach this to admit `high`

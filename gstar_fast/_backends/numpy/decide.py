@@ -74,12 +74,13 @@ class Core:
         unknown = thresholds.unknown_threshold
         # one more entry, for unknown groups; NaN where they are refused
         self._values = np.array([*thresholds.values.values(), np.nan if unknown is None else unknown])
+        self._numbers: list[float] = self._values.tolist()  # the same, for one row
 
     def one(self, score: float, group: Name | None = None, key: Key | None = None) -> bool:
         """Decide one row."""
         number = _number(score)
         if self._set.unified:
-            return self._compare(number, float(self._values[0]))
+            return self._compare(number, self._numbers[0])
         if group is None:
             raise ValueError("group must be given: each group has a threshold of its own")
         place = self._places.get(clean_name(group), -1)
@@ -90,7 +91,7 @@ class Core:
                 raise ValueError("these thresholds are randomised; pass the row's key as well")
             places, hashes = np.array([place]), hash_keys([key])
             return self._compare(number, float(self._drawn(places, hashes)[0]))
-        return self._compare(number, float(self._values[place]))
+        return self._compare(number, self._numbers[place])
 
     def _compare(self, score: float, threshold: float) -> bool:
         if score == score:

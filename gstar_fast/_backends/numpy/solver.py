@@ -1,7 +1,7 @@
 """The certified optimum over all candidates: the reference, to be read next to docs/reference/problem.md.
 
 `solve_limits` opens boxes of windows, `solve_pair` scans all pairs of two groups, `solve_penalties` (targets.py) bounds
-many groups through a common target, `frontier` lists what nobody dominates. All read `_search.Arrays`; candidates are
+many groups through a common target, `frontier` lists what nobody dominates. All read `interface.Arrays`; candidates are
 numbered from 0 in each group, and a choice is one number a group.
 """
 
@@ -158,7 +158,8 @@ def frontier(
                 proven_to = points[-1][1] if points else 1.0
             break
         cost = sum(p.cost[p.start[:-1] + numbers].tolist())
-        gap = max(high - low for r in np.flatnonzero(swept) for low, high in [extremes(p, int(r), numbers)])
+        ends = [extremes(p, int(r), numbers) for r in np.flatnonzero(swept)]
+        gap = max(float(high - low) for low, high in ends)
         if points and points[-1][0] == cost:  # as cheap and fairer: the last point was dominated
             points.pop()
         points.append((cost, gap, numbers))

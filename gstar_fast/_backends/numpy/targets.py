@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import heapq
 import time
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from gstar_fast._backends.common.choices import allowed, cut_of, limited, loss_of, within
 from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._base.arrays import Values
 
 FEW = 50_000  # choices that are tried one by one from the start
 SMALL = 512  # choices of a node that are tried rather than split further
@@ -54,12 +56,12 @@ class Candidates(NamedTuple):
     share: Floats  # of the error
 
 
-def running_sum(values: Any) -> float:
+def running_sum(values: Floats) -> float:
     """The sum from left to right, as a loop would add."""
     return float(np.add.accumulate(values)[-1]) if len(values) else 0.0
 
 
-def away(x: Any, lean: Any, low: float, high: float) -> Any:
+def away(x: Floats, lean: Floats, low: float, high: float) -> Floats:
     """The least over targets t in a box of (x - t)^2 + 2 lean (t - middle): what a rate costs a group that leans so.
 
     Differences from the middle are taken first, so that rounding is small where the box and the lean are.
@@ -69,7 +71,8 @@ def away(x: Any, lean: Any, low: float, high: float) -> Any:
     below, above = moved < low - middle, moved > high - middle
     distance = np.where(below, x - low, np.where(above, x - high, lean))
     shift = np.where(below, low - middle, np.where(above, high - middle, moved))
-    return distance * distance + 2 * lean * shift
+    paid: Floats = distance * distance + 2 * lean * shift
+    return paid
 
 
 def price(p: Arrays, entry: Ints, group: Ints, weight: Floats, leans: Floats, node: Node) -> Floats:
@@ -117,7 +120,7 @@ def about(p: Arrays, grid: list[Ints]) -> Floats:
 class Neighbours:
     """`about` for every choice that differs in one group, a few operations each (csrc/gstar/neighbours.hpp)."""
 
-    def __init__(self, p: Arrays, numbers: Any, group: int) -> None:
+    def __init__(self, p: Arrays, numbers: Sequence[int] | Ints, group: int) -> None:
         """Sum up all groups of a choice but one."""
         self.p, self.group = p, group
         entries = p.start[:-1] + np.asarray(numbers)
@@ -126,16 +129,16 @@ class Neighbours:
         self.cost = int(cost.sum()) if cost.dtype.kind == "i" else running_sum(cost)
         self.rates = [p.rates[r, entries[rest & p.has[r].astype(bool)]] for r in range(len(p.limit))]
 
-    def losses(self, numbers: Any) -> Any:
+    def losses(self, numbers: int | Ints) -> Floats:
         """The losses if the group left out takes these candidates; inf where a limit forbids one."""
         p = self.p
         at = p.start[self.group] + numbers
         error = (self.cost + p.cost[at]) / p.unit
-        loss = error * error
+        loss: Floats = error * error
         for r, others in enumerate(self.rates):
             members = float(len(others))
             mean = running_sum(others) / members if members > 0 else 0.0
-            spread: Any = running_sum((others - mean) * (others - mean))
+            spread: Values | float = running_sum((others - mean) * (others - mean))
             low, high = others.min(initial=np.inf), others.max(initial=-np.inf)
             if p.has[r, self.group]:
                 x = p.rates[r, at]
@@ -163,10 +166,10 @@ class Targets:
         members = p.has.sum(axis=1)
         self.weight = np.array([2 * w / (m - 1) if m > 1 else 0.0 for w, m in zip(p.penalty, members, strict=True)])
         self.limited = limited(p)
-        self.best: tuple[Any, ...] = (np.inf, 0, ())
+        self.best: tuple[float, int, tuple[int, ...]] = (np.inf, 0, ())
         self.leans = np.zeros((len(p.limit), self.n_groups))
         self.rounding = np.zeros(len(p.limit))
-        self.leaned: tuple[Any, ...] = ()  # the choice that gave the leans
+        self.leaned: tuple[int, ...] = ()  # the choice that gave the leans
         self.heap: list[Node] = []
         self.serial = 0
 
@@ -236,17 +239,17 @@ class Targets:
                 best = best._replace(other=side[2])
         return best
 
-    def key(self, numbers: Any) -> tuple[float, int, tuple[int, ...]]:
+    def key(self, numbers: Sequence[int] | Ints) -> tuple[float, int, tuple[int, ...]]:
         chosen = np.array(numbers, dtype=np.int64)
         distance = int(self.p.distance[self.p.start[:-1] + chosen].sum())
         return float(loss_of(self.p, chosen)), distance, tuple(chosen.tolist())
 
-    def promising(self, numbers: Any) -> bool:
+    def promising(self, numbers: Sequence[int] | Ints) -> bool:
         """Whether a choice may be better than the best, as far as its neighbourhood tells."""
         loss = float(Neighbours(self.p, numbers, 0).losses(numbers[0]))
         return loss < np.inf and loss <= self.best[0] * (1 + MARGIN)
 
-    def offer(self, numbers: Any) -> None:
+    def offer(self, numbers: Sequence[int] | Ints) -> None:
         """Descend from an allowed choice, one group at a time, and keep the result if it is the best so far."""
         current = self.key(numbers)
         for _ in range(20):

@@ -1,0 +1,106 @@
+"""Tables of any library: which of their columns are asked for, and the rest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from gstar_fast._base.arrays import Values
+from gstar_fast._base.names import listed
+from gstar_fast._input.group_columns import column_names
+
+
+class Table(Protocol):
+    """Columns that can be picked: a frame of pandas or polars, a pyarrow table, a sparse matrix, a 2-D array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def as_table(X: object) -> Table:
+    """X as something whose columns can be picked and left out."""
+    if column_names(X) is not None:
+        return cast(Table, X)
+    if hasattr(X, "collect"):
+        raise TypeError(f"X is a {type(X).__name__}, which has no rows yet; pass X.collect()")
+    if hasattr(X, "tocsc"):
+        sparse: Table = X.tocsc()  # columns are what we pick
+        return sparse
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        array = np.asarray(X, dtype=object)  # numbers beside strings stay numbers
+    if array.ndim != 2:
+        raise ValueError(f"X must be 2-D to find sensitive_features in it, got shape {array.shape}")
+    return array
+
+
+def asked(wanted: object) -> list[object]:
+    """The columns that `sensitive_features` of the constructor names, as a list."""
+    if isinstance(wanted, (str, int, np.integer)):
+        return [wanted]
+    if isinstance(wanted, bytes) or not isinstance(wanted, Iterable):
+        raise TypeError(
+            f"sensitive_features must be a column of X (a name, or a position) or a list of them, got {wanted!r}"
+        )
+    return list(wanted)
+
+
+def places_of(table: Table, wanted: object) -> tuple[int, ...]:
+    """Positions of the columns that `sensitive_features` of the constructor names."""
+    several = asked(wanted)
+    if len(several) > table.shape[1]:
+        raise ValueError(
+            f"sensitive_features of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} "
+            "values; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
+        )
+    places = tuple(_place(table, name) for name in several)
+    if not places:
+        raise ValueError("sensitive_features is an empty list; name at least one column of X, or leave it out")
+    if len(set(places)) < len(places):
+        raise ValueError(f"sensitive_features names a column twice: {wanted!r}")
+    if len(places) == table.shape[1]:
+        raise ValueError("sensitive_features names every column of X; nothing is left to predict from")
+    return places
+
+
+def _place(table: Table, name: object) -> int:
+    names, n = column_names(table), int(table.shape[1])
+    if isinstance(name, str):
+        if names is None:
+            raise ValueError(
+                f"sensitive_features names the column {name!r}, but X is a {type(table).__name__} without names; pass "
+                f"a data frame, or the position of the column (0 to {n - 1})"
+            )
+        if names.count(name) != 1:
+            problem = "has no such column" if name not in names else "has more than one of them"
+            raise ValueError(
+                f"sensitive_features names the column {name!r}, but X {problem}; its columns are {listed(names)}"
+            )
+        return names.index(name)
+    if isinstance(name, (bool, np.bool_)) or not isinstance(name, (int, np.integer)):
+        raise TypeError(f"sensitive_features must name columns by strings or positions, got {name!r}")
+    if not -n <= name < n:
+        raise ValueError(f"sensitive_features asks for column {name}, but X has {n}, numbered from 0")
+    return int(name) % n
+
+
+def rows_at(table: object, rows: Values) -> object:
+    """Some rows of X."""
+    if hasattr(table, "column_names") and hasattr(table, "take"):
+        return table.take(rows)  # pyarrow, which older releases of scikit-learn do not cut
+    return _safe_indexing(table, rows)
+
+
+def without_columns(table: Any, places: Sequence[int]) -> object:
+    """The table without some of its columns."""
+    keep = [place for place in range(table.shape[1]) if place not in places]
+    if hasattr(table, "iloc"):
+        return table.iloc[:, keep]
+    if hasattr(table, "get_column"):
+        return table.select([table.columns[place] for place in keep])
+    if hasattr(table, "column_names"):
+        return table.select(keep)
+    return table[:, keep]
