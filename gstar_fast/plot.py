@@ -5,7 +5,9 @@ They show the numbers that a report shows, in the same colours. Need matplotlib,
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -296,11 +298,20 @@ def _check_groups(thresholds: Mapping[Name, float], groups: tuple[Name, ...]) ->
 
 
 def _figure(width: float, height: float) -> Any:
+    """A figure without a window that a notebook shows: IPython draws a plain one only after pyplot was imported."""
     try:
-        from gstar_fast._report.notebook import Picture
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib; install gstar-fast[plot]") from error
-    return Picture(figsize=(width, height), layout="constrained")
+    figure: Any = Figure(figsize=(width, height), layout="constrained")
+    figure._repr_png_ = partial(_png, figure)
+    return figure
+
+
+def _png(figure: Any) -> bytes:
+    png = io.BytesIO()
+    figure.savefig(png, format="png")
+    return png.getvalue()
 
 
 def _axes(ax: Any) -> Any:

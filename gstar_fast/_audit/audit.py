@@ -17,6 +17,7 @@ from gstar_fast._audit.intervals import Rates, critical, gap_interval, ranges_of
 from gstar_fast._audit.metrics import GAPS, METRICS, gap_of
 from gstar_fast._audit.new_rows import NewRows
 from gstar_fast._base.names import Name
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._decide.decider import Decider
 from gstar_fast._sketch.sketch import Sketch
@@ -25,6 +26,7 @@ from gstar_fast._solver.result import Result
 __all__ = ["Audit", "Estimate", "audit"]
 
 
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number and the interval it should be trusted to.
@@ -45,6 +47,7 @@ class Estimate:
     method: str = "exact"
 
 
+@lives_in("gstar_fast")
 @dataclass(frozen=True)
 class Audit:
     """What decisions do to each group. Made by `audit`; printing it shows the tables a person wants.

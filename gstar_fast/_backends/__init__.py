@@ -15,6 +15,7 @@ import sys
 import warnings
 from types import ModuleType, TracebackType
 
+from gstar_fast._base.public import lives_in
 from gstar_fast._words import BACKENDS
 
 _chosen: str | None = None
@@ -93,6 +94,7 @@ def room(name: str, backend: str | None = None) -> ModuleType:
     return importlib.import_module(f"gstar_fast._backends.{backend or current()}.{name}")
 
 
+@lives_in("gstar_fast")
 class use_backend:  # noqa: N801 (called like a function)
     """Choose the backend for everything made from now on, or inside a `with` block.
 

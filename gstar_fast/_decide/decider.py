@@ -15,6 +15,7 @@ from gstar_fast import _backends
 from gstar_fast._base import files
 from gstar_fast._base import thresholds as _thresholds_io
 from gstar_fast._base.names import Name, listed
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown
 from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
 from gstar_fast._input.group_columns import check_one_length
@@ -22,6 +23,7 @@ from gstar_fast._input.group_columns import check_one_length
 __all__ = ["Decider"]
 
 
+@lives_in("gstar_fast")
 class Decider:
     """Decides whether scores are accepted: `score >= threshold` of the row's group, compared in float64.
 
@@ -359,7 +361,7 @@ def _decider_class(backend: str) -> type[Any]:
     """A backend's core with the face above; the core comes first, so that nothing stands before its quick methods."""
     room = _backends.room("decide", backend)
     body = {
-        "__module__": __name__,
+        "__module__": "gstar_fast",
         "_core_decide": room.Core.decide,
         "_core_margins": room.Core.margins,
     }

@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast import _backends
 from gstar_fast._base.names import Name
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider, decider_of
 
 __all__ = ["LiveDecider"]
 
 
+@lives_in("gstar_fast")
 class LiveDecider:
     """A decider whose thresholds are swapped while other threads decide.
 
@@ -131,5 +133,5 @@ class LiveDecider:
 @functools.cache
 def _live_class(backend: str) -> type[Any]:
     room = _backends.room("decide", backend)
-    body = {"__module__": __name__}
+    body = {"__module__": "gstar_fast"}
     return room.finished(type("LiveDecider", (room.LiveCore, LiveDecider), body))  # type: ignore[no-any-return]

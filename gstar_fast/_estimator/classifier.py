@@ -22,6 +22,7 @@ except ImportError as error:
     raise ImportError("GroupThresholdClassifier needs scikit-learn 1.6; install gstar-fast[sklearn]") from error
 
 from gstar_fast._base.names import listed
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Unknown
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.folds import check_trainable, out_of_fold, response_method, routed, scores_of, splits_of
@@ -44,6 +45,7 @@ def _estimator_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
+@lives_in("gstar_fast")
 class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Binary classifier that decides by one threshold for each group, found by `solve` on out-of-fold scores.
 

@@ -20,6 +20,7 @@ from gstar_fast import _backends
 from gstar_fast._audit.audit import Audit
 from gstar_fast._audit.audit import audit as make_audit
 from gstar_fast._base.files import write_atomically
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import short_number
 from gstar_fast._report.command import python_command
 from gstar_fast._report.contents import Contents
@@ -37,6 +38,7 @@ __all__ = ["Report", "report"]
 MOST_GROUPS = 30  # for which a frontier is computed unasked: with more it may take long
 
 
+@lives_in("gstar_fast")
 @dataclass(frozen=True)
 class Report:
     """A page about thresholds. Made by `report`.

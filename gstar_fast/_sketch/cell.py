@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.public import lives_in
 from gstar_fast._words import WEIGHT_UNIT
 
 
+@lives_in("gstar_fast")
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Moments of the finite scores of one cell that lie inside the window.

@@ -14,6 +14,7 @@ from gstar_fast import _backends
 from gstar_fast._base import files
 from gstar_fast._base.grid import edges, memory_of
 from gstar_fast._base.names import Name, clean_name, given_names, listed
+from gstar_fast._base.public import lives_in
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import (
     Batch,
@@ -32,6 +33,7 @@ from gstar_fast._sketch.resolution import resolution_of, warn_if_poor
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 
+@lives_in("gstar_fast")
 class Sketch:
     """Counts of scores for each label and group: exact at its edges, mergeable, independent of the order of rows.
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NoReturn, Self
 from gstar_fast._base import files, sketch_format
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import MOST_GROUPS
+from gstar_fast._base.public import lives_in
 from gstar_fast._input.columns import checked_limit
 from gstar_fast._sketch.sketch import Sketch
 
@@ -32,6 +33,7 @@ LEAST_MEMORY: Final = 2**12  # about what a sketch without rows takes
 MOST_PANES: Final = 2**31 - 1
 
 
+@lives_in("gstar_fast")
 class Window:
     """Sketch of the last `panes` stretches of a stream, such as the last 24 hours.
 

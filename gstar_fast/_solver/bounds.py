@@ -14,6 +14,7 @@ import numpy as np
 
 from gstar_fast._backends.common.descent import evaluate, slopes
 from gstar_fast._backends.interface import Floats
+from gstar_fast._base.public import lives_in
 from gstar_fast._density.density import densities
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective
@@ -23,6 +24,7 @@ from gstar_fast._solver.smooth import Smooth, prepare_smooth, solve_prepared
 POINTS = 8193  # where pdfs and cdfs are looked at for their largest and smallest values
 
 
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class Bound:
     """One theorem: what it bounds, by how much, and with which constants.
@@ -43,6 +45,7 @@ class Bound:
         return None if self.left is None or self.right is None else self.left <= self.right + 1e-12
 
 
+@lives_in("gstar_fast")
 @dataclass(frozen=True)
 class Bounds:
     """The theorems by number: `bounds(...)[1]` to `[5]`; printed, a line for each.

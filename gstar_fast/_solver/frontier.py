@@ -14,6 +14,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import extremes, loss_of
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.names import Name
+from gstar_fast._base.public import lives_in
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
 from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, check_groups, question_limits
@@ -30,6 +31,7 @@ Numbers = tuple[int, ...]  # one candidate a group
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
 
 
+@lives_in("gstar_fast")
 @dataclass(frozen=True)
 class Frontier:
     """Points from the fairest to the cheapest: gaps rise, errors fall. Made by `frontier`.

@@ -15,6 +15,7 @@ from typing import Any
 
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import decode_name, decode_number, dumps, encode_name, encode_number, read
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
 from gstar_fast._base.thresholds import (
     RESULT_FORMAT,
@@ -36,6 +37,7 @@ WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
 VERDICTS = ("optimal", "converged", "not_converged", "infeasible")
 
 
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class GroupRates:
     """One group at its threshold. A rate whose rows are missing is None."""
@@ -48,6 +50,7 @@ class GroupRates:
     balanced_accuracy: float | None
 
 
+@lives_in("gstar_fast")
 @dataclass(frozen=True)
 class Result:
     """Thresholds with a verdict. Made by `solve`; printing it shows the table a person wants.
