@@ -1,4 +1,4 @@
-"""Fixtures all tests share: one run on each backend, signals as a terminal has them, a browser, the built site."""
+"""Fixtures that tests of several rooms share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import gstar_fast as gf
-from gstar_fast import _backends
+from gstar_fast import _backends, _words, datasets
 
 # the first example may compile; a backend stays the same for all examples of a test
 settings.register_profile(
@@ -29,7 +29,7 @@ settings.register_profile(
 )
 settings.load_profile("gstar_fast")
 
-BACKENDS = [name for name in _backends.BACKENDS if name != "native" or _backends.has_native()]
+BACKENDS = [name for name in _words.BACKENDS if name != "native" or _backends.has_native()]
 
 
 @pytest.fixture(params=BACKENDS)
@@ -44,6 +44,18 @@ def fast_backend(request: pytest.FixtureRequest) -> Iterator[str]:
     """The backends that are compared with the reference."""
     with gf.use_backend(request.param):
         yield request.param
+
+
+@pytest.fixture(scope="session")
+def table() -> datasets.ScoreTable:
+    """A small table of two groups whose scores overlap as the paper's do."""
+    return datasets.paper_synthetic(rows=4_000, seed=3)
+
+
+@pytest.fixture
+def sketch(table: datasets.ScoreTable) -> gf.Sketch:
+    """The same, counted by the backend of the test."""
+    return gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=128)
 
 
 @pytest.fixture

@@ -13,12 +13,14 @@ import numpy as np
 
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import row_count
 
 SAMPLES = 2000  # of new rows, over all replicates: nine of ten are then 89 to 91 of a hundred
 OUT_OF_FOLD = "this assumes out-of-fold scores: no row's score comes from a model that was trained on that row"
 
 
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True, slots=True)
 class NewRows:
     """The gap to expect on a sample of new rows, of the kind that was counted.

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     _deciding: tuple[interface.Deciding, ...] = (native_decide, numba_decide, numpy_decide)
     _solvers: tuple[interface.Solver, ...] = (native_solver, numba_solver, numpy_solver)
 
+from gstar_fast._base.public import lives_in
 from gstar_fast._words import BACKENDS
 
 _chosen: str | None = None
@@ -123,6 +124,7 @@ def room(name: str, backend: str | None = None) -> object:
     return importlib.import_module(f"gstar_fast._backends.{backend or current()}.{name}")
 
 
+@lives_in("gstar_fast")
 class use_backend:  # noqa: N801 (called like a function)
     """Choose the backend for everything made from now on, or inside a `with` block.
 

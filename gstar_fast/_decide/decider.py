@@ -14,6 +14,7 @@ from gstar_fast import _backends
 from gstar_fast._backends.interface import DecideCore, Key
 from gstar_fast._base import files
 from gstar_fast._base.names import Name, listed
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown, date_text, make
 from gstar_fast._decide import document
 from gstar_fast._decide.rows import check_out, rows_of
@@ -21,6 +22,7 @@ from gstar_fast._decide.rows import check_out, rows_of
 __all__ = ["Decider"]
 
 
+@lives_in("gstar_fast")
 class Decider:
     """Decides whether scores are accepted: `score >= threshold` of the row's group, compared in float64.
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._backends.interface import Key
 from gstar_fast._base.names import Name
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider, decider_of
 
@@ -30,6 +31,7 @@ class CallOptions(MarginOptions, total=False):
     out: NDArray[np.bool_] | None
 
 
+@lives_in("gstar_fast")
 class LiveDecider:
     """A decider whose thresholds are swapped while other threads decide.
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gstar_fast import _backends
 from gstar_fast._backends.interface import Densities, Evaluator
 from gstar_fast._base.names import Name
+from gstar_fast._base.public import lives_in
 from gstar_fast._density.bandwidth import bandwidth_of
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._sketch.sketch import Sketch
@@ -41,6 +42,7 @@ class Compared(NamedTuple):
     reason: str | None  #: why it was not fitted
 
 
+@lives_in("gstar_fast")
 class Density:
     """The estimated distribution of the scores of one cell. Made by `density` and `densities`.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gstar_fast._base.names import Name
+from gstar_fast._base.public import lives_in
 from gstar_fast._density.cell import Cell, NoDensityError, cells_of
 from gstar_fast._density.density import make
 from gstar_fast._sketch.sketch import Sketch
@@ -21,6 +22,7 @@ FEW = 30  # rows
 NEARLY_ALL = 0.9
 
 
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class CellQuality:
     """What `fit_quality` says about one cell.
@@ -56,6 +58,7 @@ class CellQuality:
     warnings: tuple[str, ...]
 
 
+@lives_in("gstar_fast.results")
 class FitQuality(Sequence[CellQuality]):
     """One `CellQuality` for each cell that has rows; printed, a table."""
 

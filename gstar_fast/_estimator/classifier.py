@@ -23,6 +23,7 @@ except ImportError as error:
     raise ImportError("GroupThresholdClassifier needs scikit-learn 1.6; install gstar-fast[sklearn]") from error
 
 from gstar_fast._base.names import Name, listed
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Unknown
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.folds import Classifier, response_method, scores_of
@@ -46,6 +47,7 @@ def _estimator_has(name: str) -> Callable[[GroupThresholdClassifier], bool]:
     return check
 
 
+@lives_in("gstar_fast")
 class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Binary classifier that decides by one threshold for each group, found by `solve` on out-of-fold scores.
 

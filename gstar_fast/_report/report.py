@@ -12,7 +12,6 @@ import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from gstar_fast import _backends
 from gstar_fast._audit.audit import Audit
 from gstar_fast._audit.audit import audit as make_audit
 from gstar_fast._base.files import write_atomically
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import short_number
 from gstar_fast._report.command import python_command
 from gstar_fast._report.contents import Contents
@@ -37,6 +37,7 @@ __all__ = ["Report", "report"]
 MOST_GROUPS = 30  # for which a frontier is computed unasked: with more it may take long
 
 
+@lives_in("gstar_fast")
 @dataclass(frozen=True)
 class Report:
     """A page about thresholds. Made by `report`.
@@ -165,7 +166,9 @@ def report(
     return Report(page(contents), heading)
 
 
-def _check_kinds(result: Any, sketch: Any, audit: Any, before: Any, frontier: Any, criterion: Any) -> None:
+def _check_kinds(
+    result: object, sketch: object, audit: object, before: object, frontier: object, criterion: object
+) -> None:
     for value, argument, kind, made_by in (
         (result, "result", Result, "gf.solve"),
         (audit, "audit", Audit, "gf.audit"),

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import CellCopy
 from gstar_fast._base.arrays import Values
+from gstar_fast._base.public import lives_in
 from gstar_fast._words import WEIGHT_UNIT
 
 
+@lives_in("gstar_fast")
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Moments of the finite scores of one cell that lie inside the window.

@@ -13,6 +13,7 @@ from gstar_fast import _backends
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base import files
 from gstar_fast._base.names import Name, given_names
+from gstar_fast._base.public import lives_in
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import (
     Batch,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@lives_in("gstar_fast")
 class Sketch(SketchView):
     """Counts of scores for each label and group: exact at its edges, mergeable, independent of the order of rows.
 

@@ -17,6 +17,7 @@ from gstar_fast._base import files, sketch_format
 from gstar_fast._base.bytes import Envelope
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import MOST_GROUPS, Name
+from gstar_fast._base.public import lives_in
 from gstar_fast._input.columns import checked_limit
 from gstar_fast._sketch.options import SketchOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
@@ -41,6 +42,7 @@ def _refuse(why: str) -> NoReturn:
 ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, _refuse)
 
 
+@lives_in("gstar_fast")
 class Window:
     """Sketch of the last `panes` stretches of a stream, such as the last 24 hours.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import extremes, loss_of
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.names import Name
+from gstar_fast._base.public import lives_in
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
 from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, check_groups, question_limits
@@ -27,9 +28,14 @@ from gstar_fast._words import CRITERIA, RATES
 Bools = NDArray[np.bool_]
 Numbers = tuple[int, ...]  # one candidate a group
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
 
 
+@lives_in("gstar_fast")
 @dataclass(frozen=True)
 class Frontier:
     """Points from the smallest gap to the least error: gaps rise, errors fall. Made by `frontier`.
@@ -110,19 +116,19 @@ class Frontier:
         below = (self.gaps[-1] - self.gaps) / width + (self.errors[0] - self.errors) / height
         return self.result(int(np.argmax(below)))
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> pd.DataFrame:
         """A pandas data frame: gap, error and one threshold column for each group. Needs the extra `pandas`."""
         try:
             import pandas as pd
         except ImportError:
             raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
-        columns: dict[Any, Any] = {"gap": self.gaps, "error": self.errors}
+        columns: dict[str, Floats] = {"gap": self.gaps, "error": self.errors}
         if self.penalty is not None:
             columns["penalty"] = self.penalty
         columns |= {f"threshold_{name}": self.thresholds[:, k] for k, name in enumerate(self.groups)}
         return pd.DataFrame(columns)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw error against gap and return the axes. Needs the extra `plot`."""
         if ax is None:
             try:
@@ -130,8 +136,7 @@ class Frontier:
             except ImportError:
                 raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
             _, ax = plt.subplots()
-        style = "-" if self.randomized else "steps-post"
-        ax.plot(self.gaps, self.errors, **({} if self.randomized else {"drawstyle": style}))
+        ax.plot(self.gaps, self.errors, drawstyle="default" if self.randomized else "steps-post")
         ax.set_xlabel(f"{self.criterion.replace('_', ' ')} gap")
         ax.set_ylabel("error")
         return ax

@@ -25,14 +25,6 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)}
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    """Commands are given names as a user gives them: relative."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")  # argparse wraps its help to the terminal
-    return tmp_path
-
-
-@pytest.fixture
 def scores(here):
     """A CSV file of the paper's table, its sketch, and the table itself."""
     table = datasets.paper_synthetic(rows=4_000, seed=3)

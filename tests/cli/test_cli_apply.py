@@ -28,12 +28,11 @@ FORMATS = ["csv", "tsv", "csv.gz", "csv.bz2", "parquet", "arrow", "npz"]
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def here(here, monkeypatch):
     for module in (arrow, plain):
         monkeypatch.setattr(module, "BLOCK_ROWS", 300)
     gf.Decider(THRESHOLDS, default=0.0, score_column="p", group_column="g").save("t.json")
-    return tmp_path
+    return here
 
 
 @pytest.fixture(scope="module")

@@ -23,12 +23,6 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)}
 COLUMNS = ["--score", "p", "--label", "y", "--group", "g"]
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def rows_of(groups, n=400, seed=5):
     """Scores that say something about the label, for groups whose scores are shifted."""
     rng = np.random.default_rng(seed)

@@ -35,12 +35,11 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)}
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch, signals):
-    monkeypatch.chdir(tmp_path)
+def here(here, monkeypatch, signals):
     for module in (arrow, plain):
         monkeypatch.setattr(module, "BLOCK_ROWS", 100)
     monkeypatch.setattr(plain, "TEXT_ROWS", 100)
-    return tmp_path
+    return here
 
 
 @pytest.fixture(params=["csv", "parquet", "arrow", "npz"])

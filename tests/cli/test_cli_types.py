@@ -27,12 +27,11 @@ ODD = 2**53 + 1  # the first whole number that float64 cannot hold
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def here(here, monkeypatch):
     for module in (arrow, plain):
         monkeypatch.setattr(module, "BLOCK_ROWS", 2)
     gf.Decider({"a": 0.5}, score_column="p", group_column="g").save("t.json")
-    return tmp_path
+    return here
 
 
 def save(name, column, **more):

@@ -36,12 +36,6 @@ COLUMNS = ["--score", "p", "--label", "y", "--group", "g"]
 ROWS = 3_000
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.fixture(params=["pyarrow", "without pyarrow"])
 def arrow(request, monkeypatch):
     """CSV and NPZ are read with pyarrow and without it."""

@@ -22,16 +22,6 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
-def sketch():
-    return synthetic()
-
-
-@pytest.fixture(scope="module")
-def result(sketch):
-    return gf.solve(sketch, limits={"equalized_odds": 0.02})
-
-
-@pytest.fixture(scope="module")
 def audit(sketch, result):
     return gf.audit(sketch, result)
 

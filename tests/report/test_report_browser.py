@@ -14,11 +14,6 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
-def sketch():
-    return synthetic()
-
-
-@pytest.fixture(scope="module")
 def saved(sketch, tmp_path_factory):
     """One report of each kind that is looked at."""
     folder = tmp_path_factory.mktemp("reports")

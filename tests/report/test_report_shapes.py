@@ -11,17 +11,6 @@ import gstar_fast as gf
 from gstar_fast._base.text import short_number
 from gstar_fast._report.data import featured
 
-
-@pytest.fixture(scope="module")
-def sketch():
-    return synthetic()
-
-
-@pytest.fixture(scope="module")
-def result(sketch):
-    return gf.solve(sketch, limits={"equalized_odds": 0.02})
-
-
 # ---------------------------------------------------------------------------------------------------------- verdicts
 
 

@@ -13,21 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import gstar_fast as gf
-from gstar_fast import datasets
 from gstar_fast._backends import interface, room
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 from gstar_fast._words import CRITERIA, RATES
-
-
-@pytest.fixture(scope="module")
-def table():
-    return datasets.paper_synthetic(rows=4_000, seed=3)
-
-
-@pytest.fixture
-def sketch(table):
-    return gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=128)
 
 
 def undominated(rows, criterion):

@@ -17,22 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gstar_fast as gf
-from gstar_fast import datasets
 from gstar_fast._base import json as _json
 from gstar_fast._base.text import threshold_number
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 SCHEMA = Path(gf.__file__).parent / "schemas" / "result.json"
-
-
-@pytest.fixture(scope="module")
-def table():
-    return datasets.paper_synthetic(rows=4_000, seed=3)
-
-
-@pytest.fixture
-def sketch(table):
-    return gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=128)
 
 
 def results(sketch):
