@@ -5,9 +5,13 @@
 #pragma once
 
 #include <algorithm>  // adjacent_find, min, sort
+#include <cerrno>     // ERANGE
 #include <charconv>   // from_chars
+#include <clocale>    // localeconv
+#include <cmath>      // isfinite
 #include <cstddef>    // size_t
 #include <cstdint>
+#include <cstdlib>  // strtod
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -51,6 +55,22 @@ struct json {
 };
 
 namespace detail {
+
+/// Read the number between these two, which is spelled right; false if it is
+/// too large or too small for a double.
+inline bool read_real(const char* begin, const char* end, double& value) {
+#ifdef __cpp_lib_to_chars
+    return std::from_chars(begin, end, value).ec == std::errc();
+#else  // libc++ before version 20 (macOS) has it for whole numbers only
+    std::string text(begin, end);
+    const std::size_t point = text.find('.');
+    if (point != std::string::npos)
+        text.replace(point, 1, std::localeconv()->decimal_point);
+    errno = 0;
+    value = std::strtod(text.c_str(), nullptr);
+    return errno != ERANGE || (value != 0 && std::isfinite(value));
+#endif
+}
 
 class json_reader {
 public:
@@ -179,8 +199,7 @@ private:
         if (whole && std::from_chars(begin, at_, v.whole).ec == std::errc())
             v.type = json::kind::whole;
         // Too small a number is read as zero, as Python does; too large is refused.
-        const auto read = std::from_chars(begin, at_, v.real);
-        if (read.ec == std::errc::result_out_of_range) {
+        if (!read_real(begin, at_, v.real)) {
             if (!is_tiny({begin, static_cast<std::size_t>(at_ - begin)}))
                 refuse("a number is too large");
             v.real = 0;
