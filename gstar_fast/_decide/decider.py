@@ -321,7 +321,7 @@ class Decider:
         require_checksum: bool = False,
         now: datetime | None = None,
     ) -> Decider:
-        """Read a file that a decider or a result was saved to, and refuse it if it is damaged, expired or of another sketch.
+        """Read a saved decider or result; refuse it if it is damaged, expired or of another sketch.
 
         Parameters
         ----------
