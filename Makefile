@@ -214,5 +214,5 @@ format: $(STAMPS)/lint
 
 clean:
 	rm -rf $(VENV) build *.egg-info gstar_fast/_core*.so
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks docs/benchmarks/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
