@@ -214,5 +214,6 @@ format: $(STAMPS)/lint
 
 clean:
 	rm -rf $(VENV) build *.egg-info gstar_fast/_core*.so
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks docs/benchmarks/results
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf docs/benchmarks/results

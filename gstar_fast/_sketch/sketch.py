@@ -423,7 +423,7 @@ class Sketch:
 
     @property
     def skipped(self) -> int:
-        """Rows that were left out because their score is NaN."""
+        """NaN rows passed over."""
         return int(self._core.skipped)
 
     @property
