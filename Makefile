@@ -221,3 +221,4 @@ clean:
 	rm -rf $(VENV) .nox build dist *.egg-info gstar_fast/_core*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf docs/benchmarks/results

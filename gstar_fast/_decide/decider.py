@@ -287,7 +287,7 @@ class Decider:
         require_checksum: bool = False,
         now: datetime | None = None,
     ) -> Decider:
-        """Read a saved decider or result, and refuse it if it is damaged, expired or of another sketch.
+        """Read a saved decider or result; refuse it if it is damaged, expired or of another sketch.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     classes_ : ndarray of shape (2,)
         The labels.
     n_features_in_, feature_names_in_
-        Number and names of the columns of X in `fit`, if X has names.
+        Number and names of the columns of X in `fit`, if known.
 
     Examples
     --------

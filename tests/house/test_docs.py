@@ -186,3 +186,25 @@ def test_the_first_words_say_where_the_proof_holds(page):
     first = prose(text_of(page)).split("\n\n")[1]
     assert re.search("proof|proven|proves", first)
     assert re.search(r"rows\s+(that\s+were|it)\s+counted|counted\s+rows", first)
+
+
+GUIDE = [page for page in PAGES if page.startswith(("docs/guide/", "docs/quickstart", "docs/install", "docs/fairness"))]
+
+
+@pytest.mark.parametrize("page", GUIDE)
+def test_a_guide_starts_with_what_the_reader_can_do(page):
+    assert prose(text_of(page)).split("\n\n")[1].startswith("After this page you ")
+
+
+def test_the_readme_shows_use_before_speed():
+    headings = re.findall(r"^## (.+)$", prose(text_of("README.md")), re.MULTILINE)
+    assert headings == [
+        "Install",
+        "Ten lines",
+        "From a data frame",
+        "From a folder of files",
+        "Where to start",
+        "Speed",
+        "Backends",
+        "Links",
+    ]
