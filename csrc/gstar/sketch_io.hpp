@@ -50,7 +50,7 @@ inline std::uint32_t crc32(const std::uint8_t* data, std::size_t n) noexcept {
 namespace detail {
 
 [[noreturn]] inline void bad_bytes(const std::string& what) {
-    throw std::invalid_argument("not a valid sketch: " + what);
+    refuse({"not_valid", "sketch", -1, what});
 }
 
 class byte_writer {
@@ -632,7 +632,8 @@ inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
     try {
         out->check_room(groups.size());
     } catch (const memory_limit_error& e) {
-        bad_bytes(e.what());
+        refuse({"bytes_need_too_much_memory", e.why.argument, -1, e.why.value,
+                e.why.limit});
     }
 
     tally counts(options.at, options.fixed);

@@ -60,7 +60,7 @@ struct thresholds {
 };
 
 [[noreturn]] inline void bad_thresholds(const std::string& what) {
-    throw std::invalid_argument("not valid thresholds: " + what);
+    refuse({"not_valid", "thresholds", -1, what});
 }
 
 /// Refuse a set that cannot be decided by.
@@ -223,11 +223,8 @@ inline thresholds thresholds_from_bytes(span<const std::uint8_t> bytes) {
     thresholds t;
     try {
         t = detail::read_thresholds(bytes);
-    } catch (const std::invalid_argument& e) {
-        // The reader is shared with sketches, and says so; these are none.
-        const std::string text = e.what();
-        const std::size_t colon = text.find(": ");
-        bad_thresholds(colon == std::string::npos ? text : text.substr(colon + 2));
+    } catch (const input_error& e) {
+        bad_thresholds(text_of(e.why.value));  // the reader takes them for a sketch
     }
     check_thresholds(t);
     return t;

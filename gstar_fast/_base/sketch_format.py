@@ -20,6 +20,7 @@ from gstar_fast._base.grid import (
     window_of_scores,
 )
 from gstar_fast._base.names import LONGEST_TUPLE, MOST_GROUPS, Name, Scalar, check_distinct, sort_key
+from gstar_fast._base.refusals import refusal
 
 MAGIC: Final = b"\x89GSTAR\r\n"
 VERSION: Final = 1
@@ -130,8 +131,8 @@ def _offset_sum(total: int, count: int, k: int, level: int) -> int:
 
 
 def refuse(why: str) -> NoReturn:
-    """Every refusal reads alike."""
-    raise ValueError(f"these bytes are not a valid sketch: {why}")
+    """Every refusal reads alike; the compiled reader has the same words for what is wrong with a whole file."""
+    raise refusal("not_valid", "sketch", value=why)
 
 
 class Reader:
@@ -143,7 +144,7 @@ class Reader:
     def take(self, n: int) -> bytes:
         """The next n bytes."""
         if n > self.end - self.at:
-            refuse("they end too early")
+            refuse("it ends too early")
         self.at += n
         return self.data[self.at - n : self.at]
 
@@ -211,18 +212,18 @@ def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
     `check_size(n_groups, bins)` is called before anything that grows with them is made.
     """
     if len(data) < HEADER.size + 4:
-        refuse(f"{len(data)} bytes are too few")
+        refuse(f"it has {len(data)} bytes, too few")
     magic, version, flags, reserved, length = HEADER.unpack_from(data)
     if magic != MAGIC:
-        refuse("they do not begin like one")
+        refuse("it does not begin like one")
     if version != VERSION:
-        refuse(f"their version is {version}, this release reads {VERSION}")
-    if length != len(data):
-        refuse(f"they say they are {length} long, but are {len(data)}; the file may be cut off")
-    if struct.unpack_from("<I", data, length - 4)[0] != zlib.crc32(memoryview(data)[:-4]):
-        refuse("the checksum is wrong, so they were damaged")
+        refuse(f"it is of version {version}, and this library reads version {VERSION}; install a newer one")
     if flags & ~(WEIGHTED | FIXED | GIVEN) or reserved:
-        refuse("unknown flags are set")
+        refuse("it has unknown flags")
+    if length != len(data):
+        refuse("its length is not what it says; it may be cut off")
+    if struct.unpack_from("<I", data, length - 4)[0] != zlib.crc32(memoryview(data)[:-4]):
+        refuse("its checksum is wrong; it is damaged")
     fixed, given = bool(flags & FIXED), bool(flags & GIVEN)
 
     source = Reader(data, HEADER.size, length - 4)

@@ -31,6 +31,7 @@ from gstar_fast._base.json import (
     sealed,
 )
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, clean_name
+from gstar_fast._base.refusals import refusal
 from gstar_fast._base.sketch_format import name_bytes, varint
 from gstar_fast.errors import InfeasibleWarning
 
@@ -109,7 +110,7 @@ def make(
     """Check a set of thresholds; ValueError and TypeError say what is wrong with it."""
     if not isinstance(values, Mapping):
         raise TypeError(f"thresholds must be a dict of group -> number, got {type(values).__name__}")
-    names = [clean_name(name, " of thresholds") for name in values]
+    names = [clean_name(name, argument="thresholds") for name in values]
     check_distinct(names)
     if not names:
         raise ValueError("thresholds is empty; give one for each group")
@@ -411,9 +412,7 @@ def check_current(
     """Refuse thresholds whose time is over, or that came from another sketch."""
     moment = datetime.now(UTC) if now is None else now
     if t.expires is not None and not allow_expired and moment.timestamp() >= t.expires:
-        raise ValueError(
-            f"{where}these thresholds expired on {date_text(t.expires)}; solve again, or pass allow_expired=True"
-        )
+        raise refusal("expired", where or None, value=date_text(t.expires))
     if digest is not None and t.sketch_digest != digest:
         found = "no sketch is named in them" if t.sketch_digest is None else f"theirs is {t.sketch_digest}"
         raise ValueError(f"{where}these thresholds did not come from the sketch with digest {digest}: {found}")

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NoReturn, Self
 from gstar_fast._base import files, sketch_format
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import MOST_GROUPS
-from gstar_fast._input.columns import checked_limit
+from gstar_fast._input.options import checked_limit
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]

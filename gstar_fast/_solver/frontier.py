@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import extremes, loss_of
 from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.refusals import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.mixture import Mixture, Program, mixed
 from gstar_fast._solver.question import (
@@ -90,7 +91,7 @@ class Frontier:
         if gap is not None and error is None:
             fits = np.flatnonzero(self.gaps <= gap + TOLERANCE)
             if len(fits) == 0:
-                raise ValueError(f"no thresholds have a gap of {gap:g} or less; the smallest is {self.gaps[0]:.6g}")
+                raise refusal("no_gap", "gap", value=gap, limit=float(self.gaps[0]))
             i = int(fits[-1])
             if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
                 return self._between(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
@@ -99,7 +100,7 @@ class Frontier:
             raise ValueError("pass either gap= or error=, and not both")
         fits = np.flatnonzero(self.errors <= error + TOLERANCE)
         if len(fits) == 0:
-            raise ValueError(f"no thresholds have an error of {error:g} or less; the smallest is {self.errors[-1]:.6g}")
+            raise refusal("no_error", "error", value=error, limit=float(self.errors[-1]))
         i = int(fits[0])
         if self._between is not None and i > 0 and self.errors[i] < error:
             return self._between(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
@@ -183,7 +184,7 @@ def frontier(
     """
     check_criterion(criterion, "criterion")
     if criterion == "disparate_impact":
-        raise ValueError("disparate_impact is a ratio and has no gap to trade; use 'demographic_parity'")
+        raise refusal("traded_ratio", "criterion", value=criterion)
     if by not in ("limits", "penalties"):
         raise ValueError(f"by must be 'limits' or 'penalties'; got {by!r}")
     objective = Objective.of(limits, None, costs, balanced)
@@ -203,7 +204,7 @@ def frontier(
     swept = np.array([r in swept_rates for r in active])
     if randomize:
         if by == "penalties":
-            raise ValueError("randomize=True gives the frontier of limits; drop by='penalties'")
+            raise refusal("randomize_by", "randomize")
         return _randomised(search, criterion, swept)
     if by == "penalties":
         if penalties is not None:
@@ -211,7 +212,7 @@ def frontier(
         return _penalised(search, criterion, swept)
     choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT)
     if len(gaps) == 0:
-        raise ValueError(f"no thresholds meet the limits {dict(objective.limits)}; loosen them")
+        raise refusal("infeasible", "limits", limit=dict(objective.limits))
     return _made(search, criterion, choices, gaps, proven_to, None, lambda i: finish(search, choices[i], "optimal", 0))
 
 
@@ -260,10 +261,8 @@ def _best_choice(search: Search) -> Choice:
     if choice.numbers is None:
         limits = dict(search.objective.limits)
         if choice.proven:
-            raise ValueError(f"no thresholds meet the limits {limits}; loosen them")
-        raise ValueError(
-            f"no thresholds that meet the limits {limits} were found in {choice.opened} boxes; loosen them"
-        )
+            raise refusal("infeasible", "limits", limit=limits)
+        raise refusal("not_found", "limits", value=choice.opened, limit=limits)
     return choice
 
 
@@ -409,7 +408,7 @@ def _randomised(search: Search, criterion: str, swept: Any) -> Frontier:
 
     cheapest = solve(1.0)
     if cheapest is None:
-        raise ValueError(f"no mixture meets the limits {dict(search.objective.limits)}; loosen them")
+        raise refusal("infeasible_mixture", "limits", limit=dict(search.objective.limits))
     fairest = solve(0.0)
     low = 0.0
     if fairest is None:  # fixed limits rule out a gap of 0: find the smallest there is

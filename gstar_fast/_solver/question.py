@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gstar_fast._backends.interface import Floats, Ints, SmoothProblem
 from gstar_fast._backends.rows import WEIGHT_UNIT
 from gstar_fast._base.names import sort_key
+from gstar_fast._base.refusals import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast.errors import MissingClassWarning
 
@@ -152,41 +153,30 @@ def question_limits(limits: Mapping[str, float]) -> None:
     ratio = limits.get("disparate_impact", 1.0)
     if ratio > HARDLY_A_RATIO:
         return
-    times = f"{1 / ratio:.3g} times as often as another" if ratio > 0 else "and another not at all"
-    warnings.warn(
-        f"limits['disparate_impact'] is a least ratio of selection rates; {ratio:g} lets one group be accepted "
-        f"{times}; did you mean {1 - ratio:g}, 0.8 (the four-fifths rule), or "
-        f"limits={{'demographic_parity': {ratio:g}}}?",
-        UserWarning,
-        stacklevel=3,
-    )
+    warnings.warn(refusal("low_ratio", "limits", value=ratio, limit=HARDLY_A_RATIO), stacklevel=3)
 
 
 def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, float]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise TypeError(f"{argument} must be a dict such as {{'equalized_odds': 0.02}}; got {type(given).__name__}")
+        raise refusal("criteria_type", argument, value=given)
     out: dict[str, float] = {}
     for name, value in given.items():
         check_criterion(name, f"names in {argument}")
         as_given: Any = value
         if isinstance(as_given, (bool, np.bool_)) or not isinstance(as_given, (Real, np.number)):
-            raise TypeError(f"{argument}[{name!r}] must be a number; got {value!r}")
+            raise refusal("criterion_number", f"{argument}:{name}", value=value)
         number = float(value)
         if argument == "penalties":
             if name == "disparate_impact":
-                raise ValueError(
-                    "disparate_impact is a ratio and cannot be a penalty; use limits={'disparate_impact': 0.8}, "
-                    "or penalties={'demographic_parity': ...}"
-                )
+                raise refusal("penalised_ratio", "penalties", value=value)
             if not (number >= 0 and math.isfinite(number)):
-                raise ValueError(f"penalties[{name!r}] must be finite and not negative; got {value!r}")
+                raise refusal("penalty", name, value=value)
             if number > 1e100:
-                raise ValueError(f"penalties[{name!r}] must be at most 1e100; got {value!r}; limits can say 'no gap'")
+                raise refusal("penalty_size", name, value=value, limit=1e100)
         elif not 0 <= number <= 1:
-            what = "a least ratio" if name == "disparate_impact" else "a largest gap"
-            raise ValueError(f"limits[{name!r}] is {what} and must be from 0 to 1; got {value!r}")
+            raise refusal("limit", name, value=value, limit=1.0)
         out[name] = number
     return out
 
@@ -197,9 +187,9 @@ def _checked_costs(costs: Iterable[float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         pair = []
     if len(pair) != 2:
-        raise ValueError(f"costs must be two numbers (false_positive, false_negative); got {costs!r}")
+        raise refusal("costs_pair", "costs", value=costs)
     if not all(math.isfinite(c) and 0 <= c <= 1e100 for c in pair) or max(pair) == 0:
-        raise ValueError(f"costs must be finite, not negative and not both 0; got {costs!r}")
+        raise refusal("costs", "costs", value=costs)
     return pair[0], pair[1]
 
 
@@ -219,7 +209,7 @@ class Snapshot:
         frozen = sketch.copy()  # others may go on updating the sketch
         names = tuple(frozen.groups)
         if not names:
-            raise ValueError("the sketch has no rows; update it with scores, labels and groups before solving")
+            raise refusal("no_rows", "solving")
         order = sorted(range(len(names)), key=lambda k: sort_key(names[k]))
         # each public property copies the counts first, to be safe from updates; a copy of our own needs that only once
         core = frozen._core
@@ -256,7 +246,7 @@ class Scale:
 def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
     """Turn costs into integers, so that errors are compared exactly."""
     if n_negative + n_positive == 0:
-        raise ValueError("the sketch has no labelled rows, so no error can be computed; update it with labels")
+        raise refusal("no_labels", "sketch")
     if objective.costs == (1.0, 1.0) and not objective.balanced:
         return Scale(1, 1, float(n_negative + n_positive), 0.0)
     fp, fn = (Fraction(repr(c)) for c in objective.costs)
@@ -264,7 +254,7 @@ def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
     if objective.balanced:
         if n_negative == 0 or n_positive == 0:
             absent = "negative" if n_negative == 0 else "positive"
-            raise ValueError(f"balanced=True needs rows of both classes; the sketch has no {absent} labels")
+            raise refusal("one_class", "balanced", value=absent)
         fp, fn, unit = fp * n_positive, fn * n_negative, Fraction(2 * n_negative * n_positive)
     common = math.lcm(fp.denominator, fn.denominator)
     whole_fp, whole_fn = int(fp * common), int(fn * common)

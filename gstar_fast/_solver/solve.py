@@ -14,6 +14,7 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
+from gstar_fast._base.refusals import refusal
 from gstar_fast._density.density import KINDS
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch
@@ -245,32 +246,26 @@ def check_options(
         raise ValueError(f"density must be one of {', '.join(KINDS)}, or what gf.densities returns; got {density!r}")
     counted = isinstance(density, str) and density == "empirical"
     if randomize and (objective.penalties or unified or method != "exact" or not counted):
-        raise ValueError(
-            "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
-            "unified=True; a mixture needs no penalty: give limits={...}"
-        )
+        raise refusal("randomize", "randomize")
     if max_seconds is not None:
         _check_seconds(max_seconds)
         if randomize or unified or not counted:
-            raise ValueError(
-                "max_seconds ends the search for one threshold a group on the counts, and does not go with "
-                "randomize=True, unified=True or a density other than 'empirical'; leave it out"
-            )
+            raise refusal("seconds_with", "max_seconds", value=max_seconds)
     if method == "exact":
         return
     if counted:
-        raise ValueError(f"method={method!r} needs a smooth density, such as density='kde' or 'normal'")
+        raise refusal("method_density", "method", value=method)
     if objective.limits or not objective.penalties:
-        raise ValueError(f"method={method!r} needs penalties and takes no limits; method='exact' takes both")
+        raise refusal("method_penalties", "method", value=method)
     if unified and method == "alternating":
-        raise ValueError("method='alternating' moves one group at a time; unified=True needs 'exact' or 'newton'")
+        raise refusal("method_unified", "method", value=method)
 
 
 def _check_seconds(given: object) -> None:
     if isinstance(given, bool) or not isinstance(given, (Real, np.number)):
-        raise TypeError(f"max_seconds must be a number of seconds or None; got {given!r}")
+        raise refusal("seconds_type", "max_seconds", value=given)
     if not float(given) > 0:
-        raise ValueError(f"max_seconds must be above 0; got {given!r}; leave it out for no limit")
+        raise refusal("seconds", "max_seconds", value=given)
 
 
 class Choice(NamedTuple):

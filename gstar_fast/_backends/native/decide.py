@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from gstar_fast._base.names import clean_name
 from gstar_fast._core import DecideCore, LiveCore, hash_keys, own_methods
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ class Core(DecideCore):
         plain: dict[Any, float] = {}
         if not thresholds.unified and thresholds.mixtures is None:
             plain = dict(thresholds.values)
-        return DecideCore.__new__(cls, thresholds.to_bytes(), plain, clean_name)
+        return DecideCore.__new__(cls, thresholds.to_bytes(), plain)
 
 
 def finished(kind: type[Any]) -> type[Any]:

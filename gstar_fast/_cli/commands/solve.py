@@ -116,22 +116,15 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     write = None if given.output is None else ending(given.output, {".csv": _csv, ".json": _json, ".parquet": _parquet})
     check_outputs({"-o": given.output, "--thresholds": given.thresholds}, given.inputs)
     sketch, limits = sketch_of(given, console), _once(given.limit, "--limit")
-    point = None
-    try:
-        found = gf.frontier(
-            sketch,
-            given.criterion,
-            limits=limits,
-            costs=(given.cost_fp, given.cost_fn),
-            balanced=given.balanced,
-            randomize=given.randomize,
-        )
-        if any(at):
-            point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given)
-    except ValueError as error:
-        if str(error).startswith(("no thresholds", "no mixture")):
-            raise CliError(str(error), INFEASIBLE) from None
-        raise
+    found = gf.frontier(
+        sketch,
+        given.criterion,
+        limits=limits,
+        costs=(given.cost_fp, given.cost_fn),
+        balanced=given.balanced,
+        randomize=given.randomize,
+    )
+    point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given) if any(at) else None
     if write is not None:
         write_atomically(given.output, write(found))
     if point is not None and given.thresholds not in (None, "-"):
