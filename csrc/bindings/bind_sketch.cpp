@@ -1,7 +1,9 @@
 // bind_sketch.cpp - gstar::sketch seen from Python. No arithmetic in this file.
+#include <cmath>  // isfinite
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>  // exchange
 #include <vector>
 
 #include "errors.hpp"
@@ -16,12 +18,6 @@ namespace {
 
 // ---- update_one, called once a row: no pybind11 on the way in ----------------
 
-/// What Python makes of a value that is no plain one, or its refusal.
-py::object cleaned(const char* function, PyObject* value) {
-    return py::module_::import("gstar_fast._backends.rows")
-        .attr(function)(py::handle(value));
-}
-
 unsigned label_of(PyObject* label) {
     if (label == Py_None) return 2;
     if (PyLong_CheckExact(label)) {
@@ -29,12 +25,29 @@ unsigned label_of(PyObject* label) {
         const long v = PyLong_AsLongAndOverflow(label, &overflow);
         if (overflow == 0 && (v == 0 || v == 1)) return static_cast<unsigned>(v);
     }
-    return py::cast<unsigned>(cleaned("label_of", label));
+    static python_function clean("gstar_fast._backends.rows", "label_of");
+    return py::cast<unsigned>(clean(py::handle(label)));
 }
 
+/// Whether a number of another kind becomes a finite float.
+bool as_finite(PyObject* number, double& out) {
+    out = PyFloat_AsDouble(number);
+    if (out != -1.0 || PyErr_Occurred() == nullptr) return std::isfinite(out);
+    PyErr_Clear();
+    return false;
+}
+
+/// A score; Python says which kinds of numbers are scores.
 double score_of(PyObject* score) {
     if (PyFloat_Check(score)) return PyFloat_AS_DOUBLE(score);
-    return py::cast<double>(cleaned("score_of", score));
+    static PyTypeObject* known = nullptr;  // the last kind that Python took, owned
+    double x = 0;
+    if (Py_TYPE(score) == known && as_finite(score, x)) return x;
+    static python_function clean("gstar_fast._backends.rows", "score_of");
+    x = py::cast<double>(clean(py::handle(score)));
+    Py_INCREF(Py_TYPE(score));
+    Py_XDECREF(std::exchange(known, Py_TYPE(score)));
+    return x;
 }
 
 PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,

@@ -15,6 +15,7 @@
 
 #include "gstar/base/error.hpp"
 #include "names.hpp"
+#include "python.hpp"
 
 namespace gstar_py {
 
@@ -38,10 +39,9 @@ struct value_object {
 inline void set_refusal(const char* code, const char* argument, std::int64_t row,
                         const py::object& value, const py::object& limit) {
     const py::object none = py::none();
+    static python_function refusal("gstar_fast._base.refusals", "refusal");
     const py::object error =
-        py::module_::import("gstar_fast._base.refusals")
-            .attr("refusal")(
-                code, *argument == '\0' ? none : py::object(py::str(argument)),
+        refusal(code, *argument == '\0' ? none : py::object(py::str(argument)),
                 row < 0 ? none : py::object(py::int_(row)), value, limit);
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "gstar/base/name.hpp"
+#include "python.hpp"
 
 namespace gstar_py {
 
-namespace py = pybind11;
 using gstar::name;
 
 namespace detail {
@@ -57,8 +57,8 @@ inline std::optional<name> plain_name(PyObject* o) {
 inline name name_of(py::handle h) {
     std::optional<name> n = detail::plain_name(h.ptr());
     if (!n) {
-        const py::object clean =
-            py::module_::import("gstar_fast._base.names").attr("clean_name")(h);
+        static python_function clean_name("gstar_fast._base.names", "clean_name");
+        const py::object clean = clean_name(h);
         n = detail::plain_name(clean.ptr());
         if (!n) throw py::type_error("clean_name must give a plain name");
     }

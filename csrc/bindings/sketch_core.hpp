@@ -134,8 +134,6 @@ public:
         tell();
     }
 
-    // ---- copies and bytes ---------------------------------------------------
-
     std::unique_ptr<sketch_core> copy() {
         return std::make_unique<sketch_core>(sketch_->clone(), py::none());
     }
