@@ -1,6 +1,5 @@
 """The compiled module as type checkers see it; `_backends/interface.py` says what each part answers."""
 
-from collections.abc import Callable
 from typing import Self
 
 import numpy as np
@@ -187,7 +186,7 @@ class SmoothProblem:
     ) -> tuple[Floats, Floats, int, int]: ...
 
 class DecideCore:
-    def __new__(cls, thresholds: bytes, table: dict[Name, float], clean: Callable[[object], Name]) -> Self: ...
+    def __new__(cls, thresholds: bytes, table: dict[Name, float]) -> Self: ...
     def __call__(
         self,
         scores: ArrayLike,

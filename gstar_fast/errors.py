@@ -1,11 +1,118 @@
-"""The warnings and errors users can catch."""
+"""The errors and warnings users can catch.
+
+An error says in words what is wrong, and the same in fields: `code` (one word for each kind of mistake), `argument`,
+`row`, `value` and `limit`. Programs should look at the class and the fields; words may change between releases.
+"""
 
 from __future__ import annotations
 
-__all__ = ["DegenerateWarning", "InfeasibleWarning", "MissingClassWarning", "NotConvergedWarning", "ResolutionWarning"]
+from typing import Any
+
+__all__ = [
+    "DegenerateWarning",
+    "InfeasibleError",
+    "InfeasibleWarning",
+    "InputError",
+    "InputMemoryError",
+    "InputOverflowError",
+    "InputTypeError",
+    "InputValueError",
+    "InputWarning",
+    "MissingClassWarning",
+    "NotConvergedWarning",
+    "OptionError",
+    "OptionTypeError",
+    "OptionValueError",
+    "ResolutionWarning",
+]
 
 
-class DegenerateWarning(UserWarning):
+class _Coded(BaseException):
+    """An error or a warning: its words, and the fields they were made of.
+
+    Attributes
+    ----------
+    code : str
+        Which kind of mistake it is, such as ``"score_nan"``; empty where the words are all there is.
+    argument : str or None
+        The argument that is wrong, as the caller knows it.
+    row : int or None
+        The first row that is wrong, counted from 0; None where no single row is.
+    value : object
+        What was found there.
+    limit : object
+        What would have been allowed.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str = "",
+        argument: str | None = None,
+        row: int | None = None,
+        value: Any = None,
+        limit: Any = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.argument = argument
+        self.row = row
+        self.value = value
+        self.limit = limit
+
+
+# --------------------------------------------------------------------------------------------------------------- errors
+
+
+class InputError(_Coded, Exception):
+    """What was passed is refused, and nothing was changed.
+
+    Every such error is also the built-in one that its kind of mistake has in Python: a `ValueError`, a `TypeError`, a
+    `MemoryError` or an `OverflowError`.
+    """
+
+
+class InputValueError(InputError, ValueError):
+    """A value is not one that can be worked with."""
+
+
+class InputTypeError(InputError, TypeError):
+    """A value is of the wrong kind, or missing."""
+
+
+class InputMemoryError(InputError, MemoryError):
+    """Going on would take more memory than `memory_limit` allows."""
+
+
+class InputOverflowError(InputError, OverflowError):
+    """Counts would no longer fit into 64 bits."""
+
+
+class OptionError(InputError):
+    """An option has a value that it cannot have, or that does not go with the other options or with the sketch."""
+
+
+class OptionValueError(OptionError, ValueError):
+    """An option has a wrong value."""
+
+
+class OptionTypeError(OptionError, TypeError):
+    """An option has a value of the wrong kind."""
+
+
+class InfeasibleError(InputError, ValueError):
+    """No thresholds have what was asked of them."""
+
+
+# ------------------------------------------------------------------------------------------------------------- warnings
+
+
+class InputWarning(_Coded, UserWarning):
+    """An argument is allowed, but hardly what was meant."""
+
+
+class DegenerateWarning(_Coded, UserWarning):
     """Thresholds meet the limits, but hardly decide.
 
     They accept nearly nobody or nearly everybody of a group, or of all rows, or lose most of what the unified threshold
@@ -28,7 +135,7 @@ class NotConvergedWarning(UserWarning):
     """
 
 
-class ResolutionWarning(UserWarning):
+class ResolutionWarning(_Coded, UserWarning):
     """Most rows of a sketch fell into few bins, because one score is far from the rest.
 
     The message names that score and `range=`, which keeps it out of the window.

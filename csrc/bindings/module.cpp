@@ -1,6 +1,7 @@
 // module.cpp - the compiled module: which rooms it has, and what it was built with.
 #include <string>
 
+#include "errors.hpp"
 #include "gstar/base/simd/dispatch.hpp"
 #include "numpy_view.hpp"
 
@@ -9,6 +10,7 @@ namespace gstar_py {
 void bind_density(py::module_& m);
 void bind_decide(py::module_& m);
 void bind_sketch(py::module_& m);
+void bind_smooth(py::module_& m);
 void bind_solver(py::module_& m);
 
 }  // namespace gstar_py
@@ -37,8 +39,10 @@ PYBIND11_MODULE(_core, m) {
         throw py::value_error("kernel must be one of generic, avx2, avx512; got '" +
                               wanted + "'");
     });
+    gstar_py::register_refusals();
     gstar_py::bind_sketch(m);
     gstar_py::bind_decide(m);
     gstar_py::bind_density(m);
     gstar_py::bind_solver(m);
+    gstar_py::bind_smooth(m);
 }

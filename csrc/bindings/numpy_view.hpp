@@ -48,6 +48,11 @@ inline bool is_whole(gstar::dtype t) {
     return t != gstar::dtype::none && !is_float(t);
 }
 
+/// Whole numbers that may name groups: True is no number.
+inline bool is_number(gstar::dtype t) {
+    return is_whole(t) && t != gstar::dtype::boolean;
+}
+
 /// An array and nothing more: a subclass may have a mask, or rules of its own.
 inline bool is_plain(PyObject* object) {
     return Py_TYPE(object) == py::detail::npy_api::get().PyArray_Type_;

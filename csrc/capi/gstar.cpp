@@ -219,7 +219,7 @@ void gstar_sketch_release(gstar_sketch* sketch) { delete sketch; }
 int gstar_sketch_count_text(gstar_sketch* sketch, double score, unsigned label,
                             const char* group, size_t group_size) {
     return guarded([&] {
-        if (label > 2) gstar::refuse_label(std::to_string(label), -1);
+        if (label > 2) gstar::refuse_label(std::uint64_t{label}, -1);
         sketch->counts->update_one(score, label, text_name(group, group_size));
     });
 }
@@ -227,7 +227,7 @@ int gstar_sketch_count_text(gstar_sketch* sketch, double score, unsigned label,
 int gstar_sketch_count_number(gstar_sketch* sketch, double score, unsigned label,
                               int64_t group) {
     return guarded([&] {
-        if (label > 2) gstar::refuse_label(std::to_string(label), -1);
+        if (label > 2) gstar::refuse_label(std::uint64_t{label}, -1);
         sketch->counts->update_one(score, label, name::of(group));
     });
 }

@@ -30,11 +30,6 @@
 
 namespace gstar {
 
-/// Thrown for a row whose group is not there at all, which no policy decides.
-struct missing_group_error : std::invalid_argument {
-    using std::invalid_argument::invalid_argument;
-};
-
 /// How a batch is decided.
 struct decide_options {
     bool codes = false;  ///< groups are positions, not names
@@ -200,8 +195,7 @@ private:
     void check(const rows& r, const decide_options& o) const {
         if (!r.groups && !set_.unified) refuse_no_groups();
         if (set_.randomized && o.keys.type != dtype::u64)
-            throw std::invalid_argument(
-                "these thresholds are randomised; pass keys=, one for each row");
+            refuse({"needs_keys", "keys"});
     }
 
     template <class Float>
@@ -309,9 +303,7 @@ private:
         if (from.named) {
             if (number < 0 ||
                 number >= static_cast<std::int64_t>(from.slots.size()))
-                throw missing_group_error(
-                    "groups has a missing value" + at_row(at) +
-                    "; drop such rows or give them a group of their own");
+                refuse_missing_group(at);
             slot = from.slots[static_cast<std::size_t>(number)];
         } else if (from.codes) {
             const auto n = static_cast<std::int64_t>(n_groups());
@@ -326,13 +318,11 @@ private:
         }
         return threshold_of(
             slot, hash,
-            [&] {
+            [&]() -> refused_value {
                 if (from.named)
                     return (*from.names)[static_cast<std::size_t>(number)];
-                if (huge)
-                    return name::of_text(
-                        std::to_string(static_cast<std::uint64_t>(number)));
-                return name::of(number);
+                if (huge) return static_cast<std::uint64_t>(number);
+                return number;
             },
             at, from.codes);
     }
@@ -379,31 +369,20 @@ private:
         return n_groups() > 10 ? out + ", ..." : out;
     }
 
-    [[noreturn]] void refuse_unknown(const name& n, std::int64_t row,
+    [[noreturn]] void refuse_unknown(refused_value n, std::int64_t row,
                                      bool code) const {
         if (code)
-            throw std::invalid_argument("code " + text_of(n) + at_row(row) +
-                                        " is not a position among the " +
-                                        std::to_string(n_groups()) +
-                                        " groups; they are numbered from 0");
-        throw std::invalid_argument(
-            "group " + text_of(n) + at_row(row) + " has no threshold; there are " +
-            names_text() +
-            "; choose unknown=\"default\" or a number to decide for others");
+            refuse({"no_such_position", "groups", row, std::move(n),
+                    static_cast<std::uint64_t>(n_groups())});
+        refuse({"no_threshold", "groups", row, std::move(n), names_text()});
     }
     [[noreturn]] static void refuse_nan_score(std::int64_t row) {
-        throw std::invalid_argument(
-            "scores has NaN" + at_row(row) +
-            "; drop such rows, or choose nan=False or nan=True");
+        refuse({"undecided_nan", "scores", row});
     }
     [[noreturn]] static void refuse_no_groups() {
-        throw std::invalid_argument(
-            "groups must be given: each group has a threshold of its own");
+        refuse({"needs_groups", "groups"});
     }
-    [[noreturn]] static void refuse_no_key() {
-        throw std::invalid_argument(
-            "these thresholds are randomised; pass the row's key as well");
-    }
+    [[noreturn]] static void refuse_no_key() { refuse({"needs_key", "key"}); }
 
     thresholds set_;
     std::vector<double> values_;  ///< by slot; the last is for unknown groups

@@ -183,9 +183,9 @@ public:
         const std::unique_ptr<sketch> from = clone();
         const std::vector<name> order = from->groups_.order();
         if (names.size() != order.size())
-            throw std::invalid_argument(std::to_string(names.size()) +
-                                        " names for " +
-                                        std::to_string(order.size()) + " groups");
+            refuse({"different_groups", "names", -1,
+                    static_cast<std::uint64_t>(names.size()),
+                    static_cast<std::uint64_t>(order.size())});
         sketch_options options{
             from->at(), from->fixed(), from->groups_.given(), {}, memory_limit_};
         std::set<name> seen;
@@ -251,14 +251,13 @@ public:
     /// Refuse more groups than there is room for.
     void check_room(std::size_t groups) const { check_room(groups, bins()); }
     void check_room(std::size_t groups, std::uint32_t bins) const {
-        if (groups > most_groups)
-            throw std::invalid_argument(std::to_string(groups) +
-                                        " groups; at most 65535 are supported");
+        if (groups > most_groups) refuse_groups(groups, most_groups);
         const double need = memory_for(groups, bins);
         // Kernels number the places of bins with 32 bits.
         const double most =
             std::min(static_cast<double>(memory_limit_), 64 * 1073741824.0);
-        if (need > most) refuse_memory(groups, bins, need, most);
+        if (need > most)
+            refuse_memory(groups, bins, static_cast<std::uint64_t>(most));
     }
 
     /// Groups and counts of a sketch that is being read from bytes.
@@ -289,21 +288,17 @@ private:
 
     void check_mergeable(const sketch& other) const {
         if (bins() != other.bins())
-            throw std::invalid_argument(
-                "cannot merge sketches with different bins: " +
-                std::to_string(bins()) + " and " + std::to_string(other.bins()));
+            refuse({"different_bins", "bins", -1, std::uint64_t{other.bins()},
+                    std::uint64_t{bins()}});
         if (fixed() != other.fixed() || (fixed() && at() != other.at()))
-            throw std::invalid_argument(
-                "cannot merge sketches with different ranges: " + range_text() +
-                " and " + other.range_text());
+            refuse({"different_range", "range", -1, other.range(), range()});
         groups_.check(other.groups_);
         check_room(groups_.size() + groups_.missing(other.groups_.names()).size());
     }
 
-    std::string range_text() const {
-        if (!fixed()) return "none";
-        return "(" + text_of(at().edge(0)) + ", " + text_of(at().edge(bins())) +
-               ")";
+    refused_value range() const {
+        if (!fixed()) return {};
+        return std::vector<double>{at().edge(0), at().edge(bins())};
     }
 
     void check_total(std::uint64_t more) const { check_sum(total(), more); }

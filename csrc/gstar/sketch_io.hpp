@@ -73,11 +73,10 @@ inline std::vector<std::uint8_t> to_bytes(sketch& s) {
 /// The sketch that these bytes describe, or std::invalid_argument.
 inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
                                           std::uint64_t memory_limit) {
-    const detail::opened_bytes opened =
-        detail::open_bytes(bytes, sketch_magic, "a valid sketch",
-                           [](std::uint64_t known, std::uint64_t more) {
-                               return known <= 7 && more == 0;
-                           });
+    const detail::opened_bytes opened = detail::open_bytes(
+        bytes, sketch_magic, "sketch", [](std::uint64_t known, std::uint64_t more) {
+            return known <= 7 && more == 0;
+        });
     const std::uint64_t flags = opened.flags;
     detail::byte_reader from = opened.body;
     const std::uint64_t log_bins = from.varint();
@@ -101,7 +100,8 @@ inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
     try {
         out->check_room(groups.size());
     } catch (const memory_limit_error& e) {
-        from.refuse(e.what());
+        refuse({"bytes_need_too_much_memory", e.why.argument, -1, e.why.value,
+                e.why.limit});
     }
 
     tally counts(options.at, options.fixed);

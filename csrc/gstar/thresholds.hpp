@@ -53,7 +53,7 @@ struct thresholds {
 };
 
 [[noreturn]] inline void bad_thresholds(const std::string& what) {
-    throw std::invalid_argument("not valid thresholds: " + what);
+    refuse({"not_valid", "thresholds", -1, what});
 }
 
 /// Refuse a set that cannot be decided by.

@@ -64,7 +64,7 @@ inline std::uint32_t checksum_of(const thresholds& t) {
 /// The set that these bytes describe, or std::invalid_argument.
 inline thresholds thresholds_from_bytes(span<const std::uint8_t> bytes) {
     const detail::opened_bytes opened = detail::open_bytes(
-        bytes, thresholds_magic, "valid thresholds",
+        bytes, thresholds_magic, "thresholds",
         [](std::uint64_t flags, std::uint64_t policies) {
             return flags <= 31 && (policies & 0xFF) <= 2 && policies >> 8 <= 2;
         });

@@ -18,6 +18,7 @@ from gstar_fast._audit.new_rows import NewRows
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result
@@ -308,19 +309,18 @@ def _estimates(rates: Rates, rows: Values, confidence: float) -> list[dict[str, 
 
 def _checked_confidence(confidence: object) -> float:
     if isinstance(confidence, (bool, str)) or not isinstance(confidence, (Real, np.number)):
-        raise TypeError(f"confidence must be a number such as 0.95, got {confidence!r}")
+        raise refusal("confidence_type", "confidence", value=confidence)
     level = float(confidence)
     if not 0.5 <= level <= 0.999:
-        hint = f"; {level:g} % is {level / 100:g}" if 50 <= level <= 99.9 else ""
-        raise ValueError(f"confidence must be from 0.5 to 0.999, got {confidence!r}{hint}")
+        raise refusal("confidence", "confidence", value=confidence)
     return level
 
 
 def _checked_seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-        raise TypeError(f"seed must be a whole number, got {seed!r}")
+        raise refusal("whole_type", "seed", value=seed)
     if seed < 0:
-        raise ValueError(f"seed must be a whole number that is not negative, got {seed!r}")
+        raise refusal("seed", "seed", value=seed)
     return int(seed)
 
 
@@ -340,7 +340,7 @@ def _checked_new_rows(rows: object, thresholds: object, replicates: int | None) 
 
 def _whole(name: str, number: object) -> int:
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-        raise TypeError(f"{name} must be a whole number, got {number!r}")
+        raise refusal("whole_type", name, value=number)
     if number and not FEWEST <= number <= 1_000_000:
-        raise ValueError(f"{name} must be 0, or from {FEWEST} to 1000000, got {number}")
+        raise refusal("replicates", name, value=number, limit=FEWEST)
     return int(number)

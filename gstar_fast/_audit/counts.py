@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import scaled
 from gstar_fast._base.names import Name, is_missing, listed
+from gstar_fast._base.refusals import Words, about, refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.thresholds import Mixture, Thresholds, make
 from gstar_fast._decide.decider import Decider
@@ -21,6 +22,7 @@ from gstar_fast._input.columns import column_of
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast.errors import InputError
 
 ThresholdsLike: TypeAlias = Mapping[Any, float] | float | Result | Decider  # Any, for a dict[str, float] to be one
 
@@ -42,7 +44,7 @@ class Counts:
 def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, dict[Name, Mixture], Snapshot]:
     """Rows that thresholds accept, exact at edges, in proportion inside a bin; what each group has; the rows."""
     if not sketch.groups:
-        raise ValueError("the sketch has no rows; update it with scores, labels and groups before auditing")
+        raise refusal("no_rows", "auditing")
     snapshot = Snapshot.of(sketch)
     bins = Bins(snapshot.level, snapshot.first, snapshot.rows.shape[2] - 2, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
@@ -169,11 +171,12 @@ def count_decisions(
     sketch, clean = Sketch(bins=16, range=(-4, 4)), clean_decisions(decisions)
     try:
         sketch.update(clean, labels, groups, weights=weights)
-    except (TypeError, ValueError) as error:  # the decisions are that sketch's scores
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(str(error).replace("scores", "decisions")) from None
+    except InputError as error:
+        if error.argument != "scores":
+            raise
+        raise about(error, "decisions") from None  # the decisions are that sketch's scores
     if not sketch.n_rows:
-        raise ValueError("there are no rows to audit: decisions is empty, or all weights are 0")
+        raise refusal("no_decisions", "decisions")
     return count_sketch(sketch, MIDDLE)[0]
 
 
@@ -181,28 +184,26 @@ def clean_decisions(decisions: ArrayLike) -> NDArray[np.float32]:
     """Zeros and ones as float32, which a sketch counts fastest."""
     values, valid, names = column_of(decisions, "decisions")
     if names is not None:
-        raise TypeError("decisions must be 0 or 1, got strings or categories; pass decisions == <the accepting one>")
+        raise refusal("decisions_type", "decisions", value=Words("strings or categories"))
     if valid is not None and not valid.all():
-        raise ValueError(f"decisions has a missing value at row {int((~valid).argmax())}; drop such rows")
+        raise refusal("decisions_missing", "decisions", int((~valid).argmax()))
     if values.dtype.kind == "b":
         return values.astype(np.float32)
     if values.dtype == object:
         for row, value in enumerate(values.tolist()):
             if is_missing(value):
-                raise ValueError(f"decisions has a missing value at row {row}; drop such rows")
+                raise refusal("decisions_missing", "decisions", row)
             if not isinstance(value, (bool, int, float, np.number, np.bool_)):
-                found = f"{type(value).__name__} at row {row}"
-                raise TypeError(f"decisions must be 0 or 1, got {found}; pass decisions == <the accepting one>")
+                raise refusal("decisions_type", "decisions", row, value)
         values = values.astype(np.float64)
     if values.dtype.kind not in "iuf":
-        raise TypeError(f"decisions must be 0 or 1, got {values.dtype}; pass decisions == <the accepting one>")
+        raise refusal("decisions_type", "decisions", value=Words(values.dtype))
     private = np.array(values)  # one read; what is checked is what is counted
     wrong = (private != 0) & (private != 1)
     if wrong.any():
         row = int(wrong.argmax())
         value = private[row].item()
         if value != value:
-            raise ValueError(f"decisions has NaN at row {row}; drop such rows")
-        cure = "for -1/+1 decisions pass decisions > 0" if value == -1 else "for scores count a Sketch, give thresholds"
-        raise ValueError(f"decisions must be 0 or 1, got {value} at row {row}; {cure}")
+            raise refusal("decisions_nan", "decisions", row)
+        raise refusal("decisions", "decisions", row, value)
     return private.astype(np.float32)

@@ -1,7 +1,4 @@
-"""What the Python backends share: the messages of refusals, and one careful read of a batch.
-
-The native backend has its own copy of these messages; the tests compare them.
-"""
+"""One careful read of a batch, which the Python backends share."""
 
 from __future__ import annotations
 
@@ -15,7 +12,8 @@ from numpy.typing import NDArray
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import LARGEST_SCORE, as_float, memory_of
-from gstar_fast._base.names import MOST_GROUPS, Name, clean_name, listed, missing_group
+from gstar_fast._base.names import MOST_GROUPS, Name, clean_name, listed
+from gstar_fast._base.refusals import refusal
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 MOST_ROWS = 2**63 - 1
@@ -26,59 +24,12 @@ LOCK = threading.Lock()
 register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
-def nan_error(where: str) -> ValueError:
-    """A score is NaN."""
-    return ValueError(f'scores has NaN{where}; drop such rows or pass nan="skip"')
-
-
-def size_error(score: object, where: str) -> ValueError:
-    """A finite score is too large."""
-    return ValueError(f"scores has {score!r}{where}; finite scores must lie within 2**1000")
-
-
-def label_error(label: object, where: str) -> ValueError:
-    """A label is not 0 or 1."""
-    hint = "; for -1/+1 labels pass labels > 0" if label == -1 else ""
-    return ValueError(f"labels must be 0 or 1, got {label}{where}{hint}")
-
-
-def group_error(name: Name, given: Sequence[Name], where: str) -> ValueError:
-    """A group is not one of the given ones."""
-    return ValueError(
-        f"group {name!r}{where} is not one of the given groups {listed(given)}; "
-        "add it to groups= or leave groups= out to learn them"
-    )
-
-
-def weight_error(weight: float, where: str) -> ValueError:
-    """A weight is negative, NaN or infinite."""
-    return ValueError(f"weights must be finite and not negative, got {weight!r}{where}")
-
-
-def overflow_error() -> OverflowError:
-    """Counts would not fit into 64 bits."""
-    return OverflowError("the sketch would hold 2**63 rows or more; nothing was counted")
-
-
-def check_size(n_groups: int, bins: int, memory_limit: int) -> None:
+def check_size(n_groups: int, bins: int, memory_limit: int, code: str = "too_much_memory") -> None:
     """Refuse more groups than the format or the memory limit allows."""
     if n_groups > MOST_GROUPS:
-        raise ValueError(f"{n_groups} groups; at most {MOST_GROUPS} are supported")
-    need = memory_of(n_groups, bins)
-    if need > memory_limit:
-        raise MemoryError(
-            f"{n_groups} groups of {bins} bins need {need / 2**30:.1f} GiB; memory_limit is "
-            f"{memory_limit / 2**30:.1f} GiB: use fewer bins or groups, or pass a larger memory_limit"
-        )
-
-
-def check_lengths(scores: Values, labels: Values | None, codes: Values, weights: Values | None) -> None:
-    """Refuse arrays of different length, naming all of them."""
-    given = {"scores": scores, "labels": labels, "groups": codes, "weights": weights}
-    lengths = {key: len(array) for key, array in given.items() if array is not None}
-    if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{key} has {n}" for key, n in lengths.items())
-        raise ValueError(f"arrays differ in length: {found}")
+        raise refusal("too_many_groups", "groups", value=n_groups, limit=MOST_GROUPS)
+    if memory_of(n_groups, bins) > memory_limit:
+        raise refusal(code, "memory_limit", value=(n_groups, bins), limit=memory_limit)
 
 
 class Rows(NamedTuple):
@@ -110,7 +61,6 @@ def read_rows(
     Every row is checked, also one that is then passed over for its NaN or its weight of 0. `start` is the number of
     the first row, for messages.
     """
-    check_lengths(scores, labels, codes, weights)
     x = np.array(scores, np.float64) + 0.0  # -0.0 becomes 0.0
     y = np.full(len(x), UNLABELLED, np.uint8) if labels is None else np.array(labels)
     g = np.array(codes)
@@ -133,18 +83,17 @@ def read_rows(
     bad = [(int(c.argmax()), which) for which, c in enumerate(checks) if c.any()]
     if bad:  # the first bad row, there the first check
         row, which = min(bad)
-        where = f" at row {start + row}"
         if which == 0:
-            raise nan_error(where)
+            raise refusal("nan_score", "scores", start + row)
         if which == 1:
-            raise size_error(float(x[row]), where)
+            raise refusal("too_large", "scores", start + row, float(x[row]))
         if which == 2:
-            raise label_error(int(y[row]), where)
+            raise refusal("bad_label", "labels", start + row, int(y[row]))
         if which == 3:
             name = found[int(inverse[row])]
-            raise name if isinstance(name, Exception) else group_error(name, given or (), where)
+            raise name if isinstance(name, Exception) else unknown_group(name, given or (), start + row)
         assert w is not None
-        raise weight_error(w[row].item(), where)
+        raise refusal("bad_weight", "weights", start + row, w[row].item())
 
     keep = ~nan
     skipped = int(nan.sum())
@@ -152,7 +101,7 @@ def read_rows(
     if w is not None:
         weighted = weighted or bool((w % 1 != 0).any())
         if (w > MOST_ROWS if w.dtype.kind in "iu" else w >= 2.0**63).any():
-            raise overflow_error()
+            raise refusal("too_many_rows")
         unit = WEIGHT_UNIT if weighted else 1
         multiplicity = np.array([round(v * unit) for v in w.tolist()], object)  # to nearest, ties to even
         there = (multiplicity > 0).astype(bool)  # a row of weight 0 is not there
@@ -169,37 +118,53 @@ def read_rows(
 
 
 def _name_of(code: int, names: tuple[Name, ...] | None, row: int) -> Name | Exception:
-    where = f" at row {row}"
     if names is None:
         try:
-            return clean_name(code, where)
+            return clean_name(code, row)
         except ValueError as error:
             return error
-    return names[code] if 0 <= code < len(names) else missing_group(where)
+    if 0 <= code < len(names):
+        return names[code]
+    missing: Exception = refusal("missing_group", "groups", row)
+    return missing
+
+
+def unknown_group(name: Name, given: Sequence[Name], row: int | None = None) -> Exception:
+    """The error for a group that is not one of the given ones."""
+    unknown: Exception = refusal("unknown_group", "groups", row, name, listed(given))
+    return unknown
 
 
 def read_one(score: object, label: object, group: object, given: Sequence[Name] | None, weighted: bool) -> Rows:
-    """One row, with the same checks and the same words."""
-    if isinstance(score, (bool, np.bool_, str, bytes, complex)) or not hasattr(score, "__float__"):
-        raise TypeError(f"score must be a number, got {type(score).__name__}")
-    try:
-        x = as_float(score) + 0.0
-    except OverflowError:
-        raise size_error(score, "") from None
+    """One row, with the same checks."""
+    x, y = score_of(score) + 0.0, label_of(label)
     if x != x:
-        raise nan_error("")
+        raise refusal("nan_score", "scores")
     if LARGEST_SCORE < abs(x) < float("inf"):
-        raise size_error(x, "")
-    if label is None:
-        y = UNLABELLED
-    elif isinstance(label, (bool, int, float, np.bool_, np.integer, np.floating)):
-        if label not in (0, 1):
-            raise label_error(label, "")
-        y = int(label)
-    else:
-        raise TypeError(f"label must be 0, 1 or None, got {type(label).__name__}")
+        raise refusal("too_large", "scores", value=x)
     name = clean_name(group)
     if given is not None and name not in given:
-        raise group_error(name, given, "")
+        raise unknown_group(name, given)
     weights = np.array([WEIGHT_UNIT], object) if weighted else None
     return Rows(np.array([x]), np.array([y], np.uint8), np.zeros(1, np.int64), (name,), weights, weighted, 0)
+
+
+def score_of(score: object) -> float:
+    """The score of a row that comes alone, of any kind of number; the compiled backend asks here for all but floats."""
+    if isinstance(score, (bool, np.bool_, str, bytes, complex)) or not hasattr(score, "__float__"):
+        raise refusal("score_of_row", "score", value=score)
+    try:
+        return as_float(score)
+    except OverflowError:
+        raise refusal("too_large", "scores", value=score) from None
+
+
+def label_of(label: object) -> int:
+    """The label of a row that comes alone, 2 for None; the compiled backend asks here for all but ints."""
+    if label is None:
+        return UNLABELLED
+    if not isinstance(label, (bool, int, float, np.bool_, np.integer, np.floating)):
+        raise refusal("label_of_row", "label", value=label)
+    if label not in (0, 1):
+        raise refusal("bad_label", "labels", value=label)
+    return int(label)

@@ -24,6 +24,7 @@ class Envelope:
     version: int
     header: struct.Struct  # magic, version, fields of the format, length (u64)
     refuse: Refuse
+    known: Callable[..., bool] = lambda *_: True  # whether the fields of a header are ones that we know
 
     def seal(self, fields: tuple[int, ...], body: bytes) -> bytes:
         """The body with its header in front and the checksum behind."""
@@ -34,17 +35,20 @@ class Envelope:
     def open(self, data: bytes | memoryview) -> tuple[tuple[int, ...], int]:
         """The header's own fields, and where the body ends; refuses bytes that are not ours or were damaged."""
         if len(data) < self.header.size + CHECKSUM.size:
-            self.refuse(f"{len(data)} bytes are too few")
+            self.refuse(f"it has {len(data)} bytes, too few")
         magic, version, *fields, length = self.header.unpack_from(data)
         if magic != self.magic:
-            self.refuse("they do not begin like one")
+            self.refuse("it does not begin like one")
         if version != self.version:
-            self.refuse(f"their version is {version}, this release reads {self.version}")
+            ours = f"this library reads version {self.version}; install a newer one"
+            self.refuse(f"it is of version {version}, and {ours}")
+        if not self.known(*fields):
+            self.refuse("it has unknown flags")
         if length != len(data):
-            self.refuse(f"they say they are {length} long, but are {len(data)}; the file may be cut off")
+            self.refuse("its length is not what it says; it may be cut off")
         end = len(data) - CHECKSUM.size
         if CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(memoryview(data)[:end]):
-            self.refuse("the checksum is wrong, so they were damaged")
+            self.refuse("its checksum is wrong; it is damaged")
         return tuple(fields), end
 
 
@@ -90,7 +94,7 @@ class Reader:
     def take(self, n: int) -> bytes:
         """The next n bytes."""
         if n > self.end - self.at:
-            self.refuse("they end too early")
+            self.refuse("it ends too early")
         self.at += n
         return self.data[self.at - n : self.at]
 

@@ -38,14 +38,14 @@ def _factorize_objects(values: Iterable[object]) -> tuple[Values, tuple[Name, ..
             try:
                 names.append(clean_name(value))
             except (TypeError, ValueError):
-                clean_name(value, f" at row {values.index(value)}")
+                clean_name(value, values.index(value))
         codes = np.fromiter(map(index.__getitem__, values), np.int64, len(values))
         return codes, tuple(names)
     found: dict[SortKey, int] = {}
     names = []
     codes = np.empty(len(values), np.int64)
     for row, value in enumerate(values):
-        name = clean_name(value, f" at row {row}")
+        name = clean_name(value, row)
         code = found.setdefault(sort_key(name), len(names))
         if code == len(names):
             names.append(name)
@@ -61,7 +61,7 @@ def _factorize_fixed_width(values: Values) -> tuple[Values, tuple[Name, ...]]:
     codes, firsts = unique_rows(raw) if unique_rows is not None else unique_words(_as_words(private, raw))
     names = []
     for row in firsts.tolist():
-        names.append(clean_name(private[row], f" at row {row}"))
+        names.append(clean_name(private[row], row))
     return codes, tuple(names)
 
 

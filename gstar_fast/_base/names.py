@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from gstar_fast._base.refusals import refusal
 from gstar_fast._base.text import first_few
 
 Scalar: TypeAlias = int | str | bool
@@ -45,44 +46,31 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
-def missing_group(where: str) -> TypeError:
-    """The error for a row without a group."""
-    return TypeError(f"groups has a missing value{where}; drop such rows or give them a group of their own")
-
-
-def clean_name(value: object, where: str = "") -> Name:
-    """Return the name as a plain Python value, or raise; `where` (" at row 3") ends the message."""
+def clean_name(value: object, row: int | None = None, argument: str = "groups") -> Name:
+    """Return the name as a plain Python value, or raise; errors say in which row of what it stands."""
     if isinstance(value, tuple):
         if not 1 <= len(value) <= LONGEST_TUPLE:
-            raise ValueError(
-                f"a group name may be a tuple of 1 to {LONGEST_TUPLE} values, got {len(value)}{where}; "
-                "join some of them into one string"
-            )
-        return tuple(_clean_scalar(part, where) for part in value)
-    return _clean_scalar(value, where)
+            raise refusal("bad_tuple", argument, row, value, LONGEST_TUPLE)
+        return tuple(_clean_scalar(part, row, argument) for part in value)
+    return _clean_scalar(value, row, argument)
 
 
-def _clean_scalar(value: object, where: str) -> Scalar:
+def _clean_scalar(value: object, row: int | None, argument: str) -> Scalar:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (int, np.integer)):
         number = int(value)
         if not -(2**63) <= number < 2**63:
-            raise ValueError(f"group {number}{where} does not fit into 64 bits; use a string instead")
+            raise refusal("too_large_group", argument, row, number)
         return number
     if isinstance(value, str):
         text = str(value)
         if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-            raise ValueError(f"group name {text!r}{where} is not valid Unicode; replace its lone surrogates")
+            raise refusal("bad_unicode", argument, row, text)
         return text
     if is_missing(value):
-        raise missing_group(where)
-    kind, cure = type(value).__name__, ""
-    if isinstance(value, (float, np.floating)):
-        kind, cure = "float", "; pass whole numbers as int, such as column.astype(int), and cut others into ranges"
-    elif isinstance(value, bytes):
-        kind, cure = "bytes", "; decode bytes first: name.decode(), or np.char.decode(groups)"
-    raise TypeError(f"group names must be int, str, bool or tuples of these, got {kind}{where}{cure}")
+        raise refusal("missing_group", argument, row)
+    raise refusal("bad_group_type", argument, row, value)
 
 
 def check_distinct(names: Iterable[Name]) -> None:
@@ -91,22 +79,21 @@ def check_distinct(names: Iterable[Name]) -> None:
     for name in names:
         other = seen.setdefault(name, name)
         if other is not name and sort_key(other) != sort_key(name):
-            one, two = canonical((other, name))
-            raise ValueError(f"groups has both {one!r} and {two!r}, which Python cannot tell apart; use one kind")
+            raise refusal("indistinct_groups", "groups", value=tuple(canonical((other, name))))
 
 
 def given_names(groups: Iterable[object]) -> tuple[Name, ...]:
     """Check what the user passed as `groups=` of a sketch."""
     if isinstance(groups, (str, bytes)):
-        raise TypeError(f"groups must be a list of names, got {groups!r}; pass groups=[{groups!r}]")
-    names = tuple(clean_name(value, f" at position {i} of groups=") for i, value in enumerate(groups))
+        raise refusal("groups_text", "groups=", value=groups)
+    names = tuple(clean_name(value, i, "groups=") for i, value in enumerate(groups))
     if not names:
-        raise ValueError("groups= is empty; name at least one group, or leave groups= out to learn them")
+        raise refusal("groups_empty", "groups=")
     check_distinct(names)
     seen: set[Name] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"group {name!r} appears twice in groups=; give each name once")
+            raise refusal("group_twice", "groups=", value=name)
         seen.add(name)
     return names
 

@@ -20,6 +20,7 @@ from gstar_fast._base.grid import (
     window_of_scores,
 )
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, sort_key
+from gstar_fast._base.refusals import refusal
 
 MAGIC: Final = b"\x89GSTAR\r\n"
 VERSION: Final = 1
@@ -28,11 +29,15 @@ WEIGHTED, FIXED, GIVEN = 1, 2, 4
 
 
 def refuse(why: str) -> NoReturn:
-    """Every refusal reads alike."""
-    raise ValueError(f"these bytes are not a valid sketch: {why}")
+    """Every refusal reads alike; the compiled reader has the same words for what is wrong with a whole file."""
+    raise refusal("not_valid", "sketch", value=why)
 
 
-ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, refuse)
+def _known(flags: int, reserved: int) -> bool:
+    return not (flags & ~(WEIGHTED | FIXED | GIVEN) or reserved)
+
+
+ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, refuse, _known)
 
 
 class Cell(NamedTuple):
@@ -117,9 +122,7 @@ def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
 
     `check_size(n_groups, bins)` is called before anything that grows with them is made.
     """
-    (flags, reserved), end = ENVELOPE.open(data)
-    if flags & ~(WEIGHTED | FIXED | GIVEN) or reserved:
-        refuse("unknown flags are set")
+    (flags, _), end = ENVELOPE.open(data)
     fixed, given = bool(flags & FIXED), bool(flags & GIVEN)
 
     source = reader(data, end)

@@ -89,7 +89,7 @@ def make(
     """Check a set of thresholds; ValueError and TypeError say what is wrong with it."""
     if not isinstance(values, Mapping):
         raise TypeError(f"thresholds must be a dict of group -> number, got {type(values).__name__}")
-    names = [clean_name(name, " of thresholds") for name in values]
+    names = [clean_name(name, argument="thresholds") for name in values]
     check_distinct(names)
     if not names:
         raise ValueError("thresholds is empty; give one for each group")

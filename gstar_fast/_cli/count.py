@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import re
 import signal
 import threading
 import time
@@ -16,7 +15,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 import gstar_fast as gf
-from gstar_fast._cli.errors import CliError, Interrupted
+from gstar_fast._cli.errors import CliError, Interrupted, worded
+from gstar_fast._cli.face import Table
 from gstar_fast._cli.output import Progress
 from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
 from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds
@@ -167,7 +167,7 @@ class Tally:
             else:
                 self._add_crossed(scores, labels, groups, weights)
         except (ValueError, TypeError, MemoryError) as error:
-            raise CliError(f"{source.name}: {self._in_our_words(str(error), first_row)}") from error
+            raise CliError(f"{source.name}: {worded(error, self._face(first_row))}") from error
 
     def _add_crossed(self, scores: Column, labels: Column, groups: list[Column], weights: Column) -> None:
         """Several columns of groups; Arrow crosses them without a Python step for each row."""
@@ -194,24 +194,12 @@ class Tally:
             weight=None if weights is None else "weight",
         )
 
-    def _in_our_words(self, said: str, first_row: int) -> str:
-        """A message of the library with columns for arrays, rows of the file for rows of the block, our options."""
+    def _face(self, first_row: int) -> Table:
+        """Columns for arrays, rows of the file for rows of the block."""
         c = self.columns
-        if many := re.match(r"(\d+) groups(?: of|; at most)", said):
-            names = " and ".join(map(repr, c.group))
-            return (
-                f"column {names} has too many different values to be a group: {int(many[1]):,} or more; "
-                "name a column that has few, or give fewer --bins"
-            )
-        said = re.sub(r"at row (\d+)", lambda found: f"at row {first_row + int(found[1]):,} (counted from 0)", said)
-        for array, column in (("scores", c.score), ("labels", c.label), ("groups", c.group[0]), ("weights", c.weight)):
-            if column is not None:
-                said = re.sub(rf"^{array}\b", f"column {column!r}", said)
-        said = said.replace('pass nan="skip"', "give --nan skip")
-        said = re.sub(r"; for -1/\+1 labels pass .*", "; give --positive 1", said)
-        if re.search(r"must be 0 or 1, got [^;]*$", said):
-            said += "; say which label is positive: --positive VALUE"
-        return said
+        named = {"scores": c.score, "labels": c.label, "groups": c.group[0], "weights": c.weight}
+        named |= {f"group {i}": name for i, name in enumerate(c.group)}
+        return Table({name: column for name, column in named.items() if column is not None}, c.group, first_row)
 
     def check_positive(self) -> None:
         """Refuse a count in which the label named as positive never came."""

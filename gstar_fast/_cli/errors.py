@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from gstar_fast._cli.face import Options
+from gstar_fast.errors import InfeasibleError, OptionError
+
 DONE, FAILED, USAGE, INFEASIBLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -19,6 +22,22 @@ class Interrupted(Exception):  # noqa: N818 (no error, a wish)
     def __init__(self, message: str, signal: int) -> None:
         super().__init__(message)
         self.code = 128 + signal
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code that an error of the library stands for."""
+    if isinstance(error, OptionError):
+        return USAGE
+    return INFEASIBLE if isinstance(error, InfeasibleError) else FAILED
+
+
+def worded(told: BaseException, face: Options | None = None) -> str:
+    """An error or a warning of the library, with options and columns for its arguments."""
+    if not getattr(told, "code", ""):
+        return str(told)
+    from gstar_fast._base import refusals  # brings NumPy; what has a code comes from where it was needed already
+
+    return refusals.worded(told, face or Options())
 
 
 def pyarrow_missing(what: str) -> CliError:

@@ -5,45 +5,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import re
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
-from gstar_fast._cli.errors import DONE, FAILED, INTERRUPTED, USAGE, CliError, Interrupted
+from gstar_fast._cli.errors import DONE, FAILED, INTERRUPTED, CliError, Interrupted, exit_code, worded
 from gstar_fast._cli.output import Console, printable
 from gstar_fast._cli.parser import parse
 
 BROKEN_PIPE = 141  # what a shell shows for a program that SIGPIPE ended
-
-# words of the Python library -> ours
-_WORDS = (
-    (r"limits\[['\"](\w+)['\"]\]", r"--limit \1"),
-    (r"penalties\[['\"](\w+)['\"]\]", r"--penalty \1"),
-    (r"limits=\{['\"](\w+)['\"]: ([\d.]+)\}", r"--limit \1=\2"),
-    (r"limits=\{\.\.\.\}", "--limit NAME=VALUE"),
-    (r"penalties=\{['\"](\w+)['\"]: \.\.\.\}", r"--penalty \1=VALUE"),
-    (r"\b(unified|randomize|balanced)=True", r"--\1"),
-    (r"\bmin_rows=([\d.]+)", r"--min-rows \1"),
-    (r"\bmin_rows must", "--min-rows must"),
-    (r"\b(method|density)=['\"](\w+)['\"]", r"--\1 \2"),
-    (r"\brange=\(lo, hi\)", "--range LO HI"),
-    (r"\ballow_expired=True", "--allow-expired"),
-    (r"\bnan=False or nan=True", "--nan reject or --nan accept"),
-    (r"\bunknown=\"default\" or a number", "--unknown default or --unknown NUMBER"),
-    (r"\bpass keys=, one for each row", "name the column that identifies a row with --key"),
-    (r"(?<![-\w])bins must be", "--bins must be"),
-    (r"(?<![-\w])range must", "--range must"),
-    (r"^(confidence|replicates|seed) must", r"--\1 must"),
-    (r"^max_seconds ", "--max-seconds "),
-    (r"\bcosts must be", "--cost-fp and --cost-fn must be"),
-    (r"update it with scores, labels and groups before solving", "count some first"),
-    (r"update it with labels", "count rows that have labels (--label)"),
-    (r"^pass ", "give "),
-    (r"(; |or )pass (?=--)", r"\1give "),
-)
 
 
 def run(argv: list[str]) -> int:
@@ -109,8 +81,7 @@ def _say(error: BaseException) -> int:
         name = f"{error.filename}: " if error.filename is not None else ""
         text, code = f"{name}{error.strerror}", FAILED
     elif isinstance(error, (ValueError, TypeError, OSError, ImportError, MemoryError)):
-        text = in_our_words(str(error)) or type(error).__name__
-        code = USAGE if re.match(r"--|disparate_impact\b", text) else FAILED  # an option's value is wrong
+        text, code = worded(error) or type(error).__name__, exit_code(error)
     else:
         text = f"{type(error).__name__}: {error}\nthis should not happen; please report it with what --debug shows"
         code = FAILED
@@ -118,18 +89,11 @@ def _say(error: BaseException) -> int:
     return code
 
 
-def in_our_words(said: str) -> str:
-    """A message of the library with options of the command line for its arguments."""
-    for pattern, ours in _WORDS:
-        said = re.sub(pattern, ours, said)
-    return said
-
-
 def _show_warnings(console: Console) -> None:
     from gstar_fast.errors import MissingClassWarning, NotConvergedWarning
 
-    def show(message: object, *_: object, **__: object) -> None:
-        console.note(f"note: {in_our_words(str(message))}")
+    def show(message: BaseException | str, *_: object, **__: object) -> None:
+        console.note(f"note: {worded(message) if isinstance(message, BaseException) else message}")
 
     warnings.showwarning = show  # restored by catch_warnings
     warnings.simplefilter("always", UserWarning)

@@ -88,7 +88,8 @@ def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
         try:
             total = sketch if total is None else total + sketch
         except (ValueError, TypeError) as error:
-            cure = "; count one of them anew with the --bins and --range of the other" * ("different" in str(error))
+            differ = getattr(error, "code", "").startswith("different_")
+            cure = "; count one of them anew with the --bins and --range of the other" if differ else ""
             raise CliError(f"{path} cannot be merged with {paths[0]}: {error}{cure}") from None
     assert total is not None
     return total

@@ -20,6 +20,7 @@ from gstar_fast._base import json
 from gstar_fast._base.files import read_limited
 from gstar_fast._base.json import decode_name, decode_number, encode_name, encode_number
 from gstar_fast._base.names import MOST_GROUPS, Name
+from gstar_fast._base.refusals import refusal
 from gstar_fast._base.thresholds import Mixture, Thresholds, date_text, make
 from gstar_fast._decide.members import (
     OF_GROUP,
@@ -150,9 +151,7 @@ def load_current(
 def _check_current(t: Thresholds, allow_expired: bool, digest: str | None, now: datetime | None, where: str) -> None:
     moment = datetime.now(UTC) if now is None else now
     if t.expires is not None and not allow_expired and moment.timestamp() >= t.expires:
-        raise ValueError(
-            f"{where}these thresholds expired on {date_text(t.expires)}; solve again, or pass allow_expired=True"
-        )
+        raise refusal("expired", where or None, value=date_text(t.expires))
     if digest is not None and t.sketch_digest != digest:
         found = "no sketch is named in them" if t.sketch_digest is None else f"theirs is {t.sketch_digest}"
         raise ValueError(f"{where}these thresholds did not come from the sketch with digest {digest}: {found}")

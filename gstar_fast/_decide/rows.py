@@ -12,9 +12,11 @@ from gstar_fast import _backends
 from gstar_fast._backends.interface import Key
 from gstar_fast._base.arrays import Hashes, Values
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals import refusal
 from gstar_fast._base.thresholds import Thresholds
 from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
 from gstar_fast._input.group_columns import check_one_length
+from gstar_fast._input.options import checked_threads
 
 # Arguments of a core's `decide` and `margins`: scores, codes, names, as_codes, keys, threads. Codes are positions in
 # names, whole numbers that are names themselves, or (as codes) positions in the groups of the decider.
@@ -33,23 +35,22 @@ def rows_of(
     """Read the columns of a batch that these thresholds need."""
     if isinstance(scores, (int, float, np.number)) or (isinstance(scores, np.ndarray) and scores.ndim == 0):
         raise ValueError("scores must be 1-D, got a single number; for one row use decider.one(score, group)")
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
+    threads = checked_threads(threads)
     clean = as_scores(*column_of(scores, "scores"))
     names: tuple[Name, ...] | None = None
     places: Values | None = None
     if groups is not None:
         places, names = _group_codes(groups, codes)
     elif not thresholds.unified:
-        raise ValueError("groups must be given: each group has a threshold of its own")
+        raise refusal("needs_groups", "groups")
     hashes = None
     if thresholds.mixtures is not None:
         if keys is None:
-            raise ValueError("these thresholds are randomised; pass keys=, one for each row")
+            raise refusal("needs_keys", "keys")
         hashes = hashes_of(keys, backend)
     lengths = {"scores": clean, "groups": places, "keys": hashes}
     check_one_length({name: len(array) for name, array in lengths.items() if array is not None})
-    return clean, places, names, bool(codes), hashes, int(threads)
+    return clean, places, names, bool(codes), hashes, threads
 
 
 def check_out(out: object, n: int) -> None:
@@ -87,7 +88,7 @@ def hashes_of(keys: ArrayLike | Sequence[Key], backend: str) -> Hashes:
         if column.names is not None:
             there = there & (column.values >= 0) & (column.values < len(column.names))
         if not there.all():
-            raise TypeError(f"keys has a missing value at row {int((~there).argmax())}")
+            raise refusal("key_missing", "keys", int((~there).argmax()))
         values = column.values.tolist()
         if column.names is not None:
             values = [column.names[code] for code in values]

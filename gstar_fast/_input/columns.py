@@ -1,4 +1,4 @@
-"""User input -> clean arrays, or an error that says what is wrong, what was found and what to do.
+"""Columns of any kind -> clean arrays, or a refusal.
 
 Values of rows are checked by the core while it counts; here only kinds, shapes and nulls are settled, without a Python
 step per row for any column type.
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._base.factorize import cross, factorize
-from gstar_fast._base.grid import LARGEST_SCORE, as_float, window_of_range
-from gstar_fast._base.names import Name, clean_name, is_missing, missing_group
+from gstar_fast._base.grid import as_float
+from gstar_fast._base.names import Name, clean_name, is_missing
+from gstar_fast._base.refusals import Words, about, refusal
 from gstar_fast._input.arrow import Column, is_arrow, read_column
 from gstar_fast._input.group_columns import check_one_length, columns_of
 from gstar_fast._words import UNLABELLED
@@ -51,7 +52,10 @@ def batch_of_columns(
     labels, unlabelled_code = (None, False) if label is None else as_labels(*label)
     codes, names = crossed(group, called)
     weights = None if weight is None else as_weights(*weight)
-    return Batch(as_scores(*score), labels, codes, names, weights, unlabelled_code)
+    scores = as_scores(*score)
+    given = {"scores": scores, "labels": labels, "groups": codes, "weights": weights}
+    check_one_length({name: len(array) for name, array in given.items() if array is not None})
+    return Batch(scores, labels, codes, names, weights, unlabelled_code)
 
 
 def column_of(data: Any, name: str) -> Column:
@@ -65,30 +69,20 @@ def column_of(data: Any, name: str) -> Column:
     elif is_arrow(data):
         column = read_column(data, name)
     elif isinstance(data, (str, bytes)) or data is None:
-        raise TypeError(f"{name} must be an array with one value per row, got {data!r}")
+        raise refusal("not_an_array", name, value=data)
     else:
         column = _numpy_column(_as_array(data, name))
     shape = column.values.shape
     if len(shape) != 1:
-        raise ValueError(f"{name} must be 1-D, got shape {shape}; {_shape_hint(name, shape)}")
+        raise refusal("shape", name, value=shape)
     return column
-
-
-def _shape_hint(name: str, shape: tuple[int, ...]) -> str:
-    if not shape:
-        return "for a single row use update_one(score, label, group)"
-    if name == "scores" and len(shape) == 2 and shape[1] == 2:
-        return "pass proba[:, 1], not proba"
-    if name == "groups":
-        return "for intersections pass a frame, or a list of columns"
-    return f"pass one column, such as {name}[:, 0]"
 
 
 def _as_array(data: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(data)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{name} must be an array, got {type(data).__name__}: {error}") from error
+        raise refusal("unreadable_array", name, value=data, limit=error) from error
 
 
 def _numpy_column(data: NDArray[Any]) -> Column:
@@ -136,7 +130,7 @@ def _pandas_column(data: Any, name: str) -> Column:
     if isinstance(data, pandas.DataFrame):
         if data.shape[1] == 1:
             return _pandas_column(data.iloc[:, 0], name)
-        raise ValueError(f"{name} must be 1-D, got a DataFrame of shape {data.shape}; pass one of its columns")
+        raise refusal("frame_shape", name, value=data.shape)
     dtype = data.dtype
     if isinstance(dtype, pandas.CategoricalDtype):
         values = getattr(data, "cat", data)
@@ -169,14 +163,13 @@ def _native(values: NDArray[Any]) -> NDArray[Any]:
 def as_scores(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> NDArray[Any]:
     """Float32 or float64; a null becomes NaN, which the core refuses or skips."""
     if names is not None:
-        raise TypeError("scores must be numbers, got strings or categories")
+        raise refusal("categories", "scores")
     if values.dtype == object:
         values = _numbers(values, "scores")
     kind = values.dtype.kind
     if kind not in "fiu":
         what = {"b": "bool", "c": "complex", "U": "strings", "S": "strings", "M": "dates", "m": "time spans"}
-        hint = "; pass the scores before they were thresholded" if kind == "b" else ""
-        raise TypeError(f"scores must be real numbers, got {what.get(kind, str(values.dtype))}{hint}")
+        raise refusal("not_numbers", "scores", value=Words(what.get(kind, str(values.dtype))))
     if values.dtype not in (np.float32, np.float64):
         values = _narrowed(values, valid)
     values = _native(values)
@@ -192,23 +185,19 @@ def _narrowed(values: NDArray[Any], valid: Mask) -> NDArray[Any]:
     beyond = np.isinf(out) & np.isfinite(values) & (True if valid is None else valid)
     if beyond.any():
         row = int(beyond.argmax())
-        raise _too_large("scores", values[row], row)
+        raise refusal("too_large", "scores", row, values[row])
     return out
-
-
-def _too_large(name: str, value: object, row: int) -> ValueError:
-    return ValueError(f"{name} has {value!s} at row {row}; finite {name} must lie within 2**1000")
 
 
 def as_weights(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> NDArray[Any]:
     """Float64, or whole numbers, which are exact also beyond 2**53; a null becomes NaN, which the core refuses."""
     if names is not None:
-        raise TypeError("weights must be numbers, got strings or categories")
+        raise refusal("categories", "weights")
     if values.dtype == object or (values.dtype.kind == "f" and values.dtype.itemsize > 8):
         whole = _whole_numbers(values.tolist())
         values = whole if whole is not None else _numbers(values, "weights")
     if values.dtype.kind not in "fiu":
-        raise TypeError(f"weights must be real numbers, got {values.dtype}")
+        raise refusal("not_numbers", "weights", value=Words(values.dtype))
     if values.dtype.kind != "f" and valid is None:
         return _native(values)
     values = values.astype(np.float64, copy=False)
@@ -238,12 +227,12 @@ def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
         if is_missing(value):
             out[row] = np.nan
         elif not _is_number(value):
-            raise TypeError(f"{name} must be real numbers, got {type(value).__name__} at row {row}")
+            raise refusal("not_numbers", name, row, value)
         else:
             try:
                 out[row] = as_float(value)
             except OverflowError:
-                raise _too_large(name, value, row) from None
+                raise refusal("too_large", name, row, value) from None
     return out
 
 
@@ -258,7 +247,7 @@ def as_labels(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | Non
         values, valid = _object_labels(values)
     kind = values.dtype.kind
     if kind not in "biuf":
-        raise TypeError(f"labels must be 0 or 1, got {_kind_word(values.dtype)}; pass labels == <the positive one>")
+        raise refusal("bad_label_type", "labels", value=Words(_kind_word(values.dtype)))
     if not len(values):
         return np.zeros(0, np.uint8), False
     if kind == "f" or valid is not None:
@@ -269,12 +258,8 @@ def as_labels(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | Non
             row = int((~good).argmax())
             value = private[row].item()
             if value != value:
-                raise ValueError(
-                    f"labels has NaN at row {row}; pass labels=None if no row has a label, or a null where one "
-                    "has none: labels.astype('Int64') for a pandas column, else None or a masked array"
-                )
-            hint = "; for -1/+1 labels pass labels > 0" if value == -1 else ""
-            raise ValueError(f"labels must be 0 or 1, got {value} at row {row}{hint}")
+                raise refusal("nan_label", "labels", row)
+            raise refusal("bad_label", "labels", row, value)
         return np.where(there, private == 1, UNLABELLED).astype(np.uint8), valid is not None
     return _native(values), False
 
@@ -286,7 +271,7 @@ def _kind_word(dtype: np.dtype[Any]) -> str:
 def _named_labels(codes: NDArray[Any], valid: Mask, names: tuple[object, ...]) -> tuple[NDArray[Any], Mask]:
     """Labels in a categorical or dictionary column, where the categories are 0 and 1."""
     if any(isinstance(name, str) for name in names):
-        raise TypeError("labels must be 0 or 1, got strings; pass labels == <the positive one>")
+        raise refusal("bad_label_type", "labels", value=Words("strings"))
     private = np.array(codes, np.int64)
     there = (private >= 0) & (private < len(names))
     if valid is not None:
@@ -304,11 +289,10 @@ def _object_labels(values: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
             valid[row] = False
         elif isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
             if value == value and value not in (0, 1):
-                hint = "; for -1/+1 labels pass labels > 0" if value == -1 else ""
-                raise ValueError(f"labels must be 0 or 1, got {value} at row {row}{hint}")
+                raise refusal("bad_label", "labels", row, value)
             out[row] = value
         else:
-            raise TypeError(f"labels must be 0 or 1, got {type(value).__name__} at row {row}")
+            raise refusal("bad_label_type", "labels", row, value)
     return out, None if valid.all() else valid
 
 
@@ -320,7 +304,7 @@ def as_groups(
 ) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
     """Integer codes, and the names they index; names None says the integers are the names."""
     if valid is not None and not valid.all():
-        raise missing_group(f" at row {int((~valid).argmax())}")
+        raise refusal("missing_group", "groups", int((~valid).argmax()))
     if names is not None:
         return _clean_codes(_native(values), names)
     kind = values.dtype.kind
@@ -331,22 +315,12 @@ def as_groups(
     if kind in "USO" or not len(values):
         return factorize(values if kind == "U" else values.tolist())
     if kind == "f":
-        raise _float_groups(values)
-    raise TypeError(
-        f"group names must be int, str, bool or tuples of these, got {values.dtype} at row 0; "
-        "convert them, for instance with groups.astype(str)"
-    )
-
-
-def _float_groups(values: NDArray[Any]) -> TypeError:
-    """What is wrong with a column of floats; pandas makes one of whole numbers where some are missing."""
-    missing = np.isnan(values)
-    row = int(missing.argmax())
-    try:
-        clean_name(values[row].item(), f" at row {row}")
-    except TypeError as error:
-        return TypeError(f"{error}, then pass groups.astype(int)") if missing[row] else error
-    raise AssertionError("a float is no name")
+        missing = np.isnan(values)  # pandas makes a column of floats of whole numbers where some are missing
+        row = int(missing.argmax())
+        if missing[row]:
+            raise refusal("missing_group", "groups", row, Words("float"))
+        raise refusal("bad_group_type", "groups", row, values[row].item())
+    raise refusal("bad_group_type", "groups", 0, Words(values.dtype))
 
 
 def _clean_codes(codes: NDArray[Any], names: tuple[object, ...]) -> tuple[NDArray[Any], tuple[Name, ...]]:
@@ -359,7 +333,7 @@ def _clean_codes(codes: NDArray[Any], names: tuple[object, ...]) -> tuple[NDArra
             private = np.array(codes)
             rows = np.flatnonzero(private == code)
             if len(rows):
-                clean_name(name, f" at row {rows[0]}")
+                clean_name(name, int(rows[0]))
             codes = private
             clean.append("")  # no row has it
     return codes, tuple(clean)
@@ -385,7 +359,7 @@ def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[NDArray[A
         try:
             read.append(_named(*column))
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{label}: {error}") from None
+            raise about(error, label) from None
     return cross(read)
 
 
@@ -400,53 +374,5 @@ def _named(
     private = np.array(codes, np.int64)
     wrong = (private < 0) | (private >= len(clean))
     if wrong.any():
-        raise missing_group(f" at row {int(wrong.argmax())}")
+        raise refusal("missing_group", "groups", int(wrong.argmax()))
     return private, clean
-
-
-# ------------------------------------------------------------------------------------------------------------- options
-
-
-def checked_bins(bins: Any) -> int:
-    """A power of two from 16 to 65,536."""
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)):
-        raise TypeError(f"bins must be an int, got {type(bins).__name__}")
-    if not 16 <= bins <= 65_536 or bins & (bins - 1):
-        raise ValueError(f"bins must be a power of two from 16 to 65536, got {bins}")
-    return int(bins)
-
-
-def checked_window(limits: Any, bins: int) -> tuple[int, int]:
-    """Level and first bin number of a range."""
-    try:
-        lo, hi = (as_float(limit) for limit in limits)
-    except (TypeError, ValueError):
-        raise TypeError(f"range must be a pair of numbers (lo, hi), got {limits!r}") from None
-    except OverflowError:
-        raise ValueError(f"range must be finite and lie within 2**1000, got {limits!r}") from None
-    if not (abs(lo) <= LARGEST_SCORE and abs(hi) <= LARGEST_SCORE):
-        raise ValueError(f"range must be finite and lie within 2**1000, got ({lo!r}, {hi!r})")
-    if not lo < hi:
-        raise ValueError(f"range must have lo < hi, got ({lo!r}, {hi!r})")
-    return window_of_range(lo, hi, bins)
-
-
-def checked_nan(nan: Any) -> bool:
-    """Whether NaN rows are skipped."""
-    if nan not in ("raise", "skip"):
-        raise ValueError(f'nan must be "raise" or "skip", got {nan!r}')
-    return bool(nan == "skip")
-
-
-def checked_threads(threads: Any) -> int:
-    """A number of threads."""
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
-    return min(int(threads), 1024)
-
-
-def checked_limit(memory_limit: Any) -> int:
-    """A number of bytes."""
-    if isinstance(memory_limit, bool) or not isinstance(memory_limit, (int, np.integer)) or memory_limit < 0:
-        raise ValueError(f"memory_limit must be a number of bytes, got {memory_limit!r}")
-    return int(memory_limit)

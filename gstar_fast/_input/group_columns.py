@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gstar_fast._base.names import LONGEST_TUPLE
+from gstar_fast._base.refusals import refusal
 from gstar_fast._input.arrow import is_arrow
 
 
@@ -33,7 +34,7 @@ def columns_of(data: Any, argument: str) -> Columns | None:
     reads it. A list of anything else, tuples among it, is a single column.
     """
     if isinstance(data, Mapping):
-        raise TypeError(f"{argument} must be an array, a frame or a list of columns, got {type(data).__name__}")
+        raise refusal("mapping", argument, value=data)
     if (names := column_names(data)) is not None:
         found = Columns([column_at(data, place) for place in range(len(names))], names)
     elif isinstance(data, np.ndarray) and data.dtype.names is not None and data.ndim == 1:
@@ -43,16 +44,13 @@ def columns_of(data: Any, argument: str) -> Columns | None:
     elif isinstance(data, (list, tuple)) and data and (isinstance(data[0], list) or _is_column(data[0])):
         found = _columns_of_list(data, argument)
     elif hasattr(data, "collect"):
-        raise TypeError(f"{argument} is a {type(data).__name__}, which has no rows yet; pass {argument}.collect()")
+        raise refusal("lazy_frame", argument, value=data)
     else:
         return None
     if not found.columns:
-        raise ValueError(f"{argument} has no columns; pass at least one")
+        raise refusal("no_columns", argument)
     if len(found.columns) > LONGEST_TUPLE:
-        raise ValueError(
-            f"{argument} has {len(found.columns)} columns, and at most {LONGEST_TUPLE} make a group; an entry of a "
-            "list of lists or of a 2-D array is one row: pass columns as a frame, or as a list of arrays"
-        )
+        raise refusal("too_many_columns", argument, value=len(found.columns), limit=LONGEST_TUPLE)
     return found
 
 
@@ -60,16 +58,13 @@ def _columns_of_list(data: Any, argument: str) -> Columns:
     if any(map(_is_column, data)):
         for place, column in enumerate(data):
             if not isinstance(column, (list, tuple)) and not _is_column(column):
-                raise TypeError(
-                    f"{argument} is a list of columns, but its entry {place} is a {type(column).__name__}; pass arrays "
-                    "or series of one length"
-                )
+                raise refusal("column_entry", argument, place, column)
         names = [getattr(column, "name", None) for column in data]
         return Columns(list(data), names if all(isinstance(name, str) for name in names) else None)
     try:
         return Columns([list(column) for column in zip(*data, strict=True)], None)
     except (TypeError, ValueError):
-        raise ValueError(f"{argument} is a list of lists, one for each row, which differ in length") from None
+        raise refusal("ragged_lists", argument) from None
 
 
 def _is_column(value: Any) -> bool:
@@ -79,7 +74,7 @@ def _is_column(value: Any) -> bool:
 def check_one_length(lengths: Mapping[str, int]) -> None:
     """Refuse columns that differ in length, naming all of them."""
     if len(set(lengths.values())) > 1:
-        raise ValueError("arrays differ in length: " + ", ".join(f"{name} has {n}" for name, n in lengths.items()))
+        raise refusal("lengths", next(iter(lengths)), value=dict(lengths))
 
 
 # ------------------------------------------------------------------------------------------------------------- a table

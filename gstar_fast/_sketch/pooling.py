@@ -10,16 +10,17 @@ import numpy as np
 
 from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.names import Name, clean_name
+from gstar_fast._base.refusals import refusal
 from gstar_fast._words import WEIGHT_UNIT
 
 
 def checked_min_rows(min_rows: object) -> float:
     """Return the number of rows, or raise."""
     if isinstance(min_rows, (bool, np.bool_)) or not isinstance(min_rows, (Real, np.number)):
-        raise TypeError(f"min_rows must be a number of rows; got {min_rows!r}")
+        raise refusal("min_rows_type", "min_rows", value=min_rows)
     number = float(min_rows)
     if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"min_rows must be finite and not negative; got {min_rows!r}")
+        raise refusal("min_rows", "min_rows", value=min_rows)
     return number
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import SketchCore
-from gstar_fast.errors import ResolutionWarning
+from gstar_fast._base.refusals import refusal
 
 _PACKAGE = str(Path(__file__).parent.parent)
 
@@ -41,17 +41,13 @@ def warn_if_poor(core: SketchCore) -> bool:
     if hi - lo + 1 >= enough or rightmost - leftmost + 1 <= enough:
         return False
     culprit = smallest if lo - leftmost > rightmost - hi else largest
-    cure = "a narrower range=(lo, hi)" if core.fixed else "range=(lo, hi)"
-    _warn(
-        f"the score {culprit!r} stretches the window so far that the middle 99 % of the rows share {hi - lo + 1} of "
-        f"{core.bins} bins; pass {cure} around the usual scores: those outside are then only counted as below or above"
-    )
+    _warn(refusal("resolution", "scores", value=(culprit, hi - lo + 1, core.bins, bool(core.fixed))))
     return True
 
 
-def _warn(message: str) -> None:
+def _warn(warning: Warning) -> None:
     """Warn in the name of the first caller outside this package."""
     depth, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         depth, frame = depth + 1, frame.f_back
-    warnings.warn(message, ResolutionWarning, stacklevel=depth)
+    warnings.warn(warning, stacklevel=depth)

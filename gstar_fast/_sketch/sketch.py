@@ -15,16 +15,8 @@ from gstar_fast._base import files
 from gstar_fast._base.names import Name, given_names
 from gstar_fast._base.public import lives_in
 from gstar_fast._input.arrow import read_batches
-from gstar_fast._input.columns import (
-    Batch,
-    as_batch,
-    batch_of_columns,
-    checked_bins,
-    checked_limit,
-    checked_nan,
-    checked_threads,
-    checked_window,
-)
+from gstar_fast._input.columns import Batch, as_batch, batch_of_columns
+from gstar_fast._input.options import checked_bins, checked_limit, checked_nan, checked_threads, checked_window
 from gstar_fast._sketch import show
 from gstar_fast._sketch.options import PlotOptions, WindowOptions
 from gstar_fast._sketch.pooling import checked_min_rows, names_with, small_groups

@@ -18,7 +18,8 @@ from gstar_fast._base.bytes import Envelope
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import MOST_GROUPS, Name
 from gstar_fast._base.public import lives_in
-from gstar_fast._input.columns import checked_limit
+from gstar_fast._base.refusals import refusal
+from gstar_fast._input.options import checked_limit
 from gstar_fast._sketch.options import SketchOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
@@ -36,7 +37,7 @@ MOST_PANES: Final = 2**31 - 1
 
 
 def _refuse(why: str) -> NoReturn:
-    raise ValueError(f"these bytes are not a valid window: {why}")
+    raise refusal("not_valid", "window", value=why)
 
 
 ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, _refuse)
@@ -228,11 +229,11 @@ def _cut(data: memoryview) -> tuple[int, list[bytes]]:
     blobs, at = [], HEADER.size
     for _ in range(n):
         if end - at < LENGTH.size:
-            _refuse("they end too early")
+            _refuse("it ends too early")
         (size,) = LENGTH.unpack_from(data, at)
         at += LENGTH.size
         if size > end - at:
-            _refuse("they end too early")
+            _refuse("it ends too early")
         blobs.append(bytes(data[at : at + size]))
         at += size
     if at != end:

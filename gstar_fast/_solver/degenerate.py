@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._solver.question import Objective, Scale
 from gstar_fast._solver.rates import Outcome, has_rate
 from gstar_fast._solver.result import Result
 from gstar_fast._words import CRITERIA, RATES
-from gstar_fast.errors import DegenerateWarning
 
 FEW, MANY = 0.01, 0.99  # accepted shares beyond which a group is hardly decided about
 RARE, COMMON = 0.05, 0.95  # base rates between which that is no answer
@@ -22,6 +23,25 @@ KEPT = 0.25  # of what the unified threshold gains
 FINEST = 0.01  # of limits, here: a rate that moves in smaller steps is fine enough for any
 MOST = 4  # groups named
 SIGN = "degenerate: "
+
+Way: TypeAlias = str | tuple[str, str, str, str]  # words, or an option: its name, its value, words before and after it
+
+
+class Caution(str):
+    """A note that a warning is made of; it keeps the warning, so that another face may word it."""
+
+    warning: Warning
+
+    @classmethod
+    def of(cls, found: str, ways: tuple[Way, ...]) -> Self:
+        """The note on what was found and what helps."""
+        warning = refusal("degenerate", value=found, limit=ways)
+        note = cls(f"{SIGN}{warning}")
+        note.warning = warning
+        return note
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)  # whoever reads it again needs the words only
 
 
 def cautions(
@@ -50,11 +70,11 @@ def cautions(
         found.append(f"it {first_few(words, MOST, '; ')}")
     if said := _kept(after, before, totals, scale):
         found.append(said)
-    notes = []
+    notes: list[str] = []
     if found:
         small, forced = _small_groups(groups, after, totals, objective, weight_unit)
-        helps = _helps(rows * weight_unit, small, objective, unified, can_mix)
-        notes.append(SIGN + "; ".join([*found, *forced, f"what helps: {helps}"]))
+        ways = _ways(rows * weight_unit, small, objective, unified, can_mix)
+        notes.append(Caution.of("; ".join([*found, *forced]), tuple(ways)))
     for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
         alike = [groups[k] for k in np.flatnonzero(after.has[2] & (selected == rate) & ~poor)]
         if alike:
@@ -68,8 +88,8 @@ def warn_if_degenerate(result: Result) -> Result:
     """The same result, after a warning where its notes tell of a degenerate answer that could pass for success."""
     if result.verdict != "infeasible":
         for note in result.notes:
-            if note.startswith(SIGN):
-                warnings.warn(note.removeprefix(SIGN), DegenerateWarning, stacklevel=3)
+            if isinstance(note, Caution):
+                warnings.warn(note.warning, stacklevel=3)
     return result
 
 
@@ -130,28 +150,28 @@ def _small_groups(
     return small, [f"forced by few rows, whose rates move in steps larger than the limit: {first_few(named, MOST)}"]
 
 
-def _helps(rows: Floats, small: list[int], objective: Objective, unified: bool, can_mix: bool) -> str:
-    """What to try, in the words of `solve`."""
-    ways = []
+def _ways(rows: Floats, small: list[int], objective: Objective, unified: bool, can_mix: bool) -> list[Way]:
+    """What to try."""
+    ways: list[Way] = []
     if small:
         least = math.floor(rows[small].max()) + 1
         pooled = rows < least
         if pooled.sum() > 1 and not pooled.all():
-            ways.append(f"min_rows={least} (pools these groups)")
+            ways.append(("min_rows", str(least), "", " (pools these groups)"))
     if objective.limits:
         ways.append("a looser limit")
     if objective.penalties:
         ways.append("a lighter penalty")
     if can_mix and objective.limits:
-        ways.append("randomize=True")
+        ways.append(("randomize", "True", "", ""))
     if unified:
-        ways.append("a threshold for each group instead of unified=True")
+        ways.append(("unified", "True", "a threshold for each group instead of ", ""))
     nothing = not objective.limits and not objective.penalties
     if nothing and not objective.balanced:
-        ways.append("balanced=True")
+        ways.append(("balanced", "True", "", ""))
     if nothing or objective.costs != (1.0, 1.0):
         ways.append("other costs")
-    return ", ".join(ways[:-1]) + " or " + ways[-1] if len(ways) > 1 else ways[0]
+    return ways
 
 
 def _accepts(share: float, group: str | None = None) -> str:

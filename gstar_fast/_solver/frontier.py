@@ -15,6 +15,7 @@ from gstar_fast._backends.common.choices import extremes, loss_of
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
 from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, check_groups, question_limits
@@ -93,7 +94,7 @@ class Frontier:
         if gap is not None and error is None:
             fits = np.flatnonzero(self.gaps <= gap + TOLERANCE)
             if len(fits) == 0:
-                raise ValueError(f"no thresholds have a gap of {gap:g} or less; the smallest is {self.gaps[0]:.6g}")
+                raise refusal("no_gap", "gap", value=gap, limit=float(self.gaps[0]))
             i = int(fits[-1])
             if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
                 return self._between(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
@@ -102,7 +103,7 @@ class Frontier:
             raise ValueError("pass either gap= or error=, and not both")
         fits = np.flatnonzero(self.errors <= error + TOLERANCE)
         if len(fits) == 0:
-            raise ValueError(f"no thresholds have an error of {error:g} or less; the smallest is {self.errors[-1]:.6g}")
+            raise refusal("no_error", "error", value=error, limit=float(self.errors[-1]))
         i = int(fits[0])
         if self._between is not None and i > 0 and self.errors[i] < error:
             return self._between(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
@@ -185,7 +186,7 @@ def frontier(
     """
     check_criterion(criterion, "criterion")
     if criterion == "disparate_impact":
-        raise ValueError("disparate_impact is a ratio and has no gap to trade; use 'demographic_parity'")
+        raise refusal("traded_ratio", "criterion", value=criterion)
     if by not in ("limits", "penalties"):
         raise ValueError(f"by must be 'limits' or 'penalties'; got {by!r}")
     objective = Objective.of(limits, None, costs, balanced)
@@ -205,7 +206,7 @@ def frontier(
     swept = np.array([r in swept_rates for r in active])
     if randomize:
         if by == "penalties":
-            raise ValueError("randomize=True gives the frontier of limits; drop by='penalties'")
+            raise refusal("randomize_by", "randomize")
         return _randomised(search, criterion, swept)
     if by == "penalties":
         if penalties is not None:
@@ -213,7 +214,7 @@ def frontier(
         return _penalised(search, criterion, swept)
     choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT)
     if len(gaps) == 0:
-        raise ValueError(f"no thresholds meet the limits {dict(objective.limits)}; loosen them")
+        raise refusal("infeasible", "limits", limit=dict(objective.limits))
     return _made(search, criterion, choices, gaps, proven_to, None, lambda i: finish(search, choices[i], "optimal", 0))
 
 
@@ -262,10 +263,8 @@ def _best_choice(search: Search) -> Choice:
     if choice.numbers is None:
         limits = dict(search.objective.limits)
         if choice.proven:
-            raise ValueError(f"no thresholds meet the limits {limits}; loosen them")
-        raise ValueError(
-            f"no thresholds that meet the limits {limits} were found in {choice.opened} boxes; loosen them"
-        )
+            raise refusal("infeasible", "limits", limit=limits)
+        raise refusal("not_found", "limits", value=choice.opened, limit=limits)
     return choice
 
 
@@ -399,7 +398,7 @@ def _randomised(search: Search, criterion: str, swept: Bools) -> Frontier:
     """The frontier of mixtures, by its corners."""
     points = corners_of(search.arrays, swept)
     if not points:
-        raise ValueError(f"no mixture meets the limits {dict(search.objective.limits)}; loosen them")
+        raise refusal("infeasible_mixture", "limits", limit=dict(search.objective.limits))
     gaps = np.array(sorted(points))
     mixtures = tuple(points[g][1] for g in gaps)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._density.density import Density
 from gstar_fast._words import CRITERIA, KINDS, METHODS, RATES, not_offered
@@ -116,42 +117,30 @@ def question_limits(limits: Mapping[str, float]) -> None:
     ratio = limits.get("disparate_impact", 1.0)
     if ratio > HARDLY_A_RATIO:
         return
-    times = f"{1 / ratio:.3g} times as often as another" if ratio > 0 else "and another not at all"
-    rest = "" if f"{1 - ratio:g}" == "0.8" else f"{1 - ratio:g}, "
-    warnings.warn(
-        f"limits['disparate_impact'] is a least ratio of selection rates; {ratio:g} lets one group be accepted "
-        f"{times}; did you mean {rest}0.8 (the four-fifths rule), or "
-        f"limits={{'demographic_parity': {ratio:g}}}?",
-        UserWarning,
-        stacklevel=3,
-    )
+    warnings.warn(refusal("low_ratio", "limits", value=ratio, limit=HARDLY_A_RATIO), stacklevel=3)
 
 
 def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, float]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise TypeError(f"{argument} must be a dict such as {{'equalized_odds': 0.02}}; got {type(given).__name__}")
+        raise refusal("criteria_type", argument, value=given)
     out: dict[str, float] = {}
     for name, value in given.items():
         check_criterion(name, f"names in {argument}")
         as_given: object = value
         if isinstance(as_given, (bool, np.bool_)) or not isinstance(as_given, (Real, np.number)):
-            raise TypeError(f"{argument}[{name!r}] must be a number; got {value!r}")
+            raise refusal("criterion_number", f"{argument}:{name}", value=value)
         number = float(value)
         if argument == "penalties":
             if name == "disparate_impact":
-                raise ValueError(
-                    "disparate_impact is a ratio and cannot be a penalty; use limits={'disparate_impact': 0.8}, "
-                    "or penalties={'demographic_parity': ...}"
-                )
+                raise refusal("penalised_ratio", "penalties", value=value)
             if not (number >= 0 and math.isfinite(number)):
-                raise ValueError(f"penalties[{name!r}] must be finite and not negative; got {value!r}")
+                raise refusal("penalty", name, value=value)
             if number > 1e100:
-                raise ValueError(f"penalties[{name!r}] must be at most 1e100; got {value!r}; limits can say 'no gap'")
+                raise refusal("penalty_size", name, value=value, limit=1e100)
         elif not 0 <= number <= 1:
-            what = "a least ratio" if name == "disparate_impact" else "a largest gap"
-            raise ValueError(f"limits[{name!r}] is {what} and must be from 0 to 1; got {value!r}")
+            raise refusal("limit", name, value=value, limit=1.0)
         out[name] = number
     return out
 
@@ -162,9 +151,9 @@ def _checked_costs(costs: Iterable[float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         pair = []
     if len(pair) != 2:
-        raise ValueError(f"costs must be two numbers (false_positive, false_negative); got {costs!r}")
+        raise refusal("costs_pair", "costs", value=costs)
     if not all(math.isfinite(c) and 0 <= c <= 1e100 for c in pair) or max(pair) == 0:
-        raise ValueError(f"costs must be finite, not negative and not both 0; got {costs!r}")
+        raise refusal("costs", "costs", value=costs)
     return pair[0], pair[1]
 
 
@@ -181,7 +170,7 @@ class Scale:
 def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
     """Turn costs into integers, so that errors are compared exactly."""
     if n_negative + n_positive == 0:
-        raise ValueError("the sketch has no labelled rows, so no error can be computed; update it with labels")
+        raise refusal("no_labels", "sketch")
     if objective.costs == (1.0, 1.0) and not objective.balanced:
         return Scale(1, 1, float(n_negative + n_positive), 0.0)
     fp, fn = (Fraction(repr(c)) for c in objective.costs)
@@ -189,7 +178,7 @@ def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
     if objective.balanced:
         if n_negative == 0 or n_positive == 0:
             absent = "negative" if n_negative == 0 else "positive"
-            raise ValueError(f"balanced=True needs rows of both classes; the sketch has no {absent} labels")
+            raise refusal("one_class", "balanced", value=absent)
         fp, fn, unit = fp * n_positive, fn * n_negative, Fraction(2 * n_negative * n_positive)
     common = math.lcm(fp.denominator, fn.denominator)
     whole_fp, whole_fn = int(fp * common), int(fn * common)
@@ -254,29 +243,23 @@ def check_options(
         raise ValueError(f"density must be one of {', '.join(KINDS)}, or what gf.densities returns; got {density!r}")
     counted = isinstance(density, str) and density == "empirical"
     if randomize and (objective.penalties or unified or method != "exact" or not counted):
-        raise ValueError(
-            "randomize=True works with limits, method='exact' and density='empirical', and not with penalties or "
-            "unified=True; a mixture needs no penalty: give limits={...}"
-        )
+        raise refusal("randomize", "randomize")
     if max_seconds is not None:
         _check_seconds(max_seconds)
         if randomize or unified or not counted:
-            raise ValueError(
-                "max_seconds ends the search for one threshold a group on the counts, and does not go with "
-                "randomize=True, unified=True or a density other than 'empirical'; leave it out"
-            )
+            raise refusal("seconds_with", "max_seconds", value=max_seconds)
     if method == "exact":
         return
     if counted:
-        raise ValueError(f"method={method!r} needs a smooth density, such as density='kde' or 'normal'")
+        raise refusal("method_density", "method", value=method)
     if objective.limits or not objective.penalties:
-        raise ValueError(f"method={method!r} needs penalties and takes no limits; method='exact' takes both")
+        raise refusal("method_penalties", "method", value=method)
     if unified and method == "alternating":
-        raise ValueError("method='alternating' moves one group at a time; unified=True needs 'exact' or 'newton'")
+        raise refusal("method_unified", "method", value=method)
 
 
 def _check_seconds(given: object) -> None:
     if isinstance(given, bool) or not isinstance(given, (Real, np.number)):
-        raise TypeError(f"max_seconds must be a number of seconds or None; got {given!r}")
+        raise refusal("seconds_type", "max_seconds", value=given)
     if not float(given) > 0:
-        raise ValueError(f"max_seconds must be above 0; got {given!r}; leave it out for no limit")
+        raise refusal("seconds", "max_seconds", value=given)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.names import Name, sort_key
+from gstar_fast._base.refusals import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._words import WEIGHT_UNIT
 
@@ -29,7 +30,7 @@ class Snapshot:
         frozen = sketch.copy()  # others may go on updating the sketch
         names = tuple(frozen.groups)
         if not names:
-            raise ValueError("the sketch has no rows; update it with scores, labels and groups before solving")
+            raise refusal("no_rows", "solving")
         order = sorted(range(len(names)), key=lambda k: sort_key(names[k]))
         # each public property copies the counts first, to be safe from updates; a copy of our own needs that only once
         core = frozen._core

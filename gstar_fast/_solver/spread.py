@@ -9,6 +9,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name, listed
+from gstar_fast._base.refusals import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective
@@ -24,12 +25,9 @@ def pooled_sketch(sketch: Sketch, min_rows: float, objective: Objective, density
         name += "_"
     pooled = sketch.pooled(min_rows, name=name)
     if pooled.pooled_groups and isinstance(density, Mapping):
-        raise ValueError(
-            "densities that are ready made know nothing of pooled groups; with min_rows= pass density='kde' or the "
-            "like, or solve sketch.pooled(min_rows=...) with its own densities"
-        )
+        raise refusal("pooled_density", "density")
     if pooled.groups == (name,) and len(sketch.groups) > 1 and objective.asked():
-        raise ValueError(f"min_rows={min_rows:g} pools all {len(sketch.groups)} groups into one; choose it lower")
+        raise refusal("all_pooled", "min_rows", value=min_rows, limit=len(sketch.groups))
     return pooled, name
 
 

@@ -42,9 +42,9 @@ inline std::uint32_t crc32(const std::uint8_t* data, std::size_t n) noexcept {
 
 namespace detail {
 
-/// Refuse bytes that were meant to be `what` ("a valid sketch").
+/// Refuse bytes that were meant to be `what` ("sketch").
 [[noreturn]] inline void bad_bytes(const char* what, const std::string& why) {
-    throw std::invalid_argument(std::string("not ") + what + ": " + why);
+    gstar::refuse({"not_valid", what, -1, why});
 }
 
 class byte_writer {

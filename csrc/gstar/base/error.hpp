@@ -1,33 +1,23 @@
-// error.hpp - builders for the messages the core throws.
+// error.hpp - refusals: what is wrong, in fields that a face can word.
 //
-// The words are those of the Python face, so that a user reads the same
-// sentence whichever backend counted.
+// The core throws the code of a mistake, the argument and row where it is, what
+// was found and what is allowed. The Python face has a sentence for each code;
+// `what()` puts the fields side by side for those who have no face.
 #pragma once
 
 #include <charconv>   // to_chars
 #include <cstdint>    // int64_t
-#include <cstdio>     // snprintf
 #include <stdexcept>  // invalid_argument, overflow_error
 #include <string>
+#include <utility>  // move
+#include <variant>
+#include <vector>
+
+#include "gstar/base/name.hpp"
 
 namespace gstar {
 
-/// Thrown where going on would need more memory than the user allowed.
-struct memory_limit_error : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-/// Thrown where a value is of the wrong kind, or missing.
-struct type_error : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-[[noreturn]] inline void refuse_missing_group(const std::string& where) {
-    throw type_error("groups has a missing value" + where +
-                     "; drop such rows or give them a group of their own");
-}
-
-/// Shortest text that reads back as the same double, as Python prints it.
+/// Shortest text that reads back as the same double.
 inline std::string text_of(double value) {
     if (value != value) return "nan";
     char buffer[40];
@@ -37,51 +27,121 @@ inline std::string text_of(double value) {
     return text;
 }
 
-/// " at row 7", or nothing for a row that came alone (row < 0).
-inline std::string at_row(std::int64_t row) {
-    return row < 0 ? std::string() : " at row " + std::to_string(row);
+/// What was found, or what is allowed; a string is words on it.
+using refused_value =
+    std::variant<std::monostate, std::int64_t, std::uint64_t, double, std::string,
+                 name, std::vector<std::int64_t>, std::vector<double>,
+                 std::vector<name>>;
+
+/// One mistake. The codes are those of gstar_fast/_base/sentences.py.
+struct refusal {
+    const char* code = "";
+    const char* argument = "";
+    std::int64_t row = -1;  ///< counted from 0; -1 where no single row is wrong
+    refused_value value = {};
+    refused_value limit = {};
+};
+
+namespace detail {
+
+struct value_text {
+    std::string operator()(std::monostate) const { return ""; }
+    std::string operator()(std::int64_t v) const { return std::to_string(v); }
+    std::string operator()(std::uint64_t v) const { return std::to_string(v); }
+    std::string operator()(double v) const { return text_of(v); }
+    std::string operator()(const std::string& v) const { return v; }
+    std::string operator()(const name& v) const { return text_of(v); }
+    template <class T>
+    std::string operator()(const std::vector<T>& v) const {
+        std::string out;
+        for (const T& one : v) out += (out.empty() ? "" : ", ") + (*this)(one);
+        return out;
+    }
+};
+
+}  // namespace detail
+
+inline std::string text_of(const refused_value& v) {
+    return std::visit(detail::value_text{}, v);
+}
+
+/// The fields side by side: "labels at row 2: bad label, got 7".
+inline std::string text_of(const refusal& r) {
+    std::string out = r.argument;
+    if (r.row >= 0) out += " at row " + std::to_string(r.row);
+    if (!out.empty()) out += ": ";
+    for (const char* c = r.code; *c != '\0'; ++c) out += *c == '_' ? ' ' : *c;
+    if (std::holds_alternative<std::string>(r.value))
+        out += ": " + text_of(r.value);
+    else if (r.value.index() != 0)
+        out += ", got " + text_of(r.value);
+    if (r.limit.index() != 0) out += "; allowed: " + text_of(r.limit);
+    return out;
+}
+
+/// Base of everything that is thrown for what a caller passed.
+struct refused {
+    refusal why;
+};
+
+template <class Standard>
+struct refused_as : Standard, refused {
+    explicit refused_as(refusal r) : Standard(text_of(r)), refused{std::move(r)} {}
+};
+
+/// Thrown for a value that cannot be worked with.
+using input_error = refused_as<std::invalid_argument>;
+
+/// Thrown where a value is of the wrong kind, or missing.
+struct type_error : refused_as<std::invalid_argument> {
+    using refused_as::refused_as;
+};
+
+/// Thrown where going on would need more memory than the user allowed.
+struct memory_limit_error : refused_as<std::runtime_error> {
+    using refused_as::refused_as;
+};
+
+/// Thrown where counts would not fit into 64 bits.
+using count_overflow_error = refused_as<std::overflow_error>;
+
+[[noreturn]] inline void refuse(refusal why) { throw input_error(std::move(why)); }
+
+[[noreturn]] inline void refuse_missing_group(std::int64_t row) {
+    throw type_error({"missing_group", "groups", row});
 }
 
 [[noreturn]] inline void refuse_nan(std::int64_t row) {
-    throw std::invalid_argument("scores has NaN" + at_row(row) +
-                                "; drop such rows or pass nan=\"skip\"");
+    refuse({"nan_score", "scores", row});
 }
 
-[[noreturn]] inline void refuse_huge(const std::string& score, std::int64_t row) {
-    throw std::invalid_argument("scores has " + score + at_row(row) +
-                                "; finite scores must lie within 2**1000");
-}
 [[noreturn]] inline void refuse_huge(double score, std::int64_t row) {
-    refuse_huge(text_of(score), row);
+    refuse({"too_large", "scores", row, score});
 }
 
-[[noreturn]] inline void refuse_label(const std::string& label, std::int64_t row) {
-    throw std::invalid_argument(
-        "labels must be 0 or 1, got " + label + at_row(row) +
-        (label == "-1" ? "; for -1/+1 labels pass labels > 0" : ""));
+[[noreturn]] inline void refuse_label(refused_value label, std::int64_t row) {
+    refuse({"bad_label", "labels", row, std::move(label)});
 }
 
-[[noreturn]] inline void refuse_weight(const std::string& weight,
-                                       std::int64_t row) {
-    throw std::invalid_argument("weights must be finite and not negative, got " +
-                                weight + at_row(row));
+[[noreturn]] inline void refuse_weight(refused_value weight, std::int64_t row) {
+    refuse({"bad_weight", "weights", row, std::move(weight)});
 }
 
 [[noreturn]] inline void refuse_overflow() {
-    throw std::overflow_error(
-        "the sketch would hold 2**63 rows or more; nothing was counted");
+    throw count_overflow_error({"too_many_rows"});
+}
+
+[[noreturn]] inline void refuse_groups(std::uint64_t groups, std::uint64_t most) {
+    refuse({"too_many_groups", "groups", -1, groups, most});
 }
 
 [[noreturn]] inline void refuse_memory(std::uint64_t groups, std::uint64_t bins,
-                                       double need, double limit) {
-    char buffer[200];
-    std::snprintf(buffer, sizeof buffer,
-                  "%llu groups of %llu bins need %.1f GiB; memory_limit is %.1f "
-                  "GiB: use fewer bins or groups, or pass a larger memory_limit",
-                  static_cast<unsigned long long>(groups),
-                  static_cast<unsigned long long>(bins), need / (1 << 30),
-                  limit / (1 << 30));
-    throw memory_limit_error(buffer);
+                                       std::uint64_t limit) {
+    throw memory_limit_error(
+        {"too_much_memory", "memory_limit", -1,
+         std::vector<std::int64_t>{static_cast<std::int64_t>(groups),
+                                   static_cast<std::int64_t>(bins)},
+         limit});
 }
 
 }  // namespace gstar

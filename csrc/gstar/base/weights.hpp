@@ -27,7 +27,7 @@ inline std::vector<std::uint64_t> read_whole_weights(const rows& r) {
     for (std::size_t i = 0; i < r.n; ++i) {
         if (weights[i] >= 0) continue;
         if (r.weights.type == dtype::u64) refuse_overflow();  // 2^63 or more
-        refuse_weight(std::to_string(weights[i]), static_cast<std::int64_t>(i));
+        refuse_weight(weights[i], static_cast<std::int64_t>(i));
     }
     return {weights.begin(), weights.end()};
 }
@@ -45,7 +45,7 @@ inline multiplicities read_weights(const rows& r) {
     for (std::size_t i = 0; i < r.n; ++i) {
         const double w = weights[i];
         if (!(w >= 0) || std::isinf(w))
-            refuse_weight(text_of(w), static_cast<std::int64_t>(i));
+            refuse_weight(w, static_cast<std::int64_t>(i));
         out.in_parts = out.in_parts || w != std::floor(w);
     }
     const double most = std::ldexp(1.0, 63);

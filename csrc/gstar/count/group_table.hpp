@@ -22,9 +22,7 @@ namespace gstar {
 
 [[noreturn]] inline void refuse_group(const name& n, const std::string& given,
                                       std::int64_t row) {
-    throw std::invalid_argument(
-        "group " + text_of(n) + at_row(row) + " is not one of the given groups " +
-        given + "; add it to groups= or leave groups= out to learn them");
+    refuse({"unknown_group", "groups", row, n, given});
 }
 
 class group_table {
@@ -38,8 +36,7 @@ public:
         : given_(true), order_(given) {
         auto numbers = std::make_shared<group_lookup>();
         for (const name& n : given) {
-            if (slot_of(n) != none)
-                throw std::invalid_argument("groups has " + text_of(n) + " twice");
+            if (slot_of(n) != none) refuse({"group_twice", "groups", -1, n});
             append(n, *numbers);
         }
         lookup_ = std::move(numbers);
@@ -109,9 +106,7 @@ public:
             bool same = size() == other.size();
             for (const name& n : other.names_) same = same && slot_of(n) != none;
             if (!same)
-                throw std::invalid_argument(
-                    "cannot merge sketches with different groups: " + text() +
-                    " and " + other.text());
+                refuse({"different_groups", "groups", -1, other.text(), text()});
             return;
         }
         const group_table& strict = given_ ? *this : other;
@@ -143,10 +138,8 @@ private:
     }
 
     [[noreturn]] static void refuse_twins(const name& a, const name& b) {
-        throw std::invalid_argument(
-            "groups has both " + text_of(a < b ? a : b) + " and " +
-            text_of(a < b ? b : a) +
-            ", which Python cannot tell apart; use one kind");
+        refuse({"indistinct_groups", "groups", -1,
+                std::vector<name>{std::min(a, b), std::max(a, b)}});
     }
 
     std::vector<name> names_;

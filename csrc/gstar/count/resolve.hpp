@@ -100,23 +100,18 @@ private:
         const std::int32_t slot = known_->find(value);
         if (slot != group_lookup::unknown) return static_cast<std::uint32_t>(slot);
         if (rows_.groups.type == dtype::u64 && value < 0)
-            throw std::invalid_argument(
-                "group " + std::to_string(static_cast<std::uint64_t>(value)) +
-                at_row(static_cast<std::int64_t>(row)) +
-                " does not fit into 64 bits with a sign; pass such names as "
-                "strings");
+            refuse({"too_large_group", "groups", static_cast<std::int64_t>(row),
+                    static_cast<std::uint64_t>(value)});
         if (rows_.names != nullptr &&
             (value < 0 || static_cast<std::size_t>(value) >= rows_.names->size()))
-            refuse_missing_group(at_row(static_cast<std::int64_t>(row)));
+            refuse_missing_group(static_cast<std::int64_t>(row));
         if (given_ != nullptr) {
             refuse_group(rows_.names != nullptr
                              ? (*rows_.names)[static_cast<std::size_t>(value)]
                              : name::of(value),
                          *given_, static_cast<std::int64_t>(row));
         }
-        if (next_ >= most_groups)
-            throw std::invalid_argument(std::to_string(next_ + 1) +
-                                        " groups; at most 65535 are supported");
+        if (next_ >= most_groups) refuse_groups(next_ + 1, most_groups);
         if (!own_) own_ = std::make_shared<group_lookup>(*known_);
         own_->put(value, static_cast<std::int32_t>(next_));
         known_ = own_;
@@ -125,11 +120,10 @@ private:
     }
 
     [[noreturn]] void bad_label(std::int64_t label, std::size_t row) const {
-        const std::string shown =
-            rows_.labels.type == dtype::u64
-                ? std::to_string(static_cast<std::uint64_t>(label))
-                : std::to_string(label);
-        refuse_label(shown, static_cast<std::int64_t>(row));
+        const auto at = static_cast<std::int64_t>(row);
+        if (rows_.labels.type == dtype::u64)
+            refuse_label(static_cast<std::uint64_t>(label), at);
+        refuse_label(label, at);
     }
 
     bool quick(std::size_t begin, std::size_t n, resolved_block& out) const {

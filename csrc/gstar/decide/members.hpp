@@ -13,12 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "gstar/base/error.hpp"
 #include "gstar/base/json.hpp"
 
 namespace gstar::detail {
 
 [[noreturn]] inline void bad_document(const std::string& what) {
-    throw std::invalid_argument("not valid thresholds: " + what);
+    refuse({"not_valid", "thresholds", -1, what});
 }
 
 /// The beginning of a text that may be long, in quotes; no character is cut.

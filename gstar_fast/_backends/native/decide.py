@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from gstar_fast._base.names import Name, clean_name
+from gstar_fast._base.names import Name
 from gstar_fast._core import DecideCore, hash_keys
 
 if TYPE_CHECKING:
@@ -20,4 +20,4 @@ class Core(DecideCore):
         plain: dict[Name, float] = {}
         if not thresholds.unified and thresholds.mixtures is None:
             plain = dict(thresholds.values)
-        return DecideCore.__new__(cls, thresholds.to_bytes(), plain, clean_name)
+        return DecideCore.__new__(cls, thresholds.to_bytes(), plain)

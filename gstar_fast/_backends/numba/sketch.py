@@ -18,7 +18,7 @@ from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.pending import MOST_TINY, Pending
 from gstar_fast._backends.numpy import sketch as reference
 from gstar_fast._backends.numpy.cells import Cells, places_of
-from gstar_fast._backends.rows import LOCK, MOST_ROWS, check_lengths, read_one, read_rows
+from gstar_fast._backends.rows import LOCK, MOST_ROWS, read_one, read_rows
 from gstar_fast._base.arrays import DType, Values
 from gstar_fast._base.grid import floor_bin, window_of_scores
 from gstar_fast._base.names import Name, canonical
@@ -133,7 +133,6 @@ class Core(reference.Core):
         unlabelled_code: bool = False,
     ) -> None:
         """Count a batch, all or nothing."""
-        check_lengths(scores, labels, codes, weights)
         if weights is None and len(scores) <= SMALL:
             with LOCK:
                 done = self._can_count(len(scores))

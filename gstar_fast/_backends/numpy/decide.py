@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Key
 from gstar_fast._base.arrays import Values
-from gstar_fast._base.names import Name, clean_name, listed, missing_group
+from gstar_fast._base.names import Name, clean_name, listed
+from gstar_fast._base.refusals import refusal
 
 if TYPE_CHECKING:
     from gstar_fast._base.thresholds import Thresholds
@@ -37,9 +38,9 @@ def hash_key(key: Key) -> int:
         try:
             number = key.__index__()
         except AttributeError:
-            raise TypeError(f"a key must be an int, a str or bytes, got {type(key).__name__}") from None
+            raise refusal("key_type", "key", value=key) from None
         if not -(2**63) <= number < 2**64:
-            raise ValueError(f"key {number} does not fit into 64 bits; pass it as a string")
+            raise refusal("key_size", "key", value=number)
     number = number + 0x9E3779B97F4A7C15 & MASK
     number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 & MASK
     number = (number ^ number >> 27) * 0x94D049BB133111EB & MASK
@@ -61,7 +62,7 @@ def _number(score: SupportsFloat) -> float:
             return float(score)
     except TypeError:
         pass
-    raise TypeError(f"score must be a number, got {type(score).__name__}; for many rows call decider(scores, groups)")
+    raise refusal("score_to_decide", "score", value=score)
 
 
 class Core:
@@ -82,13 +83,13 @@ class Core:
         if self._set.unified:
             return self._compare(number, self._numbers[0])
         if group is None:
-            raise ValueError("group must be given: each group has a threshold of its own")
+            raise refusal("needs_groups", "group")
         place = self._places.get(clean_name(group), -1)
         if place < 0 and self._set.unknown == "raise":
-            self._refuse_unknown(clean_name(group), "")
+            self._refuse_unknown(clean_name(group), None)
         if place >= 0 and self._set.mixtures is not None:
             if key is None:
-                raise ValueError("these thresholds are randomised; pass the row's key as well")
+                raise refusal("needs_key", "key")
             places, hashes = np.array([place]), hash_keys([key])
             return self._compare(number, float(self._drawn(places, hashes)[0]))
         return self._compare(number, self._numbers[place])
@@ -97,7 +98,7 @@ class Core:
         if score == score:
             return score >= threshold
         if self._set.nan == "raise":
-            raise ValueError("scores has NaN; drop such rows, or choose nan=False or nan=True")
+            raise refusal("undecided_nan", "scores")
         return bool(self._set.nan)
 
     def decide(
@@ -143,8 +144,7 @@ class Core:
         if not missing.any():
             return None
         if self._set.nan == "raise":
-            row = int(missing.argmax())
-            raise ValueError(f"scores has NaN at row {row}; drop such rows, or choose nan=False or nan=True")
+            raise refusal("undecided_nan", "scores", int(missing.argmax()))
         return missing
 
     def _thresholds_of(
@@ -158,9 +158,9 @@ class Core:
         if self._set.unified:
             return np.full(n, self._values[0])
         if codes is None:
-            raise ValueError("groups must be given: each group has a threshold of its own")
+            raise refusal("needs_groups", "groups")
         if self._set.mixtures is not None and keys is None:
-            raise ValueError("these thresholds are randomised; pass keys=, one for each row")
+            raise refusal("needs_keys", "keys")
         private = np.array(codes)
         places = self._places_of(private, names, as_codes)
         unknown = places < 0
@@ -168,11 +168,8 @@ class Core:
             row = int(unknown.argmax())
             number = int(private[row])
             if as_codes:
-                raise ValueError(
-                    f"code {number} at row {row} is not a position among the {len(self._names)} groups; "
-                    "they are numbered from 0"
-                )
-            self._refuse_unknown(number if names is None else names[number], f" at row {row}")
+                raise refusal("no_such_position", "groups", row, number, len(self._names))
+            self._refuse_unknown(number if names is None else names[number], row)
         if self._set.mixtures is not None:
             assert keys is not None
             return self._drawn(places, keys)
@@ -186,7 +183,7 @@ class Core:
         if names is not None:
             wrong = (codes < 0) | (codes >= len(names))
             if wrong.any():
-                raise missing_group(f" at row {int(wrong.argmax())}")
+                raise refusal("missing_group", "groups", int(wrong.argmax()))
             return np.array([self._places.get(name, -1) for name in names], np.int64)[codes.astype(np.int64)]
         unique, inverse = np.unique(codes, return_inverse=True)
         table = np.array([self._places.get(name, -1) for name in unique.tolist()], np.int64)
@@ -205,8 +202,5 @@ class Core:
             thresholds[rows] = np.array([t for t, _ in mixture])[chosen]
         return thresholds
 
-    def _refuse_unknown(self, name: Name, where: str) -> None:
-        raise ValueError(
-            f"group {name!r}{where} has no threshold; there are {listed(self._names)}; "
-            'choose unknown="default" or a number to decide for others'
-        )
+    def _refuse_unknown(self, name: Name, row: int | None) -> None:
+        raise refusal("no_threshold", "groups", row, name, listed(self._names))

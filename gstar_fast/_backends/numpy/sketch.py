@@ -16,10 +16,9 @@ from gstar_fast._backends.rows import (
     MOST_ROWS,
     Rows,
     check_size,
-    group_error,
-    overflow_error,
     read_one,
     read_rows,
+    unknown_group,
 )
 from gstar_fast._base import sketch_format as io
 from gstar_fast._base.arrays import Values
@@ -29,6 +28,7 @@ from gstar_fast._base.grid import (
     window_of_scores,
 )
 from gstar_fast._base.names import Name, canonical, check_distinct, listed
+from gstar_fast._base.refusals import refusal
 from gstar_fast._words import WEIGHT_UNIT
 
 DEFAULT_BINS = 4096
@@ -97,7 +97,7 @@ class Core:
         total = self._total_in(rows.weighted)
         total += len(rows.scores) if rows.weights is None else sum(rows.weights.tolist())
         if max(total, self.skipped + rows.skipped) > MOST_ROWS:
-            raise overflow_error()
+            raise refusal("too_many_rows")
         names = self._union(rows.names)
         finite = rows.scores[np.isfinite(rows.scores)]
         level, first = self._window_with(float(finite.min(initial=math.inf)), float(finite.max(initial=-math.inf)))
@@ -179,23 +179,23 @@ class Core:
 
     def _merge(self, other: Self) -> None:
         if self.bins != other.bins:
-            raise ValueError(f"cannot merge sketches with different bins: {self.bins} and {other.bins}")
+            raise refusal("different_bins", "bins", value=other.bins, limit=self.bins)
         if self._range() != other._range():
-            raise ValueError(f"cannot merge sketches with different ranges: {self._range()} and {other._range()}")
+            raise refusal("different_range", "range", value=other._range(), limit=self._range())
         names = self._merged_groups(other)
         weighted = self.weighted or other.weighted
         total = self._total_in(weighted) + other._total_in(weighted)
         if max(total, self.skipped + other.skipped) > MOST_ROWS:
-            raise overflow_error()
+            raise refusal("too_many_rows")
         level, first = self._window_with(*other._extent())
         cells = self._cells_in(weighted, names, level, first)
         cells.add(other._cells_in(weighted, names, level, first))
         self.given = self.given or other.given
         self._commit(cells, names, level, first, weighted, total, self.skipped + other.skipped)
 
-    def _range(self) -> str:
+    def _range(self) -> tuple[float, float] | None:
         lo, hi = edges(self.level, self.first, self.bins)[[0, -1]].tolist()
-        return f"({lo!r}, {hi!r})" if self.fixed else "none"
+        return (lo, hi) if self.fixed else None
 
     def _merged_groups(self, other: Self) -> tuple[Name, ...]:
         check_distinct((*self.groups, *other.groups))
@@ -203,15 +203,14 @@ class Core:
             if self.groups == other.groups:
                 return self.groups
             if set(self.groups) != set(other.groups):
-                ours, theirs = listed(self.groups), listed(other.groups)
-                raise ValueError(f"cannot merge sketches with different groups: {ours} and {theirs}")
+                raise refusal("different_groups", "groups", value=listed(other.groups), limit=listed(self.groups))
             return tuple(canonical(self.groups))
         if self.given or other.given:
             given, learned = (self.groups, other.groups) if self.given else (other.groups, self.groups)
             known = set(given)
             for name in learned:
                 if name not in known:
-                    raise group_error(name, given, "")
+                    raise unknown_group(name, given)
             check_size(len(given), self.bins, self.memory_limit)
             return given
         return self._union(other.groups)
@@ -271,7 +270,9 @@ class Core:
     @classmethod
     def from_bytes(cls, data: bytes, memory_limit: int, watch: Watch | None = None) -> Self:
         """The sketch these bytes describe; ValueError if there is none."""
-        content = io.read(data, lambda n_groups, bins: _check_bytes(n_groups, bins, memory_limit))
+        content = io.read(
+            data, lambda n_groups, bins: check_size(n_groups, bins, memory_limit, "bytes_need_too_much_memory")
+        )
         window = (content.level, content.first) if content.fixed else None
         core = cls(content.bins, window, content.names if content.given else None, memory_limit, watch)
         cells = Cells(len(content.names), content.bins)
@@ -342,10 +343,3 @@ class Core:
     def within(self, label: int) -> NDArray[np.float64]:
         """Sum over the rows of each group of (rounded score - mean of its bin) squared."""
         return np.array([cell.within for cell in self._cell_copies(label)], np.float64)
-
-
-def _check_bytes(n_groups: int, bins: int, memory_limit: int) -> None:
-    try:
-        check_size(n_groups, bins, memory_limit)
-    except MemoryError as error:
-        raise ValueError(str(error)) from None

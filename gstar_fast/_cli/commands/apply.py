@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import re
 import sys
 from collections.abc import Callable, Generator, Iterator
 
@@ -17,7 +16,8 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.text import counted, span
 from gstar_fast._base.thresholds import Nan
 from gstar_fast._cli.count import Distance, Stop, read_ahead
-from gstar_fast._cli.errors import USAGE, CliError, Interrupted
+from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
+from gstar_fast._cli.face import Table
 from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.save import check_output
@@ -153,21 +153,10 @@ class _Deciding:
         try:
             decisions = self._decider(scores, one, keys=keys)
         except (ValueError, TypeError) as error:
-            said = re.sub(
-                r"at row (\d+)", lambda row: f"at row {first_row + int(row[1]):,} (counted from 0)", str(error)
-            )
-            said = re.sub(r"^scores\b", f"column {self.score!r}", said)
-            raise CliError(f"{source.name}: {_in_our_words(said)}") from error
+            named = {"scores": self.score, "keys": self.key, "groups": self.group[0] if self.group else None}
+            face = Table({name: column for name, column in named.items() if column}, tuple(self.group), first_row)
+            raise CliError(f"{source.name}: {worded(error, face)}") from error
         return decisions.view(np.uint8)
-
-
-def _in_our_words(said: str) -> str:
-    said = said.replace(
-        "drop such rows, or choose nan=False or nan=True", "drop such rows, or give --nan reject or --nan accept"
-    )
-    return re.sub(
-        r"choose unknown=\"default\" or a number.*", "give --unknown default, or --unknown NUMBER for a threshold", said
-    )
 
 
 def _copy(

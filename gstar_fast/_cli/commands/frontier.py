@@ -10,7 +10,7 @@ import json
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import aligned, distinct, short_number
-from gstar_fast._cli.errors import INFEASIBLE, USAGE, CliError, pyarrow_missing
+from gstar_fast._cli.errors import USAGE, CliError, pyarrow_missing
 from gstar_fast._cli.output import Console, group_name, plain
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, note_written
@@ -29,22 +29,15 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     write = None if given.output is None else ending(given.output, {".csv": _csv, ".json": _json, ".parquet": _parquet})
     check_outputs({"-o": given.output, "--thresholds": given.thresholds}, given.inputs)
     sketch, limits = sketch_of(given, console), once(given.limit, "--limit")
-    point = None
-    try:
-        found = gf.frontier(
-            sketch,
-            given.criterion,
-            limits=limits,
-            costs=(given.cost_fp, given.cost_fn),
-            balanced=given.balanced,
-            randomize=given.randomize,
-        )
-        if any(at):
-            point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given)
-    except ValueError as error:
-        if str(error).startswith(("no thresholds", "no mixture")):
-            raise CliError(str(error), INFEASIBLE) from None
-        raise
+    found = gf.frontier(
+        sketch,
+        given.criterion,
+        limits=limits,
+        costs=(given.cost_fp, given.cost_fn),
+        balanced=given.balanced,
+        randomize=given.randomize,
+    )
+    point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given) if any(at) else None
     if write is not None:
         write_atomically(given.output, write(found))
     if point is not None and given.thresholds not in (None, "-"):

@@ -1,0 +1,249 @@
+// sketch_core.hpp - gstar::sketch as Python holds it: who is told of news, and
+// when the GIL is released.
+//
+// Counting runs with the GIL released, into batches nobody else sees; adding a
+// batch to the sketch runs with it held. So a fork, which needs the GIL, always
+// finds sketches whole, and their locks open.
+#pragma once
+
+#include <algorithm>  // max
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gstar/count/news.hpp"
+#include "gstar/count/readout.hpp"
+#include "gstar/sketch.hpp"
+#include "gstar/sketch_io.hpp"
+#include "names.hpp"
+#include "numpy_view.hpp"
+
+namespace gstar_py {
+
+using gstar::sketch;
+using gstar::tally;
+
+class sketch_core {
+public:
+    using slots = std::vector<std::uint32_t>;
+
+    sketch_core(std::unique_ptr<sketch> s, py::object watch)
+        : sketch_(std::move(s)), watch_(std::move(watch)) {}
+
+    static std::unique_ptr<sketch_core> make(
+        std::uint32_t bins, std::optional<std::pair<int, std::int64_t>> window,
+        const std::optional<py::tuple>& groups, std::uint64_t memory_limit,
+        py::object watch) {
+        gstar::sketch_options o;
+        o.at.bins = bins;
+        o.memory_limit = memory_limit;
+        if (window) {
+            o.fixed = true;
+            o.at.level = window->first;
+            o.at.first = window->second;
+        }
+        if (groups) {
+            o.given = true;
+            o.groups = names_of(*groups);
+        }
+        return std::make_unique<sketch_core>(std::make_unique<sketch>(o),
+                                             std::move(watch));
+    }
+
+    sketch& inner() { return *sketch_; }
+
+    // ---- counting -----------------------------------------------------------
+
+    /// Count plain arrays of one length; false, with nothing counted, for others.
+    bool try_update(py::handle scores, py::handle labels, py::handle groups,
+                    bool skip_nan, unsigned threads) {
+        gstar::rows r;
+        std::size_t n_labels = 0;
+        std::size_t n_groups = 0;
+        r.scores = column_of(scores.ptr(), r.n);
+        if (!is_float(r.scores.type)) return false;
+        r.groups = column_of(groups.ptr(), n_groups);
+        if (!is_number(r.groups.type)) return false;
+        if (!labels.is_none()) {
+            r.labels = column_of(labels.ptr(), n_labels);
+            if (!is_whole(r.labels.type) || n_labels != r.n) return false;
+        }
+        if (n_groups != r.n) return false;
+        count(r, skip_nan, threads);
+        return true;
+    }
+
+    /// Count arrays that Python has cleaned.
+    void update(const py::array& scores, const py::object& labels,
+                const py::array& codes, const std::optional<py::tuple>& names,
+                const py::object& weights, bool skip_nan, unsigned threads,
+                bool unlabelled_code) {
+        gstar::rows r;
+        std::size_t n[3] = {0, 0, 0};
+        r.scores = column_of(scores.ptr(), r.n);
+        r.groups = column_of(codes.ptr(), n[0]);
+        n[1] = n[2] = n[0];
+        if (!labels.is_none()) r.labels = column_of(labels.ptr(), n[1]);
+        if (!weights.is_none()) r.weights = column_of(weights.ptr(), n[2]);
+        r.two_is_unlabelled = unlabelled_code;
+        if (!is_float(r.scores.type) || !is_number(r.groups.type) ||
+            (!labels.is_none() && !is_whole(r.labels.type)) ||
+            (!weights.is_none() && r.weights.type != gstar::dtype::f64 &&
+             !is_whole(r.weights.type)) ||
+            n[0] != r.n || n[1] != r.n || n[2] != r.n)
+            throw py::type_error("update takes clean arrays of one length only");
+        std::vector<name> list;
+        if (names) {
+            list = names_of(*names);
+            r.names = &list;
+        }
+        count(r, skip_nan, threads);
+    }
+
+    /// Count one row; anything but a known group goes by name.
+    void update_one(double score, unsigned label, PyObject* group) {
+        std::int64_t slot = gstar::group_lookup::unknown;
+        if (PyLong_CheckExact(group)) {
+            int overflow = 0;
+            const long long v = PyLong_AsLongLongAndOverflow(group, &overflow);
+            if (overflow == 0) slot = sketch_->groups().find(v);
+        } else if (PyUnicode_CheckExact(group)) {
+            PyObject* found = PyDict_GetItemWithError(text_slots().ptr(), group);
+            if (found != nullptr) slot = PyLong_AsLong(found);
+        }
+        if (slot >= 0)
+            sketch_->count_one(score, label, static_cast<std::uint32_t>(slot));
+        else
+            sketch_->update_one(score, label, name_of(group));
+        tell();
+    }
+
+    void merge(const py::object& other) {
+        if (py::isinstance<sketch_core>(other)) {
+            sketch_->merge(*py::cast<sketch_core&>(other).sketch_);
+        } else {
+            const py::bytes bytes = other.attr("to_bytes")();
+            sketch_->merge(*read(bytes, std::max(sketch_->memory_limit(),
+                                                 py::cast<std::uint64_t>(
+                                                     other.attr("memory_limit")))));
+        }
+        tell();
+    }
+
+    std::unique_ptr<sketch_core> copy() {
+        return std::make_unique<sketch_core>(sketch_->clone(), py::none());
+    }
+
+    std::unique_ptr<sketch_core> relabelled(const py::tuple& names) {
+        return std::make_unique<sketch_core>(sketch_->relabelled(names_of(names)),
+                                             py::none());
+    }
+
+    py::bytes to_bytes() {
+        const std::vector<std::uint8_t> out = gstar::to_bytes(*sketch_);
+        return {reinterpret_cast<const char*>(out.data()), out.size()};
+    }
+
+    static std::unique_ptr<sketch_core> from_bytes(const py::bytes& data,
+                                                   std::uint64_t limit,
+                                                   py::object watch) {
+        return std::make_unique<sketch_core>(read(data, limit), std::move(watch));
+    }
+
+    // ---- reading ------------------------------------------------------------
+
+    py::tuple groups() const { return tuple_of(sketch_->groups().order()); }
+
+    py::array_t<std::int64_t> counts(unsigned label) {
+        return sketch_->look([&](const tally& t, const slots& s) {
+            auto out = new_array<std::int64_t>(s.size(), t.at().bins);
+            gstar::read_counts(t, s, label, out.mutable_data());
+            return out;
+        });
+    }
+
+    py::array_t<double> means(unsigned label) {
+        return sketch_->look([&](const tally& t, const slots& s) {
+            auto out = new_array<double>(s.size(), t.at().bins);
+            gstar::read_means(t, s, label, out.mutable_data());
+            return out;
+        });
+    }
+
+    py::array_t<std::int64_t> beyond(bool above) {
+        return sketch_->look([&](const tally& t, const slots& s) {
+            auto out = new_array<std::int64_t>(3, s.size());
+            gstar::read_beyond(t, s, above, out.mutable_data());
+            return out;
+        });
+    }
+
+    template <class Of>
+    py::array_t<double> of_cells(unsigned label, double otherwise, Of of) {
+        return sketch_->look([&](const tally& t, const slots& s) {
+            py::array_t<double> out(static_cast<py::ssize_t>(s.size()));
+            gstar::read_cells(t, s, label, otherwise, out.mutable_data(), of);
+            return out;
+        });
+    }
+
+    /// A copy of one cell, for those who need no other.
+    gstar::cell_copy cell(unsigned label, py::handle group) {
+        const name wanted = name_of(group);
+        return sketch_->look([&](const tally& t, const slots&) {
+            const std::uint32_t slot = sketch_->groups().slot_of(wanted);
+            if (slot == gstar::group_table::none)
+                throw py::key_error(text_of(wanted));
+            return gstar::cell_copy::of(t, label, slot);
+        });
+    }
+
+private:
+    static std::unique_ptr<sketch> read(const py::bytes& data,
+                                        std::uint64_t limit) {
+        const auto view = static_cast<std::string_view>(data);
+        return gstar::from_bytes(
+            {reinterpret_cast<const std::uint8_t*>(view.data()), view.size()},
+            limit);
+    }
+
+    void count(const gstar::rows& r, bool skip_nan, unsigned threads) {
+        if (sketch_->is_small(r)) {
+            sketch_->update_small(r, skip_nan);
+        } else {
+            sketch::job j = sketch_->prepare(r, skip_nan, threads);
+            {
+                const py::gil_scoped_release unlocked;
+                sketch_->run(j);
+            }
+            sketch_->commit(j);
+        }
+        tell();
+    }
+
+    /// Slots of groups named by strings, for `update_one`.
+    py::dict& text_slots() {
+        const auto& names = sketch_->groups().names();
+        for (; n_slots_ < names.size(); ++n_slots_)
+            if (names[n_slots_].type == name::kind::text)
+                text_slots_[object_of(names[n_slots_])] = n_slots_;
+        return text_slots_;
+    }
+
+    void tell() {
+        if (!watch_.is_none() && news_.tell(sketch_->level(), sketch_->total()))
+            watch_();
+    }
+
+    std::unique_ptr<sketch> sketch_;
+    py::object watch_;
+    gstar::news news_;
+    py::dict text_slots_;
+    std::size_t n_slots_ = 0;
+};
+
+}  // namespace gstar_py

@@ -1,0 +1,216 @@
+"""Sentences on options that are refused, or on what they ask of a sketch: for each code its class and its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gstar_fast._base.face import Entry, Face, entries, kind_of
+from gstar_fast.errors import (
+    DegenerateWarning,
+    InfeasibleError,
+    InputTypeError,
+    InputValueError,
+    InputWarning,
+    OptionTypeError,
+    OptionValueError,
+    ResolutionWarning,
+)
+
+OPTIONS: dict[str, Entry] = {}
+TRUE = "True"
+
+
+# ------------------------------------------------------------------------------------------------- options of a sketch
+
+
+OPTIONS |= entries(
+    OptionTypeError,
+    bins_type=lambda e, say: f"{say.argument('bins')} must be an int, got {kind_of(e.value)}",
+    range_type=lambda e, say: f"{say.argument('range')} must be a pair of numbers (lo, hi), got {e.value!r}",
+    min_rows_type=lambda e, say: f"{say.argument('min_rows')} must be a number of rows; got {e.value!r}",
+)
+OPTIONS |= entries(
+    OptionValueError,
+    bins=lambda e, say: f"{say.argument('bins')} must be a power of two from 16 to 65536, got {e.value}",
+    range_size=lambda e, say: f"{say.argument('range')} must be finite and lie within 2**1000, got {e.value!r}",
+    range_order=lambda e, say: f"{say.argument('range')} must have lo < hi, got {e.value!r}",
+    nan_policy=lambda e, _: f'nan must be "raise" or "skip", got {e.value!r}',
+    threads=lambda e, _: f"threads must be a whole number of at least 1, got {e.value!r}",
+    memory_limit=lambda e, _: f"memory_limit must be a number of bytes, got {e.value!r}",
+    min_rows=lambda e, say: f"{say.argument('min_rows')} must be finite and not negative; got {e.value!r}",
+)
+
+
+def _resolution(e: Any, say: Face) -> str:
+    score, share, bins, fixed = e.value
+    return (
+        f"the score {score!r} stretches the window so far that the middle 99 % of the rows share {share} of {bins} "
+        f"bins; {say.give} {'a narrower ' if fixed else ''}{say.option('range', '(lo, hi)')} around the usual scores: "
+        "those outside are then only counted as below or above"
+    )
+
+
+OPTIONS |= entries(ResolutionWarning, resolution=_resolution)
+
+
+# -------------------------------------------------------------------------------------------------- options of a solver
+
+
+def _penalised_ratio(_: Any, say: Face) -> str:
+    instead = (
+        say.entry("limits", "disparate_impact", "0.8"),
+        say.entry("penalties", "demographic_parity", "..."),
+    )
+    return f"disparate_impact is a ratio and cannot be a penalty; use {instead[0]}, or {instead[1]}"
+
+
+def _limit(e: Any, say: Face) -> str:
+    what = "a least ratio" if e.argument == "disparate_impact" else "a largest gap"
+    return f"{say.item('limits', e.argument)} is {what} and must be from 0 to 1; got {e.value!r}"
+
+
+def _low_ratio(e: Any, say: Face) -> str:
+    ratio = e.value
+    times = f"{1 / ratio:.3g} times as often as another" if ratio > 0 else "and another not at all"
+    rest = "" if f"{1 - ratio:g}" == "0.8" else f"{1 - ratio:g}, "
+    return (
+        f"{say.item('limits', 'disparate_impact')} is a least ratio of selection rates; {ratio:g} lets one group be "
+        f"accepted {times}; did you mean {rest}0.8 (the four-fifths rule), or "
+        f"{say.entry('limits', 'demographic_parity', f'{ratio:g}')}?"
+    )
+
+
+def _randomize(_: Any, say: Face) -> str:
+    return (
+        f"{say.option('randomize', TRUE)} works with limits, {_exact(say)} and "
+        f"{say.option('density', repr('empirical'))}, and not with penalties or {say.option('unified', TRUE)}; "
+        f"a mixture needs no penalty: {say.some_limits}"
+    )
+
+
+def _exact(say: Face) -> str:
+    return say.option("method", repr("exact"))
+
+
+OPTIONS |= entries(
+    OptionTypeError,
+    criteria_type=lambda e, say: (
+        f"{say.argument(e.argument)} must be a dict such as {{'equalized_odds': 0.02}}; got {kind_of(e.value)}"
+    ),
+    criterion_number=lambda e, say: f"{say.item(*e.argument.split(':'))} must be a number; got {e.value!r}",
+    seconds_type=lambda e, say: f"{say.argument('max_seconds')} must be a number of seconds or None; got {e.value!r}",
+)
+OPTIONS |= entries(
+    OptionValueError,
+    penalised_ratio=_penalised_ratio,
+    traded_ratio=lambda _, __: "disparate_impact is a ratio and has no gap to trade; use 'demographic_parity'",
+    penalty=lambda e, say: f"{say.item('penalties', e.argument)} must be finite and not negative; got {e.value!r}",
+    penalty_size=lambda e, say: (
+        f"{say.item('penalties', e.argument)} must be at most 1e100; got {e.value!r}; limits can say 'no gap'"
+    ),
+    limit=_limit,
+    costs_pair=lambda e, say: (
+        f"{say.argument('costs')} must be two numbers (false_positive, false_negative); got {e.value!r}"
+    ),
+    costs=lambda e, say: f"{say.argument('costs')} must be finite, not negative and not both 0; got {e.value!r}",
+    randomize=_randomize,
+    randomize_by=lambda _, say: f"{say.option('randomize', TRUE)} gives the frontier of limits; drop by='penalties'",
+    seconds=lambda e, say: f"{say.argument('max_seconds')} must be above 0; got {e.value!r}; leave it out for no limit",
+    seconds_with=lambda _, say: (
+        f"{say.argument('max_seconds')} ends the search for one threshold a group on the counts, and does not go with "
+        f"{say.option('randomize', TRUE)}, {say.option('unified', TRUE)} or a density other than 'empirical'; "
+        "leave it out"
+    ),
+    method_density=lambda e, say: (
+        f"{say.option('method', repr(e.value))} needs a smooth density, such as {say.option('density', repr('kde'))} "
+        "or 'normal'"
+    ),
+    method_penalties=lambda e, say: (
+        f"{say.option('method', repr(e.value))} needs penalties and takes no limits; {_exact(say)} takes both"
+    ),
+    method_unified=lambda _, say: (
+        f"{say.option('method', repr('alternating'))} moves one group at a time; {say.option('unified', TRUE)} needs "
+        "'exact' or 'newton'"
+    ),
+    pooled_density=lambda _, say: (
+        "densities that are ready made know nothing of pooled groups; with min_rows= pass "
+        f"{say.option('density', repr('kde'))} or the like, or solve sketch.pooled(min_rows=...) with its own densities"
+    ),
+)
+OPTIONS |= entries(InputWarning, low_ratio=_low_ratio)
+OPTIONS |= entries(
+    DegenerateWarning,
+    degenerate=lambda e, say: f"{e.value}; what helps: {helps(e.limit, say)}",
+)
+
+
+def helps(ways: tuple[Any, ...], say: Face) -> str:
+    """What to try: words, or an option as (name, value, words before and after it)."""
+    said = [way if isinstance(way, str) else f"{way[2]}{say.option(*way[:2])}{way[3]}" for way in ways]
+    return ", ".join(said[:-1]) + " or " + said[-1] if len(said) > 1 else said[0]
+
+
+# ------------------------------------------------------------------------------------------ what is asked of the sketch
+
+
+OPTIONS |= entries(
+    InputValueError,
+    no_rows=lambda e, say: f"the sketch has no rows; {say.count_rows.format(verb=e.argument)}",
+    no_labels=lambda _, say: f"the sketch has no labelled rows, so no error can be computed; {say.count_labels}",
+)
+OPTIONS |= entries(
+    OptionValueError,
+    one_class=lambda e, say: (
+        f"{say.option('balanced', TRUE)} needs rows of both classes; the sketch has no {e.value} labels"
+    ),
+    all_pooled=lambda e, say: (
+        f"{say.option('min_rows', f'{e.value:g}')} pools all {e.limit} groups into one; choose it lower"
+    ),
+)
+OPTIONS |= entries(
+    InfeasibleError,
+    no_gap=lambda e, _: f"no thresholds have a gap of {e.value:g} or less; the smallest is {e.limit:.6g}",
+    no_error=lambda e, _: f"no thresholds have an error of {e.value:g} or less; the smallest is {e.limit:.6g}",
+    infeasible=lambda e, _: f"no thresholds meet the limits {e.limit}; loosen them",
+    not_found=lambda e, _: f"no thresholds that meet the limits {e.limit} were found in {e.value} boxes; loosen them",
+    infeasible_mixture=lambda e, _: f"no mixture meets the limits {e.limit}; loosen them",
+)
+
+
+# -------------------------------------------------------------------------------------------------- options of an audit
+
+
+def _confidence(e: Any, say: Face) -> str:
+    level = float(e.value)
+    hint = f"; {level:g} % is {level / 100:g}" if 50 <= level <= 99.9 else ""
+    return f"{say.argument('confidence')} must be from 0.5 to 0.999, got {e.value!r}{hint}"
+
+
+OPTIONS |= entries(
+    OptionTypeError,
+    confidence_type=lambda e, say: f"{say.argument('confidence')} must be a number such as 0.95, got {e.value!r}",
+    whole_type=lambda e, say: f"{say.argument(e.argument)} must be a whole number, got {e.value!r}",
+)
+OPTIONS |= entries(
+    OptionValueError,
+    confidence=_confidence,
+    seed=lambda e, say: f"{say.argument('seed')} must be a whole number that is not negative, got {e.value!r}",
+    replicates=lambda e, say: f"{say.argument(e.argument)} must be 0, or from {e.limit} to 1000000, got {e.value}",
+)
+OPTIONS |= entries(
+    InputValueError,
+    no_decisions=lambda _, __: "there are no rows to audit: decisions is empty, or all weights are 0",
+    decisions_missing=lambda e, say: f"decisions has a missing value{say.at(e.row)}; drop such rows",
+    decisions_nan=lambda e, say: f"decisions has NaN{say.at(e.row)}; drop such rows",
+    decisions=lambda e, say: f"decisions must be 0 or 1, got {e.value}{say.at(e.row)}; {_decisions_cure(e.value)}",
+)
+OPTIONS |= entries(
+    InputTypeError,
+    decisions_type=lambda e, say: (
+        f"decisions must be 0 or 1, got {kind_of(e.value)}{say.at(e.row)}; pass decisions == <the accepting one>"
+    ),
+)
+
+
+def _decisions_cure(value: Any) -> str:
+    return "for -1/+1 decisions pass decisions > 0" if value == -1 else "for scores count a Sketch, give thresholds"

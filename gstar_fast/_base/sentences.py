@@ -1,0 +1,227 @@
+"""Sentences on rows, groups and decisions that are refused: for each code its class and its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstar_fast._base.face import Entry, Face, Words, entries, kind_of
+from gstar_fast._base.grid import memory_of
+from gstar_fast.errors import (
+    InputMemoryError,
+    InputOverflowError,
+    InputTypeError,
+    InputValueError,
+    OptionTypeError,
+    OptionValueError,
+)
+
+ROWS: dict[str, Entry] = {}
+SKIP = '"skip"'
+DEFAULT = '"default"'
+
+
+# ----------------------------------------------------------------------------------------------------------------- rows
+
+
+def _lengths(found: dict[str, int], say: Face) -> str:
+    return ", ".join(f"{say.argument(name)} has {n}" for name, n in found.items())
+
+
+def _size(e: Any, say: Face) -> str:
+    shown = f"{e.value!r}" if e.row is None else f"{e.value!s}"
+    return f"{say.argument(e.argument)} has {shown}{say.at(e.row)}; finite {e.argument} must lie within 2**1000"
+
+
+def _shape(e: Any, say: Face) -> str:
+    shape = e.value
+    if not shape:
+        hint = "for a single row use update_one(score, label, group)"
+    elif e.argument == "scores" and len(shape) == 2 and shape[1] == 2:
+        hint = "pass proba[:, 1], not proba"
+    elif e.argument == "groups":
+        hint = "for intersections pass a frame, or a list of columns"
+    else:
+        hint = f"pass one column, such as {e.argument}[:, 0]"
+    return f"{say.argument(e.argument)} must be 1-D, got shape {shape}; {hint}"
+
+
+def _not_numbers(e: Any, say: Face) -> str:
+    hint = "; pass the scores before they were thresholded" if isinstance(e.value, Words) and e.value == "bool" else ""
+    return f"{say.argument(e.argument)} must be real numbers, got {kind_of(e.value)}{say.at(e.row)}{hint}"
+
+
+def _label_type(e: Any, say: Face) -> str:
+    hint = "" if e.row is not None else "; pass labels == <the positive one>"
+    return f"{say.argument(e.argument)} must be 0 or 1, got {kind_of(e.value)}{say.at(e.row)}{hint}"
+
+
+def _memory(e: Any, say: Face) -> str:
+    n_groups, bins = e.value
+    need = memory_of(n_groups, bins)
+    return say.too_many_groups(n_groups) or (
+        f"{n_groups} groups of {bins} bins need {need / 2**30:.1f} GiB; memory_limit is {e.limit / 2**30:.1f} GiB: "
+        "use fewer bins or groups, or pass a larger memory_limit"
+    )
+
+
+ROWS |= entries(
+    InputValueError,
+    nan_score=lambda e, say: (
+        f"{say.argument(e.argument)} has NaN{say.at(e.row)}; drop such rows or {say.give} {say.option('nan', SKIP)}"
+    ),
+    too_large=_size,
+    bad_label=lambda e, say: (
+        f"{say.argument('labels')} must be 0 or 1, got {e.value}{say.at(e.row)}{say.label_hint(e.value)}"
+    ),
+    nan_label=lambda e, say: (
+        f"{say.argument('labels')} has NaN{say.at(e.row)}; pass labels=None if no row has a label, or a null where one "
+        "has none: labels.astype('Int64') for a pandas column, else None or a masked array"
+    ),
+    bad_weight=lambda e, say: (
+        f"{say.argument('weights')} must be finite and not negative, got {e.value!r}{say.at(e.row)}"
+    ),
+    lengths=lambda e, say: f"arrays differ in length: {_lengths(e.value, say)}",
+    shape=_shape,
+    frame_shape=lambda e, say: (
+        f"{say.argument(e.argument)} must be 1-D, got a DataFrame of shape {e.value}; pass one of its columns"
+    ),
+    no_columns=lambda e, say: f"{say.argument(e.argument)} has no columns; pass at least one",
+    too_many_columns=lambda e, say: (
+        f"{say.argument(e.argument)} has {e.value} columns, and at most {e.limit} make a group; an entry of a list of "
+        "lists or of a 2-D array is one row: pass columns as a frame, or as a list of arrays"
+    ),
+    ragged_lists=lambda e, say: (
+        f"{say.argument(e.argument)} is a list of lists, one for each row, which differ in length"
+    ),
+    different_bins=lambda e, _: f"cannot merge sketches with different bins: {e.limit} and {e.value}",
+    different_range=lambda e, _: (
+        f"cannot merge sketches with different ranges: {e.limit or 'none'} and {e.value or 'none'}"
+    ),
+    different_groups=lambda e, _: f"cannot merge sketches with different groups: {e.limit} and {e.value}",
+    not_valid=lambda e, _: f"not {'' if e.argument == 'thresholds' else 'a '}valid {e.argument}: {e.value}",
+    bytes_need_too_much_memory=_memory,
+)
+ROWS |= entries(
+    InputTypeError,
+    not_an_array=lambda e, say: f"{say.argument(e.argument)} must be an array with one value per row, got {e.value!r}",
+    unreadable_array=lambda e, say: f"{say.argument(e.argument)} must be an array, got {kind_of(e.value)}: {e.limit}",
+    categories=lambda e, say: f"{say.argument(e.argument)} must be numbers, got strings or categories",
+    not_numbers=_not_numbers,
+    bad_label_type=_label_type,
+    label_of_row=lambda e, _: f"label must be 0, 1 or None, got {kind_of(e.value)}",
+    score_of_row=lambda e, _: f"score must be a number, got {kind_of(e.value)}",
+    mapping=lambda e, say: (
+        f"{say.argument(e.argument)} must be an array, a frame or a list of columns, got {kind_of(e.value)}"
+    ),
+    lazy_frame=lambda e, say: (
+        f"{say.argument(e.argument)} is a {kind_of(e.value)}, which has no rows yet; pass {e.argument}.collect()"
+    ),
+    column_entry=lambda e, say: (
+        f"{say.argument(e.argument)} is a list of columns, but its entry {e.row} is a {kind_of(e.value)}; pass arrays "
+        "or series of one length"
+    ),
+)
+ROWS |= entries(InputMemoryError, too_much_memory=_memory)
+ROWS |= entries(
+    InputOverflowError,
+    too_many_rows=lambda _, __: "the sketch would hold 2**63 rows or more; nothing was counted",
+)
+
+
+# --------------------------------------------------------------------------------------------------------------- groups
+
+
+def _group_type(e: Any, say: Face) -> str:
+    kind, cure = kind_of(e.value), ""
+    if isinstance(e.value, (float, np.floating)):
+        kind, cure = "float", "; pass whole numbers as int, such as column.astype(int), and cut others into ranges"
+    elif isinstance(e.value, bytes):
+        kind, cure = "bytes", "; decode bytes first: name.decode(), or np.char.decode(groups)"
+    elif isinstance(e.value, Words):
+        cure = "; convert them, for instance with groups.astype(str)"
+    return (
+        f"{say.column(e.argument)}group names must be int, str, bool or tuples of these, got {kind}"
+        f"{say.at(e.row, e.argument)}{cure}"
+    )
+
+
+def _group_missing(e: Any, say: Face) -> str:
+    then = ", then pass groups.astype(int)" if e.value == "float" else ""
+    return (
+        f"{say.column(e.argument)}{say.argument('groups')} has a missing value{say.at(e.row, e.argument)}; drop such "
+        f"rows or give them a group of their own{then}"
+    )
+
+
+ROWS |= entries(InputTypeError, missing_group=_group_missing, bad_group_type=_group_type)
+ROWS |= entries(
+    InputValueError,
+    too_large_group=lambda e, say: (
+        f"{say.column(e.argument)}group {e.value}{say.at(e.row, e.argument)} does not fit into 64 bits; use a string "
+        "instead"
+    ),
+    bad_unicode=lambda e, say: (
+        f"{say.column(e.argument)}group name {e.value!r}{say.at(e.row, e.argument)} is not valid Unicode; replace its "
+        "lone surrogates"
+    ),
+    bad_tuple=lambda e, say: (
+        f"{say.column(e.argument)}a group name may be a tuple of 1 to {e.limit} values, got {len(e.value)}"
+        f"{say.at(e.row, e.argument)}; join some of them into one string"
+    ),
+    unknown_group=lambda e, say: (
+        f"group {e.value!r}{say.at(e.row)} is not one of the given groups {e.limit}; add it to groups= or leave "
+        "groups= out to learn them"
+    ),
+    indistinct_groups=lambda e, _: (
+        f"groups has both {e.value[0]!r} and {e.value[1]!r}, which Python cannot tell apart; use one kind"
+    ),
+    too_many_groups=lambda e, say: say.too_many_groups(e.value) or f"{e.value} groups; at most {e.limit} are supported",
+)
+ROWS |= entries(
+    OptionValueError,
+    groups_empty=lambda _, __: "groups= is empty; name at least one group, or leave groups= out to learn them",
+    group_twice=lambda e, _: f"group {e.value!r} appears twice in groups=; give each name once",
+)
+ROWS |= entries(
+    OptionTypeError,
+    groups_text=lambda e, _: f"groups must be a list of names, got {e.value!r}; pass groups=[{e.value!r}]",
+)
+
+
+# ------------------------------------------------------------------------------------------------------------- deciding
+
+
+def _decide_nan(e: Any, say: Face) -> str:
+    policies = f"{say.option('nan', 'False')} or {say.option('nan', 'True')}"
+    return f"{say.argument('scores')} has NaN{say.at(e.row)}; drop such rows, or {say.choose} {policies}"
+
+
+ROWS |= entries(
+    InputValueError,
+    undecided_nan=_decide_nan,
+    no_threshold=lambda e, say: (
+        f"group {e.value!r}{say.at(e.row)} has no threshold; there are {e.limit}; {say.choose} "
+        f"{say.option('unknown', DEFAULT)} or {say.other('unknown', 'a number')} to decide for others"
+    ),
+    no_such_position=lambda e, say: (
+        f"code {e.value}{say.at(e.row)} is not a position among the {e.limit} groups; they are numbered from 0"
+    ),
+    needs_groups=lambda e, _: f"{e.argument} must be given: each group has a threshold of its own",
+    needs_key=lambda _, __: "these thresholds are randomised; pass the row's key as well",
+    needs_keys=lambda _, say: f"these thresholds are randomised; {say.keys}",
+    key_size=lambda e, _: f"key {e.value} does not fit into 64 bits; pass it as a string",
+    expired=lambda e, say: (
+        f"{e.argument or ''}these thresholds expired on {e.value}; solve again, or {say.give} "
+        f"{say.option('allow_expired', 'True')}"
+    ),
+)
+ROWS |= entries(
+    InputTypeError,
+    key_type=lambda e, _: f"a key must be an int, a str or bytes, got {kind_of(e.value)}",
+    key_missing=lambda e, say: f"{say.argument('keys')} has a missing value{say.at(e.row)}",
+    score_to_decide=lambda e, _: (
+        f"score must be a number, got {kind_of(e.value)}; for many rows call decider(scores, groups)"
+    ),
+)
