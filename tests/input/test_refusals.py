@@ -15,8 +15,8 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast import _backends, errors
-from gstar_fast._base.face import PYTHON
 from gstar_fast._base.refusals import TABLE, about, refusal, worded
+from gstar_fast._base.refusals.face import PYTHON
 from gstar_fast._cli.errors import exit_code
 from gstar_fast._cli.face import Options, Table
 

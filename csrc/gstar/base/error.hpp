@@ -33,7 +33,7 @@ using refused_value =
                  name, std::vector<std::int64_t>, std::vector<double>,
                  std::vector<name>>;
 
-/// One mistake. The codes are those of gstar_fast/_base/sentences.py.
+/// One mistake. The codes are those of gstar_fast/_base/refusals/sentences.py.
 struct refusal {
     const char* code = "";
     const char* argument = "";

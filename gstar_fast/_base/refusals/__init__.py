@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gstar_fast._base.face import PYTHON, Entry, Face, Words
-from gstar_fast._base.option_sentences import OPTIONS
-from gstar_fast._base.sentences import ROWS
+from gstar_fast._base.refusals.face import PYTHON, Entry, Face, Words
+from gstar_fast._base.refusals.option_sentences import OPTIONS
+from gstar_fast._base.refusals.sentences import ROWS
 
 __all__ = ["TABLE", "Words", "about", "refusal", "worded"]
 
