@@ -102,16 +102,20 @@ def test_sketches_of_different_backends_merge(fast_backend):
 
 
 @pytest.mark.skipif(not _backends.has_native(), reason="the extension is not built")
-def test_both_kernels_give_the_same_bytes():
+@pytest.mark.parametrize("n_groups", [2, 3, 20])
+def test_all_kernels_give_the_same_bytes(n_groups):
+    """Each kernel that this CPU has; two groups fit into registers, three do not."""
     core = importlib.import_module("gstar_fast._core")
     rng = np.random.default_rng(2)
     n = 100_003
-    x, y, g = rng.normal(size=n), rng.integers(0, 2, n).astype(np.uint8), rng.integers(0, 3, n).astype(np.uint8)
+    x, y = rng.normal(size=n), rng.integers(0, 2, n).astype(np.uint8)
+    g = rng.integers(0, n_groups, n).astype(np.uint8)
     before = core.kernel()
+    kernels = ("generic", "avx2", "avx512")
     try:
         with gf.use_backend("native"):
             found = set()
-            for kernel in {"generic", before}:
+            for kernel in kernels[: kernels.index(before) + 1]:
                 core.use_kernel(kernel)
                 assert core.kernel() == kernel
                 for scores in (x, x.astype(np.float32).astype(np.float64), x.astype(np.float32)):
