@@ -1,7 +1,7 @@
 """Documents in JSON: read strictly, and sealed with a checksum of all that they say.
 
 The checksum is of the values, not of the text: a document may be indented anew, its keys may stand in another order,
-and 1.0 may be written as 1. `docs/guide/decide.md` has the rule, `csrc/gstar/thresholds_json.hpp` follows it too.
+and 1.0 may be written as 1. `docs/guide/decide.md` has the rule; `json.hpp` and `thresholds_json.hpp` in C++ follow it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ _size = struct.Struct("<cQ").pack
 def read(text: str | bytes) -> Any:
     """The value of a text; ValueError where it is no JSON, or where two readers could take it for different things."""
     try:
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
+        if text.startswith("\ufeff"):
+            raise ValueError("not JSON: it begins with a byte order mark; save it without one")
         return json.loads(
-            text.decode("utf-8") if isinstance(text, bytes) else text,
+            text,
             parse_int=_whole,
             parse_float=_real,
             parse_constant=_no_constant,
@@ -143,13 +146,8 @@ def encode_number(x: float | None) -> Any:
     return "inf" if x > 0 else "-inf"
 
 
-def decode_number(value: Any, where: str, *, infinite: bool = True) -> float:
-    """A number, or one of the strings that stand for infinities."""
-    if infinite and isinstance(value, str) and value in ("inf", "-inf"):
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        words = "a number, 'inf' or '-inf'" if infinite else "a number"
-        raise ValueError(f"{where} must be {words}; got {reprlib.repr(value)}")
+def decode_number(value: float | str) -> float:
+    """The number of a value that was found to be one, or one of the strings that stand for infinities."""
     return float(value)
 
 
