@@ -60,14 +60,14 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"not JSON: {name} is not JSON; infinite numbers are written as the strings 'inf' and '-inf'")
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
         raise ValueError("not JSON: an object has a key twice")
     return out
 
 
-def dumps(document: Mapping[str, Any]) -> str:
+def dumps(document: Mapping[str, object]) -> str:
     """A document as readable text."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -75,13 +75,13 @@ def dumps(document: Mapping[str, Any]) -> str:
 # ------------------------------------------------------------------------------------------------------- checksum
 
 
-def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
+def sealed(document: Mapping[str, object]) -> dict[str, object]:
     """The document with its checksum as the last member."""
     content = {key: value for key, value in document.items() if key != "checksum"}
     return {**content, "checksum": checksum(content)}
 
 
-def check_seal(document: Mapping[str, Any], wanted: str) -> None:
+def check_seal(document: Mapping[str, object], wanted: str) -> None:
     """Refuse a document whose checksum is not the one of its content, `wanted`."""
     found = document.get("checksum")
     if found is None:
@@ -92,7 +92,7 @@ def check_seal(document: Mapping[str, Any], wanted: str) -> None:
         )
 
 
-def checksum(document: Mapping[str, Any], errors: str = "strict") -> str:
+def checksum(document: Mapping[str, object], errors: str = "strict") -> str:
     """CRC-32 of all that a document says, besides its own member "checksum".
 
     `errors` is "surrogatepass" where names of files stand in it: they need not be text.
@@ -139,7 +139,7 @@ def checksum(document: Mapping[str, Any], errors: str = "strict") -> str:
 # ---------------------------------------------------------------------------------------------- numbers and names
 
 
-def encode_number(x: float | None) -> Any:
+def encode_number(x: float | None) -> float | str | None:
     """JSON has no infinities: they are written as strings."""
     if x is None or math.isfinite(x):
         return x
@@ -151,12 +151,12 @@ def decode_number(value: float | str) -> float:
     return float(value)
 
 
-def encode_name(name: Name) -> Any:
+def encode_name(name: Name) -> int | str | dict[str, list[int | str | bool]]:
     """A tuple is written as an object, so that it is not taken for anything else."""
     return {"tuple": list(name)} if isinstance(name, tuple) else name
 
 
-def decode_name(value: Any, where: str) -> Name:
+def decode_name(value: object, where: str) -> Name:
     """The name of a group."""
     if isinstance(value, dict) and set(value) == {"tuple"} and isinstance(value["tuple"], list):
         value = tuple(value["tuple"])

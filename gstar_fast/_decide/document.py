@@ -68,12 +68,12 @@ class Document:
 def encode_groups(
     values: Mapping[Name, float],
     mixtures: Mapping[Name, Mixture] | None,
-    more: Callable[[Name], Mapping[str, Any]] = lambda _: {},
-) -> list[dict[str, Any]]:
+    more: Callable[[Name], Mapping[str, object]] = lambda _: {},
+) -> list[dict[str, object]]:
     """The member "groups"; `more` is what a result says of a group besides."""
     groups = []
     for name, threshold in values.items():
-        entry: dict[str, Any] = {"name": encode_name(name), "threshold": encode_number(threshold), **more(name)}
+        entry: dict[str, object] = {"name": encode_name(name), "threshold": encode_number(threshold), **more(name)}
         if mixtures is not None:
             entry["mixture"] = [{"threshold": encode_number(t), "probability": p} for t, p in mixtures[name]]
         groups.append(entry)
@@ -94,7 +94,7 @@ def to_json(t: Thresholds) -> str:
     return json.dumps(seal(content, t))
 
 
-def seal(content: Mapping[str, Any], t: Thresholds) -> dict[str, Any]:
+def seal(content: Mapping[str, object], t: Thresholds) -> dict[str, object]:
     """Add version, policies, origin, expiry and checksum to what has the thresholds; a result's content, or ours."""
     unknown = t.unknown if isinstance(t.unknown, str) else encode_number(t.unknown)
     return json.sealed(

@@ -328,7 +328,7 @@ _PLAIN = (
 )
 
 
-def _content(r: Result) -> dict[str, Any]:
+def _content(r: Result) -> dict[str, object]:
     """What a document says of a result, before it is sealed."""
     return {
         "format": document.RESULT_FORMAT,
