@@ -1,7 +1,7 @@
 """Documents in JSON: read strictly, and sealed with a checksum of all that they say.
 
 The checksum is of the values, not of the text: a document may be indented anew, its keys may stand in another order,
-and 1.0 may be written as 1. `docs/guide/decide.md` has the rule, `csrc/gstar/thresholds_json.hpp` follows it too.
+and 1.0 may be written as 1. `docs/guide/decide.md` has the rule; `json.hpp` and `thresholds_json.hpp` in C++ follow it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ _size = struct.Struct("<cQ").pack
 def read(text: str | bytes) -> Any:
     """The value of a text; ValueError where it is no JSON, or where two readers could take it for different things."""
     try:
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
+        if text.startswith("\ufeff"):
+            raise ValueError("not JSON: it begins with a byte order mark; save it without one")
         return json.loads(
-            text.decode("utf-8") if isinstance(text, bytes) else text,
+            text,
             parse_int=_whole,
             parse_float=_real,
             parse_constant=_no_constant,
@@ -57,14 +60,14 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"not JSON: {name} is not JSON; infinite numbers are written as the strings 'inf' and '-inf'")
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
         raise ValueError("not JSON: an object has a key twice")
     return out
 
 
-def dumps(document: Mapping[str, Any]) -> str:
+def dumps(document: Mapping[str, object]) -> str:
     """A document as readable text."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -72,13 +75,13 @@ def dumps(document: Mapping[str, Any]) -> str:
 # ------------------------------------------------------------------------------------------------------- checksum
 
 
-def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
+def sealed(document: Mapping[str, object]) -> dict[str, object]:
     """The document with its checksum as the last member."""
     content = {key: value for key, value in document.items() if key != "checksum"}
     return {**content, "checksum": checksum(content)}
 
 
-def check_seal(document: Mapping[str, Any], wanted: str) -> None:
+def check_seal(document: Mapping[str, object], wanted: str) -> None:
     """Refuse a document whose checksum is not the one of its content, `wanted`."""
     found = document.get("checksum")
     if found is None:
@@ -89,7 +92,7 @@ def check_seal(document: Mapping[str, Any], wanted: str) -> None:
         )
 
 
-def checksum(document: Mapping[str, Any], errors: str = "strict") -> str:
+def checksum(document: Mapping[str, object], errors: str = "strict") -> str:
     """CRC-32 of all that a document says, besides its own member "checksum".
 
     `errors` is "surrogatepass" where names of files stand in it: they need not be text.
@@ -136,29 +139,24 @@ def checksum(document: Mapping[str, Any], errors: str = "strict") -> str:
 # ---------------------------------------------------------------------------------------------- numbers and names
 
 
-def encode_number(x: float | None) -> Any:
+def encode_number(x: float | None) -> float | str | None:
     """JSON has no infinities: they are written as strings."""
     if x is None or math.isfinite(x):
         return x
     return "inf" if x > 0 else "-inf"
 
 
-def decode_number(value: Any, where: str, *, infinite: bool = True) -> float:
-    """A number, or one of the strings that stand for infinities."""
-    if infinite and isinstance(value, str) and value in ("inf", "-inf"):
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        words = "a number, 'inf' or '-inf'" if infinite else "a number"
-        raise ValueError(f"{where} must be {words}; got {reprlib.repr(value)}")
+def decode_number(value: float | str) -> float:
+    """The number of a value that was found to be one, or one of the strings that stand for infinities."""
     return float(value)
 
 
-def encode_name(name: Name) -> Any:
+def encode_name(name: Name) -> int | str | dict[str, list[int | str | bool]]:
     """A tuple is written as an object, so that it is not taken for anything else."""
     return {"tuple": list(name)} if isinstance(name, tuple) else name
 
 
-def decode_name(value: Any, where: str) -> Name:
+def decode_name(value: object, where: str) -> Name:
     """The name of a group."""
     if isinstance(value, dict) and set(value) == {"tuple"} and isinstance(value["tuple"], list):
         value = tuple(value["tuple"])

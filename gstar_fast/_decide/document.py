@@ -69,12 +69,12 @@ class Document:
 def encode_groups(
     values: Mapping[Name, float],
     mixtures: Mapping[Name, Mixture] | None,
-    more: Callable[[Name], Mapping[str, Any]] = lambda _: {},
-) -> list[dict[str, Any]]:
+    more: Callable[[Name], Mapping[str, object]] = lambda _: {},
+) -> list[dict[str, object]]:
     """The member "groups"; `more` is what a result says of a group besides."""
     groups = []
     for name, threshold in values.items():
-        entry: dict[str, Any] = {"name": encode_name(name), "threshold": encode_number(threshold), **more(name)}
+        entry: dict[str, object] = {"name": encode_name(name), "threshold": encode_number(threshold), **more(name)}
         if mixtures is not None:
             entry["mixture"] = [{"threshold": encode_number(t), "probability": p} for t, p in mixtures[name]]
         groups.append(entry)
@@ -95,7 +95,7 @@ def to_json(t: Thresholds) -> str:
     return json.dumps(seal(content, t))
 
 
-def seal(content: Mapping[str, Any], t: Thresholds) -> dict[str, Any]:
+def seal(content: Mapping[str, object], t: Thresholds) -> dict[str, object]:
     """Add version, policies, origin, expiry and checksum to what has the thresholds; a result's content, or ours."""
     unknown = t.unknown if isinstance(t.unknown, str) else encode_number(t.unknown)
     return json.sealed(
@@ -198,20 +198,17 @@ def _thresholds(content: Mapping[str, Any], of_group: Mapping[str, Member]) -> T
         name = decode_name(entry["name"], f"{where}.name")
         if name in values:
             raise ValueError(f"{where}.name repeats {name!r}")
-        values[name] = decode_number(entry["threshold"], f"{where}.threshold")
+        values[name] = decode_number(entry["threshold"])
         if "mixture" in entry:
             mixtures[name] = _mixture(entry["mixture"], f"{where}.mixture")
-    default, expires, unknown = (
-        content.get("default_threshold"),
-        content.get("expires"),
-        content.get("unknown", "raise"),
-    )
+    default, expires = content.get("default_threshold"), content.get("expires")
+    unknown = content.get("unknown", "raise")
     return make(
         values,
         unified=content.get("unified", False),
-        default=None if default is None else decode_number(default, "default_threshold"),
+        default=None if default is None else decode_number(default),
         mixtures=mixtures or None,
-        unknown=unknown if unknown in ("raise", "default") else decode_number(unknown, "unknown"),
+        unknown=unknown if unknown in ("raise", "default") else decode_number(unknown),
         nan=content.get("nan", "raise"),
         sketch_digest=content.get("sketch_digest"),
         expires=None if expires is None else _seconds(expires),
@@ -225,7 +222,7 @@ def _mixture(parts: list[Any], where: str) -> Mixture:
         raise ValueError(f"{where} must have at least one part")
     for i, part in enumerate(parts):
         check_members(part, OF_PART, f"{where}[{i}]")
-    return tuple((decode_number(part["threshold"], where), part["probability"]) for part in parts)
+    return tuple((decode_number(part["threshold"]), part["probability"]) for part in parts)
 
 
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")

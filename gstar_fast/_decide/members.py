@@ -29,12 +29,12 @@ class Kind:
     """A kind of values: how it is called, and whether a value is one."""
 
     words: tuple[str, ...]
-    holds: Callable[[Any], bool]
+    holds: Callable[[object], bool]
 
     def __or__(self, other: Kind) -> Kind:
         return Kind((*self.words, *other.words), lambda value: self.holds(value) or other.holds(value))
 
-    def check(self, value: Any, where: str) -> None:
+    def check(self, value: object, where: str) -> None:
         """Refuse a value of another kind."""
         if not self.holds(value):
             words = ", ".join(self.words[:-1]) + " or " * (len(self.words) > 1) + self.words[-1]
@@ -49,11 +49,11 @@ class Member:
     required: bool = True
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
@@ -145,13 +145,13 @@ def check_result(content: Mapping[str, Any]) -> None:
         raise ValueError(f"min_rows must be at least 0; got {content['min_rows']}")
 
 
-def _check_gaps(gaps: Mapping[str, Any], where: str) -> None:
+def _check_gaps(gaps: Mapping[str, object], where: str) -> None:
     for name, number in gaps.items():
         if name not in GAPS:
             raise ValueError(f"{where} has {reprlib.repr(name)}; there are {', '.join(GAPS)}")
         NUMBER.check(number, f"{where}.{name}")
 
 
-def _check_parts(parts: list[Any], kind: Kind, where: str) -> None:
+def _check_parts(parts: list[object], kind: Kind, where: str) -> None:
     for i, part in enumerate(parts):
         kind.check(part, f"{where}[{i}]")

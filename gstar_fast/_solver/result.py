@@ -291,7 +291,7 @@ _PLAIN = (
 )
 
 
-def _content(r: Result) -> dict[str, Any]:
+def _content(r: Result) -> dict[str, object]:
     """What a document says of a result, before it is sealed."""
     return {
         "format": document.RESULT_FORMAT,
@@ -321,7 +321,7 @@ def _of(saved: document.Document) -> Result:
         for name, entry in zip(found.values, content["groups"], strict=True)
     }
     plain: dict[str, Any] = {name: content[name] for name in _PLAIN}
-    plain |= {name: decode_number(content[name], name) for name in _NUMBERS}
+    plain |= {name: decode_number(content[name]) for name in _NUMBERS}
     return Result(
         thresholds=dict(found.values),
         rates=rates,
@@ -331,11 +331,11 @@ def _of(saved: document.Document) -> Result:
         penalties=_reals(content["penalties"]),
         costs=(float(content["costs"][0]), float(content["costs"][1])),
         min_rows=float(content.get("min_rows", 0.0)),
-        default_threshold=decode_number(content["default_threshold"], "default_threshold"),
+        default_threshold=decode_number(content["default_threshold"]),
         before_error=float(content["before"]["error"]),
         before_gaps=_reals(content["before"]["gaps"]),
         notes=tuple(content["notes"]),
-        trace=tuple(decode_number(x, "trace") for x in content["trace"]),
+        trace=tuple(decode_number(x) for x in content["trace"]),
         _digest=found.sketch_digest,
         _mixing=_real(content.get("mixing_saves")),
         **plain,
