@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from numpy.typing import ArrayLike
 
+from gstar_fast._base.arrays import Objects
 from gstar_fast._base.names import Name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class WindowOptions(TypedDict, total=False):
@@ -39,4 +43,4 @@ class PlotOptions(TypedDict, total=False):
     kind: str | None
     bandwidth: float | str | None
     thresholds: Mapping[Name, float] | None
-    axes: Sequence[object] | None
+    axes: Sequence[Axes] | Objects | None
