@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,13 +65,13 @@ class Decider:
 
     def __new__(
         cls,
-        thresholds: Mapping[Name, float],
+        thresholds: Mapping[Any, float],  # Name; but to a type checker a dict[str, float] is no Mapping[Name, float]
         *,
         unknown: Unknown = "raise",
         nan: Nan = "raise",
         default: float | None = None,
         unified: bool = False,
-        mixtures: Mapping[Name, Iterable[tuple[float, float]]] | None = None,
+        mixtures: Mapping[Any, Iterable[tuple[float, float]]] | None = None,
         sketch_digest: str | None = None,
         expires: datetime | str | None = None,
         score_column: str | None = None,

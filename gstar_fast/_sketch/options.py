@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gstar_fast._base.arrays import Objects
 from gstar_fast._base.names import Name
 
 if TYPE_CHECKING:
@@ -43,4 +43,4 @@ class PlotOptions(TypedDict, total=False):
     kind: str | None
     bandwidth: float | str | None
     thresholds: Mapping[Name, float] | None
-    axes: Sequence[Axes] | NDArray[np.object_] | None
+    axes: Sequence[Axes] | Objects | None
