@@ -6,11 +6,12 @@ They show the numbers that a report shows, in the same colours. Need matplotlib,
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gstar_fast._audit.audit import Audit
 from gstar_fast._base.names import Name
@@ -31,7 +32,14 @@ from gstar_fast._solver.frontier import Frontier
 from gstar_fast._solver.result import Result
 from gstar_fast._words import KINDS
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
 __all__ = ["densities", "frontier", "gaps", "roc"]
+
+Look: TypeAlias = dict[str, Any]  # options of matplotlib
 
 _MARKERS = {
     "circle": "o",
@@ -51,8 +59,8 @@ def densities(
     kind: str | None = "kde",
     bandwidth: float | str | None = None,
     thresholds: Mapping[Name, float] | None = None,
-    axes: Any = None,
-) -> Any:
+    axes: Sequence[Axes] | NDArray[np.object_] | None = None,
+) -> Figure:
     """Draw the histogram and the density of every cell: one panel for each group, one colour for each label.
 
     All panels have the same score axis.
@@ -101,10 +109,10 @@ def densities(
     for panel in panels:  # one axis for all, so that thresholds can be compared from group to group
         panel.set_xlim(min(low for low, _ in ends), max(high for _, high in ends))
     panels[-1].set_xlabel("score")
-    return panels[0].figure
+    return _figure_of(panels[0])
 
 
-def _draw_cell(panel: Any, curve: CellCurve, kind: str | None) -> None:
+def _draw_cell(panel: Axes, curve: CellCurve, kind: str | None) -> None:
     color, name = LABEL_COLORS[curve.label][0], f"label {curve.label}"
     rows = f"{name} ({curve.rows:,.10g} rows)"
     panel.stairs(curve.heights, curve.edges, fill=True, alpha=0.35, color=color, label=rows)
@@ -115,7 +123,7 @@ def _draw_cell(panel: Any, curve: CellCurve, kind: str | None) -> None:
         panel.plot(curve.x, curve.pdf, color=color, label=f"{name}: {curve.kind}")
 
 
-def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None, *, ax: Any = None) -> Any:
+def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None, *, ax: Axes | None = None) -> Figure:
     """Draw the ROC curve of every group that has both labels, with the points that were chosen.
 
     Parameters
@@ -148,11 +156,11 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     ax.plot([0, 1], [0, 1], color="0.8", linewidth=0.8, linestyle=":")
     for i, group in enumerate(groups):
         look = style(i)
-        ink = {"color": COLORS[look.color][0]}
+        ink: Look = {"color": COLORS[look.color][0]}
         if group in curves:
             line = (0, look.dash) if look.dash else "-"
             ax.plot(curves[group].fpr, curves[group].tpr, linestyle=line, label=names[group], **ink)
-        sign = {"marker": _MARKERS[look.marker], "linestyle": "none", **ink}
+        sign: Look = {"marker": _MARKERS[look.marker], "linestyle": "none", **ink}
         if isinstance(thresholds, Result) and (before := roc_point(sketch, group, thresholds.default_threshold)):
             ax.plot(*before, markerfacecolor="white", **sign)
         if (point := _chosen(sketch, group, thresholds, values)) is not None:
@@ -162,14 +170,14 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     if curves:
         signs = _signs(chosen=bool(values), unified=isinstance(thresholds, Result))
         ax.legend(handles=[*ax.get_legend_handles_labels()[0], *signs], loc="lower right")
-    return ax.figure
+    return _figure_of(ax)
 
 
-def _signs(*, chosen: bool, unified: bool) -> list[Any]:
+def _signs(*, chosen: bool, unified: bool) -> list[Line2D]:
     """What filled and empty signs mean, for the legend."""
     from matplotlib.lines import Line2D
 
-    look: dict[str, Any] = {"marker": "o", "linestyle": "none", "color": "0.35"}
+    look: Look = {"marker": "o", "linestyle": "none", "color": "0.35"}
     signs = [Line2D([], [], label="at the chosen thresholds", **look)] if chosen else []
     if unified:
         signs.append(Line2D([], [], markerfacecolor="white", label="at the best unified threshold", **look))
@@ -186,7 +194,7 @@ def _chosen(
     return roc_point(sketch, group, values[group]) if group in values else None
 
 
-def frontier(frontier: Frontier, result: Result | None = None, *, ax: Any = None) -> Any:
+def frontier(frontier: Frontier, result: Result | None = None, *, ax: Axes | None = None) -> Figure:
     """Draw a frontier: the least error at each gap, with the point of a result and of its unified threshold.
 
     Parameters
@@ -220,16 +228,16 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Any = None
     if result is not None and not result.balanced and result.costs == (1.0, 1.0):
         name = frontier.criterion
         if name in result.before_gaps:
-            sign = {"marker": "o", "linestyle": "none", "markerfacecolor": "white", "color": COLORS[1][0]}
+            sign: Look = {"marker": "o", "linestyle": "none", "markerfacecolor": "white", "color": COLORS[1][0]}
             ax.plot(result.before_gaps[name], result.before_error, label="one threshold for all", **sign)
         if name in result.gaps:
             sign = {"marker": "D", "linestyle": "none", "color": COLORS[0][0]}
             ax.plot(result.gaps[name], result.error, label="chosen thresholds", **sign)
     ax.legend()
-    return ax.figure
+    return _figure_of(ax)
 
 
-def gaps(audit: Audit, before: Audit | None = None, *, ax: Any = None) -> Any:
+def gaps(audit: Audit, before: Audit | None = None, *, ax: Axes | None = None) -> Figure:
     """Draw every gap that is a difference, with its interval; those of `before` as empty signs above.
 
     Parameters
@@ -266,20 +274,20 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Any = None) -> Any:
         parts = [[getattr(one.gaps[n], part) for n in names] for part in ("value", "low", "high")]
         value, low, high = np.array(parts, dtype=np.float64)  # None becomes NaN, which is not drawn
         reach = np.nan_to_num([value - low, high - value])
-        look = {"fmt": marker, "color": color, "markerfacecolor": color if filled else "white", "capsize": 2}
+        look: Look = {"fmt": marker, "color": color, "markerfacecolor": color if filled else "white", "capsize": 2}
         ax.errorbar(value, np.arange(len(names)) + shift, xerr=reach, label=label, **look)
     ax.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("gap")
     ax.legend()
-    return ax.figure
+    return _figure_of(ax)
 
 
 # ------------------------------------------------------------------------------------------------------------- shared
 
 
-def _check_kind(given: Any, kind: type, call: str) -> None:
+def _check_kind(given: object, kind: type, call: str) -> None:
     if not isinstance(given, kind):
         raise TypeError(f"{kind.__name__} expected, got {type(given).__name__}; call {call}")
 
@@ -297,28 +305,32 @@ def _check_groups(thresholds: Mapping[Name, float], groups: tuple[Name, ...]) ->
             raise ValueError(f"thresholds names group {group!r}, which is not in the sketch")
 
 
-def _figure(width: float, height: float) -> Any:
+def _figure(width: float, height: float) -> Figure:
     """A figure without a window that a notebook shows: IPython draws a plain one only after pyplot was imported."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib; install gstar-fast[plot]") from error
-    figure: Any = Figure(figsize=(width, height), layout="constrained")
-    figure._repr_png_ = partial(_png, figure)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    vars(figure)["_repr_png_"] = partial(_png, figure)
     return figure
 
 
-def _png(figure: Any) -> bytes:
+def _png(figure: Figure) -> bytes:
     png = io.BytesIO()
     figure.savefig(png, format="png")
     return png.getvalue()
 
 
-def _axes(ax: Any) -> Any:
+def _figure_of(ax: Axes) -> Figure:
+    return cast("Figure", ax.figure)  # the axes of a user's subfigure give that
+
+
+def _axes(ax: Axes | None) -> Axes:
     return _figure(6.0, 4.5).add_subplot() if ax is None else ax
 
 
-def _panels(n: int, axes: Any) -> list[Any]:
+def _panels(n: int, axes: Sequence[Axes] | NDArray[np.object_] | None) -> list[Axes]:
     if axes is not None:
         given = list(np.ravel(np.asarray(axes, dtype=object)))
         if len(given) != n:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gstar_fast._audit import words
 from gstar_fast._audit.again import FEWEST, Again, draw_again
-from gstar_fast._audit.counts import Counts, count_decisions, count_sketch, thresholds_of
+from gstar_fast._audit.counts import Counts, ThresholdsLike, count_decisions, count_sketch, thresholds_of
 from gstar_fast._audit.intervals import Rates, critical, gap_interval, ranges_of, two_sided
 from gstar_fast._audit.metrics import GAPS, METRICS, gap_of
 from gstar_fast._audit.new_rows import NewRows
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Mixture
-from gstar_fast._decide.decider import Decider
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Audit", "Estimate", "audit"]
 
@@ -97,11 +99,11 @@ class Audit:
     def __str__(self) -> str:
         return words.text_of(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The audit as what JSON can hold; infinities are the strings 'inf' and '-inf'."""
         return words.dict_of(self)
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> pd.DataFrame:
         """A pandas frame with columns group, metric, value, low, high, method and three for `new_rows`.
 
         `group` is None for what concerns all groups: the overall metrics and the gaps. `new_rows_mean` and
@@ -120,7 +122,7 @@ class Audit:
 @overload
 def audit(
     sketch: Sketch,
-    thresholds: Mapping[Any, float] | float | Result | Decider,
+    thresholds: ThresholdsLike,
     *,
     confidence: float = ...,
     replicates: int = ...,
@@ -144,13 +146,13 @@ def audit(
 
 
 def audit(
-    sketch: Any = None,
-    thresholds: Any = None,
-    *more: Any,
-    decisions: Any = None,
-    labels: Any = None,
-    groups: Any = None,
-    weights: Any = None,
+    sketch: object = None,
+    thresholds: ThresholdsLike | None = None,
+    *more: object,
+    decisions: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     confidence: float = 0.95,
     replicates: int = 2000,
     threshold_replicates: int | None = None,
@@ -246,7 +248,7 @@ def audit(
     return replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
 
 
-def _kinds(*values: Any) -> str:
+def _kinds(*values: object) -> str:
     return ", ".join(type(value).__name__ for value in values if value is not None)
 
 
@@ -288,7 +290,7 @@ def assess(
     )
 
 
-def _estimates(rates: Rates, rows: Any, confidence: float) -> list[dict[str, Estimate]]:
+def _estimates(rates: Rates, rows: Values, confidence: float) -> list[dict[str, Estimate]]:
     """Metric -> Estimate of each group."""
     z = two_sided(confidence)
     columns: list[list[Estimate]] = [[Estimate(n) for n in rows.tolist()]]
@@ -304,7 +306,7 @@ def _estimates(rates: Rates, rows: Any, confidence: float) -> list[dict[str, Est
     return [dict(zip(METRICS, column, strict=True)) for column in zip(*columns, strict=True)]
 
 
-def _checked_confidence(confidence: Any) -> float:
+def _checked_confidence(confidence: object) -> float:
     if isinstance(confidence, (bool, str)) or not isinstance(confidence, (Real, np.number)):
         raise TypeError(f"confidence must be a number such as 0.95, got {confidence!r}")
     level = float(confidence)
@@ -314,7 +316,7 @@ def _checked_confidence(confidence: Any) -> float:
     return level
 
 
-def _checked_seed(seed: Any) -> int:
+def _checked_seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f"seed must be a whole number, got {seed!r}")
     if seed < 0:
@@ -322,7 +324,7 @@ def _checked_seed(seed: Any) -> int:
     return int(seed)
 
 
-def _checked_new_rows(rows: Any, thresholds: Any, replicates: int | None) -> int | None:
+def _checked_new_rows(rows: object, thresholds: object, replicates: int | None) -> int | None:
     if rows is None:
         return None
     if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)):
@@ -336,7 +338,7 @@ def _checked_new_rows(rows: Any, thresholds: Any, replicates: int | None) -> int
     return int(rows)
 
 
-def _whole(name: str, number: Any) -> int:
+def _whole(name: str, number: object) -> int:
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         raise TypeError(f"{name} must be a whole number, got {number!r}")
     if number and not FEWEST <= number <= 1_000_000:

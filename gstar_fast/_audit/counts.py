@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import scaled
 from gstar_fast._base.names import Name, is_missing, listed
 from gstar_fast._base.text import first_few
@@ -21,13 +22,15 @@ from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.snapshot import Snapshot
 
+ThresholdsLike: TypeAlias = Mapping[Any, float] | float | Result | Decider  # Any, for a dict[str, float] to be one
+
 
 @dataclass(frozen=True)
 class Counts:
     """Rows of each cell (label 0, label 1, unlabelled) and how many of them are accepted, (3, K)."""
 
     groups: tuple[Name, ...]
-    accepted: NDArray[Any]  # int64; float64 where rows are accepted with a probability, or counted in proportion
+    accepted: Values  # int64; float64 where rows are accepted with a probability, or counted in proportion
     totals: NDArray[np.int64]
     unit: float  # what one count stands for: 1, or 2^-20 where there are weights that are not whole
     notes: tuple[str, ...] = ()
@@ -44,7 +47,7 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     bins = Bins(snapshot.level, snapshot.first, snapshot.rows.shape[2] - 2, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
     totals = snapshot.rows.sum(axis=2)
-    columns: list[NDArray[Any]] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
+    columns: list[Values] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
     inside: list[str] = []
     for k, (name, mixture) in enumerate(mixtures.items()):
         parts = []
@@ -86,7 +89,7 @@ class Bins:
     number: int
     fixed: bool
 
-    def accepted(self, rows: NDArray[np.int64], threshold: float, name: Name) -> tuple[NDArray[Any], int]:
+    def accepted(self, rows: NDArray[np.int64], threshold: float, name: Name) -> tuple[Values, int]:
         """Accepted rows of each label, of `rows` (3, C), and how many rows share a bin with the threshold."""
         if threshold == -math.inf:
             return rows.sum(axis=1), 0
@@ -111,7 +114,7 @@ class Bins:
         return rows[:, at + 2 :].sum(axis=1) + (1 - share) * rows[:, at + 1], split
 
 
-def thresholds_of(given: Any) -> Thresholds | float:
+def thresholds_of(given: object) -> Thresholds | float:
     """Check what was passed as thresholds: a dict, one number, a result or a decider."""
     if isinstance(given, Result):
         return make(given.thresholds, unified=given.unified, mixtures=given.mixtures)
@@ -123,8 +126,9 @@ def thresholds_of(given: Any) -> Thresholds | float:
         if math.isnan(float(given)):
             raise ValueError("the threshold is NaN; use inf to accept nobody, -inf to accept everybody")
         return float(given) + 0.0
-    if isinstance(getattr(given, "thresholds", None), Mapping):
-        return make(given.thresholds)
+    inside = getattr(given, "thresholds", None)
+    if isinstance(inside, Mapping):
+        return make(inside)
     raise TypeError(
         "thresholds must be a dict of group -> number, one number for all groups, a result or a decider; got "
         f"{type(given).__name__}; to audit decisions pass audit(decisions=..., labels=..., groups=...)"
@@ -158,7 +162,9 @@ def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tup
 MIDDLE = 0.5  # between a decision of 0 and one of 1, and an edge of the sketch below
 
 
-def count_decisions(decisions: Any, labels: Any, groups: Any, weights: Any) -> Counts:
+def count_decisions(
+    decisions: ArrayLike, labels: ArrayLike | None, groups: ArrayLike, weights: ArrayLike | None
+) -> Counts:
     """Rows that were accepted, counted by a sketch whose scores are the decisions."""
     sketch, clean = Sketch(bins=16, range=(-4, 4)), clean_decisions(decisions)
     try:
@@ -171,7 +177,7 @@ def count_decisions(decisions: Any, labels: Any, groups: Any, weights: Any) -> C
     return count_sketch(sketch, MIDDLE)[0]
 
 
-def clean_decisions(decisions: Any) -> NDArray[np.float32]:
+def clean_decisions(decisions: ArrayLike) -> NDArray[np.float32]:
     """Zeros and ones as float32, which a sketch counts fastest."""
     values, valid, names = column_of(decisions, "decisions")
     if names is not None:

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._audit.metrics import GAPS, MEANS, Gap, shaped, shares_of, values_of
 from gstar_fast._backends.interface import Floats
+from gstar_fast._base.arrays import Values
 
 AT_ONCE = 2**18  # numbers drawn in one go, for the sake of memory; part of what a seed means
 COMPARED = tuple(dict.fromkeys(rate for gap in GAPS.values() for rate in gap.rates))  # between groups
@@ -51,7 +52,7 @@ def two_sided(confidence: float) -> float:
 class Rates:
     """The rates of all groups and the distances of their limits, by name of the rate and critical value."""
 
-    def __init__(self, accepted: NDArray[Any], totals: NDArray[Any]) -> None:
+    def __init__(self, accepted: Values, totals: Values) -> None:
         self._hits, self._trials = shares_of(accepted, totals)
         self.values = values_of(self._hits, self._trials)
         self._kept: dict[tuple[str, float], tuple[Floats, Floats]] = {}
@@ -160,7 +161,7 @@ def _outer(value: Floats, reach: Floats) -> NDArray[np.intp]:
 # ------------------------------------------------------------------------------------------------ differences by chance
 
 
-def ranges_of(accepted: NDArray[Any], totals: NDArray[Any], replicates: int, seed: int) -> dict[str, Floats]:
+def ranges_of(accepted: Values, totals: Values, replicates: int, seed: int) -> dict[str, Floats]:
     """For each rate and replicate, the range over the groups of (replicate - rate) / standard error, over sqrt(2).
 
     Over the square root of 2, so that for two groups it is the size of a standard normal. Drawing rows with replacement

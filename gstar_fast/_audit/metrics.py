@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Floats
+from gstar_fast._base.arrays import Values
 from gstar_fast._words import DEFINITIONS
 
 # hits out of trials: binomial, given the trials
@@ -135,7 +134,7 @@ GAPS: dict[str, Gap] = {
 }
 
 
-def shares_of(accepted: NDArray[Any], totals: NDArray[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def shares_of(accepted: Values, totals: Values) -> tuple[dict[str, Values], dict[str, Values]]:
     """Hits and trials of every share; the first axis of both arrays is label 0, label 1, unlabelled."""
     fp, tp, free = accepted
     n0, n1, spare = totals
@@ -163,7 +162,7 @@ def shares_of(accepted: NDArray[Any], totals: NDArray[Any]) -> tuple[dict[str, A
     return hits, trials
 
 
-def values_of(hits: dict[str, Any], trials: dict[str, Any]) -> dict[str, Floats]:
+def values_of(hits: dict[str, Values], trials: dict[str, Values]) -> dict[str, Floats]:
     """Every rate, one division each; NaN where there are no rows for it."""
     out: dict[str, Floats] = {}
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from gstar_fast._base.names import Name, listed
 from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from gstar_fast._audit.audit import Audit, Estimate
 
 SMALL = 50  # rows of a class, whose rate is then known to +-0.14 at worst, with confidence 0.95
@@ -209,7 +211,7 @@ def dict_of(a: Audit) -> dict[str, object]:
     }
 
 
-def frame_of(a: Audit) -> Any:
+def frame_of(a: Audit) -> pd.DataFrame:
     """One row for each number."""
     try:
         import pandas as pd

@@ -19,7 +19,7 @@ import gstar_fast as gf
 from gstar_fast._cli.errors import CliError, Interrupted
 from gstar_fast._cli.output import Progress
 from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
-from gstar_fast._cli.tables.inputs import Block, Input, Kinds
+from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds
 from gstar_fast._cli.tables.open import check_columns, reading
 
 T = TypeVar("T")
@@ -149,7 +149,7 @@ class Tally:
         c = self.columns
         return {**dict.fromkeys(c.names, "text"), **{n: "number" for n in (c.score, c.weight) if n is not None}}
 
-    def scores_of(self, column: Any, where: str, first_row: int) -> Any:
+    def scores_of(self, column: Column, where: str, first_row: int) -> Column:
         """Scores of a column."""
         return numbers_of(column, where, first_row)
 
@@ -169,7 +169,7 @@ class Tally:
         except (ValueError, TypeError, MemoryError) as error:
             raise CliError(f"{source.name}: {self._in_our_words(str(error), first_row)}") from error
 
-    def _add_crossed(self, scores: Any, labels: Any, groups: list[Any], weights: Any) -> None:
+    def _add_crossed(self, scores: Column, labels: Column, groups: list[Column], weights: Column) -> None:
         """Several columns of groups; Arrow crosses them without a Python step for each row."""
         if not all(map(is_arrow, groups)):
             columns = [column.tolist() if hasattr(column, "tolist") else list(column) for column in groups]
@@ -181,7 +181,7 @@ class Tally:
         named |= {f"group {i}": column for i, column in enumerate(groups)}
         batch = pa.record_batch(
             {
-                name: column if is_arrow(column) else _arrow(pa, column)
+                name: column if is_arrow(column) else _arrow(column)
                 for name, column in named.items()
                 if column is not None
             }
@@ -227,7 +227,9 @@ def _where(source: Input, column: str) -> str:
     return f"{source.name}: column {column!r}"
 
 
-def _arrow(pa: Any, column: Any) -> Any:
+def _arrow(column: Column) -> Column:
+    import pyarrow as pa
+
     if isinstance(column, np.ma.MaskedArray):
         return pa.array(column.data, mask=np.ma.getmaskarray(column))
     return pa.array(column)

@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
 
 from gstar_fast._cli.errors import DONE, FAILED, INTERRUPTED, USAGE, CliError, Interrupted
 from gstar_fast._cli.output import Console, printable
@@ -129,7 +128,7 @@ def in_our_words(said: str) -> str:
 def _show_warnings(console: Console) -> None:
     from gstar_fast.errors import MissingClassWarning, NotConvergedWarning
 
-    def show(message: Any, *_: Any, **__: Any) -> None:
+    def show(message: object, *_: object, **__: object) -> None:
         console.note(f"note: {in_our_words(str(message))}")
 
     warnings.showwarning = show  # restored by catch_warnings

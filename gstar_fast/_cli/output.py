@@ -9,9 +9,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gstar_fast._base.text import span
+
+if TYPE_CHECKING:  # needs NumPy, which help must not wait for
+    from gstar_fast._base.names import Name, Scalar
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Console:
     json: bool = False
     quiet: bool = False
 
-    def answer(self, data: Any, text: str | Callable[[], str]) -> None:
+    def answer(self, data: object, text: str | Callable[[], str]) -> None:
         """What the command is for: JSON if asked for, else text, nothing if quiet."""
         if self.json:
             print(printable(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
@@ -62,12 +65,12 @@ def _count(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else plain(value)
 
 
-def group_name(name: Any) -> Any:
+def group_name(name: Name) -> Scalar | dict[str, list[Scalar]]:
     """A group's name for JSON."""
     return {"tuple": list(name)} if isinstance(name, tuple) else name
 
 
-def _key(key: Any) -> str:
+def _key(key: object) -> str:
     return key if isinstance(key, str) else json.dumps(list(key) if isinstance(key, tuple) else key)
 
 

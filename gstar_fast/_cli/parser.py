@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from gstar_fast._base.text import near
@@ -55,7 +55,7 @@ class _Parser(argparse.ArgumentParser):
 def _common(parser: argparse.ArgumentParser) -> None:
     """Options of every command; they may stand before it or after it."""
     group = parser.add_argument_group("for every command")
-    hidden: Any = argparse.SUPPRESS  # so that a default after the command does not undo what stood before it
+    hidden = argparse.SUPPRESS  # so that a default after the command does not undo what stood before it
     group.add_argument("--json", action="store_true", default=hidden, help="answer in JSON on standard output")
     group.add_argument("-q", "--quiet", action="store_true", default=hidden, help="say nothing but errors")
     group.add_argument("--debug", action="store_true", default=hidden, help="show the traceback of an error")
@@ -203,7 +203,7 @@ def _audit(p: argparse.ArgumentParser) -> None:
     _reading(p)
 
 
-def _new_rows(group: Any) -> None:
+def _new_rows(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--new-rows", type=int, metavar="N", help="rows of the sample that gaps are expected on (default: as counted)"
     )
@@ -255,7 +255,7 @@ def _completion(p: argparse.ArgumentParser) -> None:
 
 
 # name -> (one line, what fills the parser, description, epilog)
-COMMANDS: dict[str, tuple[str, Any, str, str]] = {
+COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str, str]] = {
     "sketch": (
         "count tables of scores into a small sketch",
         _sketch,

@@ -10,7 +10,7 @@ import base64
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import gstar_fast as gf
 from gstar_fast._base.files import read_limited, write_atomically
@@ -24,13 +24,15 @@ VERSION = 2  # version 1 had no checksum: a damaged record could skip rows or co
 ENDING = ".partial"
 LONGEST = 2**32
 
+Record: TypeAlias = dict[str, Any]  # the identity of a file, with "rows" counted and whether that is the "whole" file
+
 
 @dataclass
 class Unfinished:
     """Rows counted of each file, in the order of the files, and their sketch."""
 
-    asked: dict[str, Any]  # the options that the counts depend on
-    files: list[dict[str, Any]]  # identity of each, with "rows" counted and whether that is the "whole" file
+    asked: dict[str, object]  # the options that the counts depend on
+    files: list[Record]
     sketch: gf.Sketch
 
     @property
@@ -80,7 +82,7 @@ def load(path: Path) -> Unfinished:
     return Unfinished(asked, files, sketch)
 
 
-def _is_record(file: Any) -> bool:
+def _is_record(file: object) -> bool:
     return (
         isinstance(file, dict)
         and isinstance(file.get("path"), str)
@@ -90,7 +92,7 @@ def _is_record(file: Any) -> bool:
     )
 
 
-def go_on(path: Path, asked: dict[str, Any], inputs: list[Input]) -> tuple[Unfinished, dict[int, tuple[int, bool]]]:
+def go_on(path: Path, asked: dict[str, object], inputs: list[Input]) -> tuple[Unfinished, dict[int, tuple[int, bool]]]:
     """What was counted before, and for each input how many of its rows, and whether these are all.
 
     Refuses where the same rows would not be meant any more: other options, or files that changed or are gone.

@@ -7,10 +7,11 @@ import csv
 import dataclasses
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import gstar_fast as gf
-from gstar_fast._base.names import joined_columns
+from gstar_fast._base.names import Name, joined_columns
 from gstar_fast._cli.output import Console, printable
 from gstar_fast._cli.save import write_bytes
 
@@ -37,6 +38,15 @@ def split_names(text: str, several: bool) -> list[str]:
     `several` where groups are intersections, since one column may have a comma in its name.
     """
     return next(csv.reader([text])) if several else [text]
+
+
+def parts_of(groups: Iterable[Name]) -> list[list[Name]]:
+    """The names of groups column by column: one list, or as many as intersections have parts."""
+    names = list(groups)
+    several = [name for name in names if isinstance(name, tuple)]
+    if len(several) < len(names):
+        return [names]
+    return [list(part) for part in zip(*several, strict=True)]
 
 
 def with_columns(result: gf.Result, given: argparse.Namespace) -> gf.Result:

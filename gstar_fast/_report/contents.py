@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import short_number, threshold_number
@@ -127,7 +127,7 @@ def asked(result: Result) -> list[str]:
     return list(dict.fromkeys([*result.limits, *result.penalties]))
 
 
-def sentence_list(parts: list[Any]) -> Html:
+def sentence_list(parts: list[str | Html]) -> Html:
     """a, b and c."""
     if len(parts) < 2:
         return join(parts)

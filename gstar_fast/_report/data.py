@@ -6,9 +6,9 @@ The page and the figures for notebooks both draw what is prepared here, so they 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -324,7 +324,7 @@ def main_gaps(audit: Audit) -> list[str]:
     return [name for name in DEFINITIONS if name in audit.gaps and name != "disparate_impact"]
 
 
-def mixture_text(result: Result, group: Name, number: Any) -> str:
+def mixture_text(result: Result, group: Name, number: Callable[[float], str]) -> str:
     """A group's threshold as text, or its thresholds with their probabilities."""
     mixture = result.mixtures[group] if result.mixtures is not None else ()
     if len(mixture) > 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import short_number, threshold_number
@@ -16,7 +16,7 @@ from gstar_fast._report.html import Html, join, tag
 from gstar_fast._report.svg import Scale, around, dashes, line, marker, place, polyline, stairs, svg, text
 
 if TYPE_CHECKING:
-    from gstar_fast._audit.audit import Audit
+    from gstar_fast._audit.audit import Audit, Estimate
 
 Point = tuple[float, float]
 
@@ -246,7 +246,7 @@ def gaps(before: Audit, after: Audit, limits: Mapping[str, float], before_words:
     return join([picture, legend(entries)])
 
 
-def _gap_marks(estimate: Any, across: Scale, y: float, classes: str, shape: str, said: str) -> list[Html]:
+def _gap_marks(estimate: Estimate | None, across: Scale, y: float, classes: str, shape: str, said: str) -> list[Html]:
     if estimate is None or estimate.value is None:
         return []
     parts = []

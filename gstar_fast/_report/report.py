@@ -12,7 +12,6 @@ import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from typing import Any
 
 import numpy as np
 
@@ -167,7 +166,9 @@ def report(
     return Report(page(contents), heading)
 
 
-def _check_kinds(result: Any, sketch: Any, audit: Any, before: Any, frontier: Any, criterion: Any) -> None:
+def _check_kinds(
+    result: object, sketch: object, audit: object, before: object, frontier: object, criterion: object
+) -> None:
     for value, argument, kind, made_by in (
         (result, "result", Result, "gf.solve"),
         (audit, "audit", Audit, "gf.audit"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from gstar_fast._density.density import densities
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.smooth import Smooth, prepare_smooth, solve_prepared
+from gstar_fast._solver.smooth import Kind, Smooth, prepare_smooth, solve_prepared
 
 POINTS = 8193  # where pdfs and cdfs are looked at for their largest and smallest values
 
@@ -113,7 +112,7 @@ class Curves:
         return float(np.abs(self.cdf[label, 1] - self.cdf[label, 0]).max())
 
 
-def bounds(sketch: Sketch, result: Result, *, density: str | Mapping[Any, Any] = "kde") -> Bounds:
+def bounds(sketch: Sketch, result: Result, *, density: Kind = "kde") -> Bounds:
     """Evaluate the paper's theorems for a result of two groups.
 
     Parameters
@@ -238,7 +237,7 @@ def _fourth(s: Smooth, at: Floats, result: Result) -> Bound:
     return Bound("Theorem 4", inequality, factor, 1.0, constants, note)
 
 
-def _fifth(sketch: Sketch, result: Result, density: Any) -> Bound:
+def _fifth(sketch: Sketch, result: Result, density: Kind) -> Bound:
     """2 d_K, between the density used and the counts, for randomised results."""
     inequality = "error - least possible error <= 2 d_K"
     if not result.randomized:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,10 @@ from gstar_fast._words import CRITERIA, RATES
 
 Bools = NDArray[np.bool_]
 Numbers = tuple[int, ...]  # one candidate a group
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
 
@@ -112,19 +116,19 @@ class Frontier:
         below = (self.gaps[-1] - self.gaps) / width + (self.errors[0] - self.errors) / height
         return self.result(int(np.argmax(below)))
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> pd.DataFrame:
         """A pandas data frame: gap, error and one threshold column for each group. Needs the extra `pandas`."""
         try:
             import pandas as pd
         except ImportError:
             raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
-        columns: dict[Any, Any] = {"gap": self.gaps, "error": self.errors}
+        columns: dict[str, Floats] = {"gap": self.gaps, "error": self.errors}
         if self.penalty is not None:
             columns["penalty"] = self.penalty
         columns |= {f"threshold_{name}": self.thresholds[:, k] for k, name in enumerate(self.groups)}
         return pd.DataFrame(columns)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw error against gap and return the axes. Needs the extra `plot`."""
         try:
             import matplotlib.pyplot as plt
@@ -132,8 +136,7 @@ class Frontier:
             raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
         if ax is None:
             _, ax = plt.subplots()
-        style = "-" if self.randomized else "steps-post"
-        ax.plot(self.gaps, self.errors, **({} if self.randomized else {"drawstyle": style}))
+        ax.plot(self.gaps, self.errors, drawstyle="default" if self.randomized else "steps-post")
         ax.set_xlabel(f"{self.criterion.replace('_', ' ')} gap")
         ax.set_ylabel("error")
         return ax

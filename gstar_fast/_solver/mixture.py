@@ -10,12 +10,12 @@ few dozen rows, and one order of operations gives one answer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._base.arrays import Values
 from gstar_fast._solver.question import TOLERANCE
 
 EPSILON = 1e-11  # reduced costs, in units of E, that count as zero
@@ -245,7 +245,7 @@ def mix(p: Arrays) -> Mixture | None:
     return Program(p).solve()
 
 
-def mixed(values: Any, p: Arrays, mixture: Mixture) -> Floats:
+def mixed(values: Values, p: Arrays, mixture: Mixture) -> Floats:
     """Average of values (..., n) over each group's mixture: (..., K)."""
     n_groups = len(p.start) - 1
     group = np.searchsorted(p.start, mixture.entries, side="right") - 1

@@ -8,18 +8,20 @@ from __future__ import annotations
 import os
 import reprlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import decode_name, decode_number, dumps, encode_name, encode_number, read
+from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
 from gstar_fast._base.thresholds import (
     RESULT_FORMAT,
     VERSION,
+    Mixture,
     Nan,
     Unknown,
     decode_mixture,
@@ -100,11 +102,11 @@ class Result:
     ('optimal', 0.0, {'a': 2.5, 'b': 3.5})
     """
 
-    thresholds: dict[Any, float]
+    thresholds: dict[Name, float]
     error: float
     loss: float
     gaps: dict[str, float]
-    rates: dict[Any, GroupRates]
+    rates: dict[Name, GroupRates]
     verdict: str
     message: str
     lower_bound: float
@@ -116,7 +118,7 @@ class Result:
     before_error: float
     before_gaps: dict[str, float]
     n_rows: float
-    mixtures: dict[Any, tuple[tuple[float, float], ...]] | None = None
+    mixtures: dict[Name, Mixture] | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     penalties: Mapping[str, float] = field(default_factory=dict)
     costs: tuple[float, float] = (1.0, 1.0)
@@ -127,15 +129,16 @@ class Result:
     trace: tuple[float, ...] = ()
     score_column: str | None = None
     group_column: str | None = None
-    _digest: Any = field(default=None, repr=False, compare=False)  # the text, or what computes it
-    _mixing: Any = field(default=None, repr=False, compare=False)  # the number, or what computes it
+    # a text and a number, or what computes them
+    _digest: str | Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    _mixing: float | Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def sketch_digest(self) -> str | None:
         """SHA-256 of the sketch these thresholds came from; computed when first asked for, from a copy."""
-        if callable(self._digest):
-            object.__setattr__(self, "_digest", self._digest())
-        return self._digest  # type: ignore[no-any-return]
+        digest = self._digest() if callable(self._digest) else self._digest
+        object.__setattr__(self, "_digest", digest)
+        return digest
 
     @property
     def mixing_saves(self) -> float | None:
@@ -144,16 +147,16 @@ class Result:
         With `costs` or `balanced` it is the weighted error. None where it is not known: without limits, with penalties,
         for unified or mixed thresholds, smooth densities, more than 16 groups, or points of a frontier.
         """
-        if callable(self._mixing):
-            object.__setattr__(self, "_mixing", self._mixing())
-        return self._mixing  # type: ignore[no-any-return]
+        saved = self._mixing() if callable(self._mixing) else self._mixing
+        object.__setattr__(self, "_mixing", saved)
+        return saved
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         self.sketch_digest, self.mixing_saves  # noqa: B018 - a pickle holds the text and the number, not the sketch
         return dict(vars(self))
 
     @property
-    def groups(self) -> tuple[Any, ...]:
+    def groups(self) -> tuple[Name, ...]:
         """Names of the groups, in canonical order."""
         return tuple(self.thresholds)
 

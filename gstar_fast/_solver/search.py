@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
@@ -162,7 +163,7 @@ def choose_unified(search: Search) -> Choice:
     p = search.arrays
     shared = [np.arange(search.n_candidates)] * len(search.groups)
     penalised = any(w > 0 for w in p.penalty)
-    value: Any = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
+    value: Values = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
     open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), search.n_candidates))
     if len(open_) == 0:
         return Choice(None, search.n_candidates)

@@ -7,7 +7,6 @@ import contextlib
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +14,23 @@ from numpy.typing import NDArray
 import gstar_fast as gf
 from gstar_fast._base.files import open_atomically
 from gstar_fast._base.json import read
+from gstar_fast._base.names import Name
 from gstar_fast._base.text import counted, span
-from gstar_fast._base.thresholds import read_text
+from gstar_fast._base.thresholds import Nan, read_text
 from gstar_fast._cli.count import Distance, Stop, read_ahead
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted
 from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.save import check_output
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, numbers_of
-from gstar_fast._cli.tables.inputs import Block, Input, Kinds, Reader, format_of_output
+from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds, Reader, format_of_output
 from gstar_fast._cli.tables.open import check_columns, reading
 from gstar_fast._cli.tables.types import CommonTypes
 from gstar_fast._cli.tables.write import Tap, Writer, writer_for
-from gstar_fast._cli.thresholds import split_names
+from gstar_fast._cli.thresholds import parts_of, split_names
 
 DECISION = "decision"
-_NAN: dict[str | None, Any] = {None: None, "raise": "raise", "reject": False, "accept": True}
+_NAN: dict[str | None, Nan | None] = {None: None, "raise": "raise", "reject": False, "accept": True}
 
 
 def apply(given: argparse.Namespace, console: Console) -> None:
@@ -108,15 +108,15 @@ class _Deciding:
             raise CliError(f"{given.thresholds} does not say which column is the group; give --group", USAGE)
         if decider.randomized and self.key is None:
             raise CliError("these thresholds are randomised: name the column that identifies a row with --key", USAGE)
-        width = len(next(iter(decider.groups))) if several else 1  # type: ignore[arg-type]
+        parts = parts_of(decider.groups)
+        width = len(parts)
         if self.group and len(self.group) != width:
             raise CliError(
                 f"groups in {given.thresholds} are made of {counted(width, 'column')}, and --group names "
                 f"{len(self.group)}",
                 USAGE,
             )
-        parts = [[name[i] for name in decider.groups] for i in range(width)] if several else [list(decider.groups)]  # type: ignore[index]
-        self._name_of: list[Callable[[str], Any]] = [known_names(part) for part in parts]
+        self._name_of: list[Callable[[str], Name]] = [known_names(part) for part in parts]
 
     @property
     def kinds(self) -> Kinds:
@@ -140,7 +140,7 @@ class _Deciding:
             groups_of(block.columns[name], where(name), known if text else None, first_row)
             for name, known in zip(self.group, self._name_of, strict=False)
         ]
-        one: Any = None
+        one: Column = None
         if len(groups) == 1:
             one = groups[0]
         elif groups:
@@ -189,7 +189,7 @@ def _copy(
     return rows, accepted
 
 
-def _kept(block: Block) -> dict[str, Any]:
+def _kept(block: Block) -> dict[str, Column]:
     """All columns but older decisions."""
     return {name: column for name, column in block.columns.items() if name != DECISION}
 

@@ -15,6 +15,7 @@ import numpy as np
 import gstar_fast as gf
 from gstar_fast._audit.words import NEW_ROWS
 from gstar_fast._base.files import write_atomically
+from gstar_fast._base.names import Name
 from gstar_fast._base.text import distinct
 from gstar_fast._cli.count import Columns, Tally
 from gstar_fast._cli.errors import USAGE, CliError
@@ -22,7 +23,7 @@ from gstar_fast._cli.output import Console, plain
 from gstar_fast._cli.read import count_tables, refuse_options, sketch_of
 from gstar_fast._cli.save import check_output, ending, note_written
 from gstar_fast._cli.tables.columns import Labels
-from gstar_fast._cli.tables.inputs import Kinds, is_sketch
+from gstar_fast._cli.tables.inputs import Column, Kinds, is_sketch
 from gstar_fast._cli.thresholds import load_thresholds, take_columns
 
 
@@ -55,6 +56,9 @@ def audit(given: argparse.Namespace, console: Console) -> None:
     note_written(console, given.output)
 
 
+Rows = tuple[Column, Column, Column]  # decisions, labels and groups
+
+
 @dataclass(frozen=True)
 class _DecisionColumns(Columns):
     """Decisions in the place of scores."""
@@ -80,7 +84,7 @@ class _DecisionTally(Tally):
     def kinds(self) -> Kinds:
         return {**super().kinds, self.columns.score: "text"}
 
-    def scores_of(self, column: Any, where: str, first_row: int) -> Any:  # noqa: ARG002
+    def scores_of(self, column: Column, where: str, first_row: int) -> Column:  # noqa: ARG002
         decisions = self._decisions.of(column, where)
         if isinstance(decisions, np.ma.MaskedArray):
             missing = int(np.ma.getmaskarray(decisions).sum())
@@ -95,7 +99,7 @@ class _DecisionTally(Tally):
             raise self._decisions.never_came("--accepted")
 
 
-def _decisions(given: argparse.Namespace, console: Console) -> tuple[tuple[Any, Any, Any], list[float]]:
+def _decisions(given: argparse.Namespace, console: Console) -> tuple[Rows, list[float]]:
     """Decisions, labels and groups of tables, each kind of row once, and how often it came."""
     if any(map(is_sketch, given.inputs)):
         raise CliError("--decision names a column of tables; a sketch is audited with --thresholds", USAGE)
@@ -111,7 +115,7 @@ def _decisions(given: argparse.Namespace, console: Console) -> tuple[tuple[Any, 
     )
     sketch = count_tables(given, columns, gf.Sketch(bins=16, range=(0, 2)), console, kind=_DecisionTally)
     half = int(np.searchsorted(sketch.edges, 0.5))
-    kinds: list[tuple[int, int | None, Any, float]] = []
+    kinds: list[tuple[int, int | None, Name, float]] = []
     for label, counts in ((0, sketch.counts[0]), (1, sketch.counts[1]), (None, sketch.unlabelled)):
         for k, name in enumerate(sketch.groups):
             split = counts[k, :half].sum().item(), counts[k, half:].sum().item()

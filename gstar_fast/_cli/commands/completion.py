@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any
 
 from gstar_fast._cli.output import Console
 from gstar_fast._cli.parser import COMMANDS, make_parser
@@ -45,7 +44,7 @@ def _option(action: argparse.Action) -> Option:
         values = tuple(f"{name}=" for name in CRITERIA)
     elif "--criterion" in action.option_strings:
         values = tuple(CRITERIA)
-    text: Any = action.help or ""
+    text = action.help or ""
     return Option(
         tuple(action.option_strings), text.replace("%(default)s", str(action.default)), values, action.nargs != 0
     )

@@ -6,7 +6,6 @@ import argparse
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import gstar_fast as gf
 from gstar_fast._base.text import counted, span
@@ -18,7 +17,7 @@ from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, tables_of
 from gstar_fast._cli.resume import Unfinished
 from gstar_fast._cli.save import check_output, write_bytes
-from gstar_fast._cli.tables.inputs import Input
+from gstar_fast._cli.tables.inputs import Identity, Input
 
 
 def sketch(given: argparse.Namespace, console: Console) -> None:
@@ -84,7 +83,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     )
 
 
-def _changed(one: Input, before: dict[str, Any]) -> bool:
+def _changed(one: Input, before: Identity) -> bool:
     """Whether a file is another one by now; one that is gone has been read to its end and is no reason for doubt."""
     try:
         return one.identity() != before
@@ -106,7 +105,7 @@ def _base(given: argparse.Namespace) -> gf.Sketch | None:
 
 
 def _begin(
-    given: argparse.Namespace, asked: dict[str, Any], inputs: list[Input], new: gf.Sketch, console: Console
+    given: argparse.Namespace, asked: dict[str, object], inputs: list[Input], new: gf.Sketch, console: Console
 ) -> tuple[list[Place], gf.Sketch]:
     """Where to begin in each file: at its first row, or after what an interrupted count has counted."""
     places = [Place() for _ in inputs]

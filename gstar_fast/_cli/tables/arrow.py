@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import pyarrow as pa
 
@@ -14,6 +15,9 @@ from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.columns import MISSING, no_number
 from gstar_fast._cli.tables.inputs import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
 from gstar_fast._cli.tables.plain import Rewound, cut_short, decompressed, header_of
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 CSV_BLOCK = 1 << 20  # bytes; a longer line cannot be read
 CSV_PIECE = 1 << 23  # several blocks, for several threads
@@ -27,14 +31,14 @@ _NULLS = sorted(
 )
 
 
-def _blocks_of(batch: Any, done: float | None) -> Iterator[Block]:
+def _blocks_of(batch: pa.RecordBatch, done: float | None) -> Iterator[Block]:
     """A record batch, in pieces if it is large; no bytes are copied."""
     for start in range(0, batch.num_rows, BLOCK_ROWS):
         part = batch.slice(start, BLOCK_ROWS)
         yield Block(dict(zip(part.schema.names, part.columns, strict=True)), part.num_rows, done)
 
 
-def _no_rows(schema: Any) -> Block:
+def _no_rows(schema: pa.Schema) -> Block:
     return Block({field.name: pa.array([], field.type) for field in schema}, 0, 1.0)
 
 
@@ -44,7 +48,7 @@ class _Skipper:
     def __init__(self, rows: int) -> None:
         self.left = rows
 
-    def rest_of(self, batch: Any) -> Any:
+    def rest_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         passed = min(self.left, batch.num_rows)
         self.left -= passed
         return batch.slice(passed) if passed else batch
@@ -87,7 +91,7 @@ class ParquetReader:
             self._place.close()
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -100,7 +104,8 @@ class IpcReader:
         import pyarrow.ipc as ipc
 
         self._ipc = ipc
-        self._file: Any = pa.OSFile(source.path) if source.path is not None else pa.PythonFile(source.stream, "r")
+        path = source.path
+        self._file: pa.NativeFile = pa.PythonFile(source.stream, "r") if path is None else pa.OSFile(path)
         self._source = source
         seekable = source.path is not None
         if seekable:
@@ -108,7 +113,7 @@ class IpcReader:
             self._file.seek(0)
         else:
             assert source.stream is not None
-            peek: Any = source.stream
+            peek = cast("io.BufferedReader", source.stream)
             whole = peek.peek(6)[:6] == b"ARROW1"
         if whole and not seekable:
             self._file = pa.PythonFile(spooled(source), "r")
@@ -129,7 +134,7 @@ class IpcReader:
                 done = self._file.tell() / size if size else None
             yield from _blocks_of(skipper.rest_of(batch), done)
 
-    def _batches(self, columns: list[str] | None) -> Iterator[Any]:
+    def _batches(self, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
         if self._whole:
             if columns is not None:  # read and decompress these only
                 fields = [self.names.index(name) for name in columns]
@@ -156,9 +161,9 @@ class _Quoted(Rewound):
         self._quotes = 0
         self._tail = b""
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         size = super().readinto(buffer)
-        read = bytes(buffer[:size])
+        read = bytes(memoryview(buffer)[:size])
         self._quotes += read.count(b'"')
         self._tail = read if size >= CSV_BLOCK else (self._tail + read)[-CSV_BLOCK:]
         return size
@@ -191,7 +196,7 @@ class CsvReader:
             assert source.stream is not None
             self._raw = source.stream
         self._stream = decompressed(self._raw, source.compression)
-        self._open: tuple[_Quoted, Any] | None = None
+        self._open: tuple[_Quoted, pa.csv.CSVStreamingReader] | None = None
         try:
             self.names, _, self._rest = header_of(self._stream, self._delimiter, source)
         except BaseException:
@@ -221,12 +226,12 @@ class CsvReader:
         except pa.ArrowInvalid as error:
             raise _explained(self._source, self.names, error) from error
 
-    def _types(self, kinds: Kinds) -> dict[str, Any]:
+    def _types(self, kinds: Kinds) -> dict[str, object]:
         # few distinct values are the rule in what is counted, and a dictionary is read faster than text
         words = pa.string() if self._typed else pa.dictionary(pa.int32(), pa.string())
         return {name: pa.float64() if kind == "number" else words for name, kind in kinds.items()}
 
-    def _options(self, columns: list[str] | None, kinds: Kinds) -> dict[str, Any]:
+    def _options(self, columns: list[str] | None, kinds: Kinds) -> dict[str, object]:
         import pyarrow.csv as csv
 
         return {
@@ -237,7 +242,7 @@ class CsvReader:
             ),
         }
 
-    def _opened(self, options: dict[str, Any]) -> tuple[_Quoted, Any] | None:
+    def _opened(self, options: dict[str, object]) -> tuple[_Quoted, pa.csv.CSVStreamingReader] | None:
         """What is left, as a stream of batches that is opened once; None where nothing is, which pyarrow refuses."""
         import pyarrow.csv as csv
 

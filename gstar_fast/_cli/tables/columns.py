@@ -11,13 +11,21 @@ import re
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Values
+from gstar_fast._base.names import Name
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
+from gstar_fast._cli.tables.inputs import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # what stands for "not there" as a score, a weight or a label, in upper or lower case; names of groups are spared, since
 # NA may be one, and `none` is a word like others: it may be the label of those who have none of what is looked for
@@ -25,18 +33,16 @@ MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null"})
 TRUTH = {"true": 1, "false": 0}
 
 
-def is_arrow(column: Any) -> bool:
+def is_arrow(column: Column) -> bool:
     """Whether a column came from pyarrow."""
     return type(column).__module__.startswith("pyarrow")
 
 
-def _pa() -> Any:
-    import pyarrow
-
-    return pyarrow
+def _pa() -> ModuleType:
+    return import_module("pyarrow")
 
 
-def _dictionary(column: Any) -> Any | None:
+def _dictionary(column: Column) -> pa.DictionaryArray | None:
     """A column of text as a dictionary, one that is a dictionary as it is, None for all others."""
     types = _pa().types
     kind = column.type
@@ -49,12 +55,12 @@ def _dictionary(column: Any) -> Any | None:
     return None
 
 
-def _codes(column: Any) -> NDArray[Any]:
+def _codes(column: Column) -> Values:
     """Codes of a dictionary column, -1 for nulls."""
     indices = column.indices
     if indices.null_count:
         indices = indices.cast(_pa().int64()).fill_null(-1)
-    codes: NDArray[Any] = indices.to_numpy(zero_copy_only=False)
+    codes: Values = indices.to_numpy(zero_copy_only=False)
     return codes
 
 
@@ -69,7 +75,7 @@ def no_number(where: str, value: str, row: int | None = None) -> CliError:
     return CliError(f"{where} must hold numbers, found {value[:60]!r}{at}{cure}")
 
 
-def numbers_of(column: Any, where: str, first_row: int = 0) -> Any:
+def numbers_of(column: Column, where: str, first_row: int = 0) -> Column:
     """Scores or weights: numbers, with NaN for what is missing."""
     if isinstance(column, list):
         return _numbers_of_text(column, where, first_row)
@@ -131,7 +137,7 @@ class Labels:
     what: Literal["label", "decision"] = "label"
     seen: set[str] = field(default_factory=set)
 
-    def of(self, column: Any, where: str) -> Any:
+    def of(self, column: Column, where: str) -> Column:
         """Labels of a column: a null, a NaN or an empty text is no label."""
         if isinstance(column, list):
             index: dict[str, int] = {value: i for i, value in enumerate(dict.fromkeys(column))}
@@ -164,7 +170,7 @@ class Labels:
             raise CliError(f"{where} must hold {self.what}s 0 and 1, found {column.dtype}")
         return self._of_numbers(column, where)
 
-    def _of_numbers(self, values: NDArray[Any], where: str) -> Any:
+    def _of_numbers(self, values: Values, where: str) -> Column:
         missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
         if self.positive is not None:
             distinct = np.unique(values[~missing])[:20].tolist()
@@ -177,7 +183,7 @@ class Labels:
                 raise self._wrong(where, np.unique(values[~missing]).tolist())
         return _masked(ones, missing)
 
-    def _by_value(self, values: list[Any], codes: NDArray[Any], where: str) -> Any:
+    def _by_value(self, values: list[object], codes: Values, where: str) -> Column:
         """Labels of codes by the value each stands for; a dictionary may have values that no row has."""
         table = np.array([*map(self._one, values), 2], np.uint8)
         labels = table[codes]
@@ -186,7 +192,7 @@ class Labels:
             raise self._wrong(where, present)
         return _masked(labels == 1, labels == 2)
 
-    def _one(self, value: Any) -> int:
+    def _one(self, value: object) -> int:
         """0, 1, 2 for no label, 3 for what is no label at all."""
         text = str(value).strip()
         if value is None or text.lower() in MISSING:
@@ -205,7 +211,7 @@ class Labels:
         found = some(map(repr, sorted(self.seen)))
         return CliError(f"no row has the {self.what} {self.positive!r} ({option}); found {found}")
 
-    def _wrong(self, where: str, found: Iterable[Any]) -> CliError:
+    def _wrong(self, where: str, found: Iterable[object]) -> CliError:
         values = sorted({str(value) for value in found})
         if self.what == "label":
             cure = f"say which one is positive: --positive {shlex.quote(values[-1])}"
@@ -224,7 +230,7 @@ def _as_number(text: str) -> float:
         return float("nan")
 
 
-def _masked(ones: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Any:
+def _masked(ones: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Column:
     labels = ones.view(np.uint8)
     return np.ma.MaskedArray(labels, mask=missing) if missing.any() else labels
 
@@ -245,16 +251,16 @@ def name_of_text(text: str, end: int = 2**63) -> int | str:
     return text
 
 
-def keys_of(column: Any, where: str, first_row: int) -> Any:
+def keys_of(column: Column, where: str, first_row: int) -> Column:
     """Keys of a column: a text that is written as a whole number is that number, in whatever format the file is."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "US":
         column = (np.char.decode(column, "utf-8") if column.dtype.kind == "S" else column).tolist()
     return groups_of(column, where, lambda text: name_of_text(text, 2**64), first_row, "key")
 
 
-def known_names(names: Iterable[Any]) -> Callable[[str], Any]:
+def known_names(names: Iterable[Name]) -> Callable[[str], Name]:
     """How a text in a CSV file is understood where the groups are known: as the one that is written so."""
-    table: dict[str, Any] = {}
+    table: dict[str, Name] = {}
     for name in sorted(names, key=lambda name: isinstance(name, str)):  # text last, so that it wins
         if isinstance(name, bool):
             table |= {str(name): name, str(name).lower(): name, str(name).upper(): name}
@@ -264,8 +270,8 @@ def known_names(names: Iterable[Any]) -> Callable[[str], Any]:
 
 
 def groups_of(
-    column: Any, where: str, name_of: Callable[[str], Any] | None, first_row: int = 0, what: str = "group"
-) -> Any:
+    column: Column, where: str, name_of: Callable[[str], Name] | None, first_row: int = 0, what: str = "group"
+) -> Column:
     """Groups (or keys) of a column; `name_of` says what a text stands for, None that it stands for itself."""
     if isinstance(column, list):
         assert name_of is not None
@@ -301,14 +307,14 @@ def groups_of(
     return [understood[code] for code in _codes(encoded).tolist()]
 
 
-def _no_name(where: str, what: str, kind: Any) -> CliError:
+def _no_name(where: str, what: str, kind: object) -> CliError:
     cure = "cut it into ranges" if what == "group" else "cast it"
     return CliError(
         f"{where} must hold whole numbers or text to be a {what}, found {kind}; {cure} where the table is made"
     )
 
 
-def _refuse_missing(count: int, first: Callable[[], Any], rows: int, where: str, first_row: int, what: str) -> None:
+def _refuse_missing(count: int, first: Callable[[], int], rows: int, where: str, first_row: int, what: str) -> None:
     if count:
         raise CliError(
             f"{where} is empty in {count:,} of the {rows:,} rows from row {first_row:,} on (the first of them: row "

@@ -10,8 +10,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TextIO, TypeAlias, cast
 
 from gstar_fast._base.text import near, some
 from gstar_fast._cli.errors import CliError
@@ -41,6 +42,10 @@ _MAGICS = (
 )
 
 
+Column: TypeAlias = Any  # one entry a row: an array of NumPy or Arrow, or a list of text
+Columns: TypeAlias = Mapping[str, Column]
+Identity: TypeAlias = dict[str, str | int | None]  # of a file: where it is, its size, when it was changed
+
 Kinds: TypeAlias = Mapping[str, Literal["number", "text"]]
 NO_KINDS: Kinds = {}
 
@@ -62,7 +67,7 @@ class Written(NamedTuple):
 class Block(NamedTuple):
     """Consecutive rows of a table."""
 
-    columns: Mapping[str, Any]  # arrays of NumPy or Arrow, or lists of text, one entry a row
+    columns: Columns
     rows: int
     done: float | None  # share of the file that is read by now; None where nobody knows
     written: Written | None = None  # the same rows, where they are text and all columns are wanted
@@ -103,7 +108,7 @@ class Input:
         """Bytes, where it is a file."""
         return None if self.path is None else Path(self.path).stat().st_size
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Identity:
         """What tells whether a file is still the one that was read."""
         if self.path is None:
             return {"path": "-", "size": None, "changed": None}
@@ -283,7 +288,7 @@ def _standard_input(format: str | None, delimiter: str | None) -> Input:  # noqa
     return _pipe(STANDARD_INPUT, standard_input(), format, delimiter)
 
 
-def _pipe(name: str, stream: Any, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
+def _pipe(name: str, stream: BufferedReader, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
     first = stream.peek(8)[:8]
     if format is None:
         format = _format_of_bytes(first, name)  # noqa: A001
@@ -291,10 +296,10 @@ def _pipe(name: str, stream: Any, format: str | None, delimiter: str | None) -> 
     return Input(name, None, format, compression, delimiter, stream)
 
 
-_opened: tuple[Any, Any] = None, None  # sys.stdin, and the stream made of it
+_opened: tuple[TextIO, BufferedReader] | None = None  # sys.stdin, and the stream made of it
 
 
-def standard_input() -> Any:
+def standard_input() -> BufferedReader:
     """A stream of its own, since a thread that waits for sys.stdin would keep Python from ending.
 
     Always the same one: a second would miss what the first has read ahead.
@@ -302,11 +307,11 @@ def standard_input() -> Any:
     global _opened
     if sys.stdin is None:
         raise CliError("there is no standard input")
-    if _opened[0] is not sys.stdin or _opened[1].closed:
+    if _opened is None or _opened[0] is not sys.stdin or _opened[1].closed:
         try:
-            stream: Any = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (open to the end)
+            stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (open to the end)
         except (AttributeError, OSError, ValueError):  # replaced by something that is no file
-            stream = sys.stdin.buffer
+            stream = cast("BufferedReader", sys.stdin.buffer)  # which can peek too
         _opened = sys.stdin, stream
     return _opened[1]
 

@@ -12,12 +12,16 @@ import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
+from gstar_fast._base.arrays import DType, Values
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.inputs import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, Written, spooled
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 LONGEST_HEADER = 1 << 20  # bytes; a file without line ends should not be read whole to find that out
 TEXT_ROWS = 1 << 15  # rows of text take much more memory than numbers
@@ -89,13 +93,14 @@ class Rewound(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        data = self._head[: len(buffer)]
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        room = memoryview(buffer)
+        data = self._head[: len(room)]
         if data:
             self._head = self._head[len(data) :]
         else:
-            data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
+            data = self._stream.read(len(room))
+        room[: len(data)] = data
         return len(data)
 
 
@@ -225,7 +230,7 @@ class NpzReader:
                 empty[name] = np.empty(0, self._header(stream, name)[0])
         return Block(empty, 0, 1.0)
 
-    def _header(self, stream: Any, name: str) -> tuple[np.dtype[Any], int]:
+    def _header(self, stream: IO[bytes], name: str) -> tuple[DType, int]:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(stream)
@@ -238,7 +243,7 @@ class NpzReader:
             raise CliError(f"{self._source.name}: array {name!r} must be 1-D, got shape {shape}")
         return dtype, int(shape[0])
 
-    def _read(self, stream: Any, dtype: np.dtype[Any], rows: int) -> Any:
+    def _read(self, stream: IO[bytes], dtype: DType, rows: int) -> Values:
         wanted = rows * dtype.itemsize
         parts = []
         while wanted and (part := stream.read(wanted)):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import reduce
 from itertools import starmap
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.columns import is_arrow
+from gstar_fast._cli.tables.inputs import Column, Columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CURE = "give the column one type where the tables are made, or write CSV, which has no types"
 
@@ -22,7 +26,7 @@ def same_columns(first: Iterable[str], columns: Iterable[str]) -> None:
         raise CliError(f"its columns are not those of the first table: it {' and '.join(said)}")
 
 
-def plain_type(kind: Any) -> Any:
+def plain_type(kind: pa.DataType) -> pa.DataType:
     """The type of the values: that of a dictionary's entries, and plain text for views of text."""
     import pyarrow as pa
 
@@ -31,7 +35,7 @@ def plain_type(kind: Any) -> Any:
     return pa.string() if str(kind) == "string_view" else kind
 
 
-def wider(a: Any, b: Any) -> Any | None:
+def wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     """The narrowest type of Arrow that both widen to, None where there is none.
 
     Numbers stay numbers, text stays text. A decimal is exact and a float is not, so neither becomes the other. Whether
@@ -43,9 +47,9 @@ def wider(a: Any, b: Any) -> Any | None:
         return a
     a, b = plain_type(a), plain_type(b)
     if pa.types.is_decimal(a) != pa.types.is_decimal(b):  # pyarrow counts one digit too few
-        a, b = _as_decimal(pa, a), _as_decimal(pa, b)
-    pairs = list(zip(_leaves(pa, a), _leaves(pa, b), strict=False))
-    if any(starmap(lambda x, y: _differ_in_kind(pa, x, y) or _differ_in_kind(pa, y, x), pairs)):
+        a, b = _as_decimal(a), _as_decimal(b)
+    pairs = list(zip(_leaves(a), _leaves(b), strict=False))
+    if any(starmap(lambda x, y: _differ_in_kind(x, y) or _differ_in_kind(y, x), pairs)):
         return None
     try:
         schemas = [pa.schema([("column", kind)]) for kind in (a, b)]
@@ -54,23 +58,28 @@ def wider(a: Any, b: Any) -> Any | None:
         return None
 
 
-def _as_decimal(pa: Any, kind: Any) -> Any:
+def _as_decimal(kind: pa.DataType) -> pa.DataType:
     """Whole numbers as decimals of so many digits; all else as it is."""
+    import pyarrow as pa
+
     if not pa.types.is_integer(kind):
         return kind
     return pa.decimal128(len(str(2 ** (kind.bit_width - pa.types.is_signed_integer(kind)))), 0)
 
 
-def _leaves(pa: Any, kind: Any) -> list[Any]:
+def _leaves(kind: pa.DataType) -> list[pa.DataType]:
     """Types inside lists and structs."""
+    import pyarrow as pa
+
     if not pa.types.is_nested(kind):
         return [kind]
-    return [leaf for i in range(kind.num_fields) for leaf in _leaves(pa, kind.field(i).type)]
+    return [leaf for i in range(kind.num_fields) for leaf in _leaves(kind.field(i).type)]
 
 
-def _differ_in_kind(pa: Any, a: Any, b: Any) -> bool:
+def _differ_in_kind(a: pa.DataType, b: pa.DataType) -> bool:
     """Pairs that pyarrow would promote, and not without loss."""
-    types = pa.types
+    from pyarrow import types
+
     text = types.is_string(a) or types.is_large_string(a)
     data = types.is_binary(b) or types.is_large_binary(b) or types.is_fixed_size_binary(b)
     return bool((types.is_decimal(a) and types.is_floating(b)) or (text and data))
@@ -80,10 +89,10 @@ class CommonTypes:
     """The type of each column that holds what every table has in it."""
 
     def __init__(self) -> None:
-        self._types: dict[str, Any] = {}
-        self._tables: dict[str, dict[Any, str]] = {}  # of each column and type it has somewhere, the first table
+        self._types: dict[str, pa.DataType] = {}
+        self._tables: dict[str, dict[pa.DataType, str]] = {}  # of a column and type, the first table
 
-    def add(self, table: str, columns: Mapping[str, Any]) -> None:
+    def add(self, table: str, columns: Columns) -> None:
         """Widen for one more table, of which `columns` has no rows."""
         kinds = {name: as_arrow(column).type for name, column in columns.items()}
         same_columns(self._types or kinds, kinds)
@@ -98,7 +107,7 @@ class CommonTypes:
             # decimals first, to take in each type of whole numbers by itself: the order of the tables must not matter
             self._types[name] = reduce(wider, sorted(tables, key=lambda one: ("decimal" not in str(one), str(one))))
 
-    def widened(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+    def widened(self, columns: Columns) -> dict[str, Column]:
         """Columns of one of the tables in the common types; a value that these cannot hold is an error."""
         import pyarrow as pa
 
@@ -119,7 +128,7 @@ class CommonTypes:
         return out
 
 
-def as_arrow(column: Any) -> Any:
+def as_arrow(column: Column) -> pa.Array:
     """A column of NumPy or Arrow as one of Arrow."""
     import pyarrow as pa
 

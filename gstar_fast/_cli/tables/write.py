@@ -5,29 +5,33 @@ The first block settles the columns; Parquet and Arrow have one type for each fr
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
 import re
 import tempfile
 import zipfile
-from collections.abc import Mapping
-from typing import Any, BinaryIO, Protocol
+from collections.abc import Iterable, Sequence
+from typing import IO, TYPE_CHECKING, BinaryIO, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import DType, Values
 from gstar_fast._cli.errors import CliError, pyarrow_missing
 from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.columns import is_arrow
-from gstar_fast._cli.tables.inputs import Written
+from gstar_fast._cli.tables.inputs import Column, Columns, Written
 from gstar_fast._cli.tables.types import CURE, as_arrow, plain_type, same_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Writer(Protocol):
     """A table in the making."""
 
-    def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:
+    def write(self, columns: Columns, rows: int, written: Written | None = None) -> None:
         """Append rows; columns are arrays of NumPy or Arrow, or lists of text.
 
         `written` has all columns but the last as they stand in the CSV file they come from.
@@ -49,7 +53,7 @@ class Tap:
         self._written = 0
         self.shut = False
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         """Pass bytes on, or drop them once shut."""
         size = memoryview(data).nbytes
         if not self.shut:
@@ -67,7 +71,7 @@ class Tap:
             self._file.flush()
 
 
-def writer_for(kind: str, compression: str | None, out: Any, *, delimiter: str | None = None) -> Writer:
+def writer_for(kind: str, compression: str | None, out: Tap, *, delimiter: str | None = None) -> Writer:
     """A writer of this format to an open file."""
     if kind in ("csv", "tsv"):
         return _CsvWriter(out, compression, delimiter or ("\t" if kind == "tsv" else ","))
@@ -84,19 +88,18 @@ def writer_for(kind: str, compression: str | None, out: Any, *, delimiter: str |
 class _CsvWriter:
     """CSV; what comes from a CSV file of the same form is copied to the character."""
 
-    def __init__(self, out: Any, compression: str | None, delimiter: str) -> None:
+    def __init__(self, out: Tap, compression: str | None, delimiter: str) -> None:
+        self._compressed: bz2.BZ2File | gzip.GzipFile | None = None
         if compression == "bz2":
-            import bz2
-
-            self._out: Any = bz2.BZ2File(out, "wb")
-        else:
-            self._out = gzip.GzipFile(fileobj=out, mode="wb", mtime=0) if compression == "gzip" else out
-        self._compressed = compression is not None
+            self._compressed = bz2.BZ2File(out, "wb")
+        elif compression == "gzip":
+            self._compressed = gzip.GzipFile(fileobj=out, mode="wb", mtime=0)
+        self._out: Tap | bz2.BZ2File | gzip.GzipFile = out if self._compressed is None else self._compressed
         self._delimiter = delimiter
         self._names: list[str] | None = None
         self._end = "\n"
 
-    def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:
+    def write(self, columns: Columns, rows: int, written: Written | None = None) -> None:
         names = list(columns)
         if written is not None and written.delimiter != self._delimiter:
             written = None
@@ -119,12 +122,12 @@ class _CsvWriter:
         else:
             self._out.write(self._lines(zip(*map(_values, ordered), strict=True)))
 
-    def _lines(self, rows: Any) -> bytes:
+    def _lines(self, rows: Iterable[Sequence[object]]) -> bytes:
         text = io.StringIO()
         csv.writer(text, delimiter=self._delimiter, lineterminator=self._end).writerows(rows)
         return text.getvalue().encode()
 
-    def _write_arrow(self, columns: list[Any]) -> None:
+    def _write_arrow(self, columns: list[Column]) -> None:
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
@@ -144,11 +147,11 @@ class _CsvWriter:
         self._out.write(out.getvalue())
 
     def close(self) -> None:
-        if self._compressed:
-            self._out.close()
+        if self._compressed is not None:
+            self._compressed.close()
 
 
-def _extended(written: Written, lines: list[str], name: str, values: list[Any]) -> bytes:
+def _extended(written: Written, lines: list[str], name: str, values: Sequence[object]) -> bytes:
     """Lines as they are written, with one more value at the end of each and without an older one of that name."""
     sign = re.escape(written.delimiter)
     field = re.compile(rf'("(?:[^"]|"")*"|[^{sign}]*)(?:{sign}|\Z)')
@@ -165,16 +168,16 @@ def _extended(written: Written, lines: list[str], name: str, values: list[Any]) 
     return "".join(out).encode()
 
 
-def _values(column: Any) -> list[Any]:
+def _values(column: Column) -> list[object]:
     """What csv writes in full and no longer than it must; of float32 Python knows no short form, NumPy does."""
     if isinstance(column, list):
         return column
     exact = column.dtype.kind in "iu" or column.dtype == np.float64
-    values: list[Any] = (column if exact else column.astype(str)).tolist()
+    values: list[object] = (column if exact else column.astype(str)).tolist()
     return values
 
 
-def _without_dictionary(column: Any) -> Any:
+def _without_dictionary(column: Column) -> pa.Array:
     """An Arrow column of plain values, whatever it was."""
     array = as_arrow(column)
     return array.cast(array.type.value_type) if hasattr(array, "dictionary") else array
@@ -186,13 +189,13 @@ def _without_dictionary(column: Any) -> Any:
 class _ArrowWriter:
     """Parquet, or an Arrow file; the latter has one dictionary for a column at most, so it gets plain values."""
 
-    def __init__(self, kind: str, out: Any) -> None:
+    def __init__(self, kind: str, out: Tap) -> None:
         self._kind = kind
         self._out = out
-        self._schema: Any = None
-        self._writer: Any = None
+        self._schema: pa.Schema = None
+        self._writer: pa.RecordBatchWriter = None
 
-    def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:  # noqa: ARG002
+    def write(self, columns: Columns, rows: int, written: Written | None = None) -> None:  # noqa: ARG002
         import pyarrow as pa
 
         plain = as_arrow if self._kind == "parquet" else _without_dictionary
@@ -205,7 +208,7 @@ class _ArrowWriter:
             ordered = [arrays[name] for name in self._schema.names]
             self._writer.write_batch(pa.record_batch(ordered, schema=self._schema))
 
-    def _open(self) -> Any:
+    def _open(self) -> pa.RecordBatchWriter:
         if self._kind == "parquet":
             import pyarrow.parquet as pq
 
@@ -225,13 +228,13 @@ class _ArrowWriter:
 class _NpzWriter:
     """Arrays of unknown length and width: kept in temporary files until both are known."""
 
-    def __init__(self, out: Any) -> None:
+    def __init__(self, out: Tap) -> None:
         self._out = out
-        self._parts: dict[str, Any] = {}
+        self._parts: dict[str, IO[bytes]] = {}
         self._types: dict[str, _Widening] = {}
         self._blocks = self._rows = 0
 
-    def write(self, columns: Mapping[str, Any], rows: int, written: Written | None = None) -> None:  # noqa: ARG002
+    def write(self, columns: Columns, rows: int, written: Written | None = None) -> None:  # noqa: ARG002
         if not self._parts:
             self._parts = {name: tempfile.TemporaryFile() for name in columns}  # noqa: SIM115 (closed by close)
             self._types = {name: _Widening(name) for name in columns}
@@ -244,7 +247,7 @@ class _NpzWriter:
         self._rows += rows
 
     def close(self) -> None:
-        with zipfile.ZipFile(self._out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with zipfile.ZipFile(cast(BinaryIO, self._out), "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, part in self._parts.items():
                 kind = self._types[name].dtype
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -268,11 +271,11 @@ class _Widening:
     def __init__(self, name: str) -> None:
         self._name = name
         self._what: str | None = None
-        self._dtypes: set[np.dtype[Any]] = set()
+        self._dtypes: set[DType] = set()
         self._low = self._high = 0  # of whole numbers
-        self.dtype: np.dtype[Any] = np.dtype(np.float64)
+        self.dtype: DType = np.dtype(np.float64)
 
-    def add(self, column: Any, array: NDArray[Any]) -> None:
+    def add(self, column: Column, array: Values) -> None:
         """Take one more block in."""
         what = _what(column)
         if None not in (what, self._what) and what != self._what:
@@ -286,9 +289,9 @@ class _Widening:
             self._low, self._high = min(self._low, int(array.min())), max(self._high, int(array.max()))
         self.dtype = self._common()
 
-    def _common(self) -> np.dtype[Any]:
+    def _common(self) -> DType:
         dtypes = {one for one in self._dtypes if self._what != "text" or one.kind == "U"}  # a block of nulls is NaN
-        wide: np.dtype[Any] = np.result_type(*dtypes)
+        wide: DType = np.result_type(*dtypes)
         if wide.kind != "f" or all(one.kind not in "iu" for one in dtypes):
             return wide
         if all(one.kind in "iu" for one in dtypes):  # NumPy has a float for signed and unsigned ones of 64 bits
@@ -304,7 +307,7 @@ class _Widening:
         )
 
 
-def _what(column: Any) -> str | None:
+def _what(column: Column) -> str | None:
     """What a column holds, in a word: only columns of the same are put together. None: nothing but nulls."""
     if isinstance(column, list):
         return "text"
@@ -323,7 +326,7 @@ def _what(column: Any) -> str | None:
     return words.get(str(kind), re.sub(r"\W.*", "", str(kind)))
 
 
-def _numpy(column: Any, name: str) -> NDArray[Any]:
+def _numpy(column: Column, name: str) -> Values:
     """A column as an array of numbers, bools or text; nulls become NaN in numbers and empty in text."""
     if isinstance(column, list):
         return np.array(column, dtype=np.str_)
