@@ -7,12 +7,12 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.intervals import Rates, two_sided
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
 from gstar_fast._backends.interface import Floats
+from gstar_fast._base.arrays import Bools
 from gstar_fast._base.json import encode_name, encode_number
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 SMALL = 50  # rows of a class, whose rate is then known to +-0.14 at worst, with confidence 0.95
 MOST = 5  # groups spelled out
-
-Bools = NDArray[np.bool_]
 
 FORMAT = "gstar_fast.audit"
 VERSION = 1

@@ -8,11 +8,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import extremes, loss_of
 from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals import refusal
@@ -26,7 +27,10 @@ from gstar_fast._solver.smooth import Kind, Smooth, finish_smooth, prepare_smoot
 from gstar_fast._solver.solve import finish, finish_choice, finish_mixture
 from gstar_fast._words import CRITERIA, RATES
 
-Bools = NDArray[np.bool_]
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
 Numbers = tuple[int, ...]  # one candidate a group
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Arrays, Floats, Ints
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._solver.question import TOLERANCE
 
 EPSILON = 1e-11  # reduced costs, in units of E, that count as zero
@@ -35,7 +34,7 @@ class Mixture:
 class Program:
     """One linear program; `solve` may be called again after `loosen` with other limits, from the last basis."""
 
-    def __init__(self, p: Arrays, swept: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, p: Arrays, swept: Bools | None = None) -> None:
         self.p = p
         self.n_groups = len(p.start) - 1
         self.group = np.repeat(np.arange(self.n_groups), np.diff(p.start))
@@ -255,10 +254,10 @@ def mixed(values: Values, p: Arrays, mixture: Mixture) -> Floats:
     return out
 
 
-# ------------------------------------------------------------------------------------------------------ all limits
+# ----------------------------------------------------------------------------------------------------------- all limits
 
 
-def corners_of(p: Arrays, swept: NDArray[np.bool_]) -> dict[float, tuple[float, Mixture]]:
+def corners_of(p: Arrays, swept: Bools) -> dict[float, tuple[float, Mixture]]:
     """Gap -> least E and its mixture, at the corners of that convex, piecewise linear function.
 
     `swept` are the rates whose gap it is. Solves at both ends, then where tangents meet. Empty where no mixture meets

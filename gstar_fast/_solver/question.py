@@ -13,9 +13,9 @@ from fractions import Fraction
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Floats
+from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals import refusal
 from gstar_fast._base.text import first_few
@@ -203,7 +203,7 @@ def check_several(objective: Objective, groups: Sequence[Name]) -> None:
         )
 
 
-def check_groups(objective: Objective, groups: tuple[Name, ...], has: NDArray[np.bool_]) -> list[str]:
+def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> list[str]:
     """Notes on groups left out of a criterion; raises where fewer than two are left."""
     notes: list[str] = []
     check_several(objective, groups)

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Floats, Ints, SmoothProblem
+from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._solver.question import Objective, Scale
 from gstar_fast._solver.result import GroupRates
 from gstar_fast._words import RATES
 
-Bools = NDArray[np.bool_]
 Counts = Ints | Floats  # rows counted, or expected of densities
 
 

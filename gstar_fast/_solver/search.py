@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.names import Name
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
@@ -38,7 +37,7 @@ class Search:
     scale: Scale
     table: Table
     arrays: Arrays
-    has: NDArray[np.bool_]  # (5, K) which groups have the rows each rate needs
+    has: Bools  # (5, K) which groups have the rows each rate needs
     notes: tuple[str, ...]
 
     @property
@@ -82,7 +81,7 @@ def lay_out(
     objective: Objective,
     totals: Ints,
     scale: Scale,
-    has: NDArray[np.bool_],
+    has: Bools,
     notes: tuple[str, ...] = (),
     swept: tuple[int, ...] = (),
     shared: bool = False,
@@ -195,7 +194,7 @@ def every_candidate(rows: Ints, scale: Scale) -> Table:
     )
 
 
-# --------------------------------------------------------------------------------- limits out of reach
+# -------------------------------------------------------------------------------------------------- limits out of reach
 
 
 class Nearest(NamedTuple, Generic[Found]):
