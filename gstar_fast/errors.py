@@ -6,7 +6,7 @@ __all__ = ["DegenerateWarning", "InfeasibleWarning", "MissingClassWarning", "Not
 
 
 class DegenerateWarning(UserWarning):
-    """Thresholds meet the limits, but hardly decide.
+    """Thresholds hold what was asked of them by hardly deciding.
 
     They accept nearly nobody or nearly everybody of a group, or of all rows, or lose most of what the unified threshold
     gains. The message names the groups whose few rows force it, and what helps.
