@@ -33,7 +33,7 @@ class _Coded(BaseException):
     Attributes
     ----------
     code : str
-        Which kind of mistake it is, such as ``"score_nan"``; empty where the words are all there is.
+        Which kind of mistake it is, such as ``"nan_score"``; empty where the words are all there is.
     argument : str or None
         The argument that is wrong, as the caller knows it.
     row : int or None
