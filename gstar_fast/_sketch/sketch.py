@@ -14,6 +14,7 @@ from gstar_fast import _backends
 from gstar_fast._base import files
 from gstar_fast._base.grid import edges, memory_of
 from gstar_fast._base.names import Name, clean_name, given_names, listed
+from gstar_fast._base.refusals import refusal
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import UNLABELLED, Batch, as_batch, batch_of_columns
 from gstar_fast._input.options import checked_bins, checked_limit, checked_nan, checked_threads, checked_window
@@ -243,7 +244,7 @@ class Sketch:
         """
         groups = [group] if isinstance(group, str) else list(group)
         if not groups:
-            raise ValueError("group must name a column, or several; got an empty list")
+            raise refusal("no_group_column", "group")
         extra = [name for name in (label, weight) if name is not None]
         skip_nan = self._skip_nan if nan is None else checked_nan(nan)
         threads = checked_threads(threads)
@@ -286,7 +287,7 @@ class Sketch:
         Groups are merged by name. Different `bins` or `range` are refused; an empty default sketch merges with any.
         """
         if not isinstance(other, Sketch):
-            raise TypeError(f"can only merge a Sketch, got {type(other).__name__}")
+            raise refusal("not_a_sketch", "other", value=other)
         return self.__iadd__(other)
 
     def pooled(self, min_rows: float, *, name: Name = "other") -> Self:
@@ -347,9 +348,7 @@ class Sketch:
         try:
             plain = bytes(memoryview(data))
         except TypeError:
-            raise TypeError(
-                f"data must be bytes, got {type(data).__name__}; for a file use Sketch.load(path)"
-            ) from None
+            raise refusal("not_bytes", "data", value=data, limit="Sketch.load(path)") from None
         skip_nan, limit, backend = checked_nan(nan), checked_limit(memory_limit), _backends.current()
         new = cls.__new__(cls)
         core = _backends.room("sketch", backend).Core
@@ -472,7 +471,7 @@ class Sketch:
         name = clean_name(group)
         names = self.groups
         if name not in names:
-            raise ValueError(f"group {name!r} is not in the sketch; its groups are {listed(names)}")
+            raise refusal("group_not_there", "group", value=name, limit=listed(names))
         return SketchCell(self._core.cell(row, name))
 
     def moments(self, label: int | None, group: Name) -> Moments:
@@ -496,7 +495,7 @@ class Sketch:
         0.6666666666666666
         """
         if label not in (0, 1, None):
-            raise ValueError(f"label must be 0, 1 or None (unlabelled), got {label!r}")
+            raise refusal("label_not_there", "label", value=label)
         row = UNLABELLED if label is None else int(label)
         return self._cell(row, group).moments()
 

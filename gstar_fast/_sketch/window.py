@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NoReturn, Self
 from gstar_fast._base import files, sketch_format
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import MOST_GROUPS
+from gstar_fast._base.refusals import refusal
 from gstar_fast._input.options import checked_limit
 from gstar_fast._sketch.sketch import Sketch
 
@@ -66,10 +67,9 @@ class Window:
         try:
             n = operator.index(panes)
         except TypeError:
-            raise TypeError(f"panes must be an int, got {type(panes).__name__}") from None
+            raise refusal("panes_type", "panes", value=panes) from None
         if not 1 <= n <= MOST_PANES:
-            wrong = "at least 1" if n < 1 else f"at most {MOST_PANES}"
-            raise ValueError(f"panes must be {wrong}, got {n}")
+            raise refusal("panes", "panes", value=n, limit=MOST_PANES)
         blank = Sketch(**options)
         self._set_up(n, blank, [blank.copy()])
 
@@ -165,16 +165,11 @@ class Window:
         try:
             plain = memoryview(data).cast("B")
         except TypeError:
-            raise TypeError(
-                f"data must be bytes, got {type(data).__name__}; for a file use Window.load(path)"
-            ) from None
+            raise refusal("not_bytes", "data", value=data, limit="Window.load(path)") from None
         most, blobs = _cut(plain)
         need = sum(map(_memory, blobs))
         if need > together:
-            raise ValueError(
-                f"{len(blobs) - 1} panes need {need} bytes of memory together, memory_limit is {together}; "
-                "pass a larger one if you trust these bytes"
-            )
+            raise refusal("panes_need_too_much_memory", "memory_limit", value=(len(blobs) - 1, need), limit=together)
         blank, *panes = (Sketch.from_bytes(blob, nan=nan, memory_limit=limit) for blob in blobs)
         if blank.n_rows or blank.skipped or blank.weighted:
             _refuse("the empty pane is not empty")
@@ -206,33 +201,33 @@ def _unpickled(cls: type[Window], data: bytes, nan: Literal["raise", "skip"], li
 
 
 def _refuse(why: str) -> NoReturn:
-    raise ValueError(f"these bytes are not a valid window: {why}")
+    raise refusal("not_valid", "window", value=why)
 
 
 def _cut(data: memoryview) -> tuple[int, list[bytes]]:
     """Most panes to keep, and the bytes of each sketch; no more is made than the bytes hold."""
     if len(data) < HEADER.size + CHECKSUM.size:
-        _refuse(f"{len(data)} bytes are too few")
+        _refuse(f"it has {len(data)} bytes, too few")
     magic, version, reserved, n, most, length = HEADER.unpack_from(data)
     if magic != MAGIC:
-        _refuse("they do not begin like one")
+        _refuse("it does not begin like one")
     if version != VERSION:
-        _refuse(f"their version is {version}, this release reads {VERSION}")
+        _refuse(f"it is of version {version}, and this library reads version {VERSION}; install a newer one")
     if length != len(data):
-        _refuse(f"they say they are {length} long, but are {len(data)}; the file may be cut off")
+        _refuse("its length is not what it says; it may be cut off")
     end = len(data) - CHECKSUM.size
     if CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(data[:end]):
-        _refuse("the checksum is wrong, so they were damaged")
+        _refuse("its checksum is wrong; it is damaged")
     if reserved or not 2 <= n <= most + 1 <= MOST_PANES + 1:
         _refuse("the number of panes is impossible")
     blobs, at = [], HEADER.size
     for _ in range(n):
         if end - at < LENGTH.size:
-            _refuse("they end too early")
+            _refuse("it ends too early")
         (size,) = LENGTH.unpack_from(data, at)
         at += LENGTH.size
         if size > end - at:
-            _refuse("they end too early")
+            _refuse("it ends too early")
         blobs.append(bytes(data[at : at + size]))
         at += size
     if at != end:
