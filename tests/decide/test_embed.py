@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gstar_fast._include import get_cmake_dir, get_include
 from helpers.documents import changes
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._base import json as _json
+from gstar_fast._install import get_cmake_dir, get_include
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "embed_cpp"
 CXX = next((name for name in ("c++", "g++", "clang++") if shutil.which(name)), None)
@@ -126,7 +126,7 @@ def test_a_worker_counts_the_bytes_python_counts(backend, count, tmp_path):
     assert total.n_rows == 502
     bad = run(count, second, "0.5,1,F\n0.5,2,F\n")
     assert bad.returncode == 1
-    assert b"line 2: labels: bad label, got 2" in bad.stderr
+    assert b"line 2: labels: bad label: 2" in bad.stderr
 
 
 def test_c_and_python_believe_the_same_documents(library):
