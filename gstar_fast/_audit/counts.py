@@ -26,8 +26,6 @@ from gstar_fast.errors import InputError
 
 ThresholdsLike: TypeAlias = Mapping[Any, float] | float | Result | Decider  # Any, for a dict[str, float] to be one
 
-ThresholdsLike: TypeAlias = Mapping[Any, float] | float | Result | Decider  # Any, for a dict[str, float] to be one
-
 
 @dataclass(frozen=True)
 class Counts:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._base.factorize import unique_words
+from gstar_fast._base.refusals import Words, refusal
 
 
 class _Schema(Structure):
@@ -130,16 +131,16 @@ def read_batches(data: Any, columns: list[str]) -> Iterator[list[Column]]:
     """Read the named columns of a table or stream, one record batch at a time."""
     for schema, array, owner in _chunks(data):
         if _format(schema, "data") != "+s":
-            raise TypeError(f"data must be a table or a stream of record batches, got a column of {_kind(schema)}")
+            raise refusal("not_a_table", "data", value=Words(_kind(schema)))
         found = [(schema.children[i].contents.name or b"").decode("utf-8") for i in range(schema.n_children)]
         batch = []
         for name in columns:
             if found.count(name) != 1:
-                problem = "has no column" if name not in found else "has more than one column"
-                raise ValueError(f"data {problem} {name!r}; its columns are {', '.join(map(repr, found))}")
+                code = "no_such_column" if name not in found else "column_twice"
+                raise refusal(code, "data", value=name, limit=", ".join(map(repr, found)))
             i = found.index(name)
             if array.null_count > 0:
-                raise ValueError("data has rows that are null as a whole; drop them first")
+                raise refusal("null_rows", "data")
             child = array.children[i].contents
             start = array.offset
             column = _column(schema.children[i].contents, child, owner, f"column {name!r}", start, array.length)
@@ -190,10 +191,7 @@ def _way_out(data: Any) -> str:
 def _chunks(data: Any) -> Iterator[tuple[_Schema, _Array, object]]:
     """Schema, array and owner of each chunk of a stream; the stream is released at the end, also of an error."""
     if not hasattr(data, "__arrow_c_stream__"):
-        raise TypeError(
-            "data must offer __arrow_c_stream__, as tables and readers of pyarrow, polars, pandas and duckdb do; got "
-            f"{type(data).__name__}{_way_out(data)}"
-        )
+        raise refusal("no_arrow", "data", value=data, limit=_way_out(data))
     capsule = data.__arrow_c_stream__()
     stream = _Stream.from_address(_capsule_pointer(capsule, b"arrow_array_stream"))
     schema = _Schema()
@@ -238,13 +236,13 @@ def _column(
     elif kind in ("u", "U", "vu"):
         values, names = _strings(kind, array, first, n, owner, valid)
     else:
-        raise TypeError(f"{name} must hold numbers, bools or strings, got the Arrow type {_kind(schema)}")
+        raise refusal("arrow_type", name, value=Words(_kind(schema)))
     return Column(values, valid, names)
 
 
 def _format(schema: _Schema, name: str) -> str:
     if schema.format is None:
-        raise ValueError(f"{name} comes from an Arrow producer that gives no format; report it to whoever made it")
+        raise refusal("arrow_format", name)
     text: str = schema.format.decode("ascii", "replace")
     return text
 
@@ -302,7 +300,7 @@ def _strings(
         offsets = np.array(offsets, np.int64) if n else np.zeros(1, np.int64)
         starts, lengths = offsets[:-1], np.diff(offsets)
         if n and (lengths.min() < 0 or starts[0] < 0):
-            raise ValueError("an Arrow column of strings has offsets that run backwards")
+            raise refusal("arrow_offsets")
         data = _view(array.buffers[2], np.uint8, 0, int(offsets[-1]), owner)
     if valid is not None:
         lengths = np.where(valid, lengths, 0)

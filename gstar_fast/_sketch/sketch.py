@@ -14,6 +14,7 @@ from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base import files
 from gstar_fast._base.names import Name, given_names
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals import refusal
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import Batch, as_batch, batch_of_columns
 from gstar_fast._input.options import checked_bins, checked_limit, checked_nan, checked_threads, checked_window
@@ -249,7 +250,7 @@ class Sketch(SketchView):
         """
         groups = [group] if isinstance(group, str) else list(group)
         if not groups:
-            raise ValueError("group must name a column, or several; got an empty list")
+            raise refusal("no_group_column", "group")
         extra = [name for name in (label, weight) if name is not None]
         skip_nan = self._skip_nan if nan is None else checked_nan(nan)
         threads = checked_threads(threads)
@@ -292,7 +293,7 @@ class Sketch(SketchView):
         Groups are merged by name. Different `bins` or `range` are refused; an empty default sketch merges with any.
         """
         if not isinstance(other, Sketch):
-            raise TypeError(f"can only merge a Sketch, got {type(other).__name__}")
+            raise refusal("not_a_sketch", "other", value=other)
         return self.__iadd__(other)
 
     def pooled(self, min_rows: float, *, name: Name = "other") -> Self:
@@ -352,9 +353,7 @@ class Sketch(SketchView):
         try:
             plain = bytes(memoryview(data))
         except TypeError:
-            raise TypeError(
-                f"data must be bytes, got {type(data).__name__}; for a file use Sketch.load(path)"
-            ) from None
+            raise refusal("not_bytes", "data", value=data, limit="Sketch.load(path)") from None
         skip_nan, limit, backend = checked_nan(nan), checked_limit(memory_limit), _backends.current()
         new = cls.__new__(cls)
         core = _backends.room("sketch", backend).Core

@@ -8,6 +8,7 @@ from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.grid import edges, memory_of
 from gstar_fast._base.names import Name, clean_name, listed
+from gstar_fast._base.refusals import refusal
 from gstar_fast._sketch.cell import Moments, SketchCell
 from gstar_fast._sketch.resolution import resolution_of
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
@@ -110,7 +111,7 @@ class SketchView:
         name = clean_name(group)
         names = self.groups
         if name not in names:
-            raise ValueError(f"group {name!r} is not in the sketch; its groups are {listed(names)}")
+            raise refusal("group_not_there", "group", value=name, limit=listed(names))
         return SketchCell(self._core.cell(row, name))
 
     def moments(self, label: int | None, group: Name) -> Moments:
@@ -134,7 +135,7 @@ class SketchView:
         0.6666666666666666
         """
         if label not in (0, 1, None):
-            raise ValueError(f"label must be 0, 1 or None (unlabelled), got {label!r}")
+            raise refusal("label_not_there", "label", value=label)
         row = UNLABELLED if label is None else int(label)
         return self._cell(row, group).moments()
 

@@ -78,10 +78,9 @@ class Window:
         try:
             n = operator.index(panes)
         except TypeError:
-            raise TypeError(f"panes must be an int, got {type(panes).__name__}") from None
+            raise refusal("panes_type", "panes", value=panes) from None
         if not 1 <= n <= MOST_PANES:
-            wrong = "at least 1" if n < 1 else f"at most {MOST_PANES}"
-            raise ValueError(f"panes must be {wrong}, got {n}")
+            raise refusal("panes", "panes", value=n, limit=MOST_PANES)
         blank = Sketch(**options)
         self._set_up(n, blank, [blank.copy()])
 
@@ -181,16 +180,11 @@ class Window:
         try:
             plain = memoryview(data).cast("B")
         except TypeError:
-            raise TypeError(
-                f"data must be bytes, got {type(data).__name__}; for a file use Window.load(path)"
-            ) from None
+            raise refusal("not_bytes", "data", value=data, limit="Window.load(path)") from None
         most, blobs = _cut(plain)
         need = sum(map(_memory, blobs))
         if need > together:
-            raise ValueError(
-                f"{len(blobs) - 1} panes need {need} bytes of memory together, memory_limit is {together}; "
-                "pass a larger one if you trust these bytes"
-            )
+            raise refusal("panes_need_too_much_memory", "memory_limit", value=(len(blobs) - 1, need), limit=together)
         blank, *panes = (Sketch.from_bytes(blob, nan=nan, memory_limit=limit) for blob in blobs)
         if blank.n_rows or blank.skipped or blank.weighted:
             _refuse("the empty pane is not empty")

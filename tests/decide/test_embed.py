@@ -98,7 +98,7 @@ def test_a_worker_counts_the_bytes_python_counts(backend, count, tmp_path):
     assert total.n_rows == 502
     bad = run(count, second, "0.5,1,F\n0.5,2,F\n")
     assert bad.returncode == 1
-    assert b"line 2: labels: bad label, got 2" in bad.stderr
+    assert b"line 2: labels: bad label: 2" in bad.stderr
 
 
 def test_c_and_python_believe_the_same_documents(library):

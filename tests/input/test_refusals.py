@@ -305,6 +305,7 @@ FIELDS = {
     "bytes_need_too_much_memory": {"value": (5, 4096), "limit": 1000},
     "bad_tuple": {"value": (), "limit": 16},
     "indistinct_groups": {"value": (True, 1)},
+    "panes_need_too_much_memory": {"value": (20, 1000)},
     "resolution": {"value": (1e9, 3, 64, False)},
     "criterion_number": {"argument": "limits:equalized_odds"},
     "degenerate": {"value": "it accepts nobody", "limit": ("a looser limit", ("min_rows", "12", "", " (pools)"))},

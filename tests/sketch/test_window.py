@@ -289,11 +289,11 @@ def made(blobs, panes=3, n=None, extra=b""):
 def test_truncations_and_bit_flips_are_refused(backend):
     data = small().to_bytes()
     for n in range(len(data)):
-        with pytest.raises(ValueError, match="these bytes are not a valid window"):
+        with pytest.raises(ValueError, match="not a valid window"):
             gf.Window.from_bytes(data[:n])
         flipped = bytearray(data)
         flipped[n] ^= 1 << n % 8
-        with pytest.raises(ValueError, match="these bytes are not a valid window"):
+        with pytest.raises(ValueError, match="not a valid window"):
             gf.Window.from_bytes(bytes(flipped))
 
 
@@ -304,15 +304,15 @@ FULL = gf.Sketch.from_rows([1.0], [1], ["a"]).to_bytes()
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"", "0 bytes are too few"),
-        (FULL, "they do not begin like one"),
+        (b"", "it has 0 bytes, too few"),
+        (FULL, "it does not begin like one"),
         (made([EMPTY]), "the number of panes is impossible"),
         (made([EMPTY] * 5), "the number of panes is impossible"),
         (made([EMPTY, EMPTY], panes=2**63), "the number of panes is impossible"),
-        (made([EMPTY, EMPTY], n=4), "they end too early"),
+        (made([EMPTY, EMPTY], n=4), "it ends too early"),
         (made([EMPTY, EMPTY], n=2**32 - 1, panes=2**31 - 1), "the number of panes is impossible"),
-        (made([EMPTY, EMPTY], n=2**31, panes=2**31 - 1), "they end too early"),
-        (made([EMPTY, EMPTY], n=3, extra=struct.pack("<Q", 2**63)), "they end too early"),
+        (made([EMPTY, EMPTY], n=2**31, panes=2**31 - 1), "it ends too early"),
+        (made([EMPTY, EMPTY], n=3, extra=struct.pack("<Q", 2**63)), "it ends too early"),
         (made([EMPTY, EMPTY], extra=b"\0"), "more bytes than the panes need"),
         (made([FULL, EMPTY]), "the empty pane is not empty"),
         (made([EMPTY, gf.Sketch(bins=16).to_bytes()]), "a pane has other options than the rest"),

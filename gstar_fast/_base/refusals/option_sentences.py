@@ -27,6 +27,7 @@ OPTIONS |= entries(
     OptionTypeError,
     bins_type=lambda e, say: f"{say.argument('bins')} must be an int, got {kind_of(e.value)}",
     range_type=lambda e, say: f"{say.argument('range')} must be a pair of numbers (lo, hi), got {e.value!r}",
+    panes_type=lambda e, _: f"panes must be an int, got {kind_of(e.value)}",
     min_rows_type=lambda e, say: f"{say.argument('min_rows')} must be a number of rows; got {e.value!r}",
 )
 OPTIONS |= entries(
@@ -37,6 +38,8 @@ OPTIONS |= entries(
     nan_policy=lambda e, _: f'nan must be "raise" or "skip", got {e.value!r}',
     threads=lambda e, _: f"threads must be a whole number of at least 1, got {e.value!r}",
     memory_limit=lambda e, _: f"memory_limit must be a number of bytes, got {e.value!r}",
+    panes=lambda e, _: f"panes must be {'at least 1' if e.value < 1 else f'at most {e.limit}'}, got {e.value}",
+    no_group_column=lambda _, __: "group must name a column, or several; got an empty list",
     min_rows=lambda e, say: f"{say.argument('min_rows')} must be finite and not negative; got {e.value!r}",
 )
 

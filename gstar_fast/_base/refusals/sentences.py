@@ -102,6 +102,19 @@ ROWS |= entries(
     different_groups=lambda e, _: f"cannot merge sketches with different groups: {e.limit} and {e.value}",
     not_valid=lambda e, _: f"not {'' if e.argument == 'thresholds' else 'a '}valid {e.argument}: {e.value}",
     bytes_need_too_much_memory=_memory,
+    panes_need_too_much_memory=lambda e, _: (
+        f"{e.value[0]} panes need {e.value[1]} bytes of memory together, memory_limit is {e.limit}; pass a larger one "
+        "if you trust these bytes"
+    ),
+    group_not_there=lambda e, _: f"group {e.value!r} is not in the sketch; its groups are {e.limit}",
+    label_not_there=lambda e, _: f"label must be 0, 1 or None (unlabelled), got {e.value!r}",
+    no_such_column=lambda e, _: f"{e.argument} has no column {e.value!r}; its columns are {e.limit}",
+    column_twice=lambda e, _: f"{e.argument} has more than one column {e.value!r}; its columns are {e.limit}",
+    null_rows=lambda e, _: f"{e.argument} has rows that are null as a whole; drop them first",
+    arrow_format=lambda e, _: (
+        f"{e.argument} comes from an Arrow producer that gives no format; report it to whoever made it"
+    ),
+    arrow_offsets=lambda _, __: "an Arrow column of strings has offsets that run backwards",
 )
 ROWS |= entries(
     InputTypeError,
@@ -118,6 +131,16 @@ ROWS |= entries(
     lazy_frame=lambda e, say: (
         f"{say.argument(e.argument)} is a {kind_of(e.value)}, which has no rows yet; pass {e.argument}.collect()"
     ),
+    not_a_sketch=lambda e, _: f"can only merge a Sketch, got {kind_of(e.value)}",
+    not_bytes=lambda e, _: f"{e.argument} must be bytes, got {kind_of(e.value)}; for a file use {e.limit}",
+    not_a_table=lambda e, _: (
+        f"{e.argument} must be a table or a stream of record batches, got a column of {kind_of(e.value)}"
+    ),
+    no_arrow=lambda e, _: (
+        f"{e.argument} must offer __arrow_c_stream__, as tables and readers of pyarrow, polars, pandas and duckdb do; "
+        f"got {kind_of(e.value)}{e.limit}"
+    ),
+    arrow_type=lambda e, _: f"{e.argument} must hold numbers, bools or strings, got the Arrow type {kind_of(e.value)}",
     column_entry=lambda e, say: (
         f"{say.argument(e.argument)} is a list of columns, but its entry {e.row} is a {kind_of(e.value)}; pass arrays "
         "or series of one length"
