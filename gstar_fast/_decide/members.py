@@ -10,18 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gstar_fast._words import DEFINITIONS, METHODS
+
 VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible")
-METHODS: Final = ("exact", "alternating", "gauss_newton", "newton")
-GAPS: Final = (
-    "demographic_parity",
-    "equal_opportunity",
-    "predictive_equality",
-    "equalized_odds",
-    "equalized_odds_sum",
-    "accuracy_parity",
-    "balanced_accuracy_parity",
-    "disparate_impact",
-)
 
 
 @dataclass(frozen=True)
@@ -147,8 +138,8 @@ def check_result(content: Mapping[str, Any]) -> None:
 
 def _check_gaps(gaps: Mapping[str, object], where: str) -> None:
     for name, number in gaps.items():
-        if name not in GAPS:
-            raise ValueError(f"{where} has {reprlib.repr(name)}; there are {', '.join(GAPS)}")
+        if name not in DEFINITIONS:
+            raise ValueError(f"{where} has {reprlib.repr(name)}; there are {', '.join(DEFINITIONS)}")
         NUMBER.check(number, f"{where}.{name}")
 
 

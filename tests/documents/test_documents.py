@@ -20,8 +20,6 @@ import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._base import json as strict
 from gstar_fast._decide import document, members
-from gstar_fast._solver.question import DEFINITIONS
-from gstar_fast._solver.solve import METHODS
 
 HERE = Path(__file__).parent
 PROGRAM = HERE.parent.parent / "csrc" / "tests" / "read_documents.cpp"
@@ -141,11 +139,6 @@ def test_the_command_line_reads_what_the_library_reads(tmp_path, monkeypatch, ca
         assert (code == 0) == (name in GOOD), (name, error)
         if name in BAD:
             assert path.name in error
-
-
-def test_the_words_are_those_of_the_solver():
-    assert tuple(DEFINITIONS) == members.GAPS
-    assert METHODS == members.METHODS
 
 
 # ---------------------------------------------------------------------------------------------------------- the schemas

@@ -8,13 +8,14 @@
 #include <cstddef>  // size_t
 #include <cstdint>
 #include <cstring>  // memcpy, memcmp
-#include <stdexcept>
 #include <string>
 #include <utility>  // move
 #include <vector>
 
+#include "gstar/base/error.hpp"
 #include "gstar/base/name.hpp"
 #include "gstar/base/span.hpp"
+#include "gstar/base/utf8.hpp"
 
 namespace gstar {
 
@@ -194,26 +195,6 @@ public:
     }
 
 private:
-    static bool is_utf8(const std::string& s) noexcept {
-        std::size_t i = 0;
-        const auto at = [&](std::size_t j) {
-            return j < s.size() ? static_cast<std::uint8_t>(s[j]) : 0u;
-        };
-        while (i < s.size()) {
-            const unsigned b = at(i);
-            const unsigned more = b < 0x80 ? 0 : b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
-            if ((b >= 0x80 && b < 0xC2) || b > 0xF4) return false;
-            for (unsigned j = 1; j <= more; ++j)
-                if ((at(i + j) & 0xC0) != 0x80) return false;
-            const unsigned second = at(i + 1);
-            if ((b == 0xE0 && second < 0xA0) || (b == 0xED && second > 0x9F) ||
-                (b == 0xF0 && second < 0x90) || (b == 0xF4 && second > 0x8F))
-                return false;
-            i += more + 1;
-        }
-        return true;
-    }
-
     const std::uint8_t* at_;
     const std::uint8_t* end_;
     const char* what_;
