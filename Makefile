@@ -165,7 +165,7 @@ SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CX
 # while other threads allocate is left to the plain run: ASan's allocator has no fork handlers before GCC 14, and its
 # lock may stay closed in the child. Pages, pictures, the estimator
 # and the command line run no C++ that the rest does not.
-NO_NEW_CORE = tests/house tests/estimator tests/cli tests/report $(wildcard tests/decide/test_embed.py tests/decide/test_service.py \
+NO_NEW_CORE = tests/project tests/estimator tests/cli tests/report $(wildcard tests/decide/test_embed.py tests/decide/test_service.py \
     tests/audit/test_audit_*.py)
 ifeq ($(call can,$(CXX),$(SANITIZE)),yes)
 test-sanitized: $(STAMPS)/test

@@ -118,7 +118,7 @@ def race_table(case: Case, times: dict[str, harness.Timing]) -> str:
 
 
 def short_table(case: Case, times: dict[str, harness.Timing]) -> str:
-    """The table of docs/benchmarks/index.md, with every rival; tests/house/test_readme.py checks it."""
+    """The table of docs/benchmarks/index.md, with every rival; tests/project/test_readme.py checks it."""
     rivals = [name for name in times if name not in (OURS, READ)]
     body = [
         [name, f"{case.rows / times[name].least / 1e6:,.0f}", f"{times[name].least / times[OURS].least:.1f}"]

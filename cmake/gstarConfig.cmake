@@ -27,7 +27,7 @@ if(NOT TARGET gstar::gstar)
 
     foreach(kind shared static)
         string(TOUPPER ${kind} KIND)
-        add_library(gstar_c_${kind} ${KIND} EXCLUDE_FROM_ALL "${GSTAR_INCLUDE_DIR}/capi/gstar.cpp")
+        add_library(gstar_c_${kind} ${KIND} EXCLUDE_FROM_ALL "${GSTAR_INCLUDE_DIR}/capi/capi.cpp")
         target_link_libraries(gstar_c_${kind} PUBLIC gstar::gstar)
         set_target_properties(gstar_c_${kind} PROPERTIES
             OUTPUT_NAME gstar POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)

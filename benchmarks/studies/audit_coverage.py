@@ -20,10 +20,10 @@ import numpy as np
 
 import gstar_fast as gf
 from benchmarks import harness
-from gstar_fast._audit.again import solve_again, solved
 from gstar_fast._audit.audit import assess
 from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
+from gstar_fast._audit.replicates import solve_again, solved
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast.datasets import paper_synthetic

@@ -27,7 +27,7 @@ import numpy as np
 import gstar_fast as gf
 from benchmarks.harness import heading, machine, table, write
 from benchmarks.studies.quality import by_column
-from gstar_fast._audit.again import solve_again
+from gstar_fast._audit.replicates import solve_again
 from gstar_fast._solver.snapshot import Snapshot
 
 CRITERIA = ("equalized_odds", "demographic_parity", "equal_opportunity")

@@ -25,7 +25,7 @@ unsigned label_of(PyObject* label) {
         const long v = PyLong_AsLongAndOverflow(label, &overflow);
         if (overflow == 0 && (v == 0 || v == 1)) return static_cast<unsigned>(v);
     }
-    static python_function clean("gstar_fast._backends.rows", "label_of");
+    static python_function clean("gstar_fast._backends.common.rows", "label_of");
     return py::cast<unsigned>(clean(py::handle(label)));
 }
 
@@ -43,7 +43,7 @@ double score_of(PyObject* score) {
     static PyTypeObject* known = nullptr;  // the last kind that Python took, owned
     double x = 0;
     if (Py_TYPE(score) == known && as_finite(score, x)) return x;
-    static python_function clean("gstar_fast._backends.rows", "score_of");
+    static python_function clean("gstar_fast._backends.common.rows", "score_of");
     x = py::cast<double>(clean(py::handle(score)));
     Py_INCREF(Py_TYPE(score));
     Py_XDECREF(std::exchange(known, Py_TYPE(score)));

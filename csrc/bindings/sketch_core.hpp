@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "gstar/count/news.hpp"
+#include "gstar/count/watch.hpp"
 #include "gstar/count/readout.hpp"
 #include "gstar/sketch.hpp"
 #include "gstar/sketch_io.hpp"

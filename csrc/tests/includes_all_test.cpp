@@ -27,7 +27,7 @@
 #include "gstar/count/kernels/places.hpp"
 #include "gstar/count/moments.hpp"
 #include "gstar/count/packed.hpp"
-#include "gstar/count/news.hpp"
+#include "gstar/count/watch.hpp"
 #include "gstar/count/plane.hpp"
 #include "gstar/count/readout.hpp"
 #include "gstar/count/resolve.hpp"

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gstar_fast._audit import words
-from gstar_fast._audit.again import FEWEST, Again, draw_again
 from gstar_fast._audit.counts import Counts, ThresholdsLike, count_decisions, count_sketch, thresholds_of
 from gstar_fast._audit.intervals import Rates, critical, gap_interval, ranges_of, two_sided
 from gstar_fast._audit.metrics import GAPS, METRICS, gap_of
 from gstar_fast._audit.new_rows import NewRows
+from gstar_fast._audit.replicates import FEWEST, Again, draw_again
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in

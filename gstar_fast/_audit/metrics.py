@@ -9,7 +9,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.arrays import Values
-from gstar_fast._words import DEFINITIONS
+from gstar_fast._criteria import DEFINITIONS
 
 # hits out of trials: binomial, given the trials
 SHARES = ("base_rate", "selection_rate", "tpr", "fpr", "tnr", "fnr", "ppv", "accuracy")

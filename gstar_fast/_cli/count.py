@@ -16,11 +16,11 @@ import numpy as np
 
 import gstar_fast as gf
 from gstar_fast._cli.errors import CliError, Interrupted, worded
-from gstar_fast._cli.face import Table
 from gstar_fast._cli.output import Progress
 from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
 from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds
 from gstar_fast._cli.tables.open import check_columns, reading
+from gstar_fast._cli.wording import Table
 
 T = TypeVar("T")
 

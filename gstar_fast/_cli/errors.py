@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gstar_fast._cli.face import Options
+from gstar_fast._cli.wording import Options
 from gstar_fast.errors import InfeasibleError, OptionError
 
 DONE, FAILED, USAGE, INFEASIBLE, INTERRUPTED = 0, 1, 2, 3, 130

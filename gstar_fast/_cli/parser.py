@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from gstar_fast._base.text import near
 from gstar_fast._cli.values import criterion, delimiter, moment, pair, unknown
-from gstar_fast._words import BACKENDS, FORMATS, KINDS, MEANINGS, METHODS
+from gstar_fast._criteria import MEANINGS
+from gstar_fast._words import BACKENDS, FORMATS, KINDS, METHODS
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from gstar_fast._base.text import near
 from gstar_fast._cli.errors import USAGE, CliError
-from gstar_fast._words import CRITERIA, not_offered
+from gstar_fast._criteria import CRITERIA, not_offered
 
 
 def _no_criterion(name: str) -> argparse.ArgumentTypeError:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gstar_fast._words import DEFINITIONS, METHODS
+from gstar_fast._criteria import DEFINITIONS
+from gstar_fast._words import METHODS
 
 VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible")
 

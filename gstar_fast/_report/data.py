@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._base.names import Name
+from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._density import density as _density
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result
-from gstar_fast._words import DEFINITIONS
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit

@@ -21,10 +21,10 @@ from gstar_fast._audit.audit import audit as make_audit
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import short_number
-from gstar_fast._report.command import python_command
 from gstar_fast._report.contents import Contents
 from gstar_fast._report.data import display_names, featured, frontier_points
 from gstar_fast._report.page import page
+from gstar_fast._report.reproduce import python_command
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.frontier import Frontier
 from gstar_fast._solver.frontier import frontier as make_frontier

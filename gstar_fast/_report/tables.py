@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import row_count, short_number
+from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._report import figures
 from gstar_fast._report.contents import (
     Contents,
@@ -22,7 +23,6 @@ from gstar_fast._report.contents import (
 from gstar_fast._report.html import TALL, Html, details, framed, html, join, table, tag
 from gstar_fast._solver.question import is_met
 from gstar_fast._solver.result import loss_words
-from gstar_fast._words import DEFINITIONS
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
 

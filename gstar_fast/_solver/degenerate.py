@@ -12,10 +12,10 @@ from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals import refusal
 from gstar_fast._base.text import first_few
+from gstar_fast._criteria import CRITERIA, RATES
 from gstar_fast._solver.question import Objective, Scale
 from gstar_fast._solver.rates import Outcome, has_rate
 from gstar_fast._solver.result import Result
-from gstar_fast._words import CRITERIA, RATES
 
 FEW, MANY = 0.01, 0.99  # accepted shares beyond which a group is hardly decided about
 RARE, COMMON = 0.05, 0.95  # base rates between which that is no answer

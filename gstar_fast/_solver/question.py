@@ -19,8 +19,9 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals import refusal
 from gstar_fast._base.text import first_few
+from gstar_fast._criteria import CRITERIA, RATES, not_offered
 from gstar_fast._density.density import Density
-from gstar_fast._words import CRITERIA, KINDS, METHODS, RATES, not_offered
+from gstar_fast._words import KINDS, METHODS
 from gstar_fast.errors import MissingClassWarning
 
 HARDLY_A_RATIO = 0.2  # a limit on disparate_impact up to here reads like a gap

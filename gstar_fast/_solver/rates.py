@@ -11,9 +11,9 @@ import numpy as np
 from gstar_fast._backends.interface import Floats, Ints, SmoothProblem
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
+from gstar_fast._criteria import RATES
 from gstar_fast._solver.question import Objective, Scale
 from gstar_fast._solver.result import GroupRates
-from gstar_fast._words import RATES
 
 Counts = Ints | Floats  # rows counted, or expected of densities
 

@@ -18,10 +18,10 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
 from gstar_fast._base.thresholds import Mixture, Nan, Unknown
+from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
 from gstar_fast._solver.question import is_met
-from gstar_fast._words import DEFINITIONS
 from gstar_fast.errors import InfeasibleWarning
 
 WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions

@@ -15,12 +15,12 @@ from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
 from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.names import Name
+from gstar_fast._criteria import RATES
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, has_rate, rates_at
 from gstar_fast._solver.snapshot import Snapshot
-from gstar_fast._words import RATES
 
 STEPS = 100_000  # slacks are whole numbers of 1e-5, so that the one in the message is the one that was used
 BOXES = 20_000  # for one slack; there are 17 of them

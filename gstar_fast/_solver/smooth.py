@@ -12,6 +12,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, SmoothProblem, node_limit
 from gstar_fast._base.names import Name
+from gstar_fast._criteria import RATES
 from gstar_fast._density.density import Density, densities
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
@@ -21,7 +22,6 @@ from gstar_fast._solver.rates import Curve, Outcome, has_rate, linear_forms, rat
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import cheapest_within, loosened, nearest
 from gstar_fast._solver.snapshot import Snapshot
-from gstar_fast._words import RATES
 from gstar_fast.errors import NotConvergedWarning
 
 Kind = str | Mapping[tuple[int, Name], Density]  # of density, or what `densities` returns

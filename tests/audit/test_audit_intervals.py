@@ -16,12 +16,11 @@ from scipy import stats
 
 import gstar_fast as gf
 from gstar_fast import datasets
-from gstar_fast._audit import again
-from gstar_fast._audit.again import affordable, solve_again, solved
 from gstar_fast._audit.audit import assess
 from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.intervals import Rates, critical, furthest, gap_interval, ranges_of, two_sided, wilson
 from gstar_fast._audit.metrics import GAPS, shares_of, values_of
+from gstar_fast._audit.replicates import affordable, solve_again, solved
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -335,7 +334,7 @@ def test_many_groups_get_fewer_replicates_before_they_get_none(monkeypatch):
     snapshot = Snapshot.of(sketch)
     assert affordable(result, snapshot) >= 100
     assert all(e.low is not None for e in gf.audit(sketch, result).thresholds.values())
-    monkeypatch.setattr(again, "WORK", 30 * snapshot.rows.size)
+    monkeypatch.setattr(replicates, "WORK", 30 * snapshot.rows.size)
     assert 10 <= affordable(result, snapshot) <= 30
     audit = gf.audit(sketch, result)
     assert audit.new_rows["equalized_odds"].mean > 0.1  # the limit of 0.05 is far from holding for 250 rows a class

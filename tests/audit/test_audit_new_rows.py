@@ -8,9 +8,9 @@ import pytest
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast._audit import new_rows as _audit_new_rows
-from gstar_fast._audit.again import solve_again, solved
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._audit.new_rows import NewRows, new_rows_of
+from gstar_fast._audit.replicates import solve_again, solved
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 

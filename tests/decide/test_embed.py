@@ -34,7 +34,7 @@ def count(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    source = Path(get_include(), "capi", "gstar.cpp")
+    source = Path(get_include(), "capi", "capi.cpp")
     target = tmp_path_factory.mktemp("embed") / "libgstar.so"
     return ctypes.CDLL(str(compiled(source, target, "-shared", "-fPIC")))
 
@@ -181,7 +181,7 @@ def decide_c(tmp_path_factory):
     main = folder / "decide.o"
     command = [CXX, "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{get_include()}", "-c"]
     subprocess.run([*command, str(EXAMPLES / "decide.c"), "-o", str(main)], check=True, capture_output=True)
-    return compiled(Path(get_include(), "capi", "gstar.cpp"), folder / "decide_c", str(main))
+    return compiled(Path(get_include(), "capi", "capi.cpp"), folder / "decide_c", str(main))
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ import pytest
 import gstar_fast as gf
 from gstar_fast import _backends, errors
 from gstar_fast._base.refusals import TABLE, about, refusal, worded
-from gstar_fast._base.refusals.face import PYTHON
+from gstar_fast._base.refusals.wording import PYTHON
 from gstar_fast._cli.errors import exit_code
-from gstar_fast._cli.face import Options, Table
+from gstar_fast._cli.wording import Options, Table
 
 ROOT = Path(__file__).parent.parent.parent
 BACKENDS = [name for name in _backends.BACKENDS if name != "native" or _backends.has_native()]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._backends import interface, room
+from gstar_fast._criteria import CRITERIA, RATES
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
-from gstar_fast._words import CRITERIA, RATES
 
 
 def undominated(rows, criterion):

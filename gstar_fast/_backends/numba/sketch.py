@@ -13,12 +13,12 @@ from typing import Self, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._backends.common.rows import LOCK, MOST_ROWS, read_one, read_rows
 from gstar_fast._backends.interface import Watch
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.pending import MOST_TINY, Pending
 from gstar_fast._backends.numpy import sketch as reference
 from gstar_fast._backends.numpy.cells import Cells, places_of
-from gstar_fast._backends.rows import LOCK, MOST_ROWS, read_one, read_rows
 from gstar_fast._base.arrays import DType, Values
 from gstar_fast._base.grid import floor_bin, window_of_scores
 from gstar_fast._base.names import Name, canonical

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._backends.rows import Rows
+from gstar_fast._backends.common.rows import Rows
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import (
     SQUARE_UNIT,

@@ -9,9 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._backends.interface import SketchCore, Watch
-from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
-from gstar_fast._backends.rows import (
+from gstar_fast._backends.common.rows import (
     LOCK,
     MOST_ROWS,
     Rows,
@@ -20,6 +18,8 @@ from gstar_fast._backends.rows import (
     read_rows,
     unknown_group,
 )
+from gstar_fast._backends.interface import SketchCore, Watch
+from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
 from gstar_fast._base import sketch_format as io
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import (

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gstar_fast._base.refusals.face import PYTHON, Entry, Face, Words
 from gstar_fast._base.refusals.option_sentences import OPTIONS
 from gstar_fast._base.refusals.sentences import ROWS
+from gstar_fast._base.refusals.wording import PYTHON, Entry, Face, Words
 
 __all__ = ["TABLE", "Words", "about", "refusal", "worded"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gstar_fast._base.refusals.face import Entry, Face, entries, kind_of
+from gstar_fast._base.refusals.wording import Entry, Face, entries, kind_of
 from gstar_fast.errors import (
     DegenerateWarning,
     InfeasibleError,

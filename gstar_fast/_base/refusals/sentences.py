@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gstar_fast._base.grid import memory_of
-from gstar_fast._base.refusals.face import Entry, Face, Words, entries, kind_of
+from gstar_fast._base.refusals.wording import Entry, Face, Words, entries, kind_of
 from gstar_fast.errors import (
     InputMemoryError,
     InputOverflowError,

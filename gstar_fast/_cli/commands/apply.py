@@ -17,7 +17,6 @@ from gstar_fast._base.text import counted, span
 from gstar_fast._base.thresholds import Nan
 from gstar_fast._cli.count import Distance, Stop, read_ahead
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
-from gstar_fast._cli.face import Table
 from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.save import check_output
@@ -27,6 +26,7 @@ from gstar_fast._cli.tables.open import check_columns, reading
 from gstar_fast._cli.tables.types import CommonTypes
 from gstar_fast._cli.tables.write import Tap, Writer, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
+from gstar_fast._cli.wording import Table
 from gstar_fast._decide import document
 
 DECISION = "decision"

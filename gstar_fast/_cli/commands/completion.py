@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from gstar_fast._cli.output import Console
 from gstar_fast._cli.parser import COMMANDS, make_parser
-from gstar_fast._words import BACKENDS, CRITERIA
+from gstar_fast._criteria import CRITERIA
+from gstar_fast._words import BACKENDS
 
 _CRITERIA_OPTIONS = ("--limit", "--penalty")
 

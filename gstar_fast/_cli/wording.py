@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gstar_fast._base.refusals.face import Face
+from gstar_fast._base.refusals.wording import Face
 
 _ARGUMENTS = {
     "bins": "--bins",

@@ -53,7 +53,7 @@ def test_files_that_are_named_exist():
     named |= {
         (source, path)
         for source in SOURCES
-        if source != "tests/house/test_docs.py"
+        if source != "tests/project/test_docs.py"
         for path in re.findall(r"docs/[\w/]+\.md", text_of(source))
     }
     assert len(named) > 30

@@ -1,4 +1,4 @@
-// gstar.cpp - the C interface: handles around the core's classes, exceptions turned into messages.
+// capi.cpp - the C interface: handles around the core's classes, exceptions turned into messages.
 #define GSTAR_BUILDING 1
 #include "gstar/capi.h"
 

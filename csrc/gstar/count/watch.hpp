@@ -1,4 +1,4 @@
-// news.hpp - when a sketch has changed enough to be looked at again.
+// watch.hpp - when a sketch has changed enough to be looked at again.
 #pragma once
 
 #include <cstdint>

@@ -14,13 +14,13 @@ import numpy as np
 
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._criteria import RATES
 from gstar_fast._solver.mixture import mix, mixed
 from gstar_fast._solver.question import Objective, scale_of
 from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, lay_out
 from gstar_fast._solver.snapshot import Snapshot
-from gstar_fast._words import RATES
 
 REPLICATES = 500
 MIXED_REPLICATES = 100  # linear programs: dearer, and there is no interval to be had
