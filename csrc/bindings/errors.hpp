@@ -1,6 +1,6 @@
 // errors.hpp - what the core throws as what Python raises.
 //
-// A refusal goes to Python as code and fields; gstar_fast/_base/refusals.py words
+// A refusal goes to Python as code and fields; gstar_fast/_base/refusals words
 // it, for this backend as for the others.
 #pragma once
 
@@ -39,7 +39,7 @@ struct value_object {
 inline void set_refusal(const char* code, const char* argument, std::int64_t row,
                         const py::object& value, const py::object& limit) {
     const py::object none = py::none();
-    static python_function refusal("gstar_fast._base.refusals", "refusal");
+    static python_function refusal("gstar_fast._base.refusals.refusal", "refusal");
     const py::object error =
         refusal(code, *argument == '\0' ? none : py::object(py::str(argument)),
                 row < 0 ? none : py::object(py::int_(row)), value, limit);

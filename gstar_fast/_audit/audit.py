@@ -18,7 +18,7 @@ from gstar_fast._audit.replicates import FEWEST, Again, draw_again
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import scaled
 from gstar_fast._base.names import Name, is_missing, listed
-from gstar_fast._base.refusals import Words, about, refusal
+from gstar_fast._base.refusals.refusal import Words, about, refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.thresholds import Mixture, Thresholds, make
 from gstar_fast._decide.decider import Decider

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
 
 Scalar: TypeAlias = int | str | bool

@@ -20,7 +20,7 @@ from gstar_fast._base.grid import (
     window_of_scores,
 )
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, sort_key
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 
 MAGIC: Final = b"\x89GSTAR\r\n"
 VERSION: Final = 1

@@ -20,7 +20,7 @@ from gstar_fast._base import json
 from gstar_fast._base.files import read_limited
 from gstar_fast._base.json import decode_name, decode_number, encode_name, encode_number
 from gstar_fast._base.names import MOST_GROUPS, Name
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture, Thresholds, date_text, make
 from gstar_fast._decide.members import (
     OF_GROUP,

@@ -12,7 +12,7 @@ from gstar_fast import _backends
 from gstar_fast._backends.interface import Key
 from gstar_fast._base.arrays import Hashes, Values
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Thresholds
 from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
 from gstar_fast._input.group_columns import check_one_length

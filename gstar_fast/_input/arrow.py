@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._base.factorize import unique_words
-from gstar_fast._base.refusals import Words, refusal
+from gstar_fast._base.refusals.refusal import Words, refusal
 
 
 class _Schema(Structure):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gstar_fast._base.factorize import cross, factorize
 from gstar_fast._base.grid import as_float
 from gstar_fast._base.names import Name, clean_name, is_missing
-from gstar_fast._base.refusals import Words, about, refusal
+from gstar_fast._base.refusals.refusal import Words, about, refusal
 from gstar_fast._input.arrow import Column, is_arrow, read_column
 from gstar_fast._input.group_columns import check_one_length, columns_of
 from gstar_fast._words import UNLABELLED

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gstar_fast._base.names import LONGEST_TUPLE
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.arrow import is_arrow
 
 

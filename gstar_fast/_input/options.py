@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gstar_fast._base.grid import LARGEST_SCORE, as_float, window_of_range
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 
 
 def checked_bins(bins: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.names import Name, clean_name
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._words import WEIGHT_UNIT
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import SketchCore
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 
 _PACKAGE = str(Path(__file__).parent.parent)
 

@@ -14,7 +14,7 @@ from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base import files
 from gstar_fast._base.names import Name, given_names
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import Batch, as_batch, batch_of_columns
 from gstar_fast._input.options import checked_bins, checked_limit, checked_nan, checked_threads, checked_window

@@ -8,7 +8,7 @@ from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.grid import edges, memory_of
 from gstar_fast._base.names import Name, clean_name, listed
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.cell import Moments, SketchCell
 from gstar_fast._sketch.resolution import resolution_of
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT

@@ -18,7 +18,7 @@ from gstar_fast._base.bytes import Envelope
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import MOST_GROUPS, Name
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.options import checked_limit
 from gstar_fast._sketch.options import SketchOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch

@@ -10,7 +10,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._criteria import CRITERIA, RATES
 from gstar_fast._solver.question import Objective, Scale

@@ -16,7 +16,7 @@ from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERIA, RATES
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.mixture import Mixture, blended, corners_of

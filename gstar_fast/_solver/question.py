@@ -17,7 +17,7 @@ import numpy as np
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._criteria import CRITERIA, RATES, not_offered
 from gstar_fast._density.density import Density

@@ -9,7 +9,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.names import Name, sort_key
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._words import WEIGHT_UNIT
 

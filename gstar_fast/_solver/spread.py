@@ -9,7 +9,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name, listed
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective

@@ -16,6 +16,7 @@ from scipy import stats
 
 import gstar_fast as gf
 from gstar_fast import datasets
+from gstar_fast._audit import replicates
 from gstar_fast._audit.audit import assess
 from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.intervals import Rates, critical, furthest, gap_interval, ranges_of, two_sided, wilson

@@ -15,7 +15,7 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast import _backends, errors
-from gstar_fast._base.refusals import TABLE, about, refusal, worded
+from gstar_fast._base.refusals.refusal import TABLE, about, refusal, worded
 from gstar_fast._base.refusals.wording import PYTHON
 from gstar_fast._cli.errors import exit_code
 from gstar_fast._cli.wording import Options, Table

@@ -16,7 +16,9 @@ from helpers.pages import PAGES, ROOT, blocks, table_in
 NOT_RUN = {
     ("README.md", "pip install ."),
     ("CONTRIBUTING.md", "make demo"),
+    ("CONTRIBUTING.md", "cmake"),
     ("CONTRIBUTING.md", "make python-test"),
+    ("CONTRIBUTING.md", "nox"),
     ("benchmarks/README.md", "make bench"),
     ("benchmarks/README.md", "python -m benchmarks.bench_audit"),
     ("benchmarks/README.md", "python -m benchmarks.bench_solver"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.grid import LARGEST_SCORE, as_float, memory_of
 from gstar_fast._base.names import MOST_GROUPS, Name, clean_name, listed
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 MOST_ROWS = 2**63 - 1

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gstar_fast._backends.interface import Key
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, clean_name, listed
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 
 if TYPE_CHECKING:
     from gstar_fast._base.thresholds import Thresholds

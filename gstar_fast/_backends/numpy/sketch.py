@@ -28,7 +28,7 @@ from gstar_fast._base.grid import (
     window_of_scores,
 )
 from gstar_fast._base.names import Name, canonical, check_distinct, listed
-from gstar_fast._base.refusals import refusal
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._words import WEIGHT_UNIT
 
 DEFAULT_BINS = 4096
