@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from gstar_fast._base.refusals.wording import Face
 
@@ -73,7 +72,7 @@ class Table(Options):
         column = self._columns.get(str(argument))
         return "" if argument == "groups" or column is None else f"column {column!r}: "
 
-    def label_hint(self, value: Any) -> str:
+    def label_hint(self, value: object) -> str:
         return "; give --positive 1" if super().label_hint(value) else "; say which label is positive: --positive VALUE"
 
     def too_many_groups(self, found: int) -> str:

@@ -13,8 +13,8 @@ from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Bools, Flags, Values
 from gstar_fast._base.factorize import unique_words
 from gstar_fast._base.refusals.refusal import Words, refusal
 
@@ -95,8 +95,8 @@ class Column(NamedTuple):
     `names` holds the distinct strings, or the dictionary, with None for a null entry.
     """
 
-    values: NDArray[Any]
-    valid: NDArray[np.bool_] | None
+    values: Values
+    valid: Bools | None
     names: tuple[object, ...] | None
 
 
@@ -261,7 +261,7 @@ def _kind(schema: _Schema) -> str:
     return f"{text!r} ({known.get(text[:1], 'unknown')})"
 
 
-def _view(address: int | None, dtype: Any, first: int, n: int, owner: object) -> NDArray[Any]:
+def _view(address: int | None, dtype: Any, first: int, n: int, owner: object) -> Values:
     """A read-only view of a buffer, which keeps the owner alive."""
     size = np.dtype(dtype).itemsize
     if not address or not n:
@@ -273,7 +273,7 @@ def _view(address: int | None, dtype: Any, first: int, n: int, owner: object) ->
     return view
 
 
-def _bits(address: int, first: int, n: int, owner: object) -> NDArray[np.bool_]:
+def _bits(address: int, first: int, n: int, owner: object) -> Bools:
     lead = first % 8
     raw = _view(address, np.uint8, first // 8, (lead + n + 7) // 8, owner)
     return np.unpackbits(raw, count=lead + n, bitorder="little")[lead:].view(np.bool_)
@@ -290,8 +290,8 @@ def _dictionary(schema: _Schema, array: _Array, owner: object, name: str) -> tup
 
 
 def _strings(
-    kind: str, array: _Array, first: int, n: int, owner: object, valid: NDArray[np.bool_] | None
-) -> tuple[NDArray[Any], tuple[object, ...]]:
+    kind: str, array: _Array, first: int, n: int, owner: object, valid: Bools | None
+) -> tuple[Values, tuple[object, ...]]:
     """Codes and distinct values of a column of strings."""
     if kind == "vu":
         starts, lengths, data = _string_views(array, first, n, owner, valid)
@@ -310,8 +310,8 @@ def _strings(
 
 
 def _string_views(
-    array: _Array, first: int, n: int, owner: object, valid: NDArray[np.bool_] | None
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    array: _Array, first: int, n: int, owner: object, valid: Bools | None
+) -> tuple[Values, Values, Values]:
     """Starts, lengths and bytes of the 16-byte views: short strings lie in the view itself, long ones in a buffer."""
     raw = np.array(_view(array.buffers[1], np.uint8, first * 16, n * 16, owner))
     fields = raw.view(np.int32).reshape(n, 4)
@@ -332,9 +332,7 @@ def _string_views(
     return starts, lengths, raw
 
 
-def _distinct_strings(
-    starts: NDArray[Any], lengths: NDArray[Any], data: NDArray[np.uint8]
-) -> tuple[NDArray[Any], tuple[object, ...]]:
+def _distinct_strings(starts: Values, lengths: Values, data: Flags) -> tuple[Values, tuple[object, ...]]:
     longest = int(lengths.max())
     if longest < 64:
         n_words = longest // 8 + 1  # at least one byte is left, for the length: it tells "a" from "a\\0"

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gstar_fast._base.arrays import Bools, DType, Floats, Ints, Values
 from gstar_fast._base.factorize import cross, factorize
 from gstar_fast._base.grid import as_float
 from gstar_fast._base.names import Name, clean_name, is_missing
@@ -21,17 +21,17 @@ from gstar_fast._input.arrow import Column, is_arrow, read_column
 from gstar_fast._input.group_columns import check_one_length, columns_of
 from gstar_fast._words import UNLABELLED
 
-Mask: TypeAlias = NDArray[np.bool_] | None
+Mask: TypeAlias = Bools | None
 
 
 class Batch(NamedTuple):
-    """What a core takes: see `Core.update`."""
+    """What a core takes: see `SketchCore.update` in `_backends.interface`."""
 
-    scores: NDArray[Any]
-    labels: NDArray[Any] | None
-    codes: NDArray[Any]
+    scores: Values
+    labels: Values | None
+    codes: Values
     names: tuple[Name, ...] | None
-    weights: NDArray[Any] | None
+    weights: Values | None
     unlabelled_code: bool
 
 
@@ -78,14 +78,14 @@ def column_of(data: Any, name: str) -> Column:
     return column
 
 
-def _as_array(data: Any, name: str) -> NDArray[Any]:
+def _as_array(data: Any, name: str) -> Values:
     try:
         return np.asarray(data)
     except (TypeError, ValueError, RuntimeError) as error:
         raise refusal("unreadable_array", name, value=data, limit=error) from error
 
 
-def _numpy_column(data: NDArray[Any]) -> Column:
+def _numpy_column(data: Values) -> Column:
     valid = None
     if isinstance(data, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(data)
@@ -94,7 +94,7 @@ def _numpy_column(data: NDArray[Any]) -> Column:
     return Column(np.asarray(data), valid, None)
 
 
-def _list_column(data: Sequence[Any]) -> Column:
+def _list_column(data: Sequence[object]) -> Column:
     """A list becomes an array of numbers where it holds numbers, else an array of objects, one per row."""
     kinds = set(map(type, data))
     mixed = bool in kinds and len(kinds) > 1  # numpy would make True a 1
@@ -110,7 +110,7 @@ def _list_column(data: Sequence[Any]) -> Column:
     return Column(objects, None, None)
 
 
-def _has_long_int(data: Sequence[Any], kinds: set[type]) -> bool:
+def _has_long_int(data: Sequence[object], kinds: set[type]) -> bool:
     """Whether a list holds an int that numpy rounds when it makes a float of it."""
     if not any(issubclass(kind, (int, np.integer)) for kind in kinds):
         return False
@@ -148,19 +148,19 @@ def _pandas_column(data: Any, name: str) -> Column:
     return Column(np.asarray(codes), None, tuple(unique.tolist()))
 
 
-def _plain_dtype(dtype: Any) -> np.dtype[Any]:
+def _plain_dtype(dtype: Any) -> DType:
     plain = getattr(dtype, "numpy_dtype", None)
     return plain if isinstance(plain, np.dtype) and plain.kind in "iufb" else np.dtype(np.float64)
 
 
-def _native(values: NDArray[Any]) -> NDArray[Any]:
+def _native(values: Values) -> Values:
     return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
 
 
 # -------------------------------------------------------------------------------------------------------------- scores
 
 
-def as_scores(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> NDArray[Any]:
+def as_scores(values: Values, valid: Mask, names: tuple[object, ...] | None) -> Values:
     """Float32 or float64; a null becomes NaN, which the core refuses or skips."""
     if names is not None:
         raise refusal("categories", "scores")
@@ -178,7 +178,7 @@ def as_scores(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | Non
     return values
 
 
-def _narrowed(values: NDArray[Any], valid: Mask) -> NDArray[Any]:
+def _narrowed(values: Values, valid: Mask) -> Values:
     """Numbers of other kinds as float32 or float64; a finite one that is too large for it is refused."""
     with np.errstate(over="ignore"):
         out = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
@@ -189,7 +189,7 @@ def _narrowed(values: NDArray[Any], valid: Mask) -> NDArray[Any]:
     return out
 
 
-def as_weights(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> NDArray[Any]:
+def as_weights(values: Values, valid: Mask, names: tuple[object, ...] | None) -> Values:
     """Float64, or whole numbers, which are exact also beyond 2**53; a null becomes NaN, which the core refuses."""
     if names is not None:
         raise refusal("categories", "weights")
@@ -204,7 +204,7 @@ def as_weights(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | No
     return values if valid is None else np.where(valid, values, np.nan)
 
 
-def _whole_numbers(values: list[Any]) -> NDArray[np.int64] | None:
+def _whole_numbers(values: list[Any]) -> Ints | None:
     """Whole numbers of any kind as they are; None if one is not whole, or none at all, or too large."""
     if not all(_is_number(value) for value in values):
         return None
@@ -219,7 +219,7 @@ def _is_number(value: object) -> bool:
     return not no_number and not is_missing(value)
 
 
-def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def _numbers(values: Values, name: str) -> Floats:
     """An object array of numbers -> float64, with NaN for what is missing."""
     private = values.tolist()
     out = np.empty(len(private))
@@ -239,7 +239,7 @@ def _numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
 # -------------------------------------------------------------------------------------------------------------- labels
 
 
-def as_labels(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None) -> tuple[NDArray[Any], bool]:
+def as_labels(values: Values, valid: Mask, names: tuple[object, ...] | None) -> tuple[Values, bool]:
     """Bools or integers, and whether 2 stands for unlabelled."""
     if names is not None:
         values, valid = _named_labels(values, valid, names)
@@ -264,11 +264,11 @@ def as_labels(values: NDArray[Any], valid: Mask, names: tuple[object, ...] | Non
     return _native(values), False
 
 
-def _kind_word(dtype: np.dtype[Any]) -> str:
+def _kind_word(dtype: DType) -> str:
     return {"U": "strings", "S": "strings", "c": "complex numbers"}.get(dtype.kind, str(dtype))
 
 
-def _named_labels(codes: NDArray[Any], valid: Mask, names: tuple[object, ...]) -> tuple[NDArray[Any], Mask]:
+def _named_labels(codes: Values, valid: Mask, names: tuple[object, ...]) -> tuple[Values, Mask]:
     """Labels in a categorical or dictionary column, where the categories are 0 and 1."""
     if any(isinstance(name, str) for name in names):
         raise refusal("bad_label_type", "labels", value=Words("strings"))
@@ -281,7 +281,7 @@ def _named_labels(codes: NDArray[Any], valid: Mask, names: tuple[object, ...]) -
     return _object_labels(table[np.where(there, private, -1)])
 
 
-def _object_labels(values: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
+def _object_labels(values: Values) -> tuple[Values, Mask]:
     private = values.tolist()
     out, valid = np.zeros(len(private)), np.ones(len(private), bool)
     for row, value in enumerate(private):
@@ -299,9 +299,7 @@ def _object_labels(values: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
 # -------------------------------------------------------------------------------------------------------------- groups
 
 
-def as_groups(
-    values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None
-) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
+def as_groups(values: Values, valid: Mask, names: tuple[object, ...] | None) -> tuple[Values, tuple[Name, ...] | None]:
     """Integer codes, and the names they index; names None says the integers are the names."""
     if valid is not None and not valid.all():
         raise refusal("missing_group", "groups", int((~valid).argmax()))
@@ -323,7 +321,7 @@ def as_groups(
     raise refusal("bad_group_type", "groups", 0, Words(values.dtype))
 
 
-def _clean_codes(codes: NDArray[Any], names: tuple[object, ...]) -> tuple[NDArray[Any], tuple[Name, ...]]:
+def _clean_codes(codes: Values, names: tuple[object, ...]) -> tuple[Values, tuple[Name, ...]]:
     """Categories as names; one that is missing or impossible is refused only where a row has it."""
     clean: list[Name] = []
     for code, name in enumerate(names):
@@ -350,7 +348,7 @@ def group_columns(groups: Any) -> tuple[list[Column], list[str]]:
     return columns, labels
 
 
-def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[NDArray[Any], tuple[Name, ...] | None]:
+def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[Values, tuple[Name, ...] | None]:
     """One column of groups as `as_groups` has it; several as one of tuples."""
     if len(columns) == 1:
         return as_groups(*columns[0])
@@ -363,9 +361,7 @@ def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[NDArray[A
     return cross(read)
 
 
-def _named(
-    values: NDArray[Any], valid: Mask, names: tuple[object, ...] | None
-) -> tuple[NDArray[Any], tuple[Name, ...]]:
+def _named(values: Values, valid: Mask, names: tuple[object, ...] | None) -> tuple[Values, tuple[Name, ...]]:
     """Codes with names, also where the integers are the names, for crossing with other columns."""
     codes, clean = as_groups(values, valid, names)
     if clean is None:

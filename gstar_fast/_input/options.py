@@ -10,7 +10,7 @@ from gstar_fast._base.grid import LARGEST_SCORE, as_float, window_of_range
 from gstar_fast._base.refusals.refusal import refusal
 
 
-def checked_bins(bins: Any) -> int:
+def checked_bins(bins: object) -> int:
     """A power of two from 16 to 65,536."""
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)):
         raise refusal("bins_type", "bins", value=bins)
@@ -34,21 +34,21 @@ def checked_window(limits: Any, bins: int) -> tuple[int, int]:
     return window_of_range(lo, hi, bins)
 
 
-def checked_nan(nan: Any) -> bool:
+def checked_nan(nan: object) -> bool:
     """Whether NaN rows are skipped."""
     if nan not in ("raise", "skip"):
         raise refusal("nan_policy", "nan", value=nan)
     return bool(nan == "skip")
 
 
-def checked_threads(threads: Any) -> int:
+def checked_threads(threads: object) -> int:
     """A number of threads."""
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
         raise refusal("threads", "threads", value=threads)
     return min(int(threads), 1024)
 
 
-def checked_limit(memory_limit: Any) -> int:
+def checked_limit(memory_limit: object) -> int:
     """A number of bytes."""
     if isinstance(memory_limit, bool) or not isinstance(memory_limit, (int, np.integer)) or memory_limit < 0:
         raise refusal("memory_limit", "memory_limit", value=memory_limit)

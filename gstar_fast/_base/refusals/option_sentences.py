@@ -215,5 +215,5 @@ OPTIONS |= entries(
 )
 
 
-def _decisions_cure(value: Any) -> str:
+def _decisions_cure(value: object) -> str:
     return "for -1/+1 decisions pass decisions > 0" if value == -1 else "for scores count a Sketch, give thresholds"

@@ -46,7 +46,7 @@ class Face:
         """Begins a message on one of several group columns."""
         return "" if argument in (None, "groups", "groups=", "thresholds") else f"{argument}: "
 
-    def label_hint(self, value: Any) -> str:
+    def label_hint(self, value: object) -> str:
         """What to do about a label that is not 0 or 1."""
         return "; for -1/+1 labels pass labels > 0" if _is_minus_one(value) else ""
 
@@ -55,7 +55,7 @@ class Face:
         return None
 
 
-def _is_minus_one(value: Any) -> bool:
+def _is_minus_one(value: object) -> bool:
     return isinstance(value, (int, float)) and value == -1
 
 
@@ -86,6 +86,6 @@ class Words(str):
     __slots__ = ()
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """What a value is, for messages: the name of its type, or the words that were found for it."""
     return str(value) if isinstance(value, Words) else type(value).__name__
