@@ -7,7 +7,7 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast import datasets
-from gstar_fast._audit import new_rows as _audit_new_rows
+from gstar_fast._audit import new_rows
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._audit.new_rows import NewRows, new_rows_of
 from gstar_fast._audit.replicates import solve_again, solved
@@ -118,7 +118,7 @@ def test_few_replicates_still_give_many_samples(monkeypatch):
     snapshot = Snapshot.of(synthetic(3_000))
     result = gf.solve(synthetic(3_000), limits=ODDS)
     drawn = []
-    monkeypatch.setattr(_audit_new_rows, "gap_of", lambda *given: drawn.append(1) or gap_of(*given))
+    monkeypatch.setattr(new_rows, "gap_of", lambda *given: drawn.append(1) or gap_of(*given))
     for replicates in (10, 30):
         drawn.clear()
         found = solve_again(result, snapshot, replicates, 0).expected(result, snapshot, None, 0)

@@ -15,7 +15,7 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast.__main__ import main
-from gstar_fast._cli.commands import apply as _cli_apply
+from gstar_fast._cli.commands.apply import Deciding
 from gstar_fast._cli.tables import arrow, inputs, plain
 
 pa = pytest.importorskip("pyarrow")
@@ -439,13 +439,13 @@ def test_where_files_must_have_a_name_it_is_all_or_nothing_too(here, table, expe
 def test_interrupted_it_writes_nothing(here, signals, table, monkeypatch, capsys):
     write(table, "in.parquet")
     Path("out.parquet").write_text("old")
-    decide = _cli_apply._Deciding.decide
+    decide = Deciding.decide
 
     def stopping(self, *block):
         os.kill(os.getpid(), signal.SIGINT)
         return decide(self, *block)
 
-    monkeypatch.setattr(_cli_apply._Deciding, "decide", stopping)
+    monkeypatch.setattr(Deciding, "decide", stopping)
     assert "stopped; nothing was written" in said(
         capsys, 130, "in.parquet", "--thresholds", "t.json", "-o", "out.parquet"
     )

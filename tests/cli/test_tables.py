@@ -23,9 +23,11 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast.__main__ import main
-from gstar_fast._cli.tables import columns as _tables_columns
+from gstar_fast._cli.tables import arrow as by_pyarrow
 from gstar_fast._cli.tables import inputs
-from gstar_fast._cli.tables import open as _tables_open
+from gstar_fast._cli.tables import plain as by_hand
+from gstar_fast._cli.tables.columns import name_of_text
+from gstar_fast._cli.tables.open import open_table
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.csv as pa_csv  # noqa: E402
@@ -282,14 +284,11 @@ def test_blocks_are_cut_anywhere(here, table, expected, arrow, monkeypatch):
     """How a file is cut into blocks changes nothing."""
     for name in ("t.csv", "t.npz", "t.parquet", "t.arrow"):
         write(table, name)
-    from gstar_fast._cli.tables import arrow as _tables_arrow
-    from gstar_fast._cli.tables import plain as _tables_plain
-
-    for module in (_tables_arrow, _tables_plain):
+    for module in (by_pyarrow, by_hand):
         monkeypatch.setattr(module, "BLOCK_ROWS", 77)
-    monkeypatch.setattr(_tables_plain, "TEXT_ROWS", 77)
-    monkeypatch.setattr(_tables_arrow, "CSV_BLOCK", 1_000)
-    monkeypatch.setattr(_tables_arrow, "CSV_PIECE", 3_000)
+    monkeypatch.setattr(by_hand, "TEXT_ROWS", 77)
+    monkeypatch.setattr(by_pyarrow, "CSV_BLOCK", 1_000)
+    monkeypatch.setattr(by_pyarrow, "CSV_PIECE", 3_000)
     for name in ("t.csv", "t.npz", *(["t.parquet", "t.arrow"] if arrow else [])):
         assert count(name) == expected
 
@@ -317,10 +316,8 @@ def test_any_cut_into_files_of_any_format_in_any_order(tmp_path_factory, table, 
 @pytest.mark.parametrize("quotes_from", [0, 150, 299, 300])
 def test_lines_of_a_csv_may_end_in_every_way(here, arrow, monkeypatch, end, last, quotes_from):
     """Also where quotes, which may hide the end of a line, begin in the middle of the file."""
-    from gstar_fast._cli.tables import arrow as _tables_arrow
-
-    monkeypatch.setattr(_tables_arrow, "CSV_BLOCK", 300)
-    monkeypatch.setattr(_tables_arrow, "CSV_PIECE", 500)
+    monkeypatch.setattr(by_pyarrow, "CSV_BLOCK", 300)
+    monkeypatch.setattr(by_pyarrow, "CSV_PIECE", 500)
     names = [f"g{i % 3}" if i < quotes_from else f'"g\n{i % 3}"' for i in range(300)]
     lines = [f"{i},{i % 2},{name}" for i, name in enumerate(names)]
     text = end.join(["p,y,g", *lines[:100], "", *lines[100:]]) + end * last
@@ -337,7 +334,7 @@ def test_rows_are_skipped_exactly(here, table, name, skip, monkeypatch):
     if alone:
         monkeypatch.setattr(inputs, "has_pyarrow", lambda: False)
     write(table, name)
-    reader = _tables_open.open_table(inputs.find_inputs([name])[0])
+    reader = open_table(inputs.find_inputs([name])[0])
     numbers = [
         float(value)
         for block in reader.blocks(["p"], skip=skip, kinds={"p": "number"})
@@ -480,7 +477,7 @@ def test_weights_are_counted(here, arrow):
 
 @given(st.text(max_size=8))
 def test_a_whole_number_becomes_an_int_and_back(text):
-    name = _tables_columns.name_of_text(text)
+    name = name_of_text(text)
     assert str(name) == text
     assert isinstance(name, str) or -(2**63) <= name < 2**63
 
@@ -546,11 +543,8 @@ def test_a_first_column_without_a_name_is_a_column(here, arrow):
 
 
 def test_row_numbers_are_those_of_the_file(here, capsys, arrow, monkeypatch):
-    from gstar_fast._cli.tables import arrow as _tables_arrow
-    from gstar_fast._cli.tables import plain as _tables_plain
-
-    monkeypatch.setattr(_tables_arrow, "BLOCK_ROWS", 10)
-    monkeypatch.setattr(_tables_plain, "TEXT_ROWS", 10)
+    monkeypatch.setattr(by_pyarrow, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(by_hand, "TEXT_ROWS", 10)
     Path("t.csv").write_text("p,y,g\n" + "1,1,a\n" * 37 + "nan,1,a\n")
     assert "at row 37 (" in said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
 

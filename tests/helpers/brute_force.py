@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 TOLERANCE = 1e-12
-MONOTONE = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds", "disparate_impact")
 RATES = {
     "demographic_parity": ["selection"],
     "equal_opportunity": ["tpr"],

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
-from gstar_fast._base import factorize as _groups
+from gstar_fast._base.factorize import factorize
 from gstar_fast._input import arrow
-from gstar_fast._input import columns as _validation
+from gstar_fast._input.columns import as_batch
 
 SCORES = [0.1, 0.9, -0.5, 0.3]
 LABELS = [0, 1, 1, 0]
@@ -138,8 +138,8 @@ def test_many_groups_of_strings_and_integers(backend):
 
 
 def test_strings_with_the_same_key_are_still_told_apart(monkeypatch):
-    monkeypatch.setattr(_groups, "_mix", lambda words: np.zeros(len(words), np.uint64))
-    codes, names = _groups.factorize(np.array(["left hand", "right hand", "left hand", "neither one"]))
+    monkeypatch.setattr("gstar_fast._base.factorize._mix", lambda words: np.zeros(len(words), np.uint64))
+    codes, names = factorize(np.array(["left hand", "right hand", "left hand", "neither one"]))
     assert [names[code] for code in codes] == ["left hand", "right hand", "left hand", "neither one"]
 
 
@@ -743,9 +743,9 @@ def test_arrays_of_the_caller_are_neither_changed_nor_kept(backend):
 
 
 def test_batches_are_clean_after_validation():
-    batch = _validation.as_batch(SCORES, [0, None, 1, 1], GROUPS, [1, 2, 3, 4])
+    batch = as_batch(SCORES, [0, None, 1, 1], GROUPS, [1, 2, 3, 4])
     assert (batch.scores.dtype, batch.weights.dtype) == (np.float64, np.int64)
-    assert _validation.as_batch(SCORES, LABELS, GROUPS, [1, 2, 3, 0.5]).weights.dtype == np.float64
+    assert as_batch(SCORES, LABELS, GROUPS, [1, 2, 3, 0.5]).weights.dtype == np.float64
     assert batch.labels.tolist() == [0, 2, 1, 1]
     assert batch.unlabelled_code
     assert batch.names == ("F", "M")

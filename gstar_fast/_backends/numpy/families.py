@@ -1,7 +1,7 @@
 """The paper's families in NumPy: pdf and cdf, and maximum likelihood from weighted points.
 
-The reference for `csrc/gstar/families.hpp` and `special.hpp`: the same formulas and the same algorithms, so that all
-backends find the same parameters.
+The reference for `csrc/gstar/density/families.hpp` and `special.hpp`: the same formulas and the same algorithms, so
+that all backends find the same parameters.
 """
 
 from __future__ import annotations

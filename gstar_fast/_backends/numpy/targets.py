@@ -118,7 +118,7 @@ def about(p: Arrays, grid: list[Ints]) -> Floats:
 
 
 class Neighbours:
-    """`about` for every choice that differs in one group, a few operations each (csrc/gstar/neighbours.hpp)."""
+    """`about` for every choice that differs in one group, a few operations each (csrc/gstar/solve/neighbours.hpp)."""
 
     def __init__(self, p: Arrays, numbers: Sequence[int] | Ints, group: int) -> None:
         """Sum up all groups of a choice but one."""
@@ -155,7 +155,7 @@ class Neighbours:
 
 
 class Targets:
-    """Branch and bound; one object for one problem. The order of operations is that of csrc/gstar/exact_targets.hpp."""
+    """Branch and bound; one object for one problem, with the steps of csrc/gstar/solve/exact_targets.hpp in order."""
 
     price = staticmethod(price)
     cheapest = staticmethod(cheapest)

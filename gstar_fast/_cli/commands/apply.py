@@ -40,7 +40,7 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     decider = gf.Decider.load(
         given.thresholds, unknown=given.unknown, nan=_NAN[given.nan], allow_expired=given.allow_expired
     )
-    deciding = _Deciding(decider, given)
+    deciding = Deciding(decider, given)
     kind, compression = format_of_output(given.output, given.to)
     inputs, passed = tables_of(given, console)
     check_output(given.output, [*(one.path for one in inputs), given.thresholds])
@@ -89,7 +89,7 @@ def _refuse_infeasible(path: str) -> None:
         )
 
 
-class _Deciding:
+class Deciding:
     """Decisions of a block, with messages in terms of the file."""
 
     def __init__(self, decider: gf.Decider, given: argparse.Namespace) -> None:
@@ -160,7 +160,7 @@ class _Deciding:
 
 
 def _copy(
-    inputs: list[Input], deciding: _Deciding, writer: Writer, stop: Stop, progress: Progress, kind: str
+    inputs: list[Input], deciding: Deciding, writer: Writer, stop: Stop, progress: Progress, kind: str
 ) -> tuple[int, int]:
     """Every block of every input, decided, to the writer; rows, and how many of them are accepted."""
     distance = Distance(inputs)
@@ -192,7 +192,7 @@ def _naming(source: Input) -> Iterator[None]:
         raise CliError(f"{source.name}: {error}") from None
 
 
-def _blocks(inputs: list[Input], deciding: _Deciding, kind: str) -> Generator[tuple[int, Block, bool], None, None]:
+def _blocks(inputs: list[Input], deciding: Deciding, kind: str) -> Generator[tuple[int, Block, bool], None, None]:
     """All blocks, of columns that have the same types in all tables where the output has types."""
 
     def table(source: Input) -> contextlib.AbstractContextManager[Reader]:
@@ -222,7 +222,7 @@ def _blocks(inputs: list[Input], deciding: _Deciding, kind: str) -> Generator[tu
                     yield i, _widened(source, reader.nothing(deciding.kinds), common), reader.text
 
 
-def _check(source: Input, reader: Reader, deciding: _Deciding) -> None:
+def _check(source: Input, reader: Reader, deciding: Deciding) -> None:
     check_columns(source, reader.names, deciding.options)
     if DECISION in reader.names and not deciding.replace:
         raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")

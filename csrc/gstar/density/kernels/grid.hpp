@@ -1,4 +1,4 @@
-// kernels/grid.hpp - the two loops that build a kernel density on a grid:
+// grid.hpp - the two loops that build a kernel density on a grid:
 // spread points onto it, convolve it.
 //
 // Each loop is written once, in blocks of lanes that a compiler turns into vector
