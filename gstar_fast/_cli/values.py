@@ -11,7 +11,6 @@ from gstar_fast._criteria import CRITERIA, not_offered
 
 
 def _no_criterion(name: str) -> argparse.ArgumentTypeError:
-
     hint = not_offered(name) or near(name, CRITERIA)
     return argparse.ArgumentTypeError(f"there is no criterion {name!r}{hint}; see --help for all")
 

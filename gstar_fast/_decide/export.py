@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from gstar_fast._base.names import Name, Scalar, as_tuple
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def to_sql(
     END
     """
     if dialect not in IS_NAN:
-        raise ValueError(f"dialect must be one of {', '.join(IS_NAN)}; got {dialect!r}")
+        raise refusal("not_one_of", "dialect", value=dialect, limit=tuple(IS_NAN))
     decider = as_decider(decider)
     _refuse_randomized(decider, "SQL")
     columns = [_quoted(column) for column in _group_columns(decider, group)]

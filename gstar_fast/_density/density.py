@@ -15,6 +15,7 @@ from gstar_fast import _backends
 from gstar_fast._backends.interface import Densities, Evaluator
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.bandwidth import bandwidth_of
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._sketch.sketch import Sketch
@@ -243,7 +244,7 @@ def densities(
 def make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
     """The density of one cell."""
     if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
+        raise refusal("not_one_of", "kind", value=kind, limit=KINDS)
     if bandwidth is not None and kind != "kde":
         raise ValueError(f"bandwidth is for kind='kde'; kind={kind!r} has none")
     if not cell.rows:

@@ -192,7 +192,7 @@ def frontier(
     if criterion == "disparate_impact":
         raise refusal("traded_ratio", "criterion", value=criterion)
     if by not in ("limits", "penalties"):
-        raise ValueError(f"by must be 'limits' or 'penalties'; got {by!r}")
+        raise refusal("by", "by", value=by)
     objective = Objective.of(limits, None, costs, balanced)
     question_limits(objective.limits)
     smooth = not (isinstance(density, str) and density == "empirical")

@@ -19,7 +19,7 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
-from gstar_fast._criteria import CRITERIA, RATES, not_offered
+from gstar_fast._criteria import CRITERIA, RATES
 from gstar_fast._density.density import Density
 from gstar_fast._words import KINDS, METHODS
 from gstar_fast.errors import MissingClassWarning
@@ -105,11 +105,7 @@ def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERA
 def check_criterion(name: object, argument: str) -> str:
     """Return `name` if it is a criterion, else raise with the nearest word."""
     if not isinstance(name, str) or name not in CRITERIA:
-        import difflib
-
-        near = difflib.get_close_matches(str(name), CRITERIA, n=1)
-        hint = not_offered(name) or (f"; did you mean {near[0]!r}?" if near else "")
-        raise ValueError(f"{argument} must be among {', '.join(CRITERIA)}; got {name!r}{hint}")
+        raise refusal("criterion", argument, value=name, limit=tuple(CRITERIA))
     return name
 
 
@@ -198,10 +194,7 @@ def check_several(objective: Objective, groups: Sequence[Name]) -> None:
     """Refuse to compare a single group with itself: a column that was forgotten would pass for a gap of 0."""
     asked = objective.asked()
     if asked and len(groups) == 1:
-        raise ValueError(
-            f"limits and penalties compare groups, but there is only one, {groups[0]!r}; {asked[0][0]} "
-            "needs two groups: count rows with their groups, or leave limits and penalties out"
-        )
+        raise refusal("one_group", asked[0][0], value=groups[0])
 
 
 def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> list[str]:
@@ -214,15 +207,11 @@ def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> 
         missing = [groups[k] for k in np.flatnonzero(~present)]
         if not missing:
             continue
-        listed = first_few(map(repr, missing))
         if int(present.sum()) < 2:
-            raise ValueError(
-                f"{'group' if len(missing) == 1 else 'groups'} {listed} {'has' if len(missing) == 1 else 'have'} no "
-                f"{_NEEDS[rate]}, so {rate} is undefined there; {name} needs two groups that have some"
-            )
+            raise refusal("undefined_rate", name, value=missing, limit=(rate, _NEEDS[rate]))
         if rate not in told:
             told.add(rate)
-            notes.append(f"left out of the {rate} gap, having no {_NEEDS[rate]}: {listed}")
+            notes.append(f"left out of the {rate} gap, having no {_NEEDS[rate]}: {first_few(map(repr, missing))}")
     for note in notes:
         warnings.warn(note, MissingClassWarning, stacklevel=4)
     return notes
@@ -239,9 +228,9 @@ def check_options(
 ) -> None:
     """Refuse options of `solve` that do not go together; needs no sketch, so that nobody counts or trains in vain."""
     if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+        raise refusal("not_one_of", "method", value=method, limit=METHODS)
     if not isinstance(density, Mapping) and density not in KINDS:
-        raise ValueError(f"density must be one of {', '.join(KINDS)}, or what gf.densities returns; got {density!r}")
+        raise refusal("density", "density", value=density, limit=KINDS)
     counted = isinstance(density, str) and density == "empirical"
     if randomize and (objective.penalties or unified or method != "exact" or not counted):
         raise refusal("randomize", "randomize")

@@ -309,6 +309,10 @@ FIELDS = {
     "resolution": {"value": (1e9, 3, 64, False)},
     "criterion_number": {"argument": "limits:equalized_odds"},
     "degenerate": {"value": "it accepts nobody", "limit": ("a looser limit", ("min_rows", "12", "", " (pools)"))},
+    "not_one_of": {"value": "x", "limit": ("exact", "newton")},
+    "density": {"value": "x", "limit": ("kde", "normal")},
+    "criterion": {"value": "ppv", "limit": ("equalized_odds",)},
+    "undefined_rate": {"value": ["a", "b"], "limit": ("tpr", "positive labels")},
     "no_gap": {"limit": 0.5},
     "no_error": {"limit": 0.5},
 }

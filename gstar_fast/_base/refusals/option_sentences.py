@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gstar_fast._base.refusals.wording import Entry, Face, entries, kind_of
+from gstar_fast._base.text import first_few, near
+from gstar_fast._criteria import not_offered
 from gstar_fast.errors import (
     DegenerateWarning,
     InfeasibleError,
@@ -59,6 +61,11 @@ OPTIONS |= entries(ResolutionWarning, resolution=_resolution)
 # -------------------------------------------------------------------------------------------------- options of a solver
 
 
+def _criterion(e: Any, _: Face) -> str:
+    hint = not_offered(e.value) or near(str(e.value), e.limit)
+    return f"{e.argument} must be among {', '.join(e.limit)}; got {e.value!r}{hint}"
+
+
 def _penalised_ratio(_: Any, say: Face) -> str:
     instead = (
         say.entry("limits", "disparate_impact", "0.8"),
@@ -105,6 +112,10 @@ OPTIONS |= entries(
 )
 OPTIONS |= entries(
     OptionValueError,
+    not_one_of=lambda e, say: f"{say.argument(e.argument)} must be one of {', '.join(e.limit)}; got {e.value!r}",
+    density=lambda e, _: f"density must be one of {', '.join(e.limit)}, or what gf.densities returns; got {e.value!r}",
+    by=lambda e, _: f"by must be 'limits' or 'penalties'; got {e.value!r}",
+    criterion=_criterion,
     penalised_ratio=_penalised_ratio,
     traded_ratio=lambda _, __: "disparate_impact is a ratio and has no gap to trade; use 'demographic_parity'",
     penalty=lambda e, say: f"{say.item('penalties', e.argument)} must be finite and not negative; got {e.value!r}",
@@ -156,8 +167,22 @@ def helps(ways: tuple[Any, ...], say: Face) -> str:
 # ------------------------------------------------------------------------------------------ what is asked of the sketch
 
 
+def _undefined_rate(e: Any, _: Face) -> str:
+    rate, needed = e.limit
+    which, verb = ("group", "has") if len(e.value) == 1 else ("groups", "have")
+    return (
+        f"{which} {first_few(map(repr, e.value))} {verb} no {needed}, so {rate} is undefined there; {e.argument} needs "
+        "two groups that have some"
+    )
+
+
 OPTIONS |= entries(
     InputValueError,
+    one_group=lambda e, _: (
+        f"limits and penalties compare groups, but there is only one, {e.value!r}; {e.argument} needs two groups: "
+        "count rows with their groups, or leave limits and penalties out"
+    ),
+    undefined_rate=_undefined_rate,
     no_rows=lambda e, say: f"the sketch has no rows; {say.count_rows.format(verb=e.argument)}",
     no_labels=lambda _, say: f"the sketch has no labelled rows, so no error can be computed; {say.count_labels}",
 )
