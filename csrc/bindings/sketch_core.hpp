@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "gstar/count/watch.hpp"
 #include "gstar/count/readout.hpp"
+#include "gstar/count/watch.hpp"
 #include "gstar/sketch.hpp"
 #include "gstar/sketch_io.hpp"
 #include "names.hpp"

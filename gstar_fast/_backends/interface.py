@@ -21,6 +21,7 @@ __all__ = [
     "NODE_LIMIT",
     "Arrays",
     "CellCopy",
+    "Curve",
     "DecideCore",
     "Deciding",
     "Densities",
@@ -147,10 +148,15 @@ class Sketching(Protocol):
 # -------------------------------------------------------------------------------------------------------------- density
 
 
-class Evaluator(Protocol):
-    """A density of one cell, ready to be asked."""
+class Curve(Protocol):
+    """The density of one cell, as a search reads it."""
 
     def at(self, x: Floats, /) -> tuple[Floats, Floats]: ...  # P(X < x) and pdf at every x
+
+
+class Evaluator(Curve, Protocol):
+    """A density of one cell, ready to be asked by users too."""
+
     def quantile(self, p: Floats, /) -> Floats: ...  # the least x with P(X <= x) >= p, for every p
 
 
@@ -256,7 +262,7 @@ class SmoothProblem(NamedTuple):
     E = sum over groups of error_base + sum of error_coefficient * cdf.
     """
 
-    cells: list[Any]  # 3 K of this backend's Evaluator; None where a cell has no rows
+    cells: list[Any]  # 3 K of this backend's Curve; None where a cell has no rows
     error_base: Floats  # (K,)
     error_coefficient: Floats  # (K, 3)
     rate_base: Floats  # (R, K)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from gstar_fast._backends.interface import Floats, Ints, SmoothProblem
+from gstar_fast._backends.interface import Curve, Floats, Ints, SmoothProblem
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._criteria import RATES
@@ -16,14 +15,6 @@ from gstar_fast._solver.question import Objective, Scale
 from gstar_fast._solver.result import GroupRates
 
 Counts = Ints | Floats  # rows counted, or expected of densities
-
-
-class Curve(Protocol):
-    """What evaluates the density of a cell."""
-
-    def at(self, x: Floats) -> tuple[Floats, Floats]:
-        """Cdf and pdf at these points."""
-        ...
 
 
 def rates_at(accepted: Counts, totals: Counts, start: Ints, wanted: list[int]) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
-from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, SmoothProblem, node_limit
+from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Curve, Floats, Ints, SmoothProblem, node_limit
 from gstar_fast._base.names import Name
 from gstar_fast._criteria import RATES
 from gstar_fast._density.density import Density, densities
@@ -18,7 +18,7 @@ from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.polish import hold_limits, polish
 from gstar_fast._solver.question import Objective, Scale, check_groups, scale_of
-from gstar_fast._solver.rates import Curve, Outcome, has_rate, linear_forms, rates_of
+from gstar_fast._solver.rates import Outcome, has_rate, linear_forms, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import cheapest_within, loosened, nearest
 from gstar_fast._solver.snapshot import Snapshot
