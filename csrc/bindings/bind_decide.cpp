@@ -74,12 +74,7 @@ PyObject* live_call(PyObject* self, PyObject* const* args, std::size_t n,
         const py::object held = current(self);
         return core_call(held.ptr(), args, n, names);
     }
-    static PyObject* const method = PyUnicode_InternFromString("_decide");
-    PyObject* bound = PyObject_GetAttr(self, method);
-    if (bound == nullptr) return nullptr;
-    PyObject* out = PyObject_Vectorcall(bound, args, n, names);
-    Py_DECREF(bound);
-    return out;
+    return call_decide(self, args, n, names);
 }
 
 /// The set and its version, which belong together.

@@ -163,6 +163,17 @@ inline PyObject* quick(core& c, PyObject* const* args, std::size_t n) {
     });
 }
 
+/// The same call as Python's `_decide`, which takes every kind of column.
+inline PyObject* call_decide(PyObject* self, PyObject* const* args, std::size_t n,
+                             PyObject* names) {
+    static PyObject* const method = PyUnicode_InternFromString("_decide");
+    PyObject* bound = PyObject_GetAttr(self, method);
+    if (bound == nullptr) return nullptr;
+    PyObject* out = PyObject_Vectorcall(bound, args, n, names);
+    Py_DECREF(bound);
+    return out;
+}
+
 inline PyObject* core_call(PyObject* self, PyObject* const* args, std::size_t n,
                            PyObject* names) {
     if (names == nullptr) {
@@ -170,12 +181,7 @@ inline PyObject* core_call(PyObject* self, PyObject* const* args, std::size_t n,
                               static_cast<std::size_t>(PyVectorcall_NARGS(n)));
         if (out != nullptr || PyErr_Occurred() != nullptr) return out;
     }
-    static PyObject* const method = PyUnicode_InternFromString("_decide");
-    PyObject* bound = PyObject_GetAttr(self, method);
-    if (bound == nullptr) return nullptr;
-    PyObject* out = PyObject_Vectorcall(bound, args, n, names);
-    Py_DECREF(bound);
-    return out;
+    return call_decide(self, args, n, names);
 }
 
 /// scores, codes, names, as_codes, keys, ...: clean arrays of one length.

@@ -6,7 +6,6 @@ import io
 import itertools
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ import pyarrow as pa
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.columns import MISSING, no_number
 from gstar_fast._cli.tables.inputs import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
-from gstar_fast._cli.tables.plain import Rewound, cut_short, decompressed, header_of
+from gstar_fast._cli.tables.plain import Rewound, cut_short, delimiter_of, header_of, text_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -189,13 +188,8 @@ class CsvReader:
     def __init__(self, source: Input, *, typed: bool = False) -> None:
         self._source = source
         self._typed = typed
-        self._delimiter = source.delimiter or ("\t" if source.format == "tsv" else ",")
-        if source.path is not None:
-            self._raw: BinaryIO = Path(source.path).open("rb")  # noqa: SIM115 (closed by close)
-        else:
-            assert source.stream is not None
-            self._raw = source.stream
-        self._stream = decompressed(self._raw, source.compression)
+        self._delimiter = delimiter_of(source)
+        self._raw, self._stream = text_of(source)
         self._open: tuple[_Quoted, pa.csv.CSVStreamingReader] | None = None
         try:
             self.names, _, self._rest = header_of(self._stream, self._delimiter, source)

@@ -28,7 +28,22 @@ TEXT_ROWS = 1 << 15  # rows of text take much more memory than numbers
 csv.field_size_limit(1 << 24)
 
 
-def decompressed(raw: BinaryIO, compression: str | None) -> BinaryIO:
+def delimiter_of(source: Input) -> str:
+    """What stands between the values of a line."""
+    return source.delimiter or ("\t" if source.format == "tsv" else ",")
+
+
+def text_of(source: Input) -> tuple[BinaryIO, BinaryIO]:
+    """The bytes of a CSV file as they lie on disk, which tell how far one is, and as they are read."""
+    if source.path is not None:
+        raw: BinaryIO = Path(source.path).open("rb")  # noqa: SIM115 (closed by a reader's close)
+    else:
+        assert source.stream is not None
+        raw = source.stream
+    return raw, _decompressed(raw, source.compression)
+
+
+def _decompressed(raw: BinaryIO, compression: str | None) -> BinaryIO:
     """The bytes behind a compressed file; closing it leaves the compressed one open."""
     if compression == "gzip":
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
@@ -111,13 +126,8 @@ class CsvReader:
 
     def __init__(self, source: Input) -> None:
         self._source = source
-        self.delimiter = source.delimiter or ("\t" if source.format == "tsv" else ",")
-        if source.path is not None:
-            self._raw: BinaryIO = Path(source.path).open("rb")  # noqa: SIM115 (closed by close)
-        else:
-            assert source.stream is not None
-            self._raw = source.stream
-        self._stream = decompressed(self._raw, source.compression)
+        self.delimiter = delimiter_of(source)
+        self._raw, self._stream = text_of(source)
         try:
             self.names, self._header, rest = header_of(self._stream, self.delimiter, source)
         except BaseException:
