@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Ints, Values
 from gstar_fast._base.grid import scaled
 from gstar_fast._base.names import Name, is_missing, listed
 from gstar_fast._base.refusals.refusal import Words, about, refusal
@@ -33,7 +33,7 @@ class Counts:
 
     groups: tuple[Name, ...]
     accepted: Values  # int64; float64 where rows are accepted with a probability, or counted in proportion
-    totals: NDArray[np.int64]
+    totals: Ints
     unit: float  # what one count stands for: 1, or 2^-20 where there are weights that are not whole
     notes: tuple[str, ...] = ()
 
@@ -91,7 +91,7 @@ class Bins:
     number: int
     fixed: bool
 
-    def accepted(self, rows: NDArray[np.int64], threshold: float, name: Name) -> tuple[Values, int]:
+    def accepted(self, rows: Ints, threshold: float, name: Name) -> tuple[Values, int]:
         """Accepted rows of each label, of `rows` (3, C), and how many rows share a bin with the threshold."""
         if threshold == -math.inf:
             return rows.sum(axis=1), 0

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Final, SupportsFloat
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gstar_fast._base.arrays import Floats, Ints, Objects
 
 LOWEST_LEVEL: Final = -1074
 HIGHEST_LEVEL: Final = 1000
@@ -73,27 +74,27 @@ def window_of_range(lo: float, hi: float, bins: int) -> tuple[int, int]:
     return level, floor_bin(lo, level)
 
 
-def edges(level: int, first: int, bins: int) -> NDArray[np.float64]:
+def edges(level: int, first: int, bins: int) -> Floats:
     """All `bins + 1` edges, ascending."""
     numbers = np.arange(first, first + bins + 1, dtype=np.int64).astype(np.float64)
     return np.ldexp(numbers, level)
 
 
-def bin_numbers(x: NDArray[np.float64], level: int) -> NDArray[np.int64]:
+def bin_numbers(x: Floats, level: int) -> Ints:
     """Bin number of every score of an array whose scores lie inside some window of this level."""
     k = np.floor(np.ldexp(x, -level)).astype(np.int64)
     k[(k == 0) & (x < 0)] = -1  # the quotient of a tiny negative score may underflow to zero
     return k
 
 
-def round24(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def round24(x: Floats) -> Floats:
     """Round to 24 significant bits, ties to even; the rule that makes sums independent of the level."""
     u = np.ascontiguousarray(x).view(np.uint64)
     rounded = u + np.uint64(0x0FFFFFFF) + ((u >> np.uint64(29)) & np.uint64(1))
     return (rounded & np.uint64(0xFFFFFFFFE0000000)).view(np.float64)
 
 
-def whole_sums(x: NDArray[np.float64]) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+def whole_sums(x: Floats) -> tuple[Objects, Objects]:
     """Each score and its square as whole numbers of 2**SUM_UNIT and 2**SQUARE_UNIT; `x` is already rounded."""
     mantissa, exponent = np.frexp(x)
     m = np.ldexp(mantissa, 24).astype(np.int64).astype(object)  # at most 24 bits, exact

@@ -13,8 +13,9 @@ from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gstar_fast._base.arrays import Bools, Flags, Values
+from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.factorize import unique_words
 from gstar_fast._base.refusals.refusal import Words, refusal
 
@@ -332,7 +333,7 @@ def _string_views(
     return starts, lengths, raw
 
 
-def _distinct_strings(starts: Values, lengths: Values, data: Flags) -> tuple[Values, tuple[object, ...]]:
+def _distinct_strings(starts: Values, lengths: Values, data: NDArray[np.uint8]) -> tuple[Values, tuple[object, ...]]:
     longest = int(lengths.max())
     if longest < 64:
         n_words = longest // 8 + 1  # at least one byte is left, for the length: it tells "a" from "a\\0"

@@ -8,9 +8,8 @@ from os import register_at_fork
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Flags, Floats, Ints, Objects, Values
 from gstar_fast._base.grid import LARGEST_SCORE, as_float, memory_of
 from gstar_fast._base.names import MOST_GROUPS, Name, clean_name, listed
 from gstar_fast._base.refusals.refusal import refusal
@@ -35,11 +34,11 @@ def check_size(n_groups: int, bins: int, memory_limit: int, code: str = "too_muc
 class Rows(NamedTuple):
     """A checked batch: private copies of the rows that count."""
 
-    scores: NDArray[np.float64]  # no NaN, no -0.0
-    labels: NDArray[np.uint8]  # 0, 1 or 2
-    codes: NDArray[np.int64]  # index into names
+    scores: Floats  # no NaN, no -0.0
+    labels: Flags  # 0, 1 or 2
+    codes: Ints  # index into names
     names: tuple[Name, ...]  # only those that occur
-    weights: NDArray[np.object_] | None  # multiplicities as Python ints, none of them 0
+    weights: Objects | None  # multiplicities as Python ints, none of them 0
     weighted: bool  # multiplicities are in units of 2**-20
     skipped: int
 
@@ -97,7 +96,7 @@ def read_rows(
 
     keep = ~nan
     skipped = int(nan.sum())
-    multiplicity: NDArray[np.object_] | None = None
+    multiplicity: Objects | None = None
     if w is not None:
         weighted = weighted or bool((w % 1 != 0).any())
         if (w > MOST_ROWS if w.dtype.kind in "iu" else w >= 2.0**63).any():

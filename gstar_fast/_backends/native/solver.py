@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast import _core
 from gstar_fast._backends.interface import Arrays, Descent, Floats, Ints, SmoothProblem, Table
+from gstar_fast._base.arrays import Flags
 
 __all__ = [
     "alternate",
@@ -45,7 +45,7 @@ def solve_penalties(p: Arrays, guess: Ints, node_limit: int, seconds: float = np
     return _search(p).solve_penalties(guess, node_limit, seconds)
 
 
-def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]:
+def frontier(p: Arrays, swept: Flags, node_limit: int) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost."""
     return _search(p).frontier(swept, node_limit)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gstar_fast._backends.interface import Key
 from gstar_fast._backends.numba.loops import mixed
 from gstar_fast._backends.numpy import decide as reference
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Bools, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ LARGEST_TABLE = 65_536
 
 
 @numba.njit(cache=True, nogil=True)
-def _compare(scores: Values, codes: Values, table: NDArray[np.float64], beyond: float, out: NDArray[np.bool_]) -> bool:
+def _compare(scores: Values, codes: Values, table: Floats, beyond: float, out: Bools) -> bool:
     """`out = scores >= table[codes]`; False if something was NaN."""
     usual = True
     for i in range(len(scores)):
@@ -37,7 +37,7 @@ def _compare(scores: Values, codes: Values, table: NDArray[np.float64], beyond: 
 
 
 @numba.njit(cache=True, nogil=True)
-def _hash_bytes(data: NDArray[np.uint8], ends: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
+def _hash_bytes(data: NDArray[np.uint8], ends: Ints, out: Hashes) -> None:
     start = 0
     for i in range(len(ends)):
         number = np.uint64(0xCBF29CE484222325)
@@ -47,7 +47,7 @@ def _hash_bytes(data: NDArray[np.uint8], ends: NDArray[np.int64], out: NDArray[n
         out[i] = mixed(number)
 
 
-def hash_keys(keys: list[Key]) -> NDArray[np.uint64]:
+def hash_keys(keys: list[Key]) -> Hashes:
     """Hash the keys of rows as the reference does."""
     texts = [key.encode("utf-8") if isinstance(key, str) else key for key in keys if isinstance(key, (str, bytes))]
     if len(texts) < len(keys):
@@ -75,10 +75,10 @@ class Core(reference.Core):
         codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
-        keys: NDArray[np.uint64] | None,
+        keys: Hashes | None,
         threads: int,
-        out: NDArray[np.bool_] | None,
-    ) -> NDArray[np.bool_]:
+        out: Bools | None,
+    ) -> Bools:
         """Decide clean arrays of one length; whatever is unusual goes to the reference."""
         beyond = float(self._values[-1])
         if as_codes:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.lookup import Lookup
 from gstar_fast._backends.numpy.cells import Cells
-from gstar_fast._base.arrays import DType, Values
+from gstar_fast._base.arrays import DType, Floats, Ints, Values
 from gstar_fast._base.grid import SQUARE_UNIT, SUM_UNIT, floor_bin, whole_sums
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._base.sketch_format import spacing24
@@ -62,12 +61,12 @@ class Pending:
     of the window; without a range it has room on both sides, so that a new extreme rarely moves it.
     """
 
-    table: NDArray[np.int64]
-    full: NDArray[np.int64]
-    squares: NDArray[np.int64]
-    zeros: NDArray[np.int64]
-    beyond: NDArray[np.int64]
-    ends: NDArray[np.float64]
+    table: Ints
+    full: Ints
+    squares: Ints
+    zeros: Ints
+    beyond: Ints
+    ends: Floats
     sums: tuple[Values, ...]  # what the loop adds to
 
     def __init__(self, bins: int, names: Sequence[Name], level: int, first: int, fixed: bool) -> None:
@@ -134,7 +133,7 @@ class Pending:
             lo, hi = math.ldexp(float(start), level), math.ldexp(float(start + self.bins), level)
         self.grid[:] = lo, hi, *self.scales.floats
 
-    def know(self, ends: NDArray[np.float64], names: Sequence[Name]) -> None:
+    def know(self, ends: Floats, names: Sequence[Name]) -> None:
         """Take over extremes, of shape (n_groups, 3, 2), of rows that are counted elsewhere."""
         slots = [self.slot_of(name) for name in names]
         self.ends.reshape(-1, 3, 2)[slots] = ends
@@ -218,7 +217,7 @@ class Pending:
             if square != told:
                 self.rest[c] = self.rest.get(c, 0) + square - told
 
-    def _numbers(self, first: int) -> NDArray[np.int64]:
+    def _numbers(self, first: int) -> Ints:
         """Number of the bin stored at each place."""
         return first + ((np.arange(self.bins) - first) & (self.bins - 1))
 
@@ -284,26 +283,26 @@ class Pending:
 
     # -------------------------------------------------------------------------------------------------------- reading
 
-    def add_counts_to(self, counts: NDArray[np.int64], label: int, groups: Sequence[Name], first: int) -> None:
+    def add_counts_to(self, counts: Ints, label: int, groups: Sequence[Name], first: int) -> None:
         """Add the rows of one label to counts of each group and bin."""
         index = {name: i for i, name in enumerate(groups)}
         for slot, name in enumerate(self.names):
             if name in index and self.ends[6 * slot + 2 * label] < math.inf:
                 counts[index[name]] += self._in_window(self._rows_of(3 * slot + label), first)
 
-    def _rows_of(self, c: int) -> NDArray[np.int64]:
+    def _rows_of(self, c: int) -> Ints:
         bins = slice(self.bins * c, self.bins * (c + 1))
-        rows: NDArray[np.int64] = self.table[bins] >> loops.COUNT
+        rows: Ints = self.table[bins] >> loops.COUNT
         if self.state[loops.SPILLED]:
             rows += self.full.reshape(-1, 2)[bins, 0]
         return rows
 
-    def _in_window(self, stored: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+    def _in_window(self, stored: Ints, first: int) -> Ints:
         """What is stored at `k mod bins`, from bin `first` on."""
         start = first % self.bins
         return np.concatenate((stored[start:], stored[:start]))
 
-    def ends_of(self, label: int, groups: Sequence[Name]) -> NDArray[np.float64]:
+    def ends_of(self, label: int, groups: Sequence[Name]) -> Floats:
         """Smallest and largest score of each group, NaN where there is none."""
         ends = self.ends.reshape(self.room, 3, 2)[:, label]
         none = np.array([math.nan, math.nan])

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.common.rows import LOCK, MOST_ROWS, read_one, read_rows
 from gstar_fast._backends.interface import Watch
@@ -19,7 +18,7 @@ from gstar_fast._backends.numba import loops
 from gstar_fast._backends.numba.pending import MOST_TINY, Pending
 from gstar_fast._backends.numpy import sketch as reference
 from gstar_fast._backends.numpy.cells import Cells, places_of
-from gstar_fast._base.arrays import DType, Values
+from gstar_fast._base.arrays import DType, Floats, Ints, Values
 from gstar_fast._base.grid import floor_bin, window_of_scores
 from gstar_fast._base.names import Name, canonical
 
@@ -360,19 +359,19 @@ class Core(reference.Core):
             twin._pending = None if self._pending is None else self._pending.copy()
             return twin
 
-    def counts(self, label: int) -> NDArray[np.int64]:
+    def counts(self, label: int) -> Ints:
         """Rows of each group and bin, without settling all sums first."""
         with LOCK:
             if self._has_cells:
                 self._move_cells()
-                counts: NDArray[np.int64] = self._cells.counts[label].copy()
+                counts: Ints = self._cells.counts[label].copy()
             else:
                 counts = np.zeros((len(self.groups), self.bins), np.int64)
             if self._pending is not None:
                 self._pending.add_counts_to(counts, label, self.groups, self.first)
             return counts
 
-    def extremes(self, label: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def extremes(self, label: int) -> tuple[Floats, Floats]:
         """Smallest and largest score of each group, NaN where there is none, without settling all sums first."""
         with LOCK:
             ends = self._pend().ends_of(label, self.groups)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gstar_fast._backends.common.descent import alternate, newton
 from gstar_fast._backends.common.descent import sweep as reference_sweep
@@ -15,7 +14,7 @@ from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem
 from gstar_fast._backends.numpy import solver as reference
 from gstar_fast._backends.numpy import targets as reference_targets
 from gstar_fast._backends.numpy.solver import tabulate
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Flags, Values
 
 __all__ = [
     "alternate",
@@ -42,7 +41,7 @@ def _settle(
     cost: Values,
     distance: Ints,
     rates: Floats,
-    has: NDArray[np.uint8],
+    has: Flags,
     limit: Floats,
     ratio: Floats,
     after: Floats,
@@ -90,7 +89,7 @@ def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[I
     return reference.solve_limits(p, node_limit, seconds, Windows)
 
 
-def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints, Floats, float]:
+def frontier(p: Arrays, swept: Flags, node_limit: int) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost."""
     if len(p.start) != 3:
         return reference.frontier(p, swept, node_limit, Windows)
@@ -103,7 +102,7 @@ def frontier(p: Arrays, swept: NDArray[np.uint8], node_limit: int) -> tuple[Ints
 
 @compiled
 def _pair_frontier(
-    n: int, cost: Values, distance: Ints, rates: Floats, limit: Floats, ratio: Floats, swept: NDArray[np.uint8]
+    n: int, cost: Values, distance: Ints, rates: Floats, limit: Floats, ratio: Floats, swept: Flags
 ) -> tuple[Floats, Ints]:
     total, block, n_rates = len(cost), 32, len(rates)
     n_blocks = (total - n + block - 1) // block
@@ -239,7 +238,7 @@ def _price(
     entry: Ints,
     group: Ints,
     rates: Floats,
-    has: NDArray[np.uint8],
+    has: Flags,
     limit: Floats,
     ratio: Floats,
     weight: Floats,

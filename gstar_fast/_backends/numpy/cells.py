@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.common.rows import Rows
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Floats, Ints, Objects, Values
 from gstar_fast._base.grid import (
     SQUARE_UNIT,
     SUM_UNIT,
@@ -104,7 +103,7 @@ class Cells:
         np.maximum.at(self.maxs, (label, group), x)
 
 
-def places_of(names: Sequence[Name], among: Sequence[Name]) -> NDArray[np.int64]:
+def places_of(names: Sequence[Name], among: Sequence[Name]) -> Ints:
     """Where each of the names stands among others."""
     index = {name: i for i, name in enumerate(among)}
     return np.array([index[name] for name in names], np.int64)
@@ -117,8 +116,8 @@ class CellCopy:
     level: int
     first: int
     weighted: bool
-    counts: NDArray[np.int64]
-    sums: NDArray[np.object_]
+    counts: Ints
+    sums: Objects
     squares: int
     below: int
     above: int
@@ -136,7 +135,7 @@ class CellCopy:
         return math.ldexp(1.0, self.level)
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean score of each bin, NaN where there are no rows."""
         out = np.full(len(self.counts), np.nan)
         for index, count, total in self._used_bins():

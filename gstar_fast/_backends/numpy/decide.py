@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Key
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Bools, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name, clean_name, listed
 from gstar_fast._base.refusals.refusal import refusal
 
@@ -23,7 +22,7 @@ MASK = 2**64 - 1
 # ----------------------------------------------------------------------------------------------------------------- keys
 
 
-def hash_keys(keys: list[Key]) -> NDArray[np.uint64]:
+def hash_keys(keys: list[Key]) -> Hashes:
     """Hash the keys of rows: SplitMix64 of an int; of a str (UTF-8) or bytes, SplitMix64 of its FNV-1a."""
     return np.array([hash_key(key) for key in keys], np.uint64)
 
@@ -47,7 +46,7 @@ def hash_key(key: Key) -> int:
     return number ^ number >> 31
 
 
-def draws_of(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
+def draws_of(hashes: Hashes) -> Floats:
     """The upper 53 bits as numbers in [0, 1)."""
     return np.ldexp((hashes >> np.uint64(11)).astype(np.float64), -53)
 
@@ -107,10 +106,10 @@ class Core:
         codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
-        keys: NDArray[np.uint64] | None,
+        keys: Hashes | None,
         threads: int,  # noqa: ARG002 (the reference has one)
-        out: NDArray[np.bool_] | None,
-    ) -> NDArray[np.bool_]:
+        out: Bools | None,
+    ) -> Bools:
         """Decide clean arrays of one length."""
         private = np.array(scores, np.float64)  # the one read; exact
         thresholds = self._thresholds_of(len(private), codes, names, as_codes, keys)
@@ -129,9 +128,9 @@ class Core:
         codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
-        keys: NDArray[np.uint64] | None,
+        keys: Hashes | None,
         threads: int,  # noqa: ARG002
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Score minus threshold; 0 where both are the same infinity."""
         private = np.array(scores, np.float64)
         thresholds = self._thresholds_of(len(private), codes, names, as_codes, keys)
@@ -139,7 +138,7 @@ class Core:
         with np.errstate(invalid="ignore", over="ignore"):
             return np.where(private == thresholds, 0.0, private - thresholds)
 
-    def _checked_nan(self, scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+    def _checked_nan(self, scores: Floats) -> Bools | None:
         missing = np.isnan(scores)
         if not missing.any():
             return None
@@ -153,8 +152,8 @@ class Core:
         codes: Values | None,
         names: tuple[Name, ...] | None,
         as_codes: bool,
-        keys: NDArray[np.uint64] | None,
-    ) -> NDArray[np.float64]:
+        keys: Hashes | None,
+    ) -> Floats:
         if self._set.unified:
             return np.full(n, self._values[0])
         if codes is None:
@@ -173,10 +172,10 @@ class Core:
         if self._set.mixtures is not None:
             assert keys is not None
             return self._drawn(places, keys)
-        thresholds: NDArray[np.float64] = self._values[places]
+        thresholds: Floats = self._values[places]
         return thresholds
 
-    def _places_of(self, codes: Values, names: tuple[Name, ...] | None, as_codes: bool) -> NDArray[np.int64]:
+    def _places_of(self, codes: Values, names: tuple[Name, ...] | None, as_codes: bool) -> Ints:
         """Position of each row's group, -1 where it has no threshold."""
         if as_codes:
             return np.where((codes >= 0) & (codes < len(self._names)), codes, -1).astype(np.int64)
@@ -189,11 +188,11 @@ class Core:
         table = np.array([self._places.get(name, -1) for name in unique.tolist()], np.int64)
         return table[inverse.reshape(-1)] if len(table) else np.empty(0, np.int64)
 
-    def _drawn(self, places: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.float64]:
+    def _drawn(self, places: Ints, keys: Hashes) -> Floats:
         """The threshold each row draws: the first of its group's whose summed probability is above the draw."""
         assert self._set.mixtures is not None
         draws = draws_of(keys)
-        thresholds: NDArray[np.float64] = self._values[places]
+        thresholds: Floats = self._values[places]
         for place, name in enumerate(self._names):
             mixture = self._set.mixtures[name]
             rows = np.flatnonzero(places == place)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.common.rows import (
     LOCK,
@@ -21,7 +20,7 @@ from gstar_fast._backends.common.rows import (
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
 from gstar_fast._base import sketch_format as io
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.grid import (
     edges,
     floor_bin,
@@ -288,7 +287,7 @@ class Core:
 
     # -------------------------------------------------------------------------------------------------------- reading
 
-    def pooled(self) -> tuple[NDArray[np.int64], float, float, int, int]:
+    def pooled(self) -> tuple[Ints, float, float, int, int]:
         """Rows by bin, of all cells; smallest and largest score, and the bins these are in (0 without rows)."""
         with LOCK:
             self._settle()
@@ -296,26 +295,26 @@ class Core:
             ends = [floor_bin(x, self.level) - self.first if lo <= hi else 0 for x in (lo, hi)]
             return self._cells.counts.sum(axis=(0, 1)), lo, hi, ends[0], ends[1]
 
-    def counts(self, label: int) -> NDArray[np.int64]:
+    def counts(self, label: int) -> Ints:
         """Rows of each group and bin."""
         with LOCK:
             self._settle()
-            counts: NDArray[np.int64] = self._cells.counts[label].copy()
+            counts: Ints = self._cells.counts[label].copy()
             return counts
 
-    def below(self) -> NDArray[np.int64]:
+    def below(self) -> Ints:
         """Rows under the first edge, of each label and group."""
         with LOCK:
             self._settle()
             return self._cells.below.copy()
 
-    def above(self) -> NDArray[np.int64]:
+    def above(self) -> Ints:
         """Rows at or over the last edge, of each label and group."""
         with LOCK:
             self._settle()
             return self._cells.above.copy()
 
-    def extremes(self, label: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def extremes(self, label: int) -> tuple[Floats, Floats]:
         """Smallest and largest score of each group, NaN where there is none."""
         with LOCK:
             self._settle()
@@ -336,10 +335,10 @@ class Core:
     def _cell_copies(self, label: int) -> list[CellCopy]:
         return [self.cell(label, group) for group in self.groups]
 
-    def means(self, label: int) -> NDArray[np.float64]:
+    def means(self, label: int) -> Floats:
         """Mean score of each group and bin, NaN where there are no rows."""
         return np.array([cell.means for cell in self._cell_copies(label)]).reshape(-1, self.bins)
 
-    def within(self, label: int) -> NDArray[np.float64]:
+    def within(self, label: int) -> Floats:
         """Sum over the rows of each group of (rounded score - mean of its bin) squared."""
         return np.array([cell.within for cell in self._cell_copies(label)], np.float64)

@@ -12,13 +12,13 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.common import descent
 from gstar_fast._backends.common.choices import allowed, cut_of, extremes, loss_of, within
 from gstar_fast._backends.common.descent import alternate, newton
 from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
 from gstar_fast._backends.numpy.targets import solve_penalties
+from gstar_fast._base.arrays import Flags
 
 __all__ = [
     "alternate",
@@ -137,9 +137,7 @@ def solve_limits(
     return numbers, search.opened, finished, bound
 
 
-def frontier(
-    p: Arrays, swept: NDArray[np.uint8], node_limit: int, windows: type[Windows] = Windows
-) -> tuple[Ints, Floats, float]:
+def frontier(p: Arrays, swept: Flags, node_limit: int, windows: type[Windows] = Windows) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost.
 
     The gap is the largest difference over the swept rates. Returns the choices (n, K), their gaps, and the gap down to
@@ -174,7 +172,7 @@ def frontier(
     return choices, np.array([gap for _, gap, _ in points]), proven_to
 
 
-def pair_frontier(p: Arrays, swept: NDArray[np.uint8]) -> tuple[Ints, Floats, float]:
+def pair_frontier(p: Arrays, swept: Flags) -> tuple[Ints, Floats, float]:
     """The frontier of two groups: each candidate of the first against all of the second."""
     n_first, n_second = np.diff(p.start)
     second = np.arange(n_second)
