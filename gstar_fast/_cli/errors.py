@@ -35,11 +35,10 @@ def worded(told: BaseException, face: Options | None = None) -> str:
     """An error or a warning of the library, with options and columns for its arguments."""
     if not getattr(told, "code", ""):
         return str(told)
-    from gstar_fast._base.refusals import (
-        refusal as refusals,  # brings NumPy; what has a code comes from where it was needed already
-    )
+    # brings NumPy; what has a code comes from where it was needed already
+    from gstar_fast._base.refusals.refusal import worded as words_of
 
-    return refusals.worded(told, face or Options())
+    return words_of(told, face or Options())
 
 
 def pyarrow_missing(what: str) -> CliError:
