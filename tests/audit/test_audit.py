@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.golden import golden
 from helpers.strategies import tables
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._base.text import threshold_number
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 METRICS = [
     "rows",
     "base_rate",
@@ -338,12 +336,9 @@ def audits(sketch):
 
 
 def test_texts_are_the_golden_ones(backend, sketch):
-    """The same words and numbers on every backend. Run with GOLDEN=1 to write them again; then read the difference."""
+    """The same words and numbers on every backend."""
     for name, audit in audits(sketch):
-        path = GOLDEN / f"audit_{name}.txt"
-        if os.environ.get("GOLDEN") == "1":
-            path.write_text(str(audit) + "\n", encoding="utf-8")
-        assert str(audit) + "\n" == path.read_text(encoding="utf-8")
+        golden(f"audit_{name}.txt", f"{audit}\n")
 
 
 @pytest.mark.parametrize(

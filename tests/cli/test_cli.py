@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.golden import golden
 
 import gstar_fast as gf
 from gstar_fast import datasets
@@ -19,7 +20,6 @@ from gstar_fast.__main__ import main
 from gstar_fast._cli import parser
 from gstar_fast._words import BACKENDS
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 # the same package in other processes, wherever they start
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)}
 
@@ -40,14 +40,6 @@ def sketch(scores):
 
 
 COLUMNS = ["--score", "p", "--label", "y", "--group", "sex"]
-
-
-def golden(name, text):
-    """Compare with a file of tests/golden; GOLDEN=1 writes it again, then read the difference."""
-    path = GOLDEN / name
-    if os.environ.get("GOLDEN") == "1":
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
 
 
 def fails(capsys, code, *argv):

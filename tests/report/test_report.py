@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.golden import golden
 from helpers.report_reader import Node, head_of, read, rows_of, synthetic
 
 import gstar_fast as gf
 from gstar_fast._base.text import row_count, short_number
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 MADE = datetime(2030, 1, 31, 12, 0, tzinfo=UTC)
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -151,7 +151,7 @@ def outline(page):
 
 
 def test_outline_is_the_golden_one(page):
-    assert outline(page) == (GOLDEN / "report_outline.txt").read_text(encoding="utf-8")
+    golden("report_outline.txt", outline(page))
 
 
 def test_marks_are_whole(page):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers.documents import changed, changes, places
+from helpers.golden import golden
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ import gstar_fast as gf
 from gstar_fast._base import json as strict
 from gstar_fast._base.text import threshold_number
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 SCHEMA = Path(gf.__file__).parent / "schemas" / "result.json"
 
 
@@ -37,12 +37,9 @@ def results(sketch):
 
 
 def test_texts_are_the_golden_ones(backend, sketch):
-    """The same words on every backend. Run with GOLDEN=1 to write them again; then read the difference."""
+    """The same words on every backend."""
     for name, result in results(sketch):
-        path = GOLDEN / f"result_{name}.txt"
-        if os.environ.get("GOLDEN") == "1":
-            path.write_text(str(result) + "\n", encoding="utf-8")
-        assert str(result) + "\n" == path.read_text(encoding="utf-8")
+        golden(f"result_{name}.txt", f"{result}\n")
 
 
 def test_saved_and_loaded_is_the_same(sketch, tmp_path):
