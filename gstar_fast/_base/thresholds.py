@@ -18,6 +18,7 @@ import numpy as np
 
 from gstar_fast._base.bytes import name_bytes, varint
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, clean_name
+from gstar_fast._base.refusals.refusal import refusal
 
 BINARY_VERSION: Final = 1
 MAGIC: Final = b"\x89GTHRS\r\n"
@@ -94,7 +95,7 @@ def make(
     if not names:
         raise ValueError("thresholds is empty; give one for each group")
     if len(names) > MOST_GROUPS:
-        raise ValueError(f"{len(names)} groups; at most {MOST_GROUPS} are supported")
+        raise refusal("too_many_groups", "thresholds", value=len(names), limit=MOST_GROUPS)
     clean = {
         name: _number(value, f"the threshold of group {name!r}")
         for name, value in zip(names, values.values(), strict=True)
