@@ -18,7 +18,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.bandwidth import bandwidth_of
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._words import FAMILIES, KINDS
 
 __all__ = ["Compared", "Density", "densities", "density"]
@@ -223,6 +223,7 @@ def density(
     >>> round(1 - curve.cdf(0.0), 2)
     0.72
     """
+    check_sketch(sketch)
     return make(cell_of(sketch, label, group), kind, bandwidth)
 
 
@@ -238,6 +239,7 @@ def densities(
     >>> list(gf.densities(sketch))
     [(0, 'a'), (0, 'b'), (1, 'a'), (1, 'b')]
     """
+    check_sketch(sketch)
     return {(cell.label, cell.group): make(cell, kind, bandwidth) for cell in cells_of(sketch)}
 
 

@@ -10,7 +10,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._density.cell import Cell, NoDensityError, cells_of
 from gstar_fast._density.density import make
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._words import KINDS
 
 __all__ = ["CellQuality", "FitQuality", "fit_quality"]
@@ -124,6 +124,7 @@ def fit_quality(sketch: Sketch, *, kinds: Sequence[str] = COMPARED, bandwidth: f
     >>> quality.kolmogorov["kde"] < quality.kolmogorov["normal"]
     True
     """
+    check_sketch(sketch)
     for kind in kinds:
         if kind not in KINDS:
             raise ValueError(f"kinds must be of {', '.join(KINDS)}; got {kind!r}")

@@ -421,3 +421,9 @@ def _unpickled(cls: type[Sketch], data: bytes, nan: Literal["raise", "skip"], li
     new = cls.from_bytes(data, nan=nan, memory_limit=limit)
     new._warned = warned
     return new
+
+
+def check_sketch(given: object) -> None:
+    """Refuse what is not a sketch, such as the rows themselves."""
+    if not isinstance(given, Sketch):
+        raise refusal("needs_a_sketch", "sketch", value=given)

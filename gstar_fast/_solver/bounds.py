@@ -15,7 +15,7 @@ from gstar_fast._backends.common.descent import evaluate, slopes
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.public import lives_in
 from gstar_fast._density.density import densities
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.smooth import Kind, Smooth, prepare_smooth, solve_prepared
@@ -133,6 +133,7 @@ def bounds(sketch: Sketch, result: Result, *, density: Kind = "kde") -> Bounds:
     >>> found[1].holds
     True
     """
+    check_sketch(sketch)
     if isinstance(density, str) and density == "empirical":
         raise ValueError("bounds needs a smooth density: the counts have no pdf; use density='kde'")
     if len(result.thresholds) != 2:

@@ -18,7 +18,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERIA, RATES
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
 from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, check_groups, question_limits
 from gstar_fast._solver.rates import has_rate, rates_of
@@ -188,6 +188,7 @@ def frontier(
     >>> print(gf.frontier(sketch, "demographic_parity"))
     frontier of demographic_parity: 2 points, gap 0 at error 0.25 to gap 0.25 at error 0.125
     """
+    check_sketch(sketch)
     check_criterion(criterion, "criterion")
     if criterion == "disparate_impact":
         raise refusal("traded_ratio", "criterion", value=criterion)

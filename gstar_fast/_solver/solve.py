@@ -13,7 +13,7 @@ from gstar_fast._backends.interface import Arrays, Ints
 from gstar_fast._base.names import Name
 from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.degenerate import warn_if_degenerate
 from gstar_fast._solver.mixture import Mixture, mix, mixed
 from gstar_fast._solver.question import Objective, check_options, question_limits
@@ -102,6 +102,7 @@ def solve(
     >>> result.error, result.verdict
     (0.0, 'optimal')
     """
+    check_sketch(sketch)
     objective = Objective.of(limits, penalties, costs, balanced)
     question_limits(objective.limits)
     check_options(

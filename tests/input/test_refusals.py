@@ -295,6 +295,24 @@ def test_rows_nobody_can_draw_for_are_refused_alike(call, code):
     assert on_all_backends(try_it)[1] == code
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        gf.solve,
+        lambda given: gf.frontier(given, "equalized_odds"),
+        lambda given: gf.bounds(given, None),
+        lambda given: gf.density(given, 0, "a"),
+        gf.densities,
+        gf.fit_quality,
+    ],
+)
+def test_what_is_not_a_sketch_is_named(ask):
+    with pytest.raises(errors.InputTypeError, match=r"must be a gf\.Sketch, got list; count first"):
+        ask([0.1, 0.2])
+    with pytest.raises(errors.InputTypeError, match=r"got Window; pass window\.sketch"):
+        ask(gf.Window(panes=2))
+
+
 # ---------------------------------------------------------------------------------------------------------- every code
 
 # fields that the sentence of a code needs; all others can do with a row and a number

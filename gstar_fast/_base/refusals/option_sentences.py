@@ -102,6 +102,12 @@ def _exact(say: Face) -> str:
     return say.option("method", repr("exact"))
 
 
+def _needs_a_sketch(e: Any, _: Face) -> str:
+    cure = "pass window.sketch" if kind_of(e.value) == "Window" else "count first: gf.Sketch.from_rows(...)"
+    return f"sketch must be a gf.Sketch, got {kind_of(e.value)}; {cure}"
+
+
+OPTIONS |= entries(InputTypeError, needs_a_sketch=_needs_a_sketch)
 OPTIONS |= entries(
     OptionTypeError,
     criteria_type=lambda e, say: (
