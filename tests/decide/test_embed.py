@@ -22,17 +22,17 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def decide(tmp_path_factory):
     return compiled(EXAMPLES / "decide.cpp", tmp_path_factory.mktemp("embed") / "decide")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def count(tmp_path_factory):
     return compiled(EXAMPLES / "count.cpp", tmp_path_factory.mktemp("embed") / "count")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def library(tmp_path_factory):
     source = Path(get_include(), "capi", "capi.cpp")
     target = tmp_path_factory.mktemp("embed") / "libgstar.so"
@@ -174,7 +174,7 @@ def test_the_c_interface_decides_counts_and_reports(library):
     library.gstar_decider_release(handle)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def decide_c(tmp_path_factory):
     """The program in C, as C, with our library in it."""
     folder = tmp_path_factory.mktemp("embed")

@@ -32,14 +32,14 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("documents")
     flags = [*WARNINGS, *(SANITIZE if can_sanitize(folder) else ())]
     return compiled(PROGRAM, folder / "read_documents", *flags)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def core(program):
     """The C++ reader of documents."""
     reader = Reader(program)
@@ -47,7 +47,7 @@ def core(program):
     reader.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def core_json(program):
     """The C++ reader of JSON."""
     reader = Reader(program, "json")
