@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.commands import COLUMNS
+from helpers.interrupted import ROWS
 
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast.__main__ import main
+from gstar_fast._cli.tables import plain as by_hand
 
 
 @pytest.fixture
@@ -35,3 +37,42 @@ def sketch(scores):
     """The same, counted by the command line into s.gstar."""
     assert main(["sketch", "scores.csv", "-o", "s.gstar", *COLUMNS, "--bins", "128", "-q"]) == 0
     return gf.Sketch.load("s.gstar")
+
+
+@pytest.fixture
+def small_blocks(here, monkeypatch, signals):
+    """Tables are read in blocks of 100 rows, and signals are heard."""
+    pytest.importorskip("pyarrow")
+    from gstar_fast._cli.tables import arrow as by_pyarrow
+
+    for module in (by_pyarrow, by_hand):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(by_hand, "TEXT_ROWS", 100)
+    return here
+
+
+@pytest.fixture(params=["csv", "parquet", "arrow", "npz"])
+def files(request, small_blocks):
+    """Two tables, and the bytes of their sketch."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    table = datasets.paper_synthetic(rows=ROWS, seed=1)
+    names = []
+    for i, rows in enumerate((slice(0, 1_250), slice(1_250, ROWS))):
+        columns = {"score": table.scores[rows], "label": table.labels[rows], "group": table.groups[rows]}
+        name = f"{i}.{request.param}"
+        if request.param == "csv":
+            columns["score"] = columns["score"].astype(float)  # in full, since text has no float32
+            lines = zip(*(column.astype(str) for column in columns.values()), strict=True)
+            Path(name).write_text("score,label,group\n" + "".join(f"{','.join(line)}\n" for line in lines))
+        elif request.param == "parquet":
+            pq.write_table(pa.table(columns), name, row_group_size=333)
+        elif request.param == "arrow":
+            with pa.ipc.new_file(name, pa.table(columns).schema) as writer:
+                writer.write_table(pa.table(columns), max_chunksize=333)
+        else:
+            np.savez(name, **columns)
+        names.append(name)
+    expected = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    return names, expected.to_bytes()
