@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.applied import THRESHOLDS
 from helpers.commands import COLUMNS
 from helpers.interrupted import ROWS
 
@@ -76,3 +77,14 @@ def files(request, small_blocks):
         names.append(name)
     expected = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
     return names, expected.to_bytes()
+
+
+@pytest.fixture
+def saved_thresholds(here, monkeypatch):
+    """Thresholds to apply, in t.json; tables are read in blocks of 300 rows."""
+    pytest.importorskip("pyarrow")
+    from gstar_fast._cli.tables import arrow as by_pyarrow
+
+    for module in (by_pyarrow, by_hand):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 300)
+    gf.Decider(THRESHOLDS, default=0.0, score_column="p", group_column="g").save("t.json")
