@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import interrupted
 from helpers.applied import THRESHOLDS
 from helpers.commands import COLUMNS
-from helpers.interrupted import ROWS
 
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast.__main__ import main
+from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables import plain as by_hand
 
 
@@ -58,9 +59,9 @@ def files(request, small_blocks):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
-    table = datasets.paper_synthetic(rows=ROWS, seed=1)
+    table = datasets.paper_synthetic(rows=interrupted.ROWS, seed=1)
     names = []
-    for i, rows in enumerate((slice(0, 1_250), slice(1_250, ROWS))):
+    for i, rows in enumerate((slice(0, 1_250), slice(1_250, interrupted.ROWS))):
         columns = {"score": table.scores[rows], "label": table.labels[rows], "group": table.groups[rows]}
         name = f"{i}.{request.param}"
         if request.param == "csv":
@@ -88,3 +89,36 @@ def saved_thresholds(here, monkeypatch):
     for module in (by_pyarrow, by_hand):
         monkeypatch.setattr(module, "BLOCK_ROWS", 300)
     gf.Decider(THRESHOLDS, default=0.0, score_column="p", group_column="g").save("t.json")
+
+
+@pytest.fixture(params=["pyarrow", "without pyarrow"])
+def arrow(request, monkeypatch):
+    """CSV and NPZ are read with pyarrow and without it."""
+    if request.param != "pyarrow":
+        monkeypatch.setattr(inputs, "has_pyarrow", lambda: False)
+    return request.param == "pyarrow"
+
+
+@pytest.fixture(scope="module")
+def table():
+    """A table with missing labels, and groups whose names need quotes."""
+    pa = pytest.importorskip("pyarrow")
+    from helpers.table_files import ROWS
+
+    random = np.random.default_rng(7)
+    labels = random.integers(0, 2, ROWS)
+    return pa.table(
+        {
+            "id": np.arange(ROWS),
+            "p": random.normal(size=ROWS).round(3),
+            "y": pa.array(labels, pa.int8(), mask=random.random(ROWS) < 0.1),
+            "g": np.array(["north, west", 'the "south"', "zoë"])[random.integers(0, 3, ROWS)],
+            "old": random.random(ROWS) < 0.5,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(table):
+    """Its sketch."""
+    return gf.Sketch.from_rows(table["p"], table["y"], table["g"])
