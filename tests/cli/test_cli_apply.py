@@ -15,11 +15,13 @@ from helpers.applied import THRESHOLDS, apply, read, said
 
 import gstar_fast as gf
 from gstar_fast._cli.commands.apply import Deciding
-from gstar_fast._cli.tables import arrow, inputs
+from gstar_fast._cli.tables import inputs
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.csv as pa_csv  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
+
+from gstar_fast._cli.tables import arrow  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("saved_thresholds")
 
