@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import ENVIRONMENT
 
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._cli import count
 from gstar_fast._cli.tables import inputs, plain
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)}
 COLUMNS = ["--score", "p", "--label", "y", "--group", "g"]
 
 

@@ -1,88 +1,24 @@
-"""A count that is interrupted, by whatever means, goes on to the bytes of one pass and never counts a row twice."""
+"""A count that is interrupted, or added to, goes on to the bytes of one pass and never counts a row twice."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
-import pty
-import re
 import shlex
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers.documents import changes
+from helpers.interrupted import COLUMNS, ROWS, interrupt_after, sketch
 
 import gstar_fast as gf
-from gstar_fast import datasets
 from gstar_fast.__main__ import main
 from gstar_fast._cli import count, resume
 from gstar_fast._cli.errors import CliError
-from gstar_fast._cli.tables import arrow, plain
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
-
-COLUMNS = ["--score", "score", "--label", "label", "--group", "group"]
-ROWS = 2_000
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gf.__file__).parent.parent)}
-
-
-@pytest.fixture
-def here(here, monkeypatch, signals):
-    for module in (arrow, plain):
-        monkeypatch.setattr(module, "BLOCK_ROWS", 100)
-    monkeypatch.setattr(plain, "TEXT_ROWS", 100)
-    return here
-
-
-@pytest.fixture(params=["csv", "parquet", "arrow", "npz"])
-def files(request, here):
-    """Two tables, and the bytes of their sketch."""
-    table = datasets.paper_synthetic(rows=ROWS, seed=1)
-    names = []
-    for i, rows in enumerate((slice(0, 1_250), slice(1_250, ROWS))):
-        columns = {"score": table.scores[rows], "label": table.labels[rows], "group": table.groups[rows]}
-        name = f"{i}.{request.param}"
-        if request.param == "csv":
-            columns["score"] = columns["score"].astype(float)  # in full, since text has no float32
-            lines = zip(*(column.astype(str) for column in columns.values()), strict=True)
-            Path(name).write_text("score,label,group\n" + "".join(f"{','.join(line)}\n" for line in lines))
-        elif request.param == "parquet":
-            pq.write_table(pa.table(columns), name, row_group_size=333)
-        elif request.param == "arrow":
-            with pa.ipc.new_file(name, pa.table(columns).schema) as writer:
-                writer.write_table(pa.table(columns), max_chunksize=333)
-        else:
-            np.savez(name, **columns)
-        names.append(name)
-    expected = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
-    return names, expected.to_bytes()
-
-
-def interrupt_after(monkeypatch, blocks, number=signal.SIGINT):
-    """Send ourselves a signal while the given block is being counted; rows that were counted are kept in a list."""
-    rows = []
-    add = count.Tally.add
-
-    def counting(self, source, block, *rest):
-        if len(rows) + 1 == blocks:
-            os.kill(os.getpid(), number)
-        add(self, source, block, *rest)
-        rows.append(block.rows)
-
-    monkeypatch.setattr(count.Tally, "add", counting)
-    return rows
-
-
-def sketch(*names, extra=()):
-    return main(["sketch", *names, "-o", "s.gstar", *COLUMNS, *extra])
 
 
 @pytest.mark.parametrize("blocks", [1, 5, 13, 14, 20])
@@ -264,7 +200,7 @@ def test_append_adds_to_what_is_there(files, capsys):
     assert Path("s.gstar").read_bytes() == expected
 
 
-def test_append_says_how_many_rows_were_there_and_how_many_came(here, capsys):
+def test_append_says_how_many_rows_were_there_and_how_many_came(small_blocks, capsys):
     """It cannot know that they are the same rows, so it must not hide that they are more."""
     Path("t.csv").write_text("score,label,group\n0.5,1,0\n0.25,0,0\n")
     assert sketch("t.csv", extra=["-q"]) == 0
@@ -276,7 +212,7 @@ def test_append_says_how_many_rows_were_there_and_how_many_came(here, capsys):
     assert (facts["rows_before"], facts["rows_added"], facts["rows"]) == (4, 2, 6)
 
 
-def test_append_takes_the_bins_of_the_sketch_and_refuses_early(here, capsys):
+def test_append_takes_the_bins_of_the_sketch_and_refuses_early(small_blocks, capsys):
     Path("t.csv").write_text("score,label,group\n0.5,1,0\n0.25,0,0\n")
     assert sketch("t.csv", extra=["--bins", "64", "-q"]) == 0
     assert sketch("t.csv", extra=["--append", "-q"]) == 0
@@ -372,193 +308,3 @@ def always(update):
         update(self, rows, share)
 
     return eager
-
-
-# ------------------------------------------------------------------------------------------- processes, real and killed
-
-SLOW = """
-import sys, time
-from gstar_fast._cli import count
-from gstar_fast._cli.tables import plain
-from gstar_fast.__main__ import main
-from gstar_fast._cli.errors import CliError
-plain.TEXT_ROWS = 100
-add = count.Tally.add
-def slow(self, *block):
-    add(self, *block)
-    print("block", flush=True)
-    time.sleep(0.02)
-count.Tally.add = slow
-import gstar_fast._cli.tables.inputs as tables
-tables.has_pyarrow = lambda: False
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def slowly(names, *extra, **options):
-    words = ["sketch", *names, "-o", "s.gstar", *COLUMNS, *extra]
-    return subprocess.Popen(
-        [sys.executable, "-c", SLOW, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-        **options,
-    )
-
-
-def wait_for_blocks(process, blocks):
-    for _ in range(blocks):
-        assert process.stdout.readline() == "block\n"
-
-
-@pytest.mark.parametrize("files", ["csv"], indirect=True)
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_keeps_what_is_counted(files, number, code):
-    names, expected = files
-    with slowly(names) as process:
-        wait_for_blocks(process, 6)
-        process.send_signal(number)
-        _, error = process.communicate(timeout=30)
-    assert process.returncode == code
-    assert "are counted and kept in s.gstar.partial\nto go on: gstar-fast sketch --resume 0.csv 1.csv" in error
-    assert sketch(*names, extra=["--resume", "-q"]) == 0
-    assert Path("s.gstar").read_bytes() == expected
-
-
-@pytest.mark.parametrize("files", ["csv"], indirect=True)
-def test_a_kill_leaves_the_last_checkpoint(files):
-    names, expected = files
-    Path("s.gstar").write_bytes(b"old")
-    with slowly(names, "--checkpoint", "0") as process:
-        wait_for_blocks(process, 8)
-        process.kill()
-        process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGKILL
-    assert Path("s.gstar").read_bytes() == b"old"
-    assert {path.name for path in Path().iterdir()} <= {*names, "s.gstar", "s.gstar.partial", ".s.gstar.partial.saving"}
-    assert json.loads(Path("s.gstar.partial").read_text())["files"][0]["rows"] >= 600
-    assert sketch(*names, extra=["--resume", "-q"]) == 0
-    assert Path("s.gstar").read_bytes() == expected
-
-
-@pytest.mark.parametrize("files", ["csv"], indirect=True)
-def test_a_pipe_that_waits_can_be_interrupted(files):
-    names, _ = files
-    with slowly(["-"], stdin=subprocess.PIPE) as process:
-        process.stdin.write(Path(names[0]).read_text()[:20_000])  # ... and then nothing, and no end
-        process.stdin.flush()
-        wait_for_blocks(process, 3)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        error = process.stderr.read()
-        assert process.wait(timeout=30) == 130
-        process.stdin.close()
-    assert "a pipe cannot be resumed" in error
-    command = shlex.split(error.split("as it is: ")[1])
-    assert main(command[1:]) == 0
-    assert gf.Sketch.load("s.gstar").n_rows >= 300
-
-
-def test_standard_input_is_not_resumed(here, monkeypatch, capsys):
-    Path("s.gstar.partial").write_text("{}")
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"score,label,group\n1,1,1\n"))))
-    assert sketch("-", extra=["--resume"]) == 1
-    assert "a pipe cannot be resumed" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("files", ["csv"], indirect=True)
-def test_a_terminal_sees_a_bar(files):
-    names, expected = files
-    terminal, other = pty.openpty()
-    words = [
-        sys.executable,
-        "-c",
-        SLOW.replace('print("block", flush=True)', ""),
-        "sketch",
-        *names,
-        "-o",
-        "s.gstar",
-        *COLUMNS,
-    ]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=other, env=ENVIRONMENT) as process:
-        os.close(other)
-        drawn = b""
-        with contextlib.suppress(OSError):  # how the end of a terminal is told
-            while piece := os.read(terminal, 4096):
-                drawn += piece
-    os.close(terminal)
-    assert process.returncode == 0
-    assert re.search(rb"\r\[#+\.+\] +\d+%  [\d,]+ rows, [\d.]+ million a second", drawn)
-    assert drawn.rstrip(b" ").endswith(b"\r")  # the line is taken away again
-    assert Path("s.gstar").read_bytes() == expected
-
-
-@pytest.mark.parametrize(
-    "module", ["gstar_fast._cli.main", "gstar_fast._cli.parser", "numpy.linalg", "gstar_fast._sketch.sketch"]
-)
-def test_ctrl_c_while_it_starts_is_one_line(here, module):
-    """Whatever is being imported: NumPy itself would call its installation broken."""
-    code = f"""
-import os, signal, sys
-from gstar_fast.__main__ import main
-from gstar_fast._cli.errors import CliError
-class Interrupts:
-    def find_spec(self, name, *_):
-        if name == {module!r}:
-            os.kill(os.getpid(), signal.SIGINT)
-sys.meta_path.insert(0, Interrupts())
-sys.exit(main(["show", "absent.gstar"]))
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=ENVIRONMENT)
-    assert (run.returncode, run.stderr) == (130, "gstar-fast: stopped\n")
-
-
-def test_the_second_ctrl_c_does_not_wait(here):
-    with count.Stop() as stop:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stop.signal == signal.SIGINT
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-IGNORANT = """
-import signal, sys
-import pytest
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-code = pytest.main(sys.argv[1:])
-assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, "the run hears them now"
-sys.exit(code)
-"""
-
-
-def test_a_run_that_ignores_signals_tests_them_all_the_same():
-    """In the background and under nohup Ctrl-C and SIGHUP are ignored, by what is started there too."""
-    tests = Path(__file__).parent
-    chosen = [
-        "test_cli_sketch.py::test_a_signal_keeps_what_is_counted",
-        "test_cli_sketch.py::test_the_second_ctrl_c_does_not_wait",
-        "test_cli_sketch.py::test_ctrl_c_while_it_starts_is_one_line[gstar_fast._cli.main]",
-        "test_cli_apply.py::test_interrupted_it_writes_nothing",
-        "test_cli_outputs.py::test_a_file_that_is_gone_after_it_was_counted_costs_no_counts",
-    ]
-    words = ["-q", "-p", "no:cacheprovider", *chosen]
-    with subprocess.Popen(
-        [sys.executable, "-c", IGNORANT, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=tests,
-        env=ENVIRONMENT,
-        start_new_session=True,
-    ) as run:
-        try:
-            said, _ = run.communicate(timeout=120)
-        except subprocess.TimeoutExpired:
-            os.killpg(run.pid, signal.SIGKILL)  # with all it started, which hold its output open
-            raise
-    assert run.returncode == 0, said
-    assert "7 passed" in said

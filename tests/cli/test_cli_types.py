@@ -10,10 +10,10 @@ from pathlib import Path
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from helpers.applied import apply
 from hypothesis import given
 
 import gstar_fast as gf
-from gstar_fast.__main__ import main
 from gstar_fast._cli.tables import inputs, plain
 
 pa = pytest.importorskip("pyarrow")
@@ -56,10 +56,6 @@ def column_of(name):
             return reader.read_all()["x"]
     with np.load(name) as file:
         return pa.array(file["x"])
-
-
-def apply(*inputs, out, extra=(), code=0):
-    assert main(["apply", *inputs, "--thresholds", "t.json", "-o", out, "-q", *extra]) == code
 
 
 def refused(capsys, *inputs, out="out.parquet"):
