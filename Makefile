@@ -13,7 +13,7 @@
 #   make test-sanitized  Python tests with the core built under ASan and UBSan
 #   make fuzz            hostile bytes, FUZZ_SECONDS for each target
 #   make package         sdist and wheel, and the tests on the installed wheel
-#   make exhaustive      all float32 values through every kernel; half an hour
+#   make exhaustive      all float32 values through every kernel; five minutes on two free cores
 #   make clean           remove all of it again
 
 PYTHON ?= python3

@@ -28,7 +28,7 @@ FOR_USERS = (
     "onnx",
 )  # extras of users
 INSTALLED_TESTS = [f"tests/{room}" for room in ("base", "input", "sketch", "backends", "density", "decide", "solver")]
-BENCHES = ("sketch", "density", "decide", "audit", "cli")
+BENCHES = ("sketch", "groups", "density", "decide", "audit", "cli")
 
 
 def requirements():

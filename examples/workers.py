@@ -35,15 +35,12 @@ with ThreadPoolExecutor() as workers:
 size = sum(path.stat().st_size for path in paths)
 print(f"{SHARDS} workers counted {SHARDS * ROWS:,} rows into {size / SHARDS / 1000:.0f} kB each")
 
-# %% Merge one after the other, in a shuffled order, and as a tree. A sketch depends on the rows alone.
+# %% Merge the files one after the other, in a shuffled order, and as a tree. A sketch depends on the rows alone.
 
-parts = [gf.Sketch.load(path) for path in paths]
-in_turn = sum(parts, start=gf.Sketch())
+in_turn = gf.merge_all(paths)
+shuffled = gf.merge_all(random.Random(0).sample(paths, SHARDS))
 
-random.Random(0).shuffle(parts)
-shuffled = sum(parts, start=gf.Sketch())
-
-tree = parts
+tree = [gf.Sketch.load(path) for path in paths]
 while len(tree) > 1:
     tree = [a + b for a, b in zip(tree[::2], tree[1::2], strict=False)] + tree[len(tree) // 2 * 2 :]
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._report.report import Report as Report
     from gstar_fast._report.report import report as report
     from gstar_fast._sketch.cell import Moments as Moments
+    from gstar_fast._sketch.merging import merge_all as merge_all
     from gstar_fast._sketch.sketch import Sketch as Sketch
     from gstar_fast._sketch.window import Window as Window
     from gstar_fast._solver.bounds import Bounds as Bounds
@@ -41,6 +42,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
+    from gstar_fast.errors import SentinelWarning as SentinelWarning
 
 # Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
 _MODULES = ("datasets", "errors", "plot", "results")
@@ -56,6 +58,7 @@ _ROOMS = {
     "_install": ("get_cmake_dir", "get_include", "show_config"),
     "_report.report": ("Report", "report"),
     "_sketch.cell": ("Moments",),
+    "_sketch.merging": ("merge_all",),
     "_sketch.sketch": ("Sketch",),
     "_sketch.window": ("Window",),
     "_solver.bounds": ("Bounds", "bounds"),
@@ -68,6 +71,7 @@ _ROOMS = {
         "MissingClassWarning",
         "NotConvergedWarning",
         "ResolutionWarning",
+        "SentinelWarning",
     ),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}

@@ -24,6 +24,7 @@ __all__ = [
     "OptionTypeError",
     "OptionValueError",
     "ResolutionWarning",
+    "SentinelWarning",
 ]
 
 
@@ -136,7 +137,14 @@ class NotConvergedWarning(UserWarning):
 
 
 class ResolutionWarning(_Coded, UserWarning):
-    """Most rows of a sketch fell into few bins, because one score is far from the rest.
+    """Rows with different scores share a bin, so many that a rate may be off by more than a little.
 
-    The message names that score and `range=`, which keeps it out of the window.
+    The message says up to how much, names the bin, and what helps: more bins, `range=`, `missing=`.
+    """
+
+
+class SentinelWarning(_Coded, UserWarning):
+    """One score holds many rows far from all others: it may stand for a missing score.
+
+    The message names the score, its rows, and `missing=`, which skips them.
     """

@@ -54,18 +54,18 @@ void bind_density(py::module_& m) {
     py::class_<density_handle, std::shared_ptr<density_handle>>(m, "Density")
         .def_static(
             "empirical",
-            [](double first, double width, const doubles& cdf,
-               const doubles& atoms) {
-                std::vector<double> c = to_vector(cdf), a = to_vector(atoms);
-                if (a.empty() || c.size() != a.size() + 1)
+            [](const doubles& edges, const doubles& cdf, const doubles& atoms) {
+                std::vector<double> e = to_vector(edges), c = to_vector(cdf),
+                                    a = to_vector(atoms);
+                if (a.empty() || c.size() != a.size() + 1 || e.size() != c.size())
                     throw py::value_error(
-                        "cdf must have one entry more than atoms");
+                        "edges and cdf must have one entry more than atoms");
                 const double below = c.front(), above = 1.0 - c.back(),
-                             high = first + width * static_cast<double>(a.size());
-                return make(empirical(first, width, std::move(c), std::move(a)),
-                            below, above, first, high);
+                             low = e.front(), high = e.back();
+                return make(empirical(std::move(e), std::move(c), std::move(a)),
+                            below, above, low, high);
             },
-            "first"_a, "width"_a, "cdf"_a, "atoms"_a)
+            "edges"_a, "cdf"_a, "atoms"_a)
         .def_static(
             "kde",
             [](const doubles& points, const doubles& weights, double bandwidth,
@@ -163,18 +163,19 @@ void bind_density(py::module_& m) {
         "df, location, scale, mean log-likelihood, at_bound.");
     m.def(
         "fit_gamma",
-        [](const doubles& points, const doubles& weights, bool mirrored) {
+        [](const doubles& points, const doubles& weights, bool mirrored, double end,
+           double reach, double rows_in_all) {
             const sample rows{to_vector(points), to_vector(weights)};
             fitted<gamma_family> fit;
             {
                 const py::gil_scoped_release unlocked;
-                fit = fit_gamma(rows, mirrored);
+                fit = fit_gamma(rows, mirrored, {end, reach, rows_in_all});
             }
             return py::make_tuple(fit.family.shape, fit.family.location,
                                   fit.family.scale, fit.log_likelihood,
                                   fit.at_bound);
         },
-        "points"_a, "weights"_a, "mirrored"_a,
+        "points"_a, "weights"_a, "mirrored"_a, "end"_a, "reach"_a, "rows"_a,
         "shape, location, scale, mean log-likelihood, at_bound.");
 }
 

@@ -8,9 +8,8 @@
 
 #include "errors.hpp"
 #include "fastcall.hpp"
-#include "gstar/base/factorize.hpp"
-#include "gstar/count/moments.hpp"
 #include "sketch_core.hpp"
+#include "sketch_read.hpp"
 
 namespace gstar_py {
 
@@ -74,50 +73,10 @@ PyMethodDef update_one_method = {
 
 // ---- reading ----------------------------------------------------------------
 
-/// Rows by bin, smallest and largest score, and their bins.
-py::tuple pooled(sketch_core& s) {
-    const sketch::pooled p = s.inner().pool();
-    const bool any = p.lo <= p.hi;
-    return py::make_tuple(
-        py::array_t<std::int64_t>(static_cast<py::ssize_t>(p.counts.size()),
-                                  p.counts.data()),
-        p.lo, p.hi, any ? gstar::bin_number(p.lo, p.at.level) - p.at.first : 0,
-        any ? gstar::bin_number(p.hi, p.at.level) - p.at.first : 0);
-}
-
-py::tuple extremes(sketch_core& s, unsigned label) {
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    using gstar::plane;
-    using gstar::window;
-    return py::make_tuple(
-        s.of_cells(
-            label, nan,
-            [](const plane& p, const window&, std::uint32_t c) { return p.lo(c); }),
-        s.of_cells(label, nan, [](const plane& p, const window&, std::uint32_t c) {
-            return p.hi(c);
-        }));
-}
-
-py::tuple unique_rows(const py::array_t<std::uint8_t, py::array::c_style>& raw) {
-    if (raw.ndim() != 2) throw py::value_error("raw must be 2-D");
-    py::array_t<std::int32_t> codes(raw.shape(0));
-    const auto* from = reinterpret_cast<const char*>(raw.data());
-    std::int32_t* const to = codes.mutable_data();
-    std::vector<std::int64_t> firsts;
-    {
-        const py::gil_scoped_release unlocked;
-        firsts = gstar::factorize(from, static_cast<std::size_t>(raw.shape(0)),
-                                  static_cast<std::size_t>(raw.shape(1)), to);
-    }
-    return py::make_tuple(
-        codes, py::array_t<std::int64_t>(static_cast<py::ssize_t>(firsts.size()),
-                                         firsts.data()));
-}
-
 template <class T>
 py::array_t<T> bins_of(const gstar::cell_copy& c,
                        void (gstar::cell_copy::*read)(T*) const) {
-    py::array_t<T> out(c.at.bins);
+    py::array_t<T> out(c.at.bins());
     (c.*read)(out.mutable_data());
     return out;
 }
@@ -140,10 +99,8 @@ void bind_cell(py::module_& m) {
         .def_property_readonly("max",
                                [](const cell_copy& c) { return c.extreme(true); })
         .def_readonly("weighted", &cell_copy::weighted)
-        .def_property_readonly("first_edge",
-                               [](const cell_copy& c) { return c.at.edge(0); })
-        .def_property_readonly("width", &cell_copy::width)
-        .def_property_readonly("within", &cell_copy::within);
+        .def_property_readonly("edges",
+                               [](const cell_copy& c) { return edges_of(c.at); });
 }
 
 }  // namespace
@@ -153,8 +110,6 @@ void bind_sketch(py::module_& m);
 void bind_sketch(py::module_& m) {
     using namespace py::literals;
     using core = sketch_core;
-    m.def("unique_rows", &unique_rows,
-          "Number the distinct rows of a byte matrix; also the first row of each.");
     bind_cell(m);
     py::class_<core> c(m, "SketchCore");
     c.def(py::init(&core::make), "bins"_a, "window"_a = py::none(),
@@ -169,25 +124,36 @@ void bind_sketch(py::module_& m) {
         .def("to_bytes", &core::to_bytes)
         .def_static("from_bytes", &core::from_bytes, "data"_a, "memory_limit"_a,
                     "watch"_a = py::none())
+        .def("row_bytes", &core::row_bytes)
+        .def("merge_bytes", &core::merge_bytes)
+        .def("set_sections", &core::set_sections)
+        .def_property_readonly("sections", &core::sections)
         .def("pooled", &pooled)
-        .def("counts", &core::counts)
-        .def("means", &core::means)
-        .def("cell", &core::cell)
-        .def("below", [](core& s) { return s.beyond(false); })
-        .def("above", [](core& s) { return s.beyond(true); })
+        .def("fullest", &fullest, py::arg("least") = 1)
+        .def("squared_weights", &squared_weights)
+        .def("counts", &counts_of)
+        .def("means", &means_of)
+        .def("cell", &cell_of)
+        .def("below", [](core& s) { return beyond(s, false); })
+        .def("above", [](core& s) { return beyond(s, true); })
         .def("extremes", &extremes)
-        .def("within",
-             [](core& s, unsigned label) {
-                 return s.of_cells(label, 0.0, gstar::spread_within);
-             })
+        .def_property_readonly("edges",
+                               [](core& s) { return edges_of(s.inner().at()); })
         .def_property_readonly("groups", &core::groups)
         .def_property_readonly("bins", [](core& s) { return s.inner().bins(); })
-        .def_property_readonly("level", [](core& s) { return s.inner().level(); })
-        .def_property_readonly("first",
-                               [](core& s) { return s.inner().at().first; })
+        .def_property_readonly("level",
+                               [](core& s) { return s.inner().at().level(); })
+        .def_property_readonly(
+            "first",
+            [](core& s) {
+                return s.inner().at().on().linear() ? s.inner().at().first() : 0;
+            })
         .def_property_readonly("given",
                                [](core& s) { return s.inner().groups().given(); })
         .def_property_readonly("fixed", [](core& s) { return s.inner().fixed(); })
+        .def_property_readonly(
+            "linear",
+            [](core& s) { return s.inner().kind() == gstar::window_kind::linear; })
         .def_property_readonly("weighted",
                                [](core& s) { return s.inner().weighted(); })
         .def_property_readonly("total", [](core& s) { return s.inner().total(); })

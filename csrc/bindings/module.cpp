@@ -9,6 +9,7 @@ namespace gstar_py {
 
 void bind_density(py::module_& m);
 void bind_decide(py::module_& m);
+void bind_groups(py::module_& m);
 void bind_sketch(py::module_& m);
 void bind_smooth(py::module_& m);
 void bind_solver(py::module_& m);
@@ -40,6 +41,7 @@ PYBIND11_MODULE(_core, m) {
                               wanted + "'");
     });
     gstar_py::register_refusals();
+    gstar_py::bind_groups(m);
     gstar_py::bind_sketch(m);
     gstar_py::bind_decide(m);
     gstar_py::bind_density(m);

@@ -11,11 +11,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "gstar/count/readout.hpp"
 #include "gstar/count/watch.hpp"
 #include "gstar/sketch.hpp"
 #include "gstar/sketch_io.hpp"
@@ -25,12 +26,9 @@
 namespace gstar_py {
 
 using gstar::sketch;
-using gstar::tally;
 
 class sketch_core {
 public:
-    using slots = std::vector<std::uint32_t>;
-
     sketch_core(std::unique_ptr<sketch> s, py::object watch)
         : sketch_(std::move(s)), watch_(std::move(watch)) {}
 
@@ -39,12 +37,11 @@ public:
         const std::optional<py::tuple>& groups, std::uint64_t memory_limit,
         py::object watch) {
         gstar::sketch_options o;
-        o.at.bins = bins;
+        o.at = gstar::no_window(bins);
         o.memory_limit = memory_limit;
         if (window) {
-            o.fixed = true;
-            o.at.level = window->first;
-            o.at.first = window->second;
+            o.kind = gstar::window_kind::fixed;
+            o.at = gstar::window::linear(window->first, window->second, bins);
         }
         if (groups) {
             o.given = true;
@@ -143,9 +140,14 @@ public:
                                              py::none());
     }
 
-    py::bytes to_bytes() {
-        const std::vector<std::uint8_t> out = gstar::to_bytes(*sketch_);
-        return {reinterpret_cast<const char*>(out.data()), out.size()};
+    // ---- bytes --------------------------------------------------------------
+
+    py::bytes to_bytes() { return bytes_of(gstar::to_bytes(*sketch_)); }
+    py::bytes row_bytes() { return bytes_of(gstar::row_bytes(*sketch_)); }
+
+    void merge_bytes(const py::bytes& data) {
+        gstar::merge_bytes(*sketch_, view_of(data));
+        tell();
     }
 
     static std::unique_ptr<sketch_core> from_bytes(const py::bytes& data,
@@ -154,73 +156,49 @@ public:
         return std::make_unique<sketch_core>(read(data, limit), std::move(watch));
     }
 
-    // ---- reading ------------------------------------------------------------
+    /// (type, needed, content) of each section.
+    py::tuple sections() const {
+        py::list out;
+        for (const gstar::section& s : sketch_->sections())
+            out.append(py::make_tuple(s.type, s.needed, py::bytes(s.content)));
+        return py::tuple(out);
+    }
+
+    void set_sections(
+        const std::vector<std::tuple<std::uint64_t, bool, py::bytes>>& all) {
+        gstar::sections out;
+        for (const auto& [type, needed, content] : all)
+            out.push_back({type, needed, std::string(content)});
+        sketch_->set_sections(std::move(out));
+    }
 
     py::tuple groups() const { return tuple_of(sketch_->groups().order()); }
 
-    py::array_t<std::int64_t> counts(unsigned label) {
-        return sketch_->look([&](const tally& t, const slots& s) {
-            auto out = new_array<std::int64_t>(s.size(), t.at().bins);
-            gstar::read_counts(t, s, label, out.mutable_data());
-            return out;
-        });
-    }
-
-    py::array_t<double> means(unsigned label) {
-        return sketch_->look([&](const tally& t, const slots& s) {
-            auto out = new_array<double>(s.size(), t.at().bins);
-            gstar::read_means(t, s, label, out.mutable_data());
-            return out;
-        });
-    }
-
-    py::array_t<std::int64_t> beyond(bool above) {
-        return sketch_->look([&](const tally& t, const slots& s) {
-            auto out = new_array<std::int64_t>(3, s.size());
-            gstar::read_beyond(t, s, above, out.mutable_data());
-            return out;
-        });
-    }
-
-    template <class Of>
-    py::array_t<double> of_cells(unsigned label, double otherwise, Of of) {
-        return sketch_->look([&](const tally& t, const slots& s) {
-            py::array_t<double> out(static_cast<py::ssize_t>(s.size()));
-            gstar::read_cells(t, s, label, otherwise, out.mutable_data(), of);
-            return out;
-        });
-    }
-
-    /// A copy of one cell, for those who need no other.
-    gstar::cell_copy cell(unsigned label, py::handle group) {
-        const name wanted = name_of(group);
-        return sketch_->look([&](const tally& t, const slots&) {
-            const std::uint32_t slot = sketch_->groups().slot_of(wanted);
-            if (slot == gstar::group_table::none)
-                throw py::key_error(text_of(wanted));
-            return gstar::cell_copy::of(t, label, slot);
-        });
-    }
-
 private:
+    static gstar::span<const std::uint8_t> view_of(const py::bytes& data) {
+        const auto view = static_cast<std::string_view>(data);
+        return {reinterpret_cast<const std::uint8_t*>(view.data()), view.size()};
+    }
+    static py::bytes bytes_of(const std::vector<std::uint8_t>& out) {
+        return {reinterpret_cast<const char*>(out.data()), out.size()};
+    }
     static std::unique_ptr<sketch> read(const py::bytes& data,
                                         std::uint64_t limit) {
-        const auto view = static_cast<std::string_view>(data);
-        return gstar::from_bytes(
-            {reinterpret_cast<const std::uint8_t*>(view.data()), view.size()},
-            limit);
+        return gstar::from_bytes(view_of(data), limit);
     }
 
     void count(const gstar::rows& r, bool skip_nan, unsigned threads) {
         if (sketch_->is_small(r)) {
             sketch_->update_small(r, skip_nan);
         } else {
-            sketch::job j = sketch_->prepare(r, skip_nan, threads);
-            {
-                const py::gil_scoped_release unlocked;
-                sketch_->run(j);
+            for (bool added = false; !added;) {
+                sketch::job j = sketch_->prepare(r, skip_nan, threads);
+                {
+                    const py::gil_scoped_release unlocked;
+                    sketch_->run(j);
+                }
+                added = sketch_->commit(j);
             }
-            sketch_->commit(j);
         }
         tell();
     }
@@ -235,7 +213,7 @@ private:
     }
 
     void tell() {
-        if (!watch_.is_none() && news_.tell(sketch_->level(), sketch_->total()))
+        if (!watch_.is_none() && news_.tell(sketch_->at().on(), sketch_->total()))
             watch_();
     }
 

@@ -199,7 +199,7 @@ gstar_sketch* gstar_sketch_new(uint32_t bins) {
                 "bins must be a power of two from 16 to 65536, got " +
                 std::to_string(bins));
         gstar::sketch_options o;
-        o.at.bins = bins;
+        o.at = gstar::no_window(static_cast<std::uint32_t>(bins));
         out = new gstar_sketch{std::make_unique<gstar::sketch>(o)};
     });
     return out;

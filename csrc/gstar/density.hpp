@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gstar/density/families.hpp"
+#include "gstar/density/fit_gamma.hpp"
 #include "gstar/density/kde.hpp"
 
 namespace gstar {
@@ -23,31 +24,24 @@ namespace gstar {
 /// bin's rows share one score.
 class empirical {
 public:
-    /// `cdf` at the bins + 1 edges; `atoms[b]` is the score that all rows of bin b
-    /// share, NaN where they do not.
-    empirical(double first, double width, std::vector<double> cdf,
+    /// `cdf` at the bins + 1 `edges`, which ascend; `atoms[b]` is the score that all
+    /// rows of bin b share, NaN where they do not.
+    empirical(std::vector<double> edges, std::vector<double> cdf,
               std::vector<double> atoms)
-        : first_(first),
-          width_(width),
+        : edges_(std::move(edges)),
           cdf_(std::move(cdf)),
           atoms_(std::move(atoms)) {}
 
-    double low() const noexcept { return first_; }
-    double high() const noexcept {
-        return first_ + width_ * static_cast<double>(atoms_.size());
-    }
-
     jet at(double x) const noexcept {
-        if (!(x > low())) return {cdf_.front(), 0.0, 0.0, 0.0};
-        if (!(x < high())) return {cdf_.back(), 0.0, 0.0, 0.0};
-        const double place = (x - first_) / width_;
-        const std::size_t b =
-            std::min(static_cast<std::size_t>(place), atoms_.size() - 1);
-        const double step = cdf_[b + 1] - cdf_[b];
+        if (!(x > edges_.front())) return {cdf_.front(), 0.0, 0.0, 0.0};
+        if (!(x < edges_.back())) return {cdf_.back(), 0.0, 0.0, 0.0};
+        const auto b = static_cast<std::size_t>(
+            std::upper_bound(edges_.begin(), edges_.end(), x) - edges_.begin() - 1);
         if (!std::isnan(atoms_[b]))
             return {x > atoms_[b] ? cdf_[b + 1] : cdf_[b], 0.0, 0.0, 0.0};
-        return {cdf_[b] + step * (place - static_cast<double>(b)), step / width_,
-                0.0, 0.0};
+        const double step = cdf_[b + 1] - cdf_[b],
+                     width = edges_[b + 1] - edges_[b];
+        return {cdf_[b] + step * ((x - edges_[b]) / width), step / width, 0.0, 0.0};
     }
 
     /// The least x with P(X <= x) >= p.
@@ -65,12 +59,11 @@ public:
         if (!std::isnan(atoms_[b])) return atoms_[b];
         const double share =
             std::clamp((p - cdf_[b]) / (cdf_[b + 1] - cdf_[b]), 0.0, 1.0);
-        return first_ + width_ * (static_cast<double>(b) + share);
+        return edges_[b] + share * (edges_[b + 1] - edges_[b]);
     }
 
 private:
-    double first_, width_;
-    std::vector<double> cdf_, atoms_;
+    std::vector<double> edges_, cdf_, atoms_;
 };
 
 /// What a solver reads at one threshold.
@@ -221,7 +214,9 @@ private:
         const double mean =
             f.location + (f.mirrored ? -1.0 : 1.0) * f.scale * f.shape;
         // Next to its location no polynomial follows x^shape, unless shape is large.
-        const double clear = f.shape < 7.0 ? 8.0 * step : 0.0;
+        const double clear = f.shape < 1.0   ? 16.0 * step
+                             : f.shape < 7.0 ? 8.0 * step
+                                             : 0.0;
         f.mirrored
             ? tabulate(f, step, mean, low, std::min(high, f.location - clear))
             : tabulate(f, step, mean, std::max(low, f.location + clear), high);

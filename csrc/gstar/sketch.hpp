@@ -21,6 +21,7 @@
 #include "gstar/base/rows.hpp"
 #include "gstar/base/weights.hpp"
 #include "gstar/count/batch.hpp"
+#include "gstar/count/bytes/sections.hpp"
 #include "gstar/count/group_table.hpp"
 #include "gstar/count/resolve.hpp"
 #include "gstar/count/tally.hpp"
@@ -29,8 +30,8 @@ namespace gstar {
 
 /// How a sketch is made.
 struct sketch_options {
-    window at;                 ///< bins; level and first only if `fixed`
-    bool fixed = false;        ///< the window stays (`range=` was given)
+    window at = no_window(4096);  ///< bins, and where they are if that is fixed
+    window_kind kind = window_kind::nested;
     bool given = false;        ///< `groups` are all there are
     std::vector<name> groups;  ///< given groups, in order
     std::uint64_t memory_limit = std::uint64_t{1} << 30;
@@ -43,7 +44,7 @@ struct sketch_options {
 class sketch {
 public:
     explicit sketch(const sketch_options& options)
-        : counts_(options.at, options.fixed),
+        : counts_(options.at, options.kind),
           groups_(options.given ? group_table(options.groups) : group_table()),
           given_text_(groups_.text()),
           memory_limit_(options.memory_limit) {
@@ -68,8 +69,7 @@ public:
             return;
         }
         job j = prepare(r, skip_nan, threads);
-        run(j);
-        commit(j);
+        for (run(j); !commit(j); run(j)) j = prepare(r, skip_nan, threads);
     }
 
     /// Whether rows are better counted in place: quick enough to hold the lock
@@ -89,17 +89,7 @@ public:
             count_in_place<double>(r, skip_nan);
     }
 
-    /// Rows to be counted apart, and all that it takes to know of the sketch.
-    struct job {
-        rows r;
-        bool skip_nan = false;
-        std::shared_ptr<const group_lookup> known;
-        std::uint32_t n_known = 0;
-        bool given = false;
-        std::string given_text;
-        std::vector<batch> parts;
-    };
-
+    using job = counting_job;
     job prepare(const rows& r, bool skip_nan, unsigned threads) {
         const std::size_t n_parts = parts_of(r.n, threads);
         const std::lock_guard<std::mutex> lock(guard_);
@@ -121,10 +111,16 @@ public:
                  });
     }
 
-    /// Add a job that was run: all of it or, where there is no room, none.
-    void commit(job& j) {
+    /// Add a job that was run: all of it or, where there is no room, none. False
+    /// if a merge brought other bins, a range or given groups: count it again.
+    bool commit(job& j) {
         const std::lock_guard<std::mutex> lock(guard_);
+        const tally& t = j.parts[0].counts;
+        if (t.at().bins() != bins() || t.fixed() != fixed() ||
+            j.given != groups_.given())
+            return false;
         add_batches(j.parts);
+        return true;
     }
 
     /// Count one row of a group by its name, learned if need be.
@@ -135,6 +131,7 @@ public:
             refuse_huge(score, -1);
         if (groups_.given() && groups_.slot_of(group) == group_table::none)
             refuse_group(group, given_text_, -1);
+        check_one_more();
         add_groups({group});
         count_one(score, label, groups_.slot_of(group));
     }
@@ -142,7 +139,7 @@ public:
     /// Count one row of the group in `slot`; label 2 is "not known". Not guarded:
     /// a lock would cost as much as the counting (see "reading" below).
     void count_one(double score, unsigned label, std::uint32_t slot) {
-        check_total(counts_.weighted ? std::uint64_t{1} << weight_bits : 1);
+        check_one_more();
         const bool plain = label < 2;
         if (!plain) counts_.resize(n_groups(), true);
         plane& to = plain ? counts_.labelled : counts_.unlabelled;
@@ -159,22 +156,15 @@ public:
     void merge(sketch& from) {
         const std::unique_ptr<sketch> other = from.clone();  // may be this one
         const std::lock_guard<std::mutex> lock(guard_);
-        if (other->is_neutral()) return;
+        gstar::sections joined = merged_sections(sections_, other->sections_,
+                                                 total() != 0, other->total() != 0);
         if (is_neutral()) {
             check_room(other->n_groups(), other->bins());
             take(*other);
-            return;
+        } else if (!other->is_neutral()) {
+            add(*other);
         }
-        check_mergeable(*other);
-        check_sums({&other->counts_});
-        make_alike(counts_, other->counts_);
-        add_groups(other->groups_.names());
-        groups_.join_given(other->groups_);
-        given_text_ = groups_.text();
-        std::vector<std::uint32_t> slots;
-        for (const name& n : other->groups_.names())
-            slots.push_back(groups_.slot_of(n));
-        add_counts(other->counts_, slots);
+        sections_ = std::move(joined);
     }
 
     /// The same rows with the group at place i of the public order under
@@ -186,8 +176,11 @@ public:
             refuse({"different_groups", "names", -1,
                     static_cast<std::uint64_t>(names.size()),
                     static_cast<std::uint64_t>(order.size())});
-        sketch_options options{
-            from->at(), from->fixed(), from->groups_.given(), {}, memory_limit_};
+        sketch_options options{from->at(),
+                               from->counts_.kind(),
+                               from->groups_.given(),
+                               {},
+                               memory_limit_};
         std::set<name> seen;
         for (const name& n : names)
             if (seen.insert(n).second) options.groups.push_back(n);
@@ -198,6 +191,7 @@ public:
             slots[from->groups_.slot_of(order[i])] = out->groups_.slot_of(names[i]);
         out->counts_.weighted = from->counts_.weighted;
         out->add_counts(from->counts_, slots);
+        out->sections_ = from->sections_;
         return out;
     }
 
@@ -207,38 +201,32 @@ public:
 
     std::uint32_t n_groups() const noexcept { return groups_.size(); }
     const group_table& groups() const noexcept { return groups_; }
-    std::uint32_t bins() const noexcept { return counts_.at().bins; }
-    window at() const noexcept { return counts_.canonical(); }
-    int level() const noexcept { return counts_.at().level; }
+    std::uint32_t bins() const noexcept { return counts_.at().bins(); }
+    const window& at() const noexcept { return counts_.canonical(); }
+    window_kind kind() const noexcept { return counts_.kind(); }
     bool fixed() const noexcept { return counts_.fixed(); }
     bool weighted() const noexcept { return counts_.weighted; }
     std::int64_t total() const noexcept { return counts_.total(); }
     std::int64_t skipped() const noexcept { return counts_.skipped; }
     std::uint64_t memory_limit() const noexcept { return memory_limit_; }
 
-    /// `read(tally, slots in public order)`, guarded, all counts at full width.
+    /// `read(tally, slots in public order)`, guarded, in the canonical window.
     template <class Read>
     auto look(Read read) {
         const std::lock_guard<std::mutex> lock(guard_);
-        counts_.flush();
+        counts_.settle();
         std::vector<std::uint32_t> slots;
         for (const name& n : groups_.order()) slots.push_back(groups_.slot_of(n));
         return read(counts_, slots);
     }
 
-    /// Rows of all cells by bin, and the extremes of their scores; cheap, since
-    /// nothing is brought to full width. Bins are those of the window in use.
-    struct pooled {
-        std::vector<std::int64_t> counts;
-        window at;
-        double lo, hi;
-    };
-    pooled pool() {
+    const gstar::sections& sections() const noexcept { return sections_; }
+
+    /// Replace the sections, or refuse them.
+    void set_sections(gstar::sections all) {
+        check_sections(all);
         const std::lock_guard<std::mutex> lock(guard_);
-        pooled out{std::vector<std::int64_t>(bins(), 0), counts_.at(), counts_.lo(),
-                   counts_.hi()};
-        counts_.pool(out.counts.data());
-        return out;
+        sections_ = std::move(all);
     }
 
     /// Bytes that the counts of so many groups take.
@@ -260,24 +248,42 @@ public:
             refuse_memory(groups, bins, static_cast<std::uint64_t>(most));
     }
 
-    /// Groups and counts of a sketch that is being read from bytes.
-    void restore(group_table groups, tally counts) {
+    /// What a sketch that is being read from bytes consists of.
+    void restore(group_table groups, tally counts, gstar::sections all) {
         groups_ = std::move(groups);
         counts_ = std::move(counts);
         given_text_ = groups_.text();
+        sections_ = std::move(all);
     }
 
 private:
-    sketch(sketch& other, int)
+    friend struct sketch_bytes;  // sketch_io.hpp
+
+    sketch(const sketch& other, int)
         : counts_(other.counts_.clone()),
           groups_(other.groups_),
           given_text_(other.given_text_),
+          sections_(other.sections_),
           memory_limit_(other.memory_limit_) {}
 
     void take(sketch& other) {
         counts_ = std::move(other.counts_);
         groups_ = std::move(other.groups_);
         given_text_ = std::move(other.given_text_);
+    }
+
+    /// Add another sketch, or refuse it; it is used up.
+    void add(sketch& other) {
+        check_mergeable(other);
+        check_sums({&other.counts_});
+        make_alike(counts_, other.counts_);
+        add_groups(other.groups_.names());
+        groups_.join_given(other.groups_);
+        given_text_ = groups_.text();
+        std::vector<std::uint32_t> slots;
+        for (const name& n : other.groups_.names())
+            slots.push_back(groups_.slot_of(n));
+        add_counts(other.counts_, slots);
     }
 
     /// Nothing counted and no option chosen: merges with anything.
@@ -301,11 +307,14 @@ private:
         return std::vector<double>{at().edge(0), at().edge(bins())};
     }
 
-    void check_total(std::uint64_t more) const { check_sum(total(), more); }
     static void check_sum(std::int64_t rows, std::uint64_t more) {
         const auto most =
             static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
         if (more > most - static_cast<std::uint64_t>(rows)) refuse_overflow();
+    }
+
+    void check_one_more() const {
+        check_sum(total(), counts_.weighted ? std::uint64_t{1} << weight_bits : 1);
     }
 
     /// Take in the names we do not have, or change nothing.
@@ -381,7 +390,7 @@ private:
         const std::uint64_t* times =
             weights.times.empty() ? nullptr : weights.times.data();
         const auto room = [&](std::size_t groups) {
-            check_room(groups, out.counts.at().bins);
+            check_room(groups, out.counts.at().bins());
         };
         if (j.r.scores.type == dtype::f32)
             detail::count_blocks<float>(j.r, begin, end, cells, times, j.skip_nan,
@@ -407,7 +416,7 @@ private:
             cells.resolve(begin, std::min(block_rows, r.n - begin), blocks[i]);
             any_unlabelled = any_unlabelled || blocks[i].mixed;
         }
-        check_total(r.n);
+        check_sum(total(), r.n);
         if (skip_nan) check_sum(skipped(), r.n);
         const bool apart = !cells.learned().empty() || counts_.weighted;
         std::vector<batch> part;
@@ -433,6 +442,7 @@ private:
     tally counts_;
     group_table groups_;
     std::string given_text_;
+    gstar::sections sections_;
     std::uint64_t memory_limit_;
 };
 

@@ -1,137 +1,391 @@
 // sketch_io.hpp - sketch <-> versioned bytes; trusts no input.
 //
-// The format is docs/sketch_format.md. Only the canonical form is accepted, and
-// everything that is read is checked before it is believed.
+// The format is docs/sketch_format.md. Bytes are read twice: the first time all
+// of them are checked, and only then anything is made or changed.
 #pragma once
 
-#include <cmath>  // isfinite
+#include <algorithm>  // find
+#include <cstddef>    // size_t
 #include <cstdint>
-#include <memory>   // unique_ptr
+#include <limits>
+#include <memory>  // unique_ptr
+#include <mutex>
 #include <utility>  // move
 #include <vector>
 
 #include "gstar/base/bytes.hpp"
 #include "gstar/base/span.hpp"
-#include "gstar/count/cell_bytes.hpp"
+#include "gstar/base/weights.hpp"
+#include "gstar/count/bytes/sections.hpp"
+#include "gstar/count/bytes/stored_sketch.hpp"
+#include "gstar/count/bytes/wide_numbers.hpp"
 #include "gstar/sketch.hpp"
 
 namespace gstar {
 
-constexpr bytes_magic sketch_magic = {0x89, 'G', 'S', 'T', 'A', 'R', '\r', '\n'};
-
-enum sketch_flags : unsigned { flag_weighted = 1, flag_fixed = 2, flag_given = 4 };
-
 namespace detail {
 
-inline group_table read_groups(byte_reader& from, bool given) {
-    const std::uint64_t n = from.varint();
-    // A group takes eleven bytes at the least: refuse before making room.
-    if (n > most_groups || n * 11 > from.left())
-        from.refuse("it has more groups than it can have");
-    std::vector<name> names;
-    for (std::uint64_t i = 0; i < n; ++i) {
-        names.push_back(from.group());
-        if (!given && i != 0 && !(names[i - 1] < names[i]))
-            from.refuse("its groups are out of order");
+// ---- writing ----------------------------------------------------------------
+
+inline void write_extent(byte_writer& to, const extent& e) {
+    to.fixed(
+        (e.below.any() ? 1u : 0u) | (e.zero ? 2u : 0u) | (e.above.any() ? 4u : 0u),
+        1);
+    for (const sizes& side : {e.below, e.above}) {
+        if (!side.any()) continue;
+        to.real(side.near);
+        to.real(side.far);
     }
-    if (given) return group_table(names);
-    group_table out;
-    if (out.missing(names).size() != names.size())
-        from.refuse("it has a group twice");
-    out.add(names);
-    return out;
 }
+
+/// `squares`: whether the sums of squared weights are known, and written.
+inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
+                       const window& at, bool squares) {
+    if (cell >= p.cells()) {
+        to.fixed(0, 3);
+        return;
+    }
+    to.varint(static_cast<std::uint64_t>(p.below(cell)));
+    to.varint(static_cast<std::uint64_t>(p.above(cell)));
+    std::uint64_t n_full = 0;
+    for (std::uint32_t b = 0; p.has_rows(cell) && b < at.bins(); ++b)
+        if (p.count(cell, b) != 0) ++n_full;
+    to.varint(n_full);
+    const bool any = n_full != 0 || p.below(cell) != 0 || p.above(cell) != 0;
+    if (squares && any) write_varint(to, p.weights(cell));
+    if (n_full == 0) return;
+    to.real(p.lo(cell));
+    to.real(p.hi(cell));
+    std::uint32_t next = 0;
+    for (std::uint32_t b = 0; b < at.bins(); ++b) {
+        const std::int64_t n = p.count(cell, b);
+        if (n == 0) continue;
+        to.varint(b - next);
+        next = b + 1;
+        to.varint(static_cast<std::uint64_t>(n));
+        const std::int64_t k = at.number(b);
+        if (at_zero(k))
+            write_number(to, p.zero(cell, k), zero_unit);
+        else
+            write_zigzag(to, p.sum(cell, b));
+    }
+}
+
+// ---- reading ----------------------------------------------------------------
+
+/// Bins on their way into planes. They lie far apart in memory, so each is fetched
+/// some time before it is put.
+class bins_on_their_way {
+public:
+    bins_on_their_way() = default;
+    bins_on_their_way(const bins_on_their_way&) = delete;
+    bins_on_their_way& operator=(const bins_on_their_way&) = delete;
+
+    void add(plane& to, std::uint32_t cell, std::uint32_t bin, std::int64_t n,
+             const bin_sum& sum) {
+        to.fetch(cell, bin);
+        place& next = places_[n_++ % most];
+        next.put();
+        next = {&to, cell, bin, n, sum};
+    }
+
+    /// Put all that are still on their way.
+    void arrive() {
+        for (place& one : places_) {
+            one.put();
+            one.to = nullptr;
+        }
+    }
+
+private:
+    static constexpr std::size_t most = 32;
+    struct place {
+        plane* to = nullptr;
+        std::uint32_t cell = 0;
+        std::uint32_t bin = 0;
+        std::int64_t n = 0;
+        bin_sum sum;
+
+        void put() const {
+            if (to != nullptr) to->put(cell, bin, n, sum);
+        }
+    };
+
+    place places_[most];
+    std::size_t n_ = 0;
+};
+
+/// Puts a cell that is being read into a plane, whose window may be coarser.
+class cell_adder {
+public:
+    static constexpr bool first = false;
+
+    /// `weighted`: whether the plane counts parts of a weight.
+    cell_adder(bins_on_their_way& bins, plane& to, std::uint32_t cell,
+               const window& at, const stored_sketch& from, bool weighted)
+        : bins_(bins),
+          to_(to),
+          cell_(cell),
+          at_(at),
+          from_(from.at().on()),
+          same_(from_ == at.on()),
+          weighted_(weighted),
+          stored_weighted_(from.weighted()),
+          scale_(weighted && !from.weighted() ? weight_bits : 0) {}
+
+    void bin(const stored_bin& b) {
+        const auto n = static_cast<std::int64_t>(b.n << scale_);
+        if (at_zero(b.k)) {
+            zero_sum sum = b.zero;
+            if (scale_ != 0) sum.shift_left(scale_);
+            to_.put(cell_, index(b.k), n, sum, b.k);
+            return;
+        }
+        bin_sum sum = b.sum;
+        if (scale_ != 0) sum.shift_left(scale_);
+        if (same_) {
+            bins_.add(to_, cell_, index(b.k), n, sum);
+            return;
+        }
+        const bin_move move(from_, b.k, at_.on());
+        if (move.into_zero) {
+            zero_sum zero;
+            move.follow(static_cast<std::uint64_t>(n), sum, zero);
+            to_.put(cell_, index(move.to), n, zero, move.to);
+        } else {
+            move.follow(static_cast<std::uint64_t>(n), sum);
+            bins_.add(to_, cell_, index(move.to), n, sum);
+        }
+    }
+
+    void cell(const cell_totals& t) {
+        if (t.rows == 0) return;
+        to_.add_below(cell_, static_cast<std::int64_t>(t.below << scale_));
+        to_.add_above(cell_, static_cast<std::int64_t>(t.above << scale_));
+        if (t.lo <= t.hi) to_.cover(cell_, t.lo, t.hi);
+        if (!weighted_) return;
+        weight_sum squared = t.squared;
+        if (!stored_weighted_)
+            squared.add(static_cast<std::int64_t>(t.rows), squared_weight_unit);
+        to_.put_weights(cell_, squared);
+    }
+
+private:
+    std::uint32_t index(std::int64_t k) const noexcept {
+        return static_cast<std::uint32_t>(at_.index(k));
+    }
+
+    bins_on_their_way& bins_;
+    plane& to_;
+    std::uint32_t cell_;
+    const window& at_;
+    const grid from_;
+    bool same_;
+    bool weighted_;
+    bool stored_weighted_;
+    unsigned scale_;
+};
 
 }  // namespace detail
 
-/// The sketch as bytes, the same for the same rows.
-inline std::vector<std::uint8_t> to_bytes(sketch& s) {
-    return s.look(
-        [&](const tally& counts, const std::vector<std::uint32_t>& slots) {
-            detail::byte_writer to(sketch_magic,
-                                   (counts.weighted ? flag_weighted : 0u) |
-                                       (counts.fixed() ? flag_fixed : 0u) |
-                                       (s.groups().given() ? flag_given : 0u),
-                                   0);
-            const window& at = counts.at();
-            to.varint(static_cast<std::uint64_t>(bit_length(at.bins) - 1));
-            to.zigzag(static_cast<std::int64_t>(at.level));
-            to.zigzag(at.first);
-            to.varint(static_cast<std::uint64_t>(counts.skipped));
+/// What bytes may do with a sketch.
+struct sketch_bytes {
+    /// The sketch as bytes, the same for the same rows and sections.
+    static std::vector<std::uint8_t> write(sketch& s, bool all_sections) {
+        return s.look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
+            detail::byte_writer to(
+                sketch_magic, 2,
+                (t.weighted ? flag_weighted : 0u) | (t.fixed() ? flag_fixed : 0u) |
+                    (s.groups_.given() ? flag_given : 0u) |
+                    (t.kind() == window_kind::linear ? flag_linear : 0u) |
+                    (t.weights_known ? 0u : flag_no_squares),
+                0);
+            const window& at = t.at();
+            to.varint(static_cast<std::uint64_t>(bit_length(at.bins()) - 1));
+            to.zigzag(at.level());
+            if (t.kind() != window_kind::nested) to.zigzag(at.first());
+            if (!t.fixed()) detail::write_extent(to, t.reach());
+            to.varint(static_cast<std::uint64_t>(t.skipped));
             to.varint(slots.size());
             for (const std::uint32_t slot : slots)
-                to.group(s.groups().names()[slot]);
+                to.group(s.groups_.names()[slot]);
+            const bool squares = t.weighted && t.weights_known;
             for (const std::uint32_t slot : slots) {
-                detail::write_cell(to, counts.labelled, 2 * slot, at);
-                detail::write_cell(to, counts.labelled, 2 * slot + 1, at);
-                detail::write_cell(to, counts.unlabelled, slot, at);
+                detail::write_cell(to, t.labelled, 2 * slot, at, squares);
+                detail::write_cell(to, t.labelled, 2 * slot + 1, at, squares);
+                detail::write_cell(to, t.unlabelled, slot, at, squares);
             }
+            sections written;
+            for (const section& one : s.sections_)
+                if (all_sections || one.type == section::positive)
+                    written.push_back(one);
+            detail::write_sections(to, written);
             return to.sealed();
         });
+    }
+
+    static std::unique_ptr<sketch> read(span<const std::uint8_t> bytes,
+                                        std::uint64_t memory_limit) {
+        sketch_options options;
+        options.memory_limit = memory_limit;
+        auto out = std::make_unique<sketch>(options);
+        const stored_sketch from = checked(*out, bytes);
+        become(*out, from);
+        return out;
+    }
+
+    static void merge(sketch& s, span<const std::uint8_t> bytes) {
+        const stored_sketch from = checked(s, bytes);
+        const std::lock_guard<std::mutex> lock(s.guard_);
+        sections joined = merged_sections(s.sections_, from.sections(),
+                                          s.total() > 0, from.total() > 0);
+        if (s.is_neutral())
+            become(s, from);
+        else if (!is_neutral(from))
+            add(s, from);
+        s.sections_ = std::move(joined);
+    }
+
+private:
+    static stored_sketch checked(const sketch& s, span<const std::uint8_t> bytes) {
+        return {bytes, [&](std::uint64_t groups, std::uint32_t bins) {
+                    try {
+                        s.check_room(groups, bins);
+                    } catch (const memory_limit_error& e) {
+                        refuse({"bytes_need_too_much_memory", e.why.argument, -1,
+                                e.why.value, e.why.limit});
+                    }
+                }};
+    }
+
+    static bool is_neutral(const stored_sketch& from) noexcept {
+        return from.names().empty() && !from.given() && !from.fixed() &&
+               from.total() == 0 && from.skipped() == 0 &&
+               from.at().bins() == 4096 && !from.weighted();
+    }
+
+    static window_kind kind_of(const stored_sketch& from) noexcept {
+        return from.fixed()    ? window_kind::fixed
+               : from.linear() ? window_kind::linear
+                               : window_kind::nested;
+    }
+
+    static group_table groups_of(const stored_sketch& from) {
+        if (from.given()) return group_table(from.names());
+        group_table out;
+        out.add(from.names());
+        return out;
+    }
+
+    /// Put all cells into a tally whose window holds them; group i is slot `slots[i]`.
+    static void put_cells(tally& to, const stored_sketch& from,
+                          const std::vector<std::uint32_t>& slots) {
+        detail::bins_on_their_way bins;
+        from.read_cells([&](std::uint32_t g, unsigned label) {
+            const std::uint32_t slot = slots[g];
+            plane& cells = label < 2 ? to.labelled : to.unlabelled;
+            return detail::cell_adder(bins, cells,
+                                      label < 2 ? 2 * slot + label : slot, to.at(),
+                                      from, to.weighted);
+        });
+        bins.arrive();
+    }
+
+    /// Make an empty sketch the one that the bytes describe.
+    static void become(sketch& s, const stored_sketch& from) {
+        tally counts(from.at(), kind_of(from));
+        counts.weighted = from.weighted();
+        counts.weights_known = from.knows_squares();
+        counts.skipped = from.skipped();
+        const auto n = static_cast<std::uint32_t>(from.names().size());
+        counts.resize(n, from.any_unlabelled());
+        std::vector<std::uint32_t> slots;
+        for (std::uint32_t slot = 0; slot < n; ++slot) slots.push_back(slot);
+        put_cells(counts, from, slots);
+        counts.restore(from.counted(), from.lo(), from.hi(), from.total());
+        s.restore(groups_of(from), std::move(counts), from.sections());
+    }
+
+    /// Add the rows of bytes to a sketch that is not empty: first all that may be
+    /// refused, then all that changes.
+    static void add(sketch& s, const stored_sketch& from) {
+        if (s.bins() != from.at().bins())
+            refuse({"different_bins", "bins", -1, std::uint64_t{from.at().bins()},
+                    std::uint64_t{s.bins()}});
+        if (s.fixed() != from.fixed() || (s.fixed() && s.at() != from.at()))
+            refuse({"different_range", "range", -1, range_of(from), s.range()});
+        const bool learned = !s.groups_.given() && !from.given();
+        const group_table theirs = learned ? group_table() : groups_of(from);
+        s.groups_.check(theirs);
+        std::vector<std::uint32_t> slots = slots_of(s, from);
+        const bool known =
+            std::find(slots.begin(), slots.end(), group_table::none) == slots.end();
+        if (!known)
+            s.check_room(s.n_groups() + s.groups_.missing(from.names()).size());
+        const bool parts = s.weighted() || from.weighted();
+        const std::int64_t total = total_in(from, parts);
+        sketch::check_sum(s.counts_.total_in(parts),
+                          static_cast<std::uint64_t>(total));
+        sketch::check_sum(s.skipped(), static_cast<std::uint64_t>(from.skipped()));
+
+        if (!known) {
+            s.add_groups(from.names());
+            slots = slots_of(s, from);
+        }
+        s.groups_.join_given(theirs);
+        s.given_text_ = s.groups_.text();
+        tally& to = s.counts_;
+        if (parts) to.make_weighted();
+        if (from.any_unlabelled()) to.resize(s.n_groups(), true);
+        to.make_room(kind_of(from), from.counted(), from.lo(), from.hi());
+        put_cells(to, from, slots);
+        to.restore(to.reach(), to.lo(), to.hi(), to.total() + total);
+        to.skipped += from.skipped();
+        to.weights_known = to.weights_known && from.knows_squares();
+    }
+
+    static std::vector<std::uint32_t> slots_of(const sketch& s,
+                                               const stored_sketch& from) {
+        std::vector<std::uint32_t> out;
+        for (const name& n : from.names()) out.push_back(s.groups_.slot_of(n));
+        return out;
+    }
+
+    static std::int64_t total_in(const stored_sketch& from, bool parts) {
+        if (from.weighted() || !parts) return from.total();
+        if (from.total() >
+            (std::numeric_limits<std::int64_t>::max() >> weight_bits))
+            refuse_overflow();
+        return from.total() << weight_bits;
+    }
+
+    static refused_value range_of(const stored_sketch& from) {
+        if (!from.fixed()) return {};
+        return std::vector<double>{from.at().edge(0),
+                                   from.at().edge(from.at().bins())};
+    }
+};
+
+/// The sketch as bytes, the same for the same rows and sections.
+inline std::vector<std::uint8_t> to_bytes(sketch& s) {
+    return sketch_bytes::write(s, true);
+}
+
+/// The same with no section but the positive label: they speak of the rows alone.
+inline std::vector<std::uint8_t> row_bytes(sketch& s) {
+    return sketch_bytes::write(s, false);
 }
 
 /// The sketch that these bytes describe, or std::invalid_argument.
 inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
                                           std::uint64_t memory_limit) {
-    const detail::opened_bytes opened = detail::open_bytes(
-        bytes, sketch_magic, "sketch", [](std::uint64_t known, std::uint64_t more) {
-            return known <= 7 && more == 0;
-        });
-    const std::uint64_t flags = opened.flags;
-    detail::byte_reader from = opened.body;
-    const std::uint64_t log_bins = from.varint();
-    if (log_bins < 4 || log_bins > 16)
-        from.refuse("its number of bins is not supported");
-    const std::int64_t level = from.zigzag();
-    const std::int64_t first = from.zigzag();
-    sketch_options options;
-    options.at = {static_cast<int>(level), first, 1u << log_bins};
-    options.fixed = (flags & flag_fixed) != 0;
-    options.memory_limit = memory_limit;
-    const auto most_edge = static_cast<std::int64_t>(greatest_edge);
-    if (level < least_level || level > greatest_level || first < -most_edge ||
-        first > most_edge - options.at.bins || !std::isfinite(options.at.edge(0)) ||
-        !std::isfinite(options.at.edge(options.at.bins)))
-        from.refuse("its window is out of range");
-    const std::uint64_t skipped = from.varint();
-    if (skipped > most_rows) from.refuse("it has skipped 2**63 rows or more");
-    group_table groups = detail::read_groups(from, (flags & flag_given) != 0);
-    auto out = std::make_unique<sketch>(options);
-    try {
-        out->check_room(groups.size());
-    } catch (const memory_limit_error& e) {
-        refuse({"bytes_need_too_much_memory", e.why.argument, -1, e.why.value,
-                e.why.limit});
-    }
+    return sketch_bytes::read(bytes, memory_limit);
+}
 
-    tally counts(options.at, options.fixed);
-    const std::uint32_t n = groups.size();
-    detail::cell_reader cells(from, options.at);
-    counts.resize(n, true);
-    for (std::uint32_t g = 0; g < n; ++g) {
-        bool any = false;
-        for (std::uint32_t label = 0; label < 2; ++label) {
-            cells.read(counts.labelled, 2 * g + label);
-            any = any || cells.any();
-        }
-        cells.read(counts.unlabelled, g);
-        any = any || cells.any();
-        if (!any && !groups.given()) from.refuse("a learned group has no rows");
-    }
-    from.check_end();
-    if (!options.fixed) {
-        const window wanted =
-            cells.lo() <= cells.hi()
-                ? window_of(cells.lo(), cells.hi(), options.at.bins)
-                : window{0, 0, options.at.bins};
-        if (wanted != options.at)
-            from.refuse("its window is not the one of its scores");
-    }
-    counts.skipped = static_cast<std::int64_t>(skipped);
-    counts.weighted = (flags & flag_weighted) != 0;
-    counts.restore(cells.lo(), cells.hi(), cells.total());
-    out->restore(std::move(groups), std::move(counts));
-    return out;
+/// Add what bytes describe: the same as merging `from_bytes`, without a second
+/// sketch. Refusals change nothing.
+inline void merge_bytes(sketch& s, span<const std::uint8_t> bytes) {
+    sketch_bytes::merge(s, bytes);
 }
 
 }  // namespace gstar

@@ -34,7 +34,7 @@ inline std::vector<std::uint8_t> to_bytes(const thresholds& t) {
         (t.sketch_digest ? flag_digest : 0u) | (t.expires ? flag_expires : 0u);
     const auto policies = static_cast<std::uint32_t>(t.unknown) |
                           static_cast<std::uint32_t>(t.nan) << 8;
-    detail::byte_writer to(thresholds_magic, flags, policies);
+    detail::byte_writer to(thresholds_magic, 1, flags, policies);
     if (t.default_threshold) to.real(*t.default_threshold);
     if (t.unknown == unknown_policy::use_number) to.real(t.unknown_number);
     if (t.sketch_digest)
@@ -64,8 +64,8 @@ inline std::uint32_t checksum_of(const thresholds& t) {
 /// The set that these bytes describe, or std::invalid_argument.
 inline thresholds thresholds_from_bytes(span<const std::uint8_t> bytes) {
     const detail::opened_bytes opened = detail::open_bytes(
-        bytes, thresholds_magic, "thresholds",
-        [](std::uint64_t flags, std::uint64_t policies) {
+        bytes, thresholds_magic, "thresholds", 1,
+        [](std::uint64_t, std::uint64_t flags, std::uint64_t policies) {
             return flags <= 31 && (policies & 0xFF) <= 2 && policies >> 8 <= 2;
         });
     const std::uint64_t flags = opened.flags;
@@ -101,7 +101,7 @@ inline thresholds thresholds_from_bytes(span<const std::uint8_t> bytes) {
         }
         t.groups.push_back(std::move(g));
     }
-    from.check_end();
+    if (from.left() != 0) from.refuse("it goes on after its end");
     check_thresholds(t);
     return t;
 }

@@ -45,7 +45,7 @@ void check_close(const density_table& table, double low, double high,
 
 int main() {
     {  // the counts are exact at edges, linear inside a bin, and atoms stay atoms
-        const empirical counts(0.0, 0.5, {0.1, 0.1, 0.4, 0.4, 0.9},
+        const empirical counts({0.0, 0.5, 1.0, 1.5, 2.0}, {0.1, 0.1, 0.4, 0.4, 0.9},
                                {none, none, none, 1.75});
         const density d(counts, 0.1, 0.1);
         CHECK(d.at(-infinity).cdf == 0.0 && d.at(-7.0).cdf == 0.1);
@@ -63,6 +63,17 @@ int main() {
         CHECK(std::isnan(d.quantile(1.5)));
         CHECK(density_table(d, 0.0, 2.0).at(0.75).cdf == d.at(0.75).cdf);
     }
+    {  // bins may be of any width: tiny ones next to zero, one that covers a gap
+        const empirical counts({-999.0, -998.5, 1e-9, 2e-9, 3.0},
+                               {0.0, 0.25, 0.25, 0.75, 1.0},
+                               {none, none, none, none});
+        CHECK(counts.at(-998.75).cdf == 0.125 && counts.at(-998.75).pdf == 0.5);
+        CHECK(counts.at(-500.0).cdf == 0.25 && counts.at(-500.0).pdf == 0.0);
+        CHECK(std::fabs(counts.at(1.5e-9).cdf - 0.5) < 1e-12);
+        CHECK(std::fabs(counts.at(1.5e-9).pdf - 5e8) < 1.0);
+        CHECK(std::fabs(counts.quantile(0.5) - 1.5e-9) < 1e-20);
+        CHECK(counts.quantile(0.25) == -998.5 && counts.quantile(1.0) == 3.0);
+    }
     {  // mass at the infinities stays there under every kind
         const density d(normal_family{0.0, 1.0}, 0.2, 0.3);
         CHECK(d.at(-infinity).cdf == 0.0 && d.at(-50.0).cdf == 0.2);
@@ -79,7 +90,8 @@ int main() {
             check_close(
                 {density(student_t_family{df, 1.0, 2.0}, 0.1, 0.0), -60.0, 60.0},
                 -70.0, 70.0, 2.0);
-        for (const double shape : {1.0, 1.5, 2.0, 4.0, 6.9, 7.1, 30.0, 1e4})
+        for (const double shape :
+             {0.1, 0.5, 0.9, 1.0, 1.5, 2.0, 4.0, 6.9, 7.1, 30.0, 1e4})
             for (const bool mirrored : {false, true}) {
                 const double sd = std::sqrt(shape), mid = mirrored ? -shape : shape;
                 check_close(

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "check.hpp"
+#include "gstar/density/fit_gamma.hpp"
 
 using namespace gstar;
 
@@ -19,6 +20,12 @@ sample quantiles_of(const Family& f, int n) {
         rows.weights.push_back(1.0 / n);
     }
     return rows;
+}
+
+/// Where rows end, for densities without a pole.
+score_end last(const sample& rows, bool mirrored) {
+    const double score = mirrored ? rows.points.back() : rows.points.front();
+    return {score, score, static_cast<double>(rows.points.size())};
 }
 
 template <class Family>
@@ -100,14 +107,16 @@ int main() {
                 sample s = quantiles_of(truth, 4001);
                 return s;
             }();
-            const fitted<gamma_family> fit = fit_gamma(rows, mirrored);
+            const fitted<gamma_family> fit =
+                fit_gamma(rows, mirrored, last(rows, mirrored));
             CHECK(!fit.at_bound);
             CHECK(std::fabs(fit.family.shape - truth.shape) < 0.1);
             CHECK(std::fabs(fit.family.location - truth.location) < 0.05);
             CHECK(std::fabs(fit.family.scale - truth.scale) < 0.01);
             CHECK(std::fabs(mean_log_pdf(rows, fit.family) - fit.log_likelihood) <
                   1e-12);
-            CHECK(fit_gamma(rows, !mirrored).log_likelihood < fit.log_likelihood);
+            CHECK(fit_gamma(rows, !mirrored, last(rows, !mirrored)).log_likelihood <
+                  fit.log_likelihood);
             for (const double nudge : {0.999, 1.001}) {
                 gamma_family near = fit.family;
                 near.shape *= nudge;
@@ -116,15 +125,32 @@ int main() {
         }
     }
     {  // no pole: the steepest gamma is the exponential from the smallest row
-        const fitted<gamma_family> fit = fit_gamma(
-            quantiles_of(gamma_family{0.4, 0.0, 1.0, false}, 1001), false);
+        const sample rows = quantiles_of(gamma_family{0.4, 0.0, 1.0, false}, 1001);
+        const fitted<gamma_family> fit = fit_gamma(rows, false, last(rows, false));
         CHECK(fit.family.shape == 1.0 && fit.at_bound);
         CHECK(std::isfinite(fit.log_likelihood));
+    }
+    {  // where a pole may be, shapes below 1 are found on either side
+        for (const bool mirrored : {false, true})
+            for (const double shape : {0.1, 0.4, 0.8}) {
+                const gamma_family truth{shape, 2.0, 0.5, mirrored};
+                const sample rows = quantiles_of(truth, 20001);
+                score_end end = last(rows, mirrored);
+                end.reach += mirrored ? -1e-4 : 1e-4;
+                end.rows = 20001;
+                const gamma_family found = fit_gamma(rows, mirrored, end).family;
+                CHECK(std::fabs(found.shape - shape) < 0.02 * shape);
+                CHECK(std::fabs(found.scale - truth.scale) < 0.02);
+                CHECK(std::fabs(found.location - truth.location) < 1e-5);
+                CHECK(mirrored ? found.location > end.score
+                               : found.location < end.score);
+            }
     }
     {  // two rows end somewhere finite
         const sample rows{{0.0, 1.0}, {0.5, 0.5}};
         CHECK(std::isfinite(fit_student_t(rows, 1e-6).log_likelihood));
-        CHECK(std::isfinite(fit_gamma(rows, false).log_likelihood));
+        CHECK(std::isfinite(
+            fit_gamma(rows, false, last(rows, false)).log_likelihood));
         CHECK(fit_normal(rows).family.scale == 0.5);
     }
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/count/moments.hpp"
+#include "gstar/count/readout.hpp"
 #include "gstar/sketch_io.hpp"
 #include "table.hpp"
 
@@ -178,6 +178,29 @@ int main() {
         const table<float> t = make_table<float>(100, 9, 2);
         CHECK(throws<memory_limit_error>([&] { s.update(t.view()); }));
         CHECK(s.n_groups() == 0 && s.total() == 0);
+    }
+    // A merge that comes while rows are counted may change what they are counted in.
+    for (int option = 0; option < 4; ++option) {
+        sketch_options o;
+        if (option == 0) o.at = no_window(65536);
+        if (option == 1) o.at = window::linear(-3, -100, 4096);
+        if (option == 1) o.kind = window_kind::fixed;
+        if (option == 2) o.given = true;
+        if (option == 2) o.groups = {name::of(7), name::of(1), name::of(0)};
+        sketch other{o};
+        other.update_one(0.5, 1, name::of(7));
+        const table<float> t = make_table<float>(20000, 2, 2);
+        sketch s{sketch_options{}};
+        sketch::job j = s.prepare(t.view(), false, 1);
+        s.run(j);
+        s.merge(other);
+        const bytes before = to_bytes(s);
+        CHECK(s.commit(j) == (option == 3));
+        if (option == 3) continue;
+        CHECK(to_bytes(s) == before);
+        s.update(t.view());
+        other.update(t.view());
+        CHECK(to_bytes(s) == to_bytes(other));
     }
     {  // True and 1 cannot stand in one sketch
         sketch s{sketch_options{}};

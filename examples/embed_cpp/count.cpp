@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     std::size_t row = 0;
     try {
         gstar::sketch_options options;
-        options.at.bins = 4096;
+        options.at = gstar::no_window(4096);
         gstar::sketch sketch(options);
         for (; std::getline(std::cin, line); ++row) {
             const std::size_t first = line.find(',');

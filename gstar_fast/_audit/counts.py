@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gstar_fast._base.arrays import Ints, Values
-from gstar_fast._base.grid import scaled
+from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.names import Name, is_missing, listed
 from gstar_fast._base.refusals.refusal import Words, about, refusal
 from gstar_fast._base.text import first_few
@@ -46,7 +45,7 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     if not sketch.groups:
         raise refusal("no_rows", "auditing")
     snapshot = Snapshot.of(sketch)
-    bins = Bins(snapshot.level, snapshot.first, snapshot.rows.shape[2] - 2, bool(sketch._core.fixed))
+    bins = Bins(snapshot.edges, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
     totals = snapshot.rows.sum(axis=2)
     columns: list[Values] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
@@ -86,9 +85,7 @@ def _beyond_at_inf(mixtures: dict[Name, Mixture], snapshot: Snapshot) -> int:
 class Bins:
     """Where a sketch's bins are, and whether the window is fixed; rows beyond one that grows are infinite."""
 
-    level: int
-    first: int
-    number: int
+    edges: Floats
     fixed: bool
 
     def accepted(self, rows: Ints, threshold: float, name: Name) -> tuple[Values, int]:
@@ -97,23 +94,23 @@ class Bins:
             return rows.sum(axis=1), 0
         if threshold == math.inf:  # in a window that grows, what lies above it is at inf, and inf >= inf
             return rows[:, -1] * (not self.fixed), 0
-        number, rest = scaled(threshold, self.level)
-        at = number - self.first
-        if at < 0 or (at, rest) > (self.number, 0):
-            beyond = int(rows[:, 0 if at < 0 else -1].sum())
+        low, high = float(self.edges[0]), float(self.edges[-1])
+        if not low <= threshold <= high:
+            beyond = int(rows[:, 0 if threshold < low else -1].sum())
             if beyond and self.fixed:
-                low, high = math.ldexp(self.first, self.level), math.ldexp(self.first + self.number, self.level)
                 raise ValueError(
                     f"the threshold {threshold!r} of group {name!r} is outside the sketch's range, {low!r} to "
                     f"{high!r}, and {beyond} of the group's rows are too, on the same side: how many it "
                     "accepts is not known; take a threshold inside, or -inf or inf, or count with a wider range="
                 )
-            at, rest = (0, 0) if at < 0 else (self.number, 0)
-        split = int(rows[:, at + 1].sum()) if rest else 0
+            threshold = min(max(threshold, low), high)
+        at = int(np.searchsorted(self.edges, threshold))  # the first edge at or above it; bin `at - 1` ends there
+        whole: Ints = rows[:, at + 1 :].sum(axis=1)
+        split = int(rows[:, at].sum()) if threshold < self.edges[at] else 0
         if not split:
-            return rows[:, at + 1 + rest :].sum(axis=1), 0
-        share = math.ldexp(threshold, -self.level) - number
-        return rows[:, at + 2 :].sum(axis=1) + (1 - share) * rows[:, at + 1], split
+            return whole, 0
+        lower, upper = self.edges[at - 1 : at + 1]
+        return whole + (upper - threshold) / (upper - lower) * rows[:, at], split
 
 
 def thresholds_of(given: object) -> Thresholds | float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
 from gstar_fast._base.arrays import Bools, Flags, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name
+from gstar_fast._base.sketch_parts.content import Section
 
 if TYPE_CHECKING:
     from gstar_fast._base.thresholds import Thresholds
@@ -40,7 +41,7 @@ __all__ = [
     "node_limit",
 ]
 
-Watch: TypeAlias = Callable[[], object]  # called when the level changed or the rows doubled
+Watch: TypeAlias = Callable[[], object]  # called when the grid changed (level, or bins an octave), or the rows doubled
 Key: TypeAlias = int | str | bytes  # what identifies a row, for randomised thresholds
 
 # --------------------------------------------------------------------------------------------------------------- sketch
@@ -64,11 +65,7 @@ class CellCopy(Protocol):
     @property
     def weighted(self) -> bool: ...
     @property
-    def first_edge(self) -> float: ...
-    @property
-    def width(self) -> float: ...
-    @property
-    def within(self) -> float: ...  # sum over the rows of (rounded score - mean of its bin) squared
+    def edges(self) -> Floats: ...  # (bins + 1,)
 
 
 class SketchCore(Protocol):
@@ -79,13 +76,17 @@ class SketchCore(Protocol):
     @property
     def bins(self) -> int: ...
     @property
-    def level(self) -> int: ...
+    def level(self) -> int: ...  # the widest bins are 2**level wide
     @property
-    def first(self) -> int: ...
+    def first(self) -> int: ...  # number of the first bin if all bins are of one width (fixed or linear), else 0
+    @property
+    def edges(self) -> Floats: ...  # (bins + 1,)
     @property
     def given(self) -> bool: ...  # groups were named when it was made
     @property
     def fixed(self) -> bool: ...  # so was its window
+    @property
+    def linear(self) -> bool: ...  # its window is not fixed, but some rows were counted under version 1 of the format
     @property
     def weighted(self) -> bool: ...
     @property
@@ -94,6 +95,8 @@ class SketchCore(Protocol):
     def skipped(self) -> int: ...
     @property
     def memory_limit(self) -> int: ...
+    @property
+    def sections(self) -> tuple[Section, ...]: ...  # ascending by type
 
     def try_update(
         self, scores: object, labels: object, groups: object, skip_nan: bool, threads: int, /
@@ -111,17 +114,23 @@ class SketchCore(Protocol):
     ) -> None: ...  # all or nothing
     def update_one(self, score: float, label: int | None, group: Name) -> None: ...
     def merge(self, other: SketchCore, /) -> None: ...  # of any backend
+    def merge_bytes(self, data: bytes) -> None: ...  # as merge(from_bytes(data)), within our own memory_limit
     def copy(self) -> Self: ...
     def relabelled(self, names: tuple[Name, ...]) -> Self: ...  # groups that get one name become one group
+    def set_sections(self, sections: tuple[Section, ...]) -> None: ...  # all of them; refuses wrong forms
     def to_bytes(self) -> bytes: ...
+    def row_bytes(self) -> bytes: ...  # with no section but the positive label
     def pooled(self) -> tuple[Ints, float, float, int, int]: ...  # rows by bin; extreme scores, and their bins
+    def fullest(
+        self, least: int = 1
+    ) -> tuple[float, int, int, int]: ...  # of bins with `least` rows and several values that with the largest share
+    def squared_weights(self) -> Floats | None: ...  # (3, groups) sums, None where not known
     def counts(self, label: int) -> Ints: ...  # (groups, bins)
     def cell(self, label: int, group: Name) -> CellCopy: ...
     def means(self, label: int) -> Floats: ...  # (groups, bins)
     def below(self) -> Ints: ...  # (3, groups)
     def above(self) -> Ints: ...  # (3, groups)
     def extremes(self, label: int) -> tuple[Floats, Floats]: ...
-    def within(self, label: int) -> Floats: ...
 
 
 class SketchMaker(Protocol):
@@ -164,7 +173,7 @@ class Densities(Protocol):
     """The room `density`: makers of densities from plain arrays."""
 
     @property
-    def empirical(self) -> Callable[[float, float, Floats, Floats], Evaluator]: ...  # first, width, cdf, atoms
+    def empirical(self) -> Callable[[Floats, Floats, Floats], Evaluator]: ...  # edges, cdf, atoms
     @property
     def kde(
         self,
@@ -176,7 +185,7 @@ class Densities(Protocol):
         self, points: Floats, weights: Floats, smallest_scale: float
     ) -> tuple[float, float, float, float, bool]: ...  # df, location, scale, mean log-likelihood, at a bound
     def fit_gamma(
-        self, points: Floats, weights: Floats, mirrored: bool
+        self, points: Floats, weights: Floats, mirrored: bool, end: float, reach: float, rows: float
     ) -> tuple[float, float, float, float, bool]: ...  # shape, location, scale, mean log-likelihood, at a bound
 
 
@@ -271,6 +280,7 @@ class SmoothProblem(NamedTuple):
     penalty: Floats  # (R,)
     low: float  # thresholds stay in here
     high: float
+    bulk: float  # how far the middle of the scores reaches: steps are small beside this
 
 
 Descent: TypeAlias = tuple[Floats, float, int, bool, Floats]  # thresholds, loss, iterations, stalled, trace

@@ -118,6 +118,13 @@ class Reader:
         value = self.varint()
         return -(value + 1 >> 1) if value & 1 else value >> 1
 
+    def text(self) -> str:
+        """A string."""
+        try:
+            return self.take(self.varint()).decode("utf-8")
+        except UnicodeDecodeError:
+            return self.refuse("a name is not valid UTF-8")
+
     def name(self, inside: bool = False) -> Name:
         """A group's name."""
         kind = self.take(1)[0]
@@ -127,10 +134,7 @@ class Reader:
                 self.refuse("a group's number does not fit into 64 bits")
             return number
         if kind == 1:
-            try:
-                return self.take(self.varint()).decode("utf-8")
-            except UnicodeDecodeError:
-                self.refuse("a group's name is not valid UTF-8")
+            return self.text()
         if kind == 2:
             return bool(self.varint(2))
         if kind == 3 and not inside:

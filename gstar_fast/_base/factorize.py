@@ -2,47 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._base.arrays import Ints, Values
 from gstar_fast._base.names import Name, Scalar, SortKey, as_tuple, clean_name, sort_key
 
-unique_rows: Callable[[NDArray[np.uint8]], tuple[Values, Ints]] | None
-try:
-    from gstar_fast import _core
-except ImportError:
-    unique_rows = None  # `unique_words` does the same in NumPy
+if TYPE_CHECKING:
+    from gstar_fast._base.distinct import Texts, number_strings
 else:
-    unique_rows = _core.unique_rows
+    try:
+        from gstar_fast._core import Texts, number_strings
+    except ImportError:
+        from gstar_fast._base.distinct import Texts, number_strings
+
+__all__ = ["Texts", "clean_codes", "cross", "factorize", "number_strings", "unique_numbers"]
 
 
-def factorize(values: Values | Sequence[object]) -> tuple[Values, tuple[Name, ...]]:
+def factorize(values: Values) -> tuple[Values, tuple[Name, ...]]:
     """Replace each value by the number of its name; names stand in the order of their first row.
 
-    `values` is a 1-D array of strings, or a sequence of Python values.
+    `values` is a 1-D array of strings or of Python values.
     """
-    return _factorize_fixed_width(values) if isinstance(values, np.ndarray) else _factorize_objects(values)
+    if values.dtype.kind == "U":
+        return clean_codes(*_factorize_fixed_width(values))
+    if values.dtype == object and (numbered := number_strings(values)) is not None:
+        return clean_codes(*numbered)
+    return _factorize_objects(values.tolist())  # the one read of the user's array
 
 
-def _factorize_objects(values: Iterable[object]) -> tuple[Values, tuple[Name, ...]]:
-    values = list(values)  # the one read of the user's container
-    kinds = set(map(type, values))
-    if kinds <= {str} or kinds <= {int}:
+def _factorize_objects(values: list[object]) -> tuple[Values, tuple[Name, ...]]:
+    if values and set(map(type, values)) == {int}:
         unique = dict.fromkeys(values)  # equal values are the same name, so C speed all the way
         index = dict(zip(unique, range(len(unique)), strict=True))
-        names: list[Name] = []
-        for value in unique:
-            try:
-                names.append(clean_name(value))
-            except (TypeError, ValueError):
-                clean_name(value, values.index(value))
-        codes = np.fromiter(map(index.__getitem__, values), np.int64, len(values))
-        return codes, tuple(names)
+        return clean_codes(np.fromiter(map(index.__getitem__, values), np.int64, len(values)), tuple(unique))
     found: dict[SortKey, int] = {}
-    names = []
+    names: list[Name] = []
     codes = np.empty(len(values), np.int64)
     for row, value in enumerate(values):
         name = clean_name(value, row)
@@ -53,69 +50,45 @@ def _factorize_objects(values: Iterable[object]) -> tuple[Values, tuple[Name, ..
     return codes, tuple(names)
 
 
-def _factorize_fixed_width(values: Values) -> tuple[Values, tuple[Name, ...]]:
-    private = np.array(values, dtype=values.dtype.newbyteorder("="), order="C")  # the one read of the user's array
-    if not len(private) or not private.dtype.itemsize:
-        return np.zeros(len(private), np.int64), ("",) * bool(len(private))
-    raw = private.view(np.uint8).reshape(len(private), -1)
-    codes, firsts = unique_rows(raw) if unique_rows is not None else unique_words(_as_words(private, raw))
-    names = []
-    for row in firsts.tolist():
-        names.append(clean_name(private[row], row))
-    return codes, tuple(names)
+def _factorize_fixed_width(values: Values) -> tuple[Values, tuple[str, ...]]:
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    if not len(values) or not values.dtype.itemsize:
+        return np.zeros(len(values), np.int64), ("",) * bool(len(values))
+    texts = Texts()
+    codes = texts.number_records(values)
+    return codes, tuple(np.frombuffer(b"".join(texts.since(0)), values.dtype).tolist())
 
 
-def _as_words(values: Values, raw: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Fixed-width strings, whose bytes are `raw`, as rows of 64-bit words."""
-    chars = values.view(np.uint32).reshape(len(values), -1)
-    if chars.max() < 256:  # most names need one byte a character, and then often fit into one word
-        raw = chars.astype(np.uint8)
-    words = np.zeros((len(raw), -(-raw.shape[1] // 8) * 8), np.uint8)
-    words[:, : raw.shape[1]] = raw
-    return words.view(np.uint64)
+def clean_codes(codes: Values, names: Sequence[object]) -> tuple[Values, tuple[Name, ...]]:
+    """Categories as names; one that is missing or impossible is refused only where a row has it."""
+    if all(type(name) is str and name.isascii() for name in names):
+        return codes, cast("tuple[str, ...]", tuple(names))
+    clean: list[Name] = []
+    for code, name in enumerate(names):
+        try:
+            clean.append(clean_name(name))
+        except (TypeError, ValueError):
+            private = np.array(codes)
+            rows = np.flatnonzero(private == code)
+            if len(rows):
+                clean_name(name, int(rows[0]))
+            codes = private
+            clean.append("")  # no row has it
+    return codes, tuple(clean)
 
 
-def unique_words(words: NDArray[np.uint64]) -> tuple[Values, Ints]:
-    """Number the distinct rows of a matrix in order of appearance; also the first row of each."""
-    if unique_rows is not None:
-        return unique_rows(words.view(np.uint8))
-    codes, firsts = unique_keys(_mix(words))
-    if words.shape[1] > 1 and not np.array_equal(words, words[firsts[codes]]):  # two rows with one key
-        _, first, inverse = np.unique(words, axis=0, return_index=True, return_inverse=True)
-        return _by_appearance(first, inverse.reshape(-1))
-    return codes, firsts
-
-
-def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    keys: NDArray[np.uint64] = words[:, 0].copy()
-    for column in range(1, words.shape[1]):
-        keys = (keys ^ (keys >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15) + words[:, column]
-    return keys
-
-
-def unique_keys(keys: NDArray[np.uint64]) -> tuple[Values, Ints]:
-    """Number the distinct keys in order of appearance; also the first row of each."""
-    codes = np.full(len(keys), -1, np.int8)
-    firsts: list[int] = []
-    row = 0
-    # Few groups are the rule: one sweep for each beats sorting. Give up where they turn out to be many.
-    while len(firsts) < 32:
-        codes[keys == keys[row]] = len(firsts)
-        firsts.append(row)
-        left = codes[row:] < 0
-        step = int(left.argmax())
-        if not left[step]:
-            return codes, np.array(firsts, np.int64)
-        row += step
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return _by_appearance(first, inverse)
-
-
-def _by_appearance(first: Values, inverse: Values) -> tuple[Ints, Ints]:
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[inverse], first[order].astype(np.int64)
+def unique_numbers(values: Values) -> tuple[Values, Ints]:
+    """Distinct whole numbers, ascending, and the place of each row's number among them."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+    if high - low >= max(len(values), 2**16):
+        present, places = np.unique(values, return_inverse=True)
+        return present, places.astype(np.int64)
+    steps = values - values.dtype.type(low) if values.dtype.kind == "u" else values.astype(np.int64) - low
+    there = np.zeros(high - low + 1, bool)  # no longer than the column, so cheaper than sorting it
+    there[steps] = True
+    places = np.cumsum(there) - 1
+    return np.flatnonzero(there).astype(object) + low, places[steps]
 
 
 def cross(columns: Sequence[tuple[Values, tuple[Name, ...]]]) -> tuple[Ints, tuple[Name, ...]]:
@@ -123,7 +96,6 @@ def cross(columns: Sequence[tuple[Values, tuple[Name, ...]]]) -> tuple[Ints, tup
     codes = np.zeros(len(columns[0][0]), np.int64)
     names: list[tuple[Scalar, ...]] = [()]
     for column, parts in columns:
-        pair = codes * max(len(parts), 1) + column
-        present, codes = np.unique(pair, return_inverse=True)
+        present, codes = unique_numbers(codes * max(len(parts), 1) + column)
         names = [(*names[p // len(parts)], *as_tuple(parts[p % len(parts)])) for p in present.tolist()]
-    return codes.astype(np.int64), tuple(clean_name(name) for name in names)
+    return codes, tuple(clean_name(name) for name in names)

@@ -5,67 +5,109 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, NoReturn
+from typing import Final
 
-from gstar_fast._base.bytes import LONGEST_VARINT, Envelope, Reader, name_bytes, varint, zigzag
+from gstar_fast._base.bytes import Envelope, Reader, name_bytes, varint, zigzag
 from gstar_fast._base.grid import (
     HIGHEST_LEVEL,
-    LARGEST_BIN,
     LARGEST_SCORE,
     LOWEST_LEVEL,
-    SQUARE_UNIT,
     SUM_UNIT,
-    floor_bin,
-    scaled,
-    window_of_scores,
+    Extent,
+    Grid,
+    Window,
+    linear_window,
+    mixed_window,
+    window_of,
 )
-from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, sort_key
-from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.names import MOST_GROUPS
+from gstar_fast._base.sketch_parts import version_1
+from gstar_fast._base.sketch_parts.checks import (
+    check_extremes,
+    check_rows,
+    check_window,
+    edge_of,
+    read_bins,
+    read_extremes,
+    read_names,
+    reader,
+)
+from gstar_fast._base.sketch_parts.content import (
+    FIXED,
+    GIVEN,
+    HEADER,
+    LINEAR,
+    MAGIC,
+    NO_SQUARES,
+    WEIGHTED,
+    Cell,
+    Content,
+    refuse,
+)
+from gstar_fast._base.sketch_parts.sections import read_sections, sections_bytes
 
-MAGIC: Final = b"\x89GSTAR\r\n"
-VERSION: Final = 1
-HEADER: Final = struct.Struct("<8sHHIQ")
-WEIGHTED, FIXED, GIVEN = 1, 2, 4
-
-
-def refuse(why: str) -> NoReturn:
-    """Every refusal reads alike; the compiled reader has the same words for what is wrong with a whole file."""
-    raise refusal("not_valid", "sketch", value=why)
+VERSION: Final = 2
+BELOW, ZERO, ABOVE = 1, 2, 4  # sides of zero that have scores
 
 
 def _known(flags: int, reserved: int) -> bool:
-    return not (flags & ~(WEIGHTED | FIXED | GIVEN) or reserved)
+    contradicting = (flags & LINEAR and flags & FIXED) or (flags & NO_SQUARES and not flags & WEIGHTED)
+    return not (flags & ~(WEIGHTED | FIXED | GIVEN | LINEAR | NO_SQUARES) or reserved or contradicting)
 
 
 ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, refuse, _known)
 
 
-class Cell(NamedTuple):
-    """One label of one group: what the format stores, sums in units of the grid's SUM_UNIT and SQUARE_UNIT."""
-
-    below: int
-    above: int
-    smallest: float
-    largest: float
-    squares: int
-    bins: Sequence[tuple[int, int, int]]  # (index, count, sum of scores) of the bins that have rows, ascending
-
-
-class Content(NamedTuple):
-    """All that bytes say; `cells` holds labels 0, 1, 2 of the first group, then of the second, ..."""
-
-    bins: int
-    level: int
-    first: int
-    weighted: bool
-    fixed: bool
-    given: bool
-    skipped: int
-    names: tuple[Name, ...]
-    cells: Sequence[Cell]
-
-
 # ---------------------------------------------------------------------------------------------------------------- write
+
+
+def write(content: Content) -> bytes:
+    """The canonical bytes of a sketch."""
+    window = content.window
+    out = [varint(window.bins.bit_length() - 1), zigzag(window.grid.level)]
+    if content.fixed or content.linear:
+        out.append(zigzag(window.runs[0][0]))
+    if not content.fixed:
+        out.append(_extent_bytes(content.extent))
+    out += varint(content.skipped), varint(len(content.names)), *map(name_bytes, content.names)
+    numbers = window.numbers.tolist()
+    with_squares = content.weighted and content.knows_squares
+    starts: dict[int, tuple[int, int]] = {}  # of bins by their index, found once for all cells
+    for cell in content.cells:
+        out += varint(cell.below), varint(cell.above), varint(len(cell.bins))
+        if with_squares and cell.rows:
+            out.append(varint(cell.squares))
+        if cell.bins:
+            out.append(struct.pack("<dd", cell.smallest, cell.largest))
+        next_index = 0
+        for index, count, total in cell.bins:
+            out += varint(index - next_index), varint(count)
+            if numbers[index] in (-1, 0):
+                out.append(wide(total, SUM_UNIT))
+            else:
+                lower, unit = starts.get(index) or starts.setdefault(index, start_of(window.grid, numbers[index]))
+                out.append(zigzag((total - count * lower) >> unit))
+            next_index = index + 1
+    out.append(sections_bytes(content.sections))
+    flags = WEIGHTED * content.weighted | FIXED * content.fixed | GIVEN * content.given | LINEAR * content.linear
+    return ENVELOPE.seal((flags | NO_SQUARES * (not content.knows_squares), 0), b"".join(out))
+
+
+def _extent_bytes(extent: Extent) -> bytes:
+    sides = BELOW * (extent.below[0] > 0) | ZERO * extent.zero | ABOVE * (extent.above[0] > 0)
+    sizes = [struct.pack("<dd", least, most) for most, least in (extent.below, extent.above) if most]
+    return bytes((sides,)) + b"".join(sizes)
+
+
+def start_of(grid: Grid, k: int) -> tuple[int, int]:
+    """The lower edge of bin k, which does not touch zero, in units of 2**SUM_UNIT, and log2 of 2**u in those units."""
+    return edge_of(grid, k), grid.unit(k) - SUM_UNIT
+
+
+def offset_sum(grid: Grid, k: int, count: int, total: int) -> int:
+    """`S`: the sum of offsets from the lower edge of bin k, in units of 2**u; `total` is that of the scores."""
+    lower, unit = start_of(grid, k)
+    return (total - count * lower) >> unit
 
 
 def wide(value: int, unit: int) -> bytes:
@@ -76,198 +118,109 @@ def wide(value: int, unit: int) -> bytes:
     return zigzag(value >> zeros) + zigzag(unit + zeros)
 
 
-def write(content: Content) -> bytes:
-    """The canonical bytes of a sketch."""
-    level, first = content.level, content.first
-    out = [
-        varint(content.bins.bit_length() - 1),
-        zigzag(level),
-        zigzag(first),
-        varint(content.skipped),
-        varint(len(content.names)),
-        *map(name_bytes, content.names),
-    ]
-    for cell in content.cells:
-        out += varint(cell.below), varint(cell.above), varint(len(cell.bins))
-        if cell.bins:
-            out += struct.pack("<dd", cell.smallest, cell.largest), wide(cell.squares, SQUARE_UNIT)
-        next_index = 0
-        for index, count, total in cell.bins:
-            out += varint(index - next_index), varint(count)
-            k = first + index
-            if k in (-1, 0):
-                out.append(wide(total, SUM_UNIT))
-            else:
-                out.append(zigzag(_offset_sum(total, count, k, level)))
-            next_index = index + 1
-    flags = WEIGHTED * content.weighted | FIXED * content.fixed | GIVEN * content.given
-    return ENVELOPE.seal((flags, 0), b"".join(out))
-
-
-def _offset_sum(total: int, count: int, k: int, level: int) -> int:
-    """S: the sum of offsets from the start of bin k, in units of 2**(level - 23)."""
-    return (total - ((count * k) << (level - SUM_UNIT))) >> (level - 23 - SUM_UNIT)
-
-
 # ----------------------------------------------------------------------------------------------------------------- read
 
 
-def reader(data: bytes, end: int) -> Reader:
-    """Takes values off the body of a sketch."""
-    return Reader(data, HEADER.size, end, refuse)
-
-
 def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
-    """The content of canonical bytes; ValueError for all others.
+    """The content of canonical bytes of any version; ValueError for all others.
 
     `check_size(n_groups, bins)` is called before anything that grows with them is made.
     """
+    if _version(data) == 1:
+        return version_1.read(data, check_size)
     (flags, _), end = ENVELOPE.open(data)
-    fixed, given = bool(flags & FIXED), bool(flags & GIVEN)
-
+    weighted, fixed, given = bool(flags & WEIGHTED), bool(flags & FIXED), bool(flags & GIVEN)
+    linear, knows_squares = bool(flags & LINEAR), not flags & NO_SQUARES
     source = reader(data, end)
+    bins, n_groups, level, first, extent, skipped = _read_front(source, fixed, linear)
+    check_size(n_groups, bins)
+    if fixed or linear:
+        window = linear_window(level, first, bins)
+    else:
+        window = window_of(extent, bins)
+        if window.grid.level != level:
+            refuse("the level does not belong to the extent of its scores")
+
+    names = read_names(source, n_groups, given)
+    numbers = window.numbers.tolist()
+    cells = [_read_cell(source, window, numbers, weighted and knows_squares) for _ in range(3 * n_groups)]
+    sections = read_sections(source)
+    if source.at != source.end:
+        refuse("there are more bytes than the sketch needs")
+    check_rows(cells, given)
+    if not fixed:
+        _check_extent(extent, linear, window, numbers, [cell for cell in cells if cell.bins])
+    return Content(window, extent, weighted, fixed, given, linear, knows_squares, skipped, names, cells, sections)
+
+
+def front(data: bytes) -> tuple[int, int]:
+    """Number of bins and groups that bytes claim, before anything is made of them."""
+    flags = HEADER.unpack_from(data)[2] if len(data) >= HEADER.size else 0
+    source = reader(data, len(data))
+    if _version(data) == 1:
+        return version_1.front(source)[:2]
+    return _read_front(source, bool(flags & FIXED), bool(flags & LINEAR))[:2]
+
+
+def _version(data: bytes) -> int:
+    """The version of bytes that begin like a sketch."""
+    return int.from_bytes(data[8:10], "little")
+
+
+def _read_front(source: Reader, fixed: bool, linear: bool) -> tuple[int, int, int, int, Extent, int]:
+    """Bins, groups, level, first bin, extent and rows skipped: all that stands before the names."""
     bins = 1 << source.varint(17)
     if bins < 16:
         refuse("bins is below 16")
-    level, first = source.zigzag(), source.zigzag()
-    if not LOWEST_LEVEL <= level <= HIGHEST_LEVEL:
+    level, first = source.zigzag(), source.zigzag() if fixed or linear else 0
+    if not LOWEST_LEVEL <= level < HIGHEST_LEVEL + 64:
         refuse("the level is out of range")
-    furthest = max(abs(first), abs(first + bins))
-    if furthest > LARGEST_BIN or furthest.bit_length() + level > 1024:  # 2**1024 is no float
-        refuse("the window is out of range")
+    if fixed or linear:
+        check_window(level, first, bins)
+    extent = Extent() if fixed else _read_extent(source)
     skipped = source.varint(2**63)
-    n_groups = source.varint(MOST_GROUPS + 1)
-    check_size(n_groups, bins)
-    names = _read_names(source, n_groups, given)
-    cells = [_read_cell(source, bins, level, first) for _ in range(3 * n_groups)]
-    if source.at != source.end:
-        refuse("there are more bytes than the sketch needs")
-
-    rows = [cell.below + cell.above + sum(count for _, count, _ in cell.bins) for cell in cells]
-    if sum(rows) >= 2**63:
-        refuse("it holds 2**63 rows or more")
-    if not given and any(sum(rows[3 * g : 3 * g + 3]) == 0 for g in range(n_groups)):
-        refuse("a group has no rows")
-    if not fixed:
-        smallest = min((cell.smallest for cell in cells if cell.bins), default=None)
-        largest = max((cell.largest for cell in cells if cell.bins), default=None)
-        right = (0, 0) if smallest is None or largest is None else window_of_scores(smallest, largest, bins)
-        if (level, first) != right:
-            refuse("the window does not belong to the smallest and largest score")
-    return Content(bins, level, first, bool(flags & WEIGHTED), fixed, given, skipped, names, cells)
+    return bins, source.varint(MOST_GROUPS + 1), level, first, extent, skipped
 
 
-def _read_names(source: Reader, n_groups: int, given: bool) -> tuple[Name, ...]:
-    names = tuple(source.name() for _ in range(n_groups))
-    try:
-        check_distinct(names)
-    except ValueError as error:
-        refuse(str(error))
-    if len(set(names)) < n_groups:
-        refuse("a group appears twice")
-    keys = list(map(sort_key, names))
-    if not given and keys != sorted(keys):
-        refuse("groups are out of order")
-    return names
+def _read_extent(source: Reader) -> Extent:
+    sides = source.take(1)[0]
+    if sides > (BELOW | ZERO | ABOVE):
+        refuse("an extent is impossible")
+    return Extent(_read_sizes(source, sides & BELOW), bool(sides & ZERO), _read_sizes(source, sides & ABOVE))
 
 
-def _read_cell(source: Reader, bins: int, level: int, first: int) -> Cell:
-    below, above, used = source.varint(2**63), source.varint(2**63), source.varint(bins + 1)
-    if not used:
-        return Cell(below, above, math.inf, -math.inf, 0, ())
-    smallest, largest = struct.unpack("<dd", source.take(16))
-    for score in (smallest, largest):
-        if not abs(score) <= LARGEST_SCORE or (score == 0 and math.copysign(1, score) < 0):
-            refuse("a smallest or largest score is impossible")
-    squares = _read_wide(source, SQUARE_UNIT)
-    index = -1
-    found = []
-    for _ in range(used):
-        index += 1 + source.varint(bins)
-        if index >= bins:
-            refuse("a bin lies beyond the last one")
-        count = source.varint(2**63)
-        if not count:
-            refuse("a bin has no rows")
-        found.append((index, count, _read_sum(source, count, first + index, level)))
-    ends = floor_bin(smallest, level) - first, floor_bin(largest, level) - first
-    if smallest > largest or ends != (found[0][0], found[-1][0]):
-        refuse("a smallest or largest score lies outside its bin")
-    most = max(_square24(smallest), _square24(largest)) * sum(count for _, count, _ in found)
-    least, widest = _square_bounds(found, level, first)
-    if not 0 <= squares <= most or not least <= squares << SQUARE_UNIT - 2 * SUM_UNIT <= widest:
-        refuse("a sum of squares is impossible")
-    return Cell(below, above, smallest, largest, squares, found)
+def _read_sizes(source: Reader, there: int) -> tuple[float, float]:
+    if not there:
+        return 0.0, math.inf
+    least, most = struct.unpack("<dd", source.take(16))
+    if not 0 < least <= most <= LARGEST_SCORE:
+        refuse("an extent is impossible")
+    return most, least
 
 
-def _square_bounds(bins: Sequence[tuple[int, int, int]], level: int, first: int) -> tuple[int, int]:
-    """Least and most that the squares of rows in such bins can be, as whole numbers of 2**(2 * SUM_UNIT).
-
-    Rounded scores are whole numbers of a unit. The least: rows as close together as their sum lets them. No sum leaves
-    more than this and, for each row, the square of half the range of scores that its bin can hold.
-    """
-    least = room = 0
-    for index, count, total in bins:
-        k = first + index
-        if k in (-1, 0):
-            unit, half = -1074, 1 << max(level, -1045) - 1 - SUM_UNIT
-        else:
-            unit, half = level - 23, (1 << 22) + rounding_slack(k, level) << level - 23 - SUM_UNIT
-        q, rest = divmod(total >> unit - SUM_UNIT, count)  # `rest` rows at q + 1, all others at q
-        least += (count * q * q + (2 * q + 1) * rest) << 2 * (unit - SUM_UNIT)
-        room += count * half * half
-    return least, least + room
+def _read_cell(source: Reader, window: Window, numbers: list[int], with_squares: bool) -> Cell:
+    below, above, used = source.varint(2**63), source.varint(2**63), source.varint(window.bins + 1)
+    squares = source.varint() if with_squares and (below or above or used) else 0
+    cell = Cell(below, above, math.inf, -math.inf, squares, ())
+    if used:
+        smallest, largest = read_extremes(source)
+        found = read_bins(source, used, window, numbers, window.grid.unit)
+        check_extremes(window.grid, numbers, smallest, largest, found)
+        cell = cell._replace(smallest=smallest, largest=largest, bins=found)
+    if with_squares and cell.rows and not 0 < squares <= cell.rows**2:
+        refuse("a sum of squared weights is impossible")
+    return cell
 
 
-def _square24(score: float) -> int:
-    """The square of round24(score), a whole number of 2**SQUARE_UNIT."""
-    (bits,) = struct.unpack("<Q", struct.pack("<d", score))
-    bits = (bits + 0x0FFFFFFF + (bits >> 29 & 1)) & ~0x1FFFFFFF
-    (rounded,) = struct.unpack("<d", struct.pack("<Q", bits & 0xFFFFFFFFFFFFFFFF))
-    root, _ = scaled(rounded, SQUARE_UNIT // 2)
-    return root * root
-
-
-def _read_wide(source: Reader, unit: int) -> int:
-    """A sum, as a whole number of 2**unit."""
-    odd = source.zigzag()
-    if odd == 0:
-        return 0
-    exponent = source.zigzag()
-    if not odd & 1 or not 0 <= exponent - unit <= 8 * LONGEST_VARINT:
-        refuse("a sum is not in its canonical form")
-    return odd << (exponent - unit)
-
-
-def _read_sum(source: Reader, count: int, k: int, level: int) -> int:
-    """Sum of the scores of bin k, a whole number of 2**SUM_UNIT, if `count` scores can have it."""
-    width = count << (level - SUM_UNIT)  # the width of a bin, once for each row
-    if k in (-1, 0):
-        total = _read_wide(source, SUM_UNIT)
-        width = count << (max(level, -1045) - SUM_UNIT)  # subnormal scores round to multiples of 2**-1045
-        if not k * width <= total <= (k + 1) * width or total % (1 << -1074 - SUM_UNIT):
-            refuse("a sum is impossible")
-        return total
-    offsets = source.zigzag()
-    slack = rounding_slack(k, level) * count
-    if not -slack <= offsets <= (count << 23) + slack:
-        refuse("a sum is impossible")
-    total = k * width + (offsets << (level - 23 - SUM_UNIT))
-    if total % (1 << max(spacing24(k, level) - SUM_UNIT, 0)):
-        refuse("a sum is impossible")
-    return total
-
-
-def rounding_slack(k: int, level: int) -> int:
-    """How far, in units of 2**(level - 23), round24 may carry a score of bin k beyond the bin.
-
-    Half the distance of neighbouring 24-bit numbers there, where that is wider than a bin.
-    """
-    half = spacing24(k, level) - 1 - (level - 23)
-    return 1 << half if half >= 23 else 0
-
-
-def spacing24(k: int, level: int) -> int:
-    """Exponent of the smallest distance of 24-bit numbers in bin k, which does not touch zero."""
-    nearest = k if k > 0 else -k - 1
-    return max(level + nearest.bit_length() - 1 - 23, -1045)
+def _check_extent(extent: Extent, linear: bool, window: Window, numbers: list[int], cells: Sequence[Cell]) -> None:
+    """Refuse an extent that the cells, all with rows in the window, contradict."""
+    known = Extent.of_scores(x for cell in cells for x in (cell.smallest, cell.largest))
+    if linear:
+        if known.empty or window != mixed_window(extent, known, window.bins):
+            refuse("the window does not belong to its scores")
+    elif extent != extent | known or (extent.below[0], extent.above[0]) != (known.below[0], known.above[0]):
+        refuse("an extent is impossible")
+    for x in extent.ends:
+        k = window.grid.number(x)
+        if not any(c.smallest <= x <= c.largest and any(numbers[b] == k for b, _, _ in c.bins) for c in cells):
+            refuse("an extent is impossible")

@@ -17,10 +17,12 @@ import numpy as np
 import gstar_fast as gf
 from gstar_fast._cli.errors import CliError, Interrupted, worded
 from gstar_fast._cli.output import Progress
-from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, name_of_text, numbers_of
+from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, label_name, name_of_text, numbers_of
 from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds
 from gstar_fast._cli.tables.open import check_columns, reading
 from gstar_fast._cli.wording import Table
+from gstar_fast._sketch import counting
+from gstar_fast._sketch.columns import Columns as ColumnNames
 
 T = TypeVar("T")
 
@@ -131,6 +133,11 @@ class Columns:
         groups = {f"--group {name}": name for name in self.group}
         return {"--score": self.score, "--label": self.label, **groups, "--weight": self.weight}
 
+    def named(self, sketch: gf.Sketch) -> gf.Sketch:
+        """The sketch, which is to remember them."""
+        positive = None if self.positive is None else label_name(self.positive)
+        return sketch._remember(ColumnNames(self.score, self.label, self.group), positive)
+
 
 @dataclass
 class Tally:
@@ -186,13 +193,10 @@ class Tally:
                 if column is not None
             }
         )
-        self.sketch.update_table(
-            batch,
-            score="score",
-            label=None if labels is None else "label",
-            group=[f"group {i}" for i in range(len(groups))],
-            weight=None if weights is None else "weight",
-        )
+        names = tuple(f"group {i}" for i in range(len(groups)))
+        label, weight = None if labels is None else "label", None if weights is None else "weight"
+        table = counting.Table(batch, "score", label, names, weight)
+        counting.count_table(self.sketch._core, table, self.sketch._passing, threads=1)
 
     def _face(self, first_row: int) -> Table:
         """Columns for arrays, rows of the file for rows of the block."""

@@ -23,7 +23,7 @@ EXIT_CODES = """exit codes:
 ROAD = """from tables to decisions:
   gstar-fast sketch scores/ -o scores.gstar --score p --label y --group sex
   gstar-fast solve scores.gstar --limit equalized_odds=0.02 -o thresholds.json --report report.html
-  gstar-fast apply new.parquet --thresholds thresholds.json --score p --group sex -o decided.parquet
+  gstar-fast apply new.parquet --thresholds thresholds.json -o decided.parquet
 
   gstar-fast demo            runs all steps on data it makes itself
   gstar-fast COMMAND --help  explains one command, with examples"""
@@ -70,7 +70,9 @@ def _reading(parser: argparse.ArgumentParser) -> None:
 
 
 def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
-    group = parser.add_argument_group("columns" if needed else "columns, if the input is tables")
+    group = parser.add_argument_group(
+        "columns" if needed else "columns, if the input is tables (a sketch knows its own)"
+    )
     group.add_argument(
         "--score", metavar="COL", required=needed, help="score of the classifier; higher = more positive"
     )
@@ -91,6 +93,9 @@ def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
         "--range", nargs=2, type=float, metavar=("LO", "HI"), help="range of the bins; others count as below or above"
     )
     group.add_argument("--nan", choices=("raise", "skip"), default="raise", help="what to do if a score is missing")
+    group.add_argument(
+        "--missing", type=float, action="append", metavar="X", help="skip rows of this score, such as -999; repeatable"
+    )
     group.add_argument("--progress", action="store_true", default=None, help="show progress also without a terminal")
 
 
@@ -272,8 +277,9 @@ examples:
 Ctrl-C keeps what is counted in OUTPUT.partial. The same command with --resume continues, and gives the same bytes as
 one pass. If there is no partial file, --resume starts from scratch, so scripts can always pass it.
 
-A sketch does not know which files and columns it was counted from: a file that is appended twice counts twice. If that
-may happen, make one sketch for each file and add them up with `gstar-fast merge`.""",
+The sketch remembers the names of the columns, and later commands take them from there. It does not know its files: one
+that is appended twice counts twice. If that may happen, make one sketch for each file and add them up with
+`gstar-fast merge`.""",
     ),
     "merge": (
         "add sketches up",

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import gstar_fast as gf
+from gstar_fast._base.files import read_limited
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import counted
 from gstar_fast._cli import resume
 from gstar_fast._cli.count import Columns, Stop, Tally, count
-from gstar_fast._cli.errors import USAGE, CliError, Interrupted
+from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
 from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.tables.inputs import (
     STANDARD_INPUT,
@@ -23,6 +24,7 @@ from gstar_fast._cli.tables.inputs import (
     refuse_twins,
     standard_input,
 )
+from gstar_fast.errors import InputError
 
 _LARGEST = 2**31 + 2**20  # bytes of a sketch, as `Sketch.load` has it
 
@@ -48,51 +50,57 @@ def tables_of(given: argparse.Namespace, console: Console) -> tuple[list[Input],
     return inputs, passed.names
 
 
-def new_sketch(given: argparse.Namespace, like: gf.Sketch | None = None) -> gf.Sketch:
+def new_sketch(given: argparse.Namespace, columns: Columns, like: gf.Sketch | None = None) -> gf.Sketch:
     """An empty sketch as the options ask for it, and else like another."""
     bins = given.bins if given.bins is not None else 4096 if like is None else like.bins
     window = None if given.range is None else (given.range[0], given.range[1])
-    return gf.Sketch(bins=bins, range=window, nan=given.nan)
+    return columns.named(gf.Sketch(bins=bins, range=window, nan=given.nan, missing=given.missing))
 
 
 def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
     """A saved sketch, or one from standard input; an unfinished count only where that is told to a console."""
-    if path == "-":
-        try:
-            return gf.Sketch.from_bytes(standard_input().read(_LARGEST))
-        except ValueError as error:
-            raise CliError(f"{STANDARD_INPUT} is not a sketch: {error}") from None
-    if resume.is_unfinished(path):
-        if unfinished is None:
-            whole = path.removesuffix(resume.ENDING)
-            raise CliError(
-                f"{path} is an unfinished count; finish it with --resume, or take it as it is: "
-                f"gstar-fast merge {path} -o {whole}"
-            )
-        state = resume.load(Path(path))
-        unfinished.note(f"note: {path} is unfinished: {counted(state.rows, 'row')} so far")
-        return state.sketch
-    refuse_json(path)
+    content = _content(path, unfinished)
+    if isinstance(content, gf.Sketch):
+        return content
     try:
-        return gf.Sketch.load(path)
+        return gf.Sketch.from_bytes(content)
     except ValueError as error:
-        raise CliError(f"{path} is not a sketch: {error}") from None
+        raise CliError(f"{STANDARD_INPUT if path == '-' else path} is not a sketch: {error}") from None
+
+
+def _content(path: str, unfinished: Console | None) -> gf.Sketch | bytes:
+    """What a file, or standard input, holds: bytes that ought to be a sketch, or the sketch of an unfinished count."""
+    if path == "-":
+        return standard_input().read(_LARGEST)
+    if not resume.is_unfinished(path):
+        refuse_json(path)
+        return read_limited(path, _LARGEST)
+    if unfinished is None:
+        whole = path.removesuffix(resume.ENDING)
+        raise CliError(
+            f"{path} is an unfinished count; finish it with --resume, or take it as it is: "
+            f"gstar-fast merge {path} -o {whole}"
+        )
+    state = resume.load(Path(path))
+    unfinished.note(f"note: {path} is unfinished: {counted(state.rows, 'row')} so far")
+    return state.sketch
 
 
 def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
     """The sum of saved sketches, each named once."""
+    if len(paths) == 1:
+        return load_sketch(paths[0], unfinished=unfinished)
     refuse_twins(paths)
-    total: gf.Sketch | None = None
-    for path in paths:
-        sketch = load_sketch(path, unfinished=unfinished)
-        try:
-            total = sketch if total is None else total + sketch
-        except (ValueError, TypeError) as error:
-            differ = getattr(error, "code", "").startswith("different_")
-            cure = "; count one of them anew with the --bins and --range of the other" if differ else ""
-            raise CliError(f"{path} cannot be merged with {paths[0]}: {error}{cure}") from None
-    assert total is not None
-    return total
+    names = [STANDARD_INPUT if path == "-" else path for path in paths]
+    try:
+        return gf.merge_all(_content(path, unfinished) for path in paths)
+    except InputError as error:
+        if error.code != "cannot_merge" or error.row is None:
+            raise
+        name, why = names[error.row], error.__cause__
+    if getattr(why, "code", "") in ("not_valid", "bytes_need_too_much_memory"):
+        raise CliError(f"{name} is not a sketch: {why}")
+    raise CliError(f"{name} cannot be merged with {names[0]}: {worded(why) if why else ''}")
 
 
 def note_alike(sketch: gf.Sketch, console: Console) -> None:
@@ -117,7 +125,7 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     """The sketch of the inputs: saved sketches are merged, tables are counted."""
     kinds = {is_sketch(name) for name in given.inputs}
     if kinds == {True}:
-        names = ("label", "no_label", "weight", "positive", "bins", "range", "nan", "format", "delimiter")
+        names = ("label", "no_label", "weight", "positive", "bins", "range", "nan", "missing", "format", "delimiter")
         refuse_options(given, names, "says how tables are counted, and a sketch is counted already")
         total = merged(given.inputs)
         note_alike(total, console)
@@ -126,7 +134,8 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
         raise CliError("sketches and tables cannot be mixed; count the tables into a sketch first")
     for name in given.inputs:
         refuse_json(name)
-    return count_tables(given, columns_of(given), new_sketch(given), console)
+    columns = columns_of(given)
+    return count_tables(given, columns, new_sketch(given, columns), console)
 
 
 def refuse_options(given: argparse.Namespace, names: Iterable[str], why: str) -> None:

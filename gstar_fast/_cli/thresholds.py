@@ -14,6 +14,7 @@ from gstar_fast._base.names import Name, joined_columns
 from gstar_fast._cli.output import Console, printable
 from gstar_fast._cli.save import write_bytes
 from gstar_fast._decide import document
+from gstar_fast._sketch.columns import MIXED
 
 
 def load_thresholds(path: str) -> gf.Result | gf.Decider:
@@ -48,10 +49,17 @@ def parts_of(groups: Iterable[Name]) -> list[list[Name]]:
     return [list(part) for part in zip(*several, strict=True)]
 
 
-def with_columns(result: gf.Result, given: argparse.Namespace) -> gf.Result:
-    """The result with the names of the columns it is about, so that `apply` need not be told again."""
-    group = joined_columns(given.group) if given.group else None
-    return dataclasses.replace(result, score_column=given.score, group_column=group)
+def with_columns(result: gf.Result, sketch: gf.Sketch, given: argparse.Namespace, console: Console) -> gf.Result:
+    """The result with the columns that are given, where the sketch has named others or none, for `apply` to read."""
+    named = {"score_column": given.score, "group_column": joined_columns(given.group) if given.group else None}
+    result = dataclasses.replace(result, **{name: text for name, text in named.items() if text is not None})
+    for option in ("score", "group"):
+        if getattr(sketch.columns, option) is MIXED and getattr(given, option) is None:
+            console.note(
+                f"note: the rows come from several {option} columns, so these thresholds name none; "
+                f"give --{option} here or to `apply`"
+            )
+    return result
 
 
 def answer(result: gf.Result, text: str, output: str | None, console: Console) -> None:

@@ -13,6 +13,7 @@ _ARGUMENTS = {
     "limits": "--limit",
     "max_seconds": "--max-seconds",
     "min_rows": "--min-rows",
+    "missing": "--missing",
     "penalties": "--penalty",
     "range": "--range",
     "replicates": "--replicates",
@@ -31,6 +32,8 @@ class Options(Face):
     some_limits = "give --limit NAME=VALUE"
     count_rows = "count some first"
     count_labels = "count rows that have labels (--label)"
+    same_bins = "the --bins and --range of the other"
+    words_as_labels = "say which one is positive: --positive VALUE"
 
     def argument(self, name: str | None) -> str:
         return _ARGUMENTS.get(str(name), str(name))

@@ -9,10 +9,12 @@ import math
 
 import numpy as np
 
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Floats
 from gstar_fast._density.cell import Cell, NoDensityError
 
 RULES = ("scott", "silverman", "isj")
+FAR = 64.0  # spreads beyond the quartiles from which rows are left out by isj
+STEPS = 256.0  # that isj cuts a spread into, at least
 
 
 def bandwidth_of(cell: Cell, bandwidth: float | str) -> tuple[float, str | None]:
@@ -34,32 +36,49 @@ def _by_rule(cell: Cell, rule: str) -> tuple[float, str]:
     spread = cell.deviation
     if not spread > 0.0:
         raise NoDensityError(
-            f"{cell} has only one score ({cell.smallest:g}), so {rule!r} gives no bandwidth; "
+            f"{cell} {cell.spread_words}, so {rule!r} gives no bandwidth; "
             "give bandwidth a number, or use kind='empirical'"
         )
     n = cell.inside
-    if rule == "isj":
-        found = _improved_sheather_jones(cell.counts, n)
-        if found is not None:
-            return found * cell.width * cell.bins, "isj"
     if rule == "scott":
         return spread * math.sqrt(n / max(n - 1.0, 1.0)) * n ** (-0.2), "scott"
-    before = np.cumsum(cell.weights)
-    lower, upper = (float(cell.points[np.searchsorted(before, p * before[-1])]) for p in (0.25, 0.75))
+    lower, upper = _quartiles(cell)
     if upper > lower:
         spread = min(spread, (upper - lower) / 1.3489795003921634)
+    if rule == "isj":
+        shares, span = _evenly(cell, lower - FAR * spread, upper + FAR * spread, spread)
+        found = _improved_sheather_jones(shares, n)
+        if found is not None:
+            return found * span, "isj"
     return spread * (0.75 * n) ** (-0.2), "silverman" if rule == "silverman" else "silverman, isj found none"
 
 
-def _improved_sheather_jones(counts: Values, n: float) -> float | None:
-    """Botev, Grotowski and Kroese (2010), section 5: the bandwidth in units of the window, or None.
+def _quartiles(cell: Cell) -> tuple[float, float]:
+    before = np.cumsum(cell.weights)
+    lower, upper = (float(cell.points[np.searchsorted(before, p * before[-1])]) for p in (0.25, 0.75))
+    return lower, upper
+
+
+def _evenly(cell: Cell, low: float, high: float, spread: float) -> tuple[Floats, float]:
+    """Shares of the rows in equal steps of the scores, those beyond `low` and `high` left out; and how far it goes.
+
+    Rows far out say nothing about how wide a kernel the others need, but would make the steps too long for them.
+    """
+    low, high = max(low, float(cell.edges[cell.used[0]])), min(high, float(cell.edges[cell.used[-1] + 1]))
+    steps = 2.0 ** math.ceil(math.log2((high - low) / spread * STEPS))
+    at = np.linspace(low, high, int(min(max(steps, 4096), 65_536)) + 1)
+    before = np.concatenate((np.zeros(1), np.cumsum(cell.counts / cell.inside)))
+    return np.diff(np.interp(at, cell.edges, before)), high - low
+
+
+def _improved_sheather_jones(shares: Floats, n: float) -> float | None:
+    """Botev, Grotowski and Kroese (2010), section 5: the bandwidth in units of the whole, or None.
 
     The plug-in estimate of each derivative's norm needs a bandwidth that depends on the norm of the next derivative;
-    the fixed point of that chain is the answer. Norms come from the cosine transform of the counts.
+    the fixed point of that chain is the answer. Norms come from the cosine transform of the shares.
     """
     from scipy import fft  # not at import: the package starts without scipy
 
-    shares = np.asarray(counts, dtype=np.float64) / n
     frequencies = (math.pi * np.arange(1.0, len(shares))) ** 2
     powers = 2.0 * (0.5 * fft.dct(shares)[1:]) ** 2
     spectra = {order: powers * frequencies**order for order in range(2, 8)}

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gstar_fast._base.grid import round24
 from gstar_fast._base.names import Name, clean_name
-from gstar_fast._sketch.cell import Moments, SketchCell
+from gstar_fast._sketch.cell import Moments, SketchCell, spacing24
 from gstar_fast._sketch.sketch import Sketch
 
 Array = NDArray[np.float64]
 
 VISIBLE = 0.01  # share of a cell's rows from which a tie in the middle of a bin is looked for
 CLOSE = 2.0**-20  # part of a bin that counts as nothing
-TINY = 1e-290  # a variance below has lost its digits
+FINE = 64.0  # scores of 24 bits that a bin must hold for its mean to say whether they are one
 
 
 class NoDensityError(ValueError):
@@ -37,13 +37,12 @@ class Cell:
 
     def __init__(self, label: int, group: Name, own: SketchCell) -> None:
         self.label, self.group = label, group
-        self.first, self.width = own.first, own.width
+        self.edges: Array = own.edges
         self.counts, self.below, self.above = own.counts, own.below, own.above
         self.smallest, self.largest = own.smallest, own.largest
-        self._own = own
-        self.used = np.flatnonzero(own.counts)
+        self._own, self._bins = own, own.used
+        self.used, self.points = self._bins.places, self._bins.points
         self.n = own.counts[self.used].astype(np.float64)
-        self.points = own.means[self.used]
         self.inside = float(self.n.sum())
 
     def __str__(self) -> str:
@@ -59,10 +58,15 @@ class Cell:
         """Number of bins."""
         return len(self.counts)
 
+    @cached_property
+    def widths(self) -> Array:
+        """Width of each used bin."""
+        return self.edges[self.used + 1] - self.edges[self.used]
+
     @property
-    def last(self) -> float:
-        """Upper edge of the last bin."""
-        return self.first + self.width * self.bins
+    def typical_width(self) -> float:
+        """Width of the bin that holds the median of the rows inside the window."""
+        return float(self.widths[np.searchsorted(np.cumsum(self.n), self.inside / 2)])
 
     @cached_property
     def weights(self) -> Array:
@@ -80,9 +84,22 @@ class Cell:
         return self._moments.variance
 
     @cached_property
+    def mean(self) -> float:
+        """Mean of the rows inside the window, exact beside their spread also where that is in the last digits."""
+        points, weights = self.sample
+        return float(points[0] + weights @ (points - points[0]))
+
+    @cached_property
     def deviation(self) -> float:
         """Standard deviation of the rows inside the window."""
         return float(np.sqrt(self.variance))
+
+    @property
+    def spread_words(self) -> str:
+        """What is wrong with a deviation that is 0 or no number."""
+        if self.smallest == self.largest:
+            return f"has only one score ({self.smallest:g})"
+        return f"has scores too {'far apart' if self.deviation else 'close together'}"
 
     @cached_property
     def cdf_at_edges(self) -> Array:
@@ -91,54 +108,39 @@ class Cell:
         return np.asarray(before / (before[-1] + self.above), dtype=np.float64)
 
     @cached_property
-    def _limits(self) -> tuple[Array, Array]:
-        """Between what the rows of each used bin lie."""
-        lower = self.first + self.width * self.used
-        return np.maximum(lower, self.smallest), np.minimum(lower + self.width, self.largest)
-
-    @cached_property
-    def _within(self) -> float:
-        """Sum over the rows of the squared distance from the mean of their bin, in units of the bin's width."""
-        if not TINY < self.variance < math.inf and self.smallest < self.largest:
-            return self.inside / 12.0  # squares of such scores are no numbers any more: rows are taken to lie evenly
-        mean = float(self.weights @ self.points)
-        between = float(self.weights @ ((self.points - mean) / self.width) ** 2)
-        whole = self.variance / self.width / self.width
-        noise = 8.0 * np.finfo(float).eps * whole
-        return self.inside * max(whole - between - noise, 0.0)
-
-    @cached_property
     def atoms(self) -> Array:
         """The score that all rows of a bin share, as far as the sketch can tell; NaN for other bins. Shape (bins,).
 
-        A bin of two rows or more is an atom where its mean is an edge, or the smallest or largest score of the cell;
-        where the squared distances inside all bins together are too small for its rows to differ; and where it towers
-        over its neighbours while those squared distances are no larger than the other bins explain.
+        A bin of two rows or more is an atom where it has room for one score only; where its mean is an edge, or the
+        smallest or largest score of the cell; where it towers over its neighbours; and where its mean is a number of
+        24 bits, as a score is, if more bins have such a mean than chance explains: of n rows that differ, one in n.
         """
         out = np.full(self.bins, np.nan)
         if not self.used.size:
             return out
-        h = self.width
-        lower = self.first + h * self.used
-        near = CLOSE * h
-        rounding = 2.0**-23 * np.abs(self.points)  # the sketch keeps 24 bits of a score
-        shared = (self.points - lower <= near) | (lower + h - self.points <= near)
-        shared |= np.abs(self.points - self.smallest) <= near + rounding
-        shared |= np.abs(self.points - self.largest) <= near + rounding
-        shared |= self._within <= self.n / 64.0**2
-        several = self.n >= 2
-        spike = several & ~shared & (self.n >= VISIBLE * self.inside)
-        if spike.any():
-            padded = np.zeros(self.bins + 4)
-            padded[self.used + 2] = self.n
-            around = np.max([padded[self.used + k] for k in (0, 1, 3, 4)], axis=0)
-            spike &= around * 16.0 <= self.n
-            even = self.n / 12.0  # what a bin adds when its rows lie evenly
-            others = float(even[several & ~shared & ~spike].sum())
-            if self._within <= others + 0.25 * float(even[spike].sum()):
-                shared |= spike
+        lower, h, x = self.edges[self.used], self.widths, self.points
+        with np.errstate(over="ignore"):
+            room = np.minimum(h, self.largest - self.smallest)  # a bin may be far wider than the scores of the cell
+            near, numbers = CLOSE * room, h / spacing24(x)  # of 24 bits in a bin; sums tell them apart if some are
+        several, alike = self.n >= 2, h <= np.spacing(np.abs(lower))
+        shared = (x - lower <= near) | (lower + h - x <= near)
+        for end in (self.smallest, self.largest):
+            shared |= np.abs(x - end) <= near + np.abs(round24(np.array(end)) - end)
+        shared = (shared & (numbers >= 2.0)) | alike
+        unsure = several & ~shared & (numbers >= 2.0)
+        for place in (self.used[0], self.used[-1]):  # where rows pile up at an end they differ, or all are that score
+            unsure &= np.abs(self.used - place) > 1
+        rare = unsure & (numbers >= np.maximum(FINE, 2.0 * np.sqrt(self.n)))
+        exact = rare & (x == round24(x))
+        by_chance = float(np.sum(1.0 / self.n[rare]))
+        if np.count_nonzero(exact) > 3.0 * by_chance + 0.9:
+            shared |= exact
+        heights = np.zeros(self.bins + 4)
+        heights[self.used + 2] = height = self.weights / (h / h.max())
+        around = np.max([heights[self.used + k] for k in (0, 1, 3, 4)], axis=0)
+        shared |= unsure & (self.n >= VISIBLE * self.inside) & (around * 16.0 <= height)
         chosen = shared & several
-        out[self.used[chosen]] = self.points[chosen]
+        out[self.used[chosen]] = np.where(alike, lower, x)[chosen]
         return out
 
     @cached_property
@@ -151,23 +153,36 @@ class Cell:
     def sample(self) -> tuple[Array, Array]:
         """Weighted points that stand for the rows: ascending, weights of sum 1.
 
-        Two for each bin, placed so that the bin keeps its mean and all bins together keep the variance inside them; for
-        rows that lie evenly this is Gauss' rule. A likelihood summed over these points differs from that of the rows
-        by the fourth power of the bin width.
+        Two for each bin, placed so that the bin keeps its mean, and a variance as of rows that lie evenly, for which
+        this is Gauss' rule. A likelihood summed over these points differs from that of the rows by the fourth power of
+        the bin width.
         """
-        lower, upper = self._limits
-        left = np.maximum(self.points - lower, 0.0) / self.width
-        right = np.maximum(upper - self.points, 0.0) / self.width
-        tied = (self.n < 2) | ~np.isnan(self.atoms[self.used])
-        room = float((self.n * left * right)[~tied].sum())
-        part = np.sqrt(min(self._within / room, 1.0)) if room > 0.0 else 0.0
-        wide = ~tied & (left > 0.0) & (right > 0.0) & (part > 0.0)
-        a, b = part * left[wide], part * right[wide]
-        center, w = self.points[wide], self.weights[wide]
-        points = np.concatenate((self.points[~wide], center - a * self.width, center + b * self.width))
-        weights = np.concatenate((self.weights[~wide], w * b / (a + b), w * a / (a + b)))
+        left, right = self.points - self._bins.lower, self._bins.upper - self.points
+        deviations = np.where(np.isnan(self.atoms[self.used]), self._bins.deviations, 0.0)
+        wide = deviations > 0.0
+        center, w, left, right = self.points[wide], self.weights[wide], left[wide], right[wide]
+        part = deviations[wide] / (np.sqrt(left) * np.sqrt(right))
+        points = np.concatenate((self.points[~wide], center - part * left, center + part * right))
+        weights = np.concatenate((self.weights[~wide], w * (right / (left + right)), w * (left / (left + right))))
         order = np.argsort(points, kind="stable")
         return points[order], weights[order]
+
+    def end(self, mirrored: bool) -> tuple[float, float]:
+        """Smallest score (mirrored: the largest), and how far rows next to it may lie anywhere.
+
+        That is the edge beyond which bins are narrower than their distance from it; or the score itself, where most
+        rows there share it, and a density must have no pole.
+        """
+        lower, upper, widths, n = self.edges[self.used], self.edges[self.used + 1], self.widths, self.n
+        tied = ~np.isnan(self.atoms[self.used])
+        score = self.largest if mirrored else self.smallest
+        near, far = (upper[::-1], lower[::-1]) if mirrored else (lower, upper)
+        if mirrored:
+            widths, n, tied = widths[::-1], n[::-1], tied[::-1]
+        within = int(np.argmax(np.append(np.abs(near - score) >= widths, True)[1:])) + 1
+        if 2.0 * float(n[:within][tied[:within]].sum()) > float(n[:within].sum()):
+            return score, score
+        return score, float(far[within - 1])
 
 
 def cell_of(sketch: Sketch, label: int, group: Name) -> Cell:

@@ -15,7 +15,7 @@ from gstar_fast._base.factorize import cross
 from gstar_fast._base.names import Name, is_missing, joined_columns, sort_key
 from gstar_fast._estimator.tables import Table, as_table, asked, places_of, without_columns
 from gstar_fast._input.arrow import Column
-from gstar_fast._input.columns import _named, column_of
+from gstar_fast._input.columns import _named, group_column
 from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of
 
 EVERYBODY = "all"  # the one group of those who have no sensitive features
@@ -184,7 +184,7 @@ def _joined(names: Sequence[object] | None) -> str | None:
 
 def _read(data: object, label: str) -> tuple[Values, tuple[Name, ...]]:
     """Codes and names of one column, or an error that says which column it is."""
-    column = column_of(data, label)
+    column = group_column(data, label)
     missing = _missing(column)
     if missing.any():
         count = int(missing.sum())

@@ -14,6 +14,8 @@ from gstar_fast._base.names import is_missing, listed
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.groups import Groups, Source
 from gstar_fast._input.columns import Batch, as_scores
+from gstar_fast._input.missing import NOTHING
+from gstar_fast._sketch.counting import count
 from gstar_fast._sketch.sketch import Sketch
 
 
@@ -99,7 +101,7 @@ def count_scores(
 ) -> None:
     """`Sketch.update`, without naming the group of each row again."""
     batch = Batch(as_scores(scores, None, None), labels, groups.codes, groups.names, weights, False)
-    sketch._count(sketch._core, batch, skip_nan=False, threads=1)
+    count(sketch._core, batch, NOTHING, threads=1)
 
 
 def decide(decider: Decider, scores: Values, groups: Groups | None, keys: ArrayLike | None) -> NDArray[np.bool_]:

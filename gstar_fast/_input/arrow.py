@@ -13,10 +13,9 @@ from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gstar_fast._base.arrays import Bools, Values
-from gstar_fast._base.factorize import unique_words
+from gstar_fast._base.arrays import Bools, DType, Values
+from gstar_fast._base.factorize import Texts
 from gstar_fast._base.refusals.refusal import Words, refusal
 
 
@@ -71,23 +70,20 @@ _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, c_char_p]
 
-_NUMBERS = {
-    "c": np.int8,
-    "C": np.uint8,
-    "s": np.int16,
-    "S": np.uint16,
-    "i": np.int32,
-    "I": np.uint32,
-    "l": np.int64,
-    "L": np.uint64,
-    "e": np.float16,
-    "f": np.float32,
-    "g": np.float64,
+_NUMBERS: dict[str, DType] = {
+    "c": np.dtype(np.int8),
+    "C": np.dtype(np.uint8),
+    "s": np.dtype(np.int16),
+    "S": np.dtype(np.uint16),
+    "i": np.dtype(np.int32),
+    "I": np.dtype(np.uint32),
+    "l": np.dtype(np.int64),
+    "L": np.dtype(np.uint64),
+    "e": np.dtype(np.float16),
+    "f": np.dtype(np.float32),
+    "g": np.dtype(np.float64),
 }
-
-
-# all ones in the first 0 to 8 bytes of a little-endian word
-_FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
+_BYTE, _INT32, _INT64 = _NUMBERS["C"], _NUMBERS["i"], _NUMBERS["l"]
 
 
 class Column(NamedTuple):
@@ -101,6 +97,38 @@ class Column(NamedTuple):
     names: tuple[object, ...] | None
 
 
+class _Memory:
+    """What the pieces of one column have in common: texts keep their numbers, and a dictionary is read once."""
+
+    def __init__(self) -> None:
+        self._texts = Texts()
+        self._names: tuple[str, ...] = ()
+        self._entries: tuple[object, tuple[object, ...]] = (None, ())
+
+    def texts(self, n: int) -> Texts:
+        """Texts to number `n` more rows with; new ones where the old ones are many more than these can have."""
+        if len(self._texts) > 256 + 2 * n:
+            self._texts, self._names = Texts(), ()
+        return self._texts
+
+    def names(self) -> tuple[str, ...]:
+        """All texts; the same object as long as none is new."""
+        if len(self._texts) > len(self._names):
+            self._names += tuple(text.decode("utf-8") for text in self._texts.since(len(self._names)))
+        return self._names
+
+    def entries(self, dictionary: Column) -> tuple[object, ...]:
+        """The values of a dictionary, None for a null; the same object as long as it is the same."""
+        values, valid, names = dictionary
+        key = (names, values.dtype, values.tobytes(), None if valid is None else valid.tobytes())
+        if key != self._entries[0]:
+            entries: list[object] = values.tolist() if names is None else [names[code] for code in values.tolist()]
+            if valid is not None:
+                entries = [value if there else None for value, there in zip(entries, valid.tolist(), strict=True)]
+            self._entries = (key, tuple(entries))
+        return self._entries[1]
+
+
 class _Owner:
     """Calls a struct's release, once, when nobody needs the struct any more."""
 
@@ -108,8 +136,8 @@ class _Owner:
         self.struct = struct
 
     def __del__(self) -> None:
-        if self.struct.release:
-            self.struct.release(ctypes.byref(self.struct))
+        if release := self.struct.release:
+            release(ctypes.byref(self.struct))
 
 
 def is_arrow(data: object) -> bool:
@@ -123,30 +151,38 @@ def read_column(data: Any, name: str) -> Column:
         schema_capsule, array_capsule = data.__arrow_c_array__()
         schema = _Schema.from_address(_capsule_pointer(schema_capsule, b"arrow_schema"))
         array = _Array.from_address(_capsule_pointer(array_capsule, b"arrow_array"))
-        return _column(schema, array, (schema_capsule, array_capsule), name)
-    chunks = [_column(schema, array, owner, name) for schema, array, owner in _chunks(data)]
+        return _column(schema, array, (schema_capsule, array_capsule), name, _Memory())
+    memory = _Memory()
+    chunks = [_column(schema, array, owner, name, memory) for schema, array, owner in _chunks(data)]
     return joined(chunks)
 
 
 def read_batches(data: Any, columns: list[str]) -> Iterator[list[Column]]:
     """Read the named columns of a table or stream, one record batch at a time."""
+    places: list[int] = []
+    called = [f"column {name!r}" for name in columns]
+    memories = [_Memory() for _ in columns]
     for schema, array, owner in _chunks(data):
-        if _format(schema, "data") != "+s":
-            raise refusal("not_a_table", "data", value=Words(_kind(schema)))
-        found = [(schema.children[i].contents.name or b"").decode("utf-8") for i in range(schema.n_children)]
-        batch = []
-        for name in columns:
-            if found.count(name) != 1:
-                code = "no_such_column" if name not in found else "column_twice"
-                raise refusal(code, "data", value=name, limit=", ".join(map(repr, found)))
-            i = found.index(name)
-            if array.null_count > 0:
-                raise refusal("null_rows", "data")
-            child = array.children[i].contents
-            start = array.offset
-            column = _column(schema.children[i].contents, child, owner, f"column {name!r}", start, array.length)
-            batch.append(column)
-        yield batch
+        places = places or _places(schema, columns)
+        if array.null_count > 0:
+            raise refusal("null_rows", "data")
+        start, length = array.offset, array.length
+        yield [
+            _column(schema.children[i].contents, array.children[i].contents, owner, name, memory, start, length)
+            for i, name, memory in zip(places, called, memories, strict=True)
+        ]
+
+
+def _places(schema: _Schema, columns: list[str]) -> list[int]:
+    """Where the named columns of a table stand."""
+    if _format(schema, "data") != "+s":
+        raise refusal("not_a_table", "data", value=Words(_kind(schema)))
+    found = [(schema.children[i].contents.name or b"").decode("utf-8") for i in range(schema.n_children)]
+    for name in columns:
+        if found.count(name) != 1:
+            code = "no_such_column" if name not in found else "column_twice"
+            raise refusal(code, "data", value=name, limit=", ".join(map(repr, found)))
+    return [found.index(name) for name in columns]
 
 
 def joined(chunks: list[Column]) -> Column:
@@ -161,9 +197,11 @@ def joined(chunks: list[Column]) -> Column:
         index: dict[object, int] = {}
         for i, chunk in enumerate(chunks):
             places = [index.setdefault(name, len(index)) for name in chunk.names or ()]
+            codes = chunk.values
+            if places == list(range(len(places))) and (not len(codes) or codes.max() < len(places)):
+                continue  # as they are, or nowhere
             # one more entry, for codes that stand for a null and point nowhere
             table = np.array([*places, -1], np.int64)
-            codes = chunk.values
             parts[i] = table[np.where((codes >= 0) & (codes < len(places)), codes, -1).astype(np.int64)]
         names = tuple(index)
     valid = None
@@ -198,9 +236,10 @@ def _chunks(data: Any) -> Iterator[tuple[_Schema, _Array, object]]:
     schema = _Schema()
     _check(stream, stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)))
     schema_owner = _Owner(schema)
+    get_next, this = stream.get_next, ctypes.byref(stream)
     while True:
         array = _Array()
-        _check(stream, stream.get_next(ctypes.byref(stream), ctypes.byref(array)))
+        _check(stream, get_next(this, ctypes.byref(array)))
         if not array.release:
             break
         yield schema, array, (_Owner(array), schema_owner)
@@ -214,7 +253,13 @@ def _check(stream: _Stream, code: int) -> None:
 
 
 def _column(
-    schema: _Schema, array: _Array, owner: object, name: str, start: int = 0, length: int | None = None
+    schema: _Schema,
+    array: _Array,
+    owner: object,
+    name: str,
+    memory: _Memory,
+    start: int = 0,
+    length: int | None = None,
 ) -> Column:
     """A column's rows from `start` on; a struct's offset counts for its children."""
     n = array.length - start if length is None else length
@@ -231,11 +276,15 @@ def _column(
     if kind in _NUMBERS:
         values = _view(array.buffers[1], _NUMBERS[kind], first, n, owner)
         if schema.dictionary:
-            names = _dictionary(schema.dictionary.contents, array.dictionary.contents, owner, name)
+            called = f"the dictionary of {name}"
+            names = memory.entries(
+                _column(schema.dictionary.contents, array.dictionary.contents, owner, called, memory)
+            )
     elif kind == "b":
         values = _bits(array.buffers[1], first, n, owner)
     elif kind in ("u", "U", "vu"):
-        values, names = _strings(kind, array, first, n, owner, valid)
+        values = _numbered(kind, array, first, n, owner, valid, memory.texts(n))
+        names = memory.names() if n else ()
     else:
         raise refusal("arrow_type", name, value=Words(_kind(schema)))
     return Column(values, valid, names)
@@ -262,92 +311,34 @@ def _kind(schema: _Schema) -> str:
     return f"{text!r} ({known.get(text[:1], 'unknown')})"
 
 
-def _view(address: int | None, dtype: Any, first: int, n: int, owner: object) -> Values:
+def _view(address: int | None, dtype: DType, first: int, n: int, owner: object) -> Values:
     """A read-only view of a buffer, which keeps the owner alive."""
-    size = np.dtype(dtype).itemsize
+    size = dtype.itemsize
     if not address or not n:
         return np.empty(0, dtype)
     memory: Any = (ctypes.c_char * (n * size)).from_address(address + first * size)
     memory.owner = owner
     view = np.frombuffer(memory, dtype)
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 
 def _bits(address: int, first: int, n: int, owner: object) -> Bools:
     lead = first % 8
-    raw = _view(address, np.uint8, first // 8, (lead + n + 7) // 8, owner)
+    raw = _view(address, _BYTE, first // 8, (lead + n + 7) // 8, owner)
     return np.unpackbits(raw, count=lead + n, bitorder="little")[lead:].view(np.bool_)
 
 
-def _dictionary(schema: _Schema, array: _Array, owner: object, name: str) -> tuple[object, ...]:
-    column = _column(schema, array, owner, f"the dictionary of {name}")
-    values: list[object] = column.values.tolist()
-    if column.names is not None:
-        values = [column.names[code] for code in column.values.tolist()]
-    if column.valid is not None:
-        values = [value if there else None for value, there in zip(values, column.valid.tolist(), strict=True)]
-    return tuple(values)
-
-
-def _strings(
-    kind: str, array: _Array, first: int, n: int, owner: object, valid: Bools | None
-) -> tuple[Values, tuple[object, ...]]:
-    """Codes and distinct values of a column of strings."""
-    if kind == "vu":
-        starts, lengths, data = _string_views(array, first, n, owner, valid)
-    else:
-        offsets = _view(array.buffers[1], np.int32 if kind == "u" else np.int64, first, n + 1, owner)
-        offsets = np.array(offsets, np.int64) if n else np.zeros(1, np.int64)
-        starts, lengths = offsets[:-1], np.diff(offsets)
-        if n and (lengths.min() < 0 or starts[0] < 0):
-            raise refusal("arrow_offsets")
-        data = _view(array.buffers[2], np.uint8, 0, int(offsets[-1]), owner)
-    if valid is not None:
-        lengths = np.where(valid, lengths, 0)
+def _numbered(kind: str, array: _Array, first: int, n: int, owner: object, valid: Bools | None, texts: Texts) -> Values:
+    """Codes of a column of strings."""
     if not n:
-        return np.zeros(0, np.int64), ()
-    return _distinct_strings(starts, lengths, data)
-
-
-def _string_views(
-    array: _Array, first: int, n: int, owner: object, valid: Bools | None
-) -> tuple[Values, Values, Values]:
-    """Starts, lengths and bytes of the 16-byte views: short strings lie in the view itself, long ones in a buffer."""
-    raw = np.array(_view(array.buffers[1], np.uint8, first * 16, n * 16, owner))
-    fields = raw.view(np.int32).reshape(n, 4)
-    lengths = fields[:, 0].astype(np.int64)
-    if valid is not None:
-        lengths = np.where(valid, lengths, 0)  # what a null's view holds is anybody's guess
-    n_data = array.n_buffers - 3  # validity, views, ..., and last the sizes of the data buffers
-    sizes = (
-        _view(array.buffers[array.n_buffers - 1], np.int64, 0, n_data, owner) if n_data > 0 else np.empty(0, np.int64)
-    )
-    buffers = [_view(array.buffers[2 + i], np.uint8, 0, int(size), owner) for i, size in enumerate(sizes.tolist())]
-    starts = np.arange(n, dtype=np.int64) * 16 + 4
-    long = lengths > 12
-    if long.any():
-        bases = len(raw) + np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-        starts = np.where(long, bases[np.where(long, fields[:, 2], 0)] + fields[:, 3], starts)
-        raw = np.concatenate([raw, *buffers])
-    return starts, lengths, raw
-
-
-def _distinct_strings(starts: Values, lengths: Values, data: NDArray[np.uint8]) -> tuple[Values, tuple[object, ...]]:
-    longest = int(lengths.max())
-    if longest < 64:
-        n_words = longest // 8 + 1  # at least one byte is left, for the length: it tells "a" from "a\\0"
-        padded = np.zeros(len(data) + 8 * n_words + 8, np.uint8)
-        padded[: len(data)] = data
-        from_any_byte = np.ndarray(len(data) + 8 * n_words + 1, "<u8", padded, strides=(1,))
-        words = np.empty((len(starts), n_words), np.uint64)
-        for word in range(n_words):
-            words[:, word] = from_any_byte[starts + 8 * word] & _FIRST_BYTES[np.clip(lengths - 8 * word, 0, 8)]
-        words[:, -1] |= lengths.astype(np.uint64) << np.uint64(56)
-        codes, rows = unique_words(words)
-        return codes, tuple(bytes(data[starts[row] :][: lengths[row]]).decode("utf-8") for row in rows.tolist())
-    text = data.tobytes()
-    index: dict[bytes, int] = {}
-    pairs = zip(starts.tolist(), lengths.tolist(), strict=True)
-    codes = np.fromiter((index.setdefault(text[s : s + n], len(index)) for s, n in pairs), np.int64, len(starts))
-    return codes, tuple(value.decode("utf-8") for value in index)
+        return np.zeros(0, np.int64)
+    if kind == "vu":
+        views = _view(array.buffers[1], _BYTE, first * 16, n * 16, owner)
+        n_data = array.n_buffers - 3  # validity, views, ..., and last the sizes of the data buffers
+        sizes = _view(array.buffers[array.n_buffers - 1], _INT64, 0, n_data, owner).tolist() if n_data > 0 else []
+        data = [_view(array.buffers[2 + i], _BYTE, 0, size, owner) for i, size in enumerate(sizes)]
+        return texts.number_views(views, data, valid)
+    offsets = _view(array.buffers[1], _INT32 if kind == "u" else _INT64, first, n + 1, owner)
+    bytes_ = _view(array.buffers[2], _BYTE, 0, max(int(offsets[-1]), 0), owner)
+    return texts.number_offsets(offsets, bytes_, valid)

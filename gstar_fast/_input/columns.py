@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from gstar_fast._base.arrays import Bools, DType, Floats, Ints, Values
-from gstar_fast._base.factorize import cross, factorize
+from gstar_fast._base.factorize import clean_codes, cross, factorize, number_strings, unique_numbers
 from gstar_fast._base.grid import as_float
 from gstar_fast._base.names import Name, clean_name, is_missing
 from gstar_fast._base.refusals.refusal import Words, about, refusal
@@ -144,7 +144,19 @@ def _pandas_column(data: Any, name: str) -> Column:
         if not absent.any():
             return _numpy_column(data.to_numpy(dtype=_plain_dtype(dtype)))
         return Column(data.to_numpy(dtype=_plain_dtype(dtype), na_value=0), ~absent, None)
-    codes, unique = pandas.factorize(data)  # strings and the like, whatever holds them
+    return _pandas_strings(data, name)
+
+
+def _pandas_strings(data: Any, name: str) -> Column:
+    """Codes, -1 for a null, of strings and the like, whatever holds them."""
+    pandas = sys.modules["pandas"]
+    if isinstance(data.dtype, pandas.StringDtype) or getattr(data.dtype, "kind", "O") == "U":
+        if data.dtype.storage == "pyarrow" and is_arrow(data):
+            codes, valid, names = read_column(data, name)
+            return Column(codes if valid is None else np.where(valid, codes, -1), None, names or ())
+        if (numbered := number_strings(np.asarray(data, object))) is not None:
+            return Column(numbered[0], None, numbered[1])
+    codes, unique = pandas.factorize(data)
     return Column(np.asarray(codes), None, tuple(unique.tolist()))
 
 
@@ -304,14 +316,14 @@ def as_groups(values: Values, valid: Mask, names: tuple[object, ...] | None) -> 
     if valid is not None and not valid.all():
         raise refusal("missing_group", "groups", int((~valid).argmax()))
     if names is not None:
-        return _clean_codes(_native(values), names)
+        return clean_codes(_native(values), names)
     kind = values.dtype.kind
     if kind == "b":
         return values.view(np.uint8), (False, True)
     if kind in "iu":
         return _native(values), None
     if kind in "USO" or not len(values):
-        return factorize(values if kind == "U" else values.tolist())
+        return factorize(values)
     if kind == "f":
         missing = np.isnan(values)  # pandas makes a column of floats of whole numbers where some are missing
         row = int(missing.argmax())
@@ -321,31 +333,21 @@ def as_groups(values: Values, valid: Mask, names: tuple[object, ...] | None) -> 
     raise refusal("bad_group_type", "groups", 0, Words(values.dtype))
 
 
-def _clean_codes(codes: Values, names: tuple[object, ...]) -> tuple[Values, tuple[Name, ...]]:
-    """Categories as names; one that is missing or impossible is refused only where a row has it."""
-    clean: list[Name] = []
-    for code, name in enumerate(names):
-        try:
-            clean.append(clean_name(name))
-        except (TypeError, ValueError):
-            private = np.array(codes)
-            rows = np.flatnonzero(private == code)
-            if len(rows):
-                clean_name(name, int(rows[0]))
-            codes = private
-            clean.append("")  # no row has it
-    return codes, tuple(clean)
-
-
 def group_columns(groups: Any) -> tuple[list[Column], list[str]]:
     """What was passed as `groups`: one column, or those of a frame or a list; and what messages call them."""
     found = columns_of(groups, "groups")
     if found is None:
-        return [column_of(groups, "groups")], ["groups"]
+        return [group_column(groups, "groups")], ["groups"]
     labels = found.labels("groups")
-    columns = [column_of(column, label) for column, label in zip(found.columns, labels, strict=True)]
+    columns = [group_column(column, label) for column, label in zip(found.columns, labels, strict=True)]
     check_one_length({label: len(column.values) for label, column in zip(labels, columns, strict=True)})
     return columns, labels
+
+
+def group_column(data: Any, name: str) -> Column:
+    """One column of groups: as `column_of` has it, but strings in a list come as codes at once."""
+    numbered = number_strings(data) if type(data) in (list, tuple) else None
+    return column_of(data, name) if numbered is None else Column(numbered[0], None, numbered[1])
 
 
 def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[Values, tuple[Name, ...] | None]:
@@ -365,7 +367,7 @@ def _named(values: Values, valid: Mask, names: tuple[object, ...] | None) -> tup
     """Codes with names, also where the integers are the names, for crossing with other columns."""
     codes, clean = as_groups(values, valid, names)
     if clean is None:
-        unique, codes = np.unique(codes, return_inverse=True)
+        unique, codes = unique_numbers(codes)
         return codes, tuple(clean_name(name) for name in unique.tolist())
     private = np.array(codes, np.int64)
     wrong = (private < 0) | (private >= len(clean))

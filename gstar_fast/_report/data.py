@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+NARROWEST = 1e-300  # what is narrower is drawn as if it were so wide: one over it is a number
 HISTOGRAM_BARS = 64
 CURVE_POINTS = 161
 ROC_POINTS = 200
@@ -119,21 +120,24 @@ class CellCurve:
 def histogram(cell: Cell, low: float = -math.inf, high: float = math.inf) -> tuple[Array, Array]:
     """About 64 bars over the bins that have rows; the edges are edges of the sketch, so the counts are exact.
 
-    `low` and `high` leave out bins wholly beyond them; heights stay shares of all rows of the cell.
+    `low` and `high` leave out bins wholly beyond them; heights stay shares of all rows of the cell. Bars are as equally
+    wide as the bins allow, and a bin that covers a gap between scores is one bar, of height 0.
     """
+    edges = cell.edges
     start, stop = int(cell.used[0]), int(cell.used[-1]) + 1
-    if low > cell.first:
-        start = max(start, math.floor((low - cell.first) / cell.width))
-    if high < cell.last:
-        stop = min(stop, math.ceil((high - cell.first) / cell.width))
+    start = max(start, int(np.searchsorted(edges, low, side="right")) - 1)
+    stop = min(stop, int(np.searchsorted(edges, high)))
     if stop <= start:  # none of the cell's rows are in view
         return np.empty(0), np.empty(0)
-    step = max(1, -(-(stop - start) // HISTOGRAM_BARS))
-    places = np.arange(start, stop + step, step)
-    padded = np.concatenate(([0], np.cumsum(cell.counts)))
-    inside = np.minimum(places, cell.bins)
-    heights = np.diff(padded[inside]) / (cell.rows * cell.width * step)
-    return np.asarray(cell.first + cell.width * places, dtype=np.float64), heights
+    wanted = np.linspace(max(edges[start], low), min(edges[stop], high), HISTOGRAM_BARS + 1)[1:-1]
+    after = np.searchsorted(edges, wanted)
+    nearest = np.where(edges[after] - wanted < wanted - edges[after - 1], after, after - 1)
+    empty = cell.counts[start:stop] == 0
+    gap = start + np.flatnonzero(empty & (np.diff(edges[start : stop + 1]) > wanted[1] - wanted[0]))
+    places = np.unique(np.concatenate(([start, stop], np.clip(nearest, start, stop), gap, gap + 1)))
+    before = np.concatenate(([0], np.cumsum(cell.counts)))
+    widths = np.maximum(np.diff(edges[places]), NARROWEST)
+    return edges[places], np.diff(before[places]) / (cell.rows * widths)
 
 
 def cell_curves(
@@ -166,7 +170,10 @@ def _curve(cell: Cell, kind: str | None, bandwidth: float | str | None, low: flo
     except NoDensityError as error:
         return replace(bars, problem=str(error))
     x = np.linspace(max(edges[0], low), min(edges[-1], high), CURVE_POINTS)
-    return replace(bars, x=x, pdf=np.asarray(made.pdf(x)), kind=made.kind)
+    pdf = np.asarray(made.pdf(x))
+    if made.parameters.get("shape", 1.0) < 1.0:  # type: ignore[operator]
+        pdf = np.minimum(pdf, 2.0 * heights.max())  # next to its pole the curve would leave no room for the rest
+    return replace(bars, x=x, pdf=pdf, kind=made.kind)
 
 
 def quantiles(cell: Cell, shares: Sequence[float]) -> list[float]:
@@ -184,7 +191,7 @@ def score_window(sketch: Sketch, groups: Iterable[Name], marks: Iterable[float] 
     if not ends:
         return 0.0, 1.0
     low, high = min(ends), max(ends)
-    margin = 0.04 * (high - low) if high > low else max(abs(high), 1.0) / 2
+    margin = 0.04 * (high - low) if high - low > NARROWEST else max(abs(high), 1.0) / 2
     return low - margin, high + margin
 
 

@@ -21,6 +21,8 @@ from gstar_fast._report.contents import (
     who,
 )
 from gstar_fast._report.html import TALL, Html, details, framed, html, join, table, tag
+from gstar_fast._sketch.columns import in_words
+from gstar_fast._sketch.show import window_words
 from gstar_fast._solver.question import is_met
 from gstar_fast._solver.result import loss_words
 
@@ -193,12 +195,12 @@ def notes_section(contents: Contents) -> Html:
 def reproduce_section(contents: Contents) -> Html:
     """Digest, versions, and the command that makes this page again."""
     s, audit, r = contents.sketch, contents.audit, contents.result
-    edges = s.edges
-    skipped = f"; {s.skipped} NaN skipped" if s.skipped else ""
-    window = f"{s.bins} bins of {2.0**s.level:g} from {edges[0]:g} to {edges[-1]:g}"
+    skipped = f"; {s.skipped} without a score skipped" if s.skipped else ""
+    columns = in_words(s.columns, s.positive)
     facts = [
         ("sketch (SHA-256)", tag("code", contents.digest)),
-        ("counted", f"{row_count(s.n_rows)} {contents.unit}, {window}{skipped}"),
+        ("counted", f"{row_count(s.n_rows)} {contents.unit}, {window_words(s)}{skipped}"),
+        *([("columns", columns)] if columns else []),
         ("intervals", f"{confidence(audit)}, {row_count(audit.replicates)} replicates, seed {audit.seed}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in contents.versions)),
         ("made", contents.made),

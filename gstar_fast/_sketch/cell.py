@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import CellCopy
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.public import lives_in
 from gstar_fast._words import WEIGHT_UNIT
 
@@ -19,9 +19,9 @@ from gstar_fast._words import WEIGHT_UNIT
 class Moments:
     """Moments of the finite scores of one cell that lie inside the window.
 
-    `variance`, `skewness` and `kurtosis` are those of the rows themselves (divided by n, not n - 1); `kurtosis` is the
-    excess, 0 for a normal distribution. What the rows do not define (all of it without rows, skewness and kurtosis of a
-    constant) is NaN.
+    `count`, `min` and `max` are exact, and `mean` is that of the scores rounded to 24 bits. `variance` (divided by n,
+    not n - 1), `skewness` and `kurtosis` (the excess, 0 for a normal distribution) are derived from the bins. What the
+    rows do not define (all of it without rows, skewness and kurtosis of a constant) is NaN.
 
     Attributes
     ----------
@@ -45,63 +45,85 @@ class SketchCell:
 
     Attributes
     ----------
+    edges : array of shape (bins + 1,)
+        Edges of the bins, ascending.
     counts, means : arrays of shape (bins,)
         Rows (in units of weight where the sketch is weighted) and mean score of each bin.
     below, above : int or float
         Rows beyond the window.
-    first, width : float
-        Lower edge of the first bin, and the width of all of them.
     smallest, largest : float
         Extreme scores inside the window; NaN where there is none.
     """
 
     def __init__(self, core: CellCopy) -> None:
-        self._core = core
-        raw: NDArray[np.int64] = core.counts
-        self._raw = raw
+        raw: Ints = core.counts
+        self._raw, self.weighted = raw, core.weighted
         self.counts: Values = raw / WEIGHT_UNIT if core.weighted else raw
         self.below: int | float = core.below / WEIGHT_UNIT if core.weighted else core.below
         self.above: int | float = core.above / WEIGHT_UNIT if core.weighted else core.above
-        self.means: NDArray[np.float64] = core.means
-        self.first, self.width = float(core.first_edge), float(core.width)
+        self.edges: Floats = core.edges
+        self.means: Floats = core.means
         self.smallest, self.largest = float(core.min), float(core.max)
 
+    @cached_property
+    def used(self) -> UsedBins:
+        """The bins that have rows."""
+        return UsedBins.of(self)
+
     def moments(self) -> Moments:
-        """Moments of the rows inside the window; not free, since it sums squares in whole numbers."""
-        core = self._core
-        return moments_of(self._raw, self.means, core.within, self.smallest, self.largest, core.weighted)
+        """Moments of the rows inside the window."""
+        used = self.used
+        n = self._raw[used.places].astype(np.float64)
+        rows = math.fsum(n)
+        if not rows:
+            return Moments(0, *[math.nan] * 6)
+        # a power of two brings every score to at most 1, so that no fourth power overflows or vanishes
+        exponent = max(math.frexp(self.smallest)[1], math.frexp(self.largest)[1])
+        mean = math.fsum(n * np.ldexp(self.means[used.places], -exponent)) / rows
+        x = np.ldexp(used.points, -exponent)
+        d = x - math.fsum(n * x) / rows if self.smallest < self.largest else np.zeros(len(x))
+        v = np.ldexp(used.deviations, -exponent) ** 2
+        second = math.fsum(n * (d**2 + v)) / rows
+        third = math.fsum(n * (d**3 + 3 * d * v)) / rows
+        fourth = math.fsum(n * (d**4 + 6 * d**2 * v + 1.8 * v**2)) / rows
+        tell_apart = second**2 > 0
+        skewness = third / second**1.5 if tell_apart else math.nan
+        kurtosis = fourth / second**2 - 3 if tell_apart else math.nan
+        count = rows / WEIGHT_UNIT if self.weighted else int(self._raw.sum())
+        mean, variance = _times_two_to(mean, exponent), _times_two_to(second, 2 * exponent)
+        mean = min(max(mean, self.smallest), self.largest)  # of rounded scores it may lie just outside
+        return Moments(count, mean, variance, skewness, kurtosis, self.smallest, self.largest)
 
 
-def moments_of(
-    counts: NDArray[np.int64],
-    means: NDArray[np.float64],
-    within: float,
-    smallest: float,
-    largest: float,
-    weighted: bool,
-) -> Moments:
-    """Moments from the counts and means of the bins, and the sum of squares inside them."""
-    used = counts > 0
-    n, x = counts[used].astype(np.float64), means[used]
-    rows = math.fsum(n)
-    if not rows:
-        return Moments(0, *[math.nan] * 6)
-    # a power of two brings every score to at most 1, so that no fourth power overflows or vanishes
-    exponent = max(math.frexp(smallest)[1], math.frexp(largest)[1])
-    x = np.ldexp(x, -exponent)
-    mean = math.fsum(n * x) / rows
-    d = x - mean if smallest < largest else np.zeros(len(x))
-    # pooled variance inside the bins, where rows are taken to lie evenly; it overflows for scores beyond 2**511 only
-    spread = _times_two_to(within / rows, -2 * exponent) if within < math.inf else 0.0
-    second = math.fsum(n * d**2) / rows + spread
-    third = math.fsum(n * (d**3 + 3 * d * spread)) / rows
-    fourth = math.fsum(n * (d**4 + 6 * d**2 * spread + 1.8 * spread**2)) / rows
-    tell_apart = second**2 > 0
-    skewness = third / second**1.5 if tell_apart else math.nan
-    kurtosis = fourth / second**2 - 3 if tell_apart else math.nan
-    count = rows / WEIGHT_UNIT if weighted else int(counts.sum())
-    mean, variance = _times_two_to(mean, exponent), _times_two_to(second, 2 * exponent)
-    return Moments(count, mean, variance, skewness, kurtosis, smallest, largest)
+@dataclass(frozen=True, slots=True)
+class UsedBins:
+    """The bins of a cell that have rows, and what their rows look like: where they lie, and how far apart."""
+
+    places: Ints  # which bins
+    lower: Floats  # rows lie between these: the edges, or the extreme scores of the cell
+    upper: Floats
+    points: Floats  # mean score, or the middle of a bin that is finer than 24 bits tell
+    deviations: Floats  # of the rows of one bin around their mean, as if they lay evenly, as far as there is room
+
+    @classmethod
+    def of(cls, cell: SketchCell) -> UsedBins:
+        places = np.flatnonzero(cell.counts)
+        lower = np.maximum(cell.edges[places], cell.smallest)
+        upper = np.minimum(np.nextafter(cell.edges[places + 1], -np.inf), cell.largest)  # a bin lacks its upper edge
+        means = cell.means[places]
+        told_apart = spacing24(means) < upper - lower
+        points = np.clip(np.where(told_apart, means, lower / 2 + upper / 2), lower, upper)
+        alone = np.zeros(len(places), bool) if cell.weighted else cell.counts[places] == 1
+        # the even spread, or less next to an edge; a root at a time, since squares of huge scores are no numbers
+        room = np.sqrt(points - lower) * np.sqrt(upper - points)
+        deviations = np.where(alone, 0.0, np.minimum((upper - lower) / math.sqrt(12), room))
+        return cls(places, lower, upper, points, deviations)
+
+
+def spacing24(x: Floats) -> Floats:
+    """Distance of neighbouring numbers of 24 bits, which a sketch rounds scores to before it adds them up."""
+    out: Floats = np.ldexp(1.0, np.where(x == 0.0, -1045, np.maximum(np.frexp(x)[1] - 24, -1045)))
+    return out
 
 
 def _times_two_to(x: float, exponent: int) -> float:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from gstar_fast._base.arrays import Objects
 from gstar_fast._base.names import Name
+from gstar_fast._input.missing import Missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ class WindowOptions(TypedDict, total=False):
     bins: int
     range: tuple[float, float] | None
     nan: Literal["raise", "skip"]
+    missing: Missing
     memory_limit: int
 
 
@@ -34,6 +36,7 @@ class UpdateOptions(TypedDict, total=False):
 
     weights: ArrayLike | None
     nan: Literal["raise", "skip"] | None
+    missing: Missing
     threads: int
 
 

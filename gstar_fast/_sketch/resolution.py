@@ -1,18 +1,36 @@
-"""How many bins the bulk of the rows is spread over, and the warning when one far score left few."""
+"""How finely the bins divide the rows, and the warnings where that may cost something or a score stands for none."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import SketchCore
+from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._words import WEIGHT_UNIT
 
 _PACKAGE = str(Path(__file__).parent.parent)
+
+FEW_ROWS = 16  # so few rows in a bin move a rate by less than their own chance does
+COARSE = 0.03  # a bin with a larger share of its cell's rows may cost something
+SENTINEL_ROWS, SENTINEL_SHARE = 5, 0.2  # a value of so many rows, and at most this share of all, may stand for none
+MANY_BINS = 64  # scores in fewer are few values, each of which is far from the others
+
+
+class Coarsest(NamedTuple):
+    """The bin with the largest share of its cell's rows, of those whose rows differ in score."""
+
+    share: float
+    label: int | None
+    group: Name | None
+    lo: float
+    hi: float
 
 
 def _bulk(running: NDArray[np.int64]) -> tuple[int, int]:
@@ -30,18 +48,62 @@ def resolution_of(core: SketchCore) -> int:
     return hi - lo + 1
 
 
-def warn_if_poor(core: SketchCore) -> bool:
-    """Warn, and return True, when the bulk of the rows lies in few bins though there are scores further out."""
-    counts, smallest, largest, leftmost, rightmost = core.pooled()
-    running = np.cumsum(counts)
-    if not running[-1]:
-        return False
-    lo, hi = _bulk(running)
-    enough = min(64, core.bins // 4)
-    if hi - lo + 1 >= enough or rightmost - leftmost + 1 <= enough:
-        return False
-    culprit = smallest if lo - leftmost > rightmost - hi else largest
-    _warn(refusal("resolution", "scores", value=(culprit, hi - lo + 1, core.bins, bool(core.fixed))))
+def coarsest_of(core: SketchCore) -> Coarsest:
+    """Where rates can move most because rows share a bin; bins with few rows do not count."""
+    share, label, place, index = core.fullest(FEW_ROWS * (WEIGHT_UNIT if core.weighted else 1))
+    if not share:
+        return Coarsest(0.0, None, None, 0.0, 0.0)
+    lo, hi = core.edges[index : index + 2].tolist()
+    return Coarsest(share, label if label < 2 else None, core.groups[place], lo, hi)
+
+
+def warn_of(core: SketchCore, told: frozenset[str]) -> frozenset[str]:
+    """Warn of what may be wrong with the scores, each kind once; return the kinds that have been told of."""
+    for kind, find in _FINDERS.items():
+        if kind not in told and (found := find(core)) is not None:
+            _warn(refusal(kind, "scores", value=found))
+            told |= {kind}
+    return told
+
+
+def _find_coarse(core: SketchCore) -> tuple[object, ...] | None:
+    """Where rows that differ share bins so much that it may cost something."""
+    coarsest = coarsest_of(core)
+    if coarsest.share <= max(COARSE, 16 / core.bins):
+        return None
+    _, smallest, largest, _, _ = core.pooled()
+    return (*coarsest, smallest, largest, core.bins)
+
+
+def _find_sentinel(core: SketchCore) -> tuple[object, ...] | None:
+    """The smallest or largest score, where it holds many rows far from all others."""
+    counts, smallest, largest, first, last = core.pooled()
+    rows = counts[[first, last]] / (WEIGHT_UNIT if core.weighted else 1)
+    many = (rows >= SENTINEL_ROWS) & (counts[[first, last]] <= SENTINEL_SHARE * counts.sum())
+    if core.fixed or not many.any():
+        return None
+    used = np.flatnonzero(counts)
+    if len(used) < MANY_BINS:
+        return None
+    edges = core.edges
+    for end, score, index, others in ((0, smallest, first, used[1:]), (1, largest, last, used[:-1])):
+        lo, hi = edges[others[0]], edges[others[-1] + 1]
+        gap = score - hi if end else lo - score
+        if many[end] and 2 * gap > hi - lo and _is_one_value(core, score, index):
+            return score, rows[end], float(lo), float(hi)
+    return None
+
+
+_FINDERS = {"resolution": _find_coarse, "sentinel": _find_sentinel}
+WARNINGS = frozenset(_FINDERS)
+
+
+def _is_one_value(core: SketchCore, score: float, index: int) -> bool:
+    """Whether all rows of a bin have this score."""
+    for label in range(3):
+        in_bin = np.flatnonzero(core.counts(label)[:, index])
+        if len(in_bin) and (core.means(label)[in_bin, index] != score).any():
+            return False
     return True
 
 

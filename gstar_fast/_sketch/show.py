@@ -17,14 +17,22 @@ def _rows(sketch: Sketch) -> str:
     return f"weight {n:g}" if sketch.weighted else f"{n} row{'s' * (n != 1)}"
 
 
+def window_words(sketch: Sketch) -> str:
+    """How many bins there are, how wide and where; the widest is not the one that covers a gap between scores."""
+    core = sketch._core.copy()
+    edges, widest = core.edges, 2.0**core.level
+    widths = f" of {widest:g}" if core.fixed or core.linear else f", at most {widest:.2g} wide,"
+    lowest, highest = float(edges[0]), float(edges[-1])
+    ends = f"from {lowest:g} to {highest:g}" if f"{lowest:g}" != f"{highest:g}" else f"from {lowest!r} to {highest!r}"
+    return f"{core.bins} bins{widths} {ends}"
+
+
 def _facts(sketch: Sketch) -> list[str]:
-    edges = sketch.edges
     n = len(sketch.groups)
     groups = f"{n} group{'s' * (n != 1)}" + (f": {listed(sketch.groups)}" if n else "")
-    window = f"{sketch.bins} bins of {2.0**sketch.level:g} from {float(edges[0])!r} to {float(edges[-1])!r}"
-    skipped = [f"{sketch.skipped} NaN skipped"] if sketch.skipped else []
+    skipped = [f"{sketch.skipped} without a score skipped"] if sketch.skipped else []
     pooled = [f"pooled: {listed(sketch.pooled_groups)}"] if sketch.pooled_groups else []
-    return [f"{_rows(sketch)}, {groups}", window, *skipped, *pooled]
+    return [f"{_rows(sketch)}, {groups}", window_words(sketch), *skipped, *pooled]
 
 
 def text(sketch: Sketch) -> str:
@@ -49,6 +57,16 @@ def html(sketch: Sketch) -> str:
     return f"<div><b>Sketch</b>: {title}<table>{head}{''.join(lines)}</table></div>"
 
 
+def _axis(sketch: Sketch) -> bh.axis.Regular | bh.axis.Variable:
+    """The bins as an axis: a regular one where all are of one width."""
+    import boost_histogram as bh
+
+    core, edges = sketch._core, sketch.edges
+    if core.fixed or core.linear:
+        return bh.axis.Regular(core.bins, float(edges[0]), float(edges[-1]))
+    return bh.axis.Variable(edges)
+
+
 def to_uhi(sketch: Sketch) -> bh.Histogram[bh.storage.Storage]:
     """The labelled counts as a boost_histogram.Histogram."""
     try:
@@ -66,7 +84,7 @@ def to_uhi(sketch: Sketch) -> bh.Histogram[bh.storage.Storage]:
     histogram: bh.Histogram[bh.storage.Storage] = bh.Histogram(
         bh.axis.IntCategory([0, 1], overflow=False),
         groups,
-        bh.axis.Variable(frozen.edges),
+        _axis(frozen),
         storage=bh.storage.Double() if frozen.weighted else bh.storage.Int64(),
     )
     view = histogram.view(flow=True)

@@ -12,16 +12,19 @@ from numpy.typing import ArrayLike
 from gstar_fast import _backends
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base import files
-from gstar_fast._base.names import Name, given_names
+from gstar_fast._base.names import Name, Scalar, given_names
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._input.arrow import read_batches
-from gstar_fast._input.columns import Batch, as_batch, batch_of_columns
-from gstar_fast._input.options import checked_bins, checked_limit, checked_nan, checked_threads, checked_window
+from gstar_fast._input.columns import as_batch
+from gstar_fast._input.missing import NOTHING, Missing, Passing, checked_passing
+from gstar_fast._input.options import checked_bins, checked_limit, checked_threads, checked_window
+from gstar_fast._input.positive import checked_positive
 from gstar_fast._sketch import show
+from gstar_fast._sketch.columns import Columns, sections_of
+from gstar_fast._sketch.counting import Table, count, count_table, empty_like, skip_one
 from gstar_fast._sketch.options import PlotOptions, WindowOptions
 from gstar_fast._sketch.pooling import checked_min_rows, names_with, small_groups
-from gstar_fast._sketch.resolution import warn_if_poor
+from gstar_fast._sketch.resolution import WARNINGS, warn_of
 from gstar_fast._sketch.view import SketchView
 
 if TYPE_CHECKING:
@@ -44,6 +47,9 @@ class Sketch(SketchView):
         scores.
     nan : {"raise", "skip"}
         What to do with rows whose score is NaN; skipped ones are counted in `skipped`.
+    missing : float or several, optional
+        Scores that stand for no score, such as -999: their rows are counted in `skipped` only. A score is missing if
+        it equals one of these as float64. NaN among them means ``nan="skip"``.
     memory_limit : int
         Bytes; more groups than fit are refused.
 
@@ -52,7 +58,7 @@ class Sketch(SketchView):
     >>> import gstar_fast as gf
     >>> sketch = gf.Sketch(bins=16, range=(0, 1))
     >>> sketch.update([0.1, 0.8, 0.7, 0.3], [0, 1, 1, 0], ["F", "F", "M", "M"])
-    Sketch(4 rows, 2 groups: 'F', 'M'; 16 bins of 0.0625 from 0.0 to 1.0)
+    Sketch(4 rows, 2 groups: 'F', 'M'; 16 bins of 0.0625 from 0 to 1)
     >>> sketch.counts[1, 0]
     array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0])
     >>> sketch + sketch == gf.Sketch.from_bytes((sketch + sketch).to_bytes())
@@ -69,36 +75,32 @@ class Sketch(SketchView):
         bins: int = 4096,
         range: tuple[float, float] | None = None,  # noqa: A002 (the word numpy uses)
         nan: Literal["raise", "skip"] = "raise",
+        missing: Missing = None,
         memory_limit: int = 2**30,
     ) -> None:
         bins = checked_bins(bins)
         window = None if range is None else checked_window(range, bins)
         names = None if groups is None else given_names(groups)
-        skip_nan = checked_nan(nan)
+        passing = checked_passing(nan, missing)
         limit = checked_limit(memory_limit)
         backend = _backends.current()
         core = _backends.room("sketch", backend).Core
-        self._set_up(backend, skip_nan, lambda watch: core(bins, window, names, limit, watch))
+        self._set_up(backend, passing, lambda watch: core(bins, window, names, limit, watch))
 
-    def _set_up(self, backend: str, skip_nan: bool, make_core: Callable[[Watch], SketchCore]) -> None:
+    def _set_up(self, backend: str, passing: Passing, make_core: Callable[[Watch], SketchCore]) -> None:
         self._backend = backend
-        self._skip_nan = skip_nan
-        self._warned = False
+        self._passing = passing
+        self._warned: frozenset[str] = frozenset()  # the kinds of warnings it has given
         self._core = make_core(_watch(weakref.ref(self)))
-        # the core's own bound method, so that a row at a time costs no Python frame
-        self.update_one = self._core.update_one  # type: ignore[method-assign]
+        if passing == NOTHING:  # the core's own bound method, so that a row at a time costs no Python frame
+            self.update_one = self._core.update_one  # type: ignore[method-assign]
 
     @classmethod
     def _around(cls, core: SketchCore, like: Sketch) -> Self:
         """A new sketch with the rows of a core and the manners of another sketch."""
         new = cls.__new__(cls)
-        kind = _backends.room("sketch", like._backend).Core
-        window = (core.level, core.first) if core.fixed else None
-        names = core.groups if core.given else None
-        new._set_up(
-            like._backend, like._skip_nan, lambda watch: kind(core.bins, window, names, core.memory_limit, watch)
-        )
-        new._warned = True  # these rows have had their warning
+        new._set_up(like._backend, like._passing, lambda watch: empty_like(core, like._backend, watch))
+        new._warned = WARNINGS  # these rows have had theirs
         new._core.merge(core)
         new._warned = like._warned
         return new
@@ -134,6 +136,7 @@ class Sketch(SketchView):
         *,
         weights: ArrayLike | None = None,
         nan: Literal["raise", "skip"] | None = None,
+        missing: Missing = None,
         threads: int = 1,
     ) -> Self:
         """Count one batch of scores and return the sketch itself. A refused batch changes nothing.
@@ -149,8 +152,8 @@ class Sketch(SketchView):
             or a list of columns means intersections: each row's group is the tuple of its values.
         weights : array-like of shape (n_samples,), optional
             A whole weight counts the row so many times; others are rounded to multiples of 2**-20.
-        nan : {"raise", "skip"}, optional
-            Overrides the sketch's own choice for this batch.
+        nan, missing : optional
+            As in `Sketch`; they override the sketch's own choice for this batch.
         threads : int
             Threads to count a large batch with; the result is the same.
 
@@ -171,7 +174,9 @@ class Sketch(SketchView):
         Warns
         -----
         ResolutionWarning
-            Once, when one far score left few bins for the rest.
+            Once, when rows with different scores share a bin, so many that a rate may be off by it.
+        SentinelWarning
+            Once, when one score holds many rows far from all others.
 
         Examples
         --------
@@ -181,27 +186,14 @@ class Sketch(SketchView):
         """
         if threads != 1:
             threads = checked_threads(threads)
-        if nan is None and weights is None:
-            if self._core.try_update(scores, labels, groups, self._skip_nan, threads):
+        passing = self._passing
+        if nan is None and missing is None and weights is None:
+            if not passing.values and self._core.try_update(scores, labels, groups, passing.nan, threads):
                 return self
-            skip_nan = self._skip_nan
         else:
-            skip_nan = self._skip_nan if nan is None else checked_nan(nan)
-        self._count(self._core, as_batch(scores, labels, groups, weights), skip_nan, threads)
+            passing = checked_passing(nan, missing, passing)
+        count(self._core, as_batch(scores, labels, groups, weights), passing, threads)
         return self
-
-    @staticmethod
-    def _count(core: SketchCore, batch: Batch, skip_nan: bool, threads: int) -> None:
-        core.update(
-            batch.scores,
-            batch.labels,
-            batch.codes,
-            batch.names,
-            batch.weights,
-            skip_nan,
-            threads,
-            batch.unlabelled_code,
-        )
 
     def update_one(self, score: float, label: int | None, group: Name) -> None:
         """Count a single row; `label` None where it is not known.
@@ -214,7 +206,8 @@ class Sketch(SketchView):
         >>> sketch.n_rows
         1
         """
-        self._core.update_one(score, label, group)  # each object replaces this method by its core's own
+        if not skip_one(self._core, score, label, group, self._passing):
+            self._core.update_one(score, label, group)
 
     def update_table(
         self,
@@ -224,10 +217,14 @@ class Sketch(SketchView):
         label: str | None,
         group: str | list[str],
         weight: str | None = None,
+        positive: Scalar | None = None,
         nan: Literal["raise", "skip"] | None = None,
+        missing: Missing = None,
         threads: int = 1,
     ) -> Self:
         """Count the rows of a table or stream, batch by batch and in constant memory. All rows or none.
+
+        The sketch remembers the names of the columns and the positive label, see `columns` and `positive`.
 
         Parameters
         ----------
@@ -237,7 +234,9 @@ class Sketch(SketchView):
             Names of columns; `label` None for unlabelled rows.
         group : str or list of str
             Name of the column of groups; several make tuples, for intersections.
-        nan, threads
+        positive : str, int or bool, optional
+            The label that means 1; all others mean 0, unless missing. Without it labels are 0 and 1.
+        nan, missing, threads
             As in `update`.
 
         Examples
@@ -248,27 +247,20 @@ class Sketch(SketchView):
         >>> gf.Sketch().update_table(people, score="p", label="y", group=["sex", "old"]).groups
         (('F', True), ('M', False))
         """
-        groups = [group] if isinstance(group, str) else list(group)
+        groups = (group,) if isinstance(group, str) else tuple(group)
         if not groups:
             raise refusal("no_group_column", "group")
-        extra = [name for name in (label, weight) if name is not None]
-        skip_nan = self._skip_nan if nan is None else checked_nan(nan)
-        threads = checked_threads(threads)
-        core = self._core
-        twin = _backends.room("sketch", self._backend).Core(
-            core.bins,
-            (core.level, core.first) if core.fixed else None,
-            core.groups if core.given else None,
-            core.memory_limit,
-        )
-        called = [f"column {name!r}" for name in groups]
-        for columns in read_batches(data, [score, *groups, *extra]):
-            scores, *rest = columns
-            names, rest = rest[: len(groups)], rest[len(groups) :]
-            labels = rest.pop(0) if label is not None else None
-            weights = rest.pop(0) if weight is not None else None
-            self._count(twin, batch_of_columns(scores, labels, names, called, weights), skip_nan, threads)
-        core.merge(twin)
+        passing, threads = checked_passing(nan, missing, self._passing), checked_threads(threads)
+        twin = empty_like(self._core, self._backend)
+        named = checked_positive(positive, label)
+        count_table(twin, Table(data, score, label, groups, weight, named), passing, threads)
+        twin.set_sections(sections_of(Columns(score, label, groups), named))
+        self._core.merge(twin)
+        return self
+
+    def _remember(self, columns: Columns, positive: Scalar | None) -> Self:
+        """Say where the rows come from, in the place of what was said before."""
+        self._core.set_sections(sections_of(columns, positive, self._core.sections))
         return self
 
     # -------------------------------------------------------------------------------------------------------- merging
@@ -284,13 +276,19 @@ class Sketch(SketchView):
     def __iadd__(self, other: object) -> Self:
         if not isinstance(other, Sketch):
             return NotImplemented
-        self._core.merge(other._core)
+        told, self._warned = self._warned, self._warned | other._warned  # what was said of its rows is not said again
+        try:
+            self._core.merge(other._core)
+        except BaseException:
+            self._warned = told
+            raise
         return self
 
     def merge(self, other: Sketch) -> Self:
         """Add the rows of another sketch to this one and return it; the same as `+=`.
 
-        Groups are merged by name. Different `bins` or `range` are refused; an empty default sketch merges with any.
+        Groups are merged by name. Different `bins`, `range` or `positive` are refused; an empty default sketch merges
+        with any. For many sketches or files see `merge_all`.
         """
         if not isinstance(other, Sketch):
             raise refusal("not_a_sketch", "other", value=other)
@@ -337,34 +335,41 @@ class Sketch(SketchView):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sketch):
             return NotImplemented
-        return self is other or self.to_bytes() == other.to_bytes()
+        return self is other or self._core.row_bytes() == other._core.row_bytes()
 
     __hash__ = None  # type: ignore[assignment]
 
     # ---------------------------------------------------------------------------------------------------------- bytes
 
     def to_bytes(self) -> bytes:
-        """The sketch as bytes: versioned, checksummed, the same for the same rows on every platform."""
+        """The sketch as bytes: versioned, checksummed, the same for the same rows and columns on every platform."""
         return self._core.to_bytes()
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30) -> Self:
-        """Read what `to_bytes` wrote. Anything else raises ValueError."""
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        nan: Literal["raise", "skip"] = "raise",
+        missing: Missing = None,
+        memory_limit: int = 2**30,
+    ) -> Self:
+        """Read what `to_bytes` wrote. Anything else raises ValueError. Options as in `Sketch`: bytes hold none."""
         try:
             plain = bytes(memoryview(data))
         except TypeError:
             raise refusal("not_bytes", "data", value=data, limit="Sketch.load(path)") from None
-        skip_nan, limit, backend = checked_nan(nan), checked_limit(memory_limit), _backends.current()
+        passing, limit, backend = checked_passing(nan, missing), checked_limit(memory_limit), _backends.current()
         new = cls.__new__(cls)
         core = _backends.room("sketch", backend).Core
-        new._set_up(backend, skip_nan, lambda watch: core.from_bytes(plain, limit, watch))
+        new._set_up(backend, passing, lambda watch: core.from_bytes(plain, limit, watch))
         return new
 
     def digest(self) -> str:
-        """SHA-256 of the bytes, in hexadecimal: equal for sketches of the same rows."""
+        """SHA-256, in hexadecimal, of the counted rows and of `positive`: whatever their columns were called."""
         import hashlib  # slow, and needed here only
 
-        return hashlib.sha256(self.to_bytes()).hexdigest()
+        return hashlib.sha256(self._core.row_bytes()).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the bytes to a file, atomically: the old file stays until the new one is whole and on disk."""
@@ -372,15 +377,20 @@ class Sketch(SketchView):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        nan: Literal["raise", "skip"] = "raise",
+        missing: Missing = None,
+        memory_limit: int = 2**30,
     ) -> Self:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote; options as in `from_bytes`."""
         data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
-        return cls.from_bytes(data, nan=nan, memory_limit=memory_limit)
+        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit)
 
     def __reduce__(self) -> tuple[object, ...]:
-        nan = "skip" if self._skip_nan else "raise"
-        return _unpickled, (type(self), self.to_bytes(), nan, self._core.memory_limit, self._warned)
+        nan, missing = self._passing.options
+        return _unpickled, (type(self), self.to_bytes(), nan, self._core.memory_limit, self._warned, missing)
 
     # --------------------------------------------------------------------------------------------------------- showing
 
@@ -411,14 +421,21 @@ def _watch(sketch: weakref.ref[Sketch]) -> Watch:
 
     def look() -> None:
         alive = sketch()
-        if alive is not None and not alive._warned:
-            alive._warned = warn_if_poor(alive._core.copy())
+        if alive is not None and alive._warned != WARNINGS:
+            alive._warned = warn_of(alive._core.copy(), alive._warned)
 
     return look
 
 
-def _unpickled(cls: type[Sketch], data: bytes, nan: Literal["raise", "skip"], limit: int, warned: bool) -> Sketch:
-    new = cls.from_bytes(data, nan=nan, memory_limit=limit)
+def _unpickled(
+    cls: type[Sketch],
+    data: bytes,
+    nan: Literal["raise", "skip"],
+    limit: int,
+    warned: frozenset[str],
+    missing: Missing = None,
+) -> Sketch:
+    new = cls.from_bytes(data, nan=nan, missing=missing, memory_limit=limit)
     new._warned = warned
     return new
 

@@ -6,11 +6,12 @@ import numpy as np
 
 from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.arrays import Floats, Ints, Values
-from gstar_fast._base.grid import edges, memory_of
-from gstar_fast._base.names import Name, clean_name, listed
+from gstar_fast._base.grid import memory_of
+from gstar_fast._base.names import Name, Scalar, clean_name, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.cell import Moments, SketchCell
-from gstar_fast._sketch.resolution import resolution_of
+from gstar_fast._sketch.columns import Columns, columns_in, positive_in
+from gstar_fast._sketch.resolution import Coarsest, coarsest_of, resolution_of
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 
@@ -32,7 +33,7 @@ class SketchView:
 
     @property
     def level(self) -> int:
-        """Bins are `2**level` wide."""
+        """The widest bins are `2**level` wide: those far from zero; with `range`, or from an old file, all of them."""
         return self._core.level
 
     @property
@@ -53,14 +54,23 @@ class SketchView:
 
     @property
     def skipped(self) -> int:
-        """NaN rows passed over."""
+        """Rows passed over because their score was NaN or missing."""
         return self._core.skipped
 
     @property
+    def columns(self) -> Columns:
+        """Names of the columns that the rows came from, as far as tables named them."""
+        return columns_in(self._core.sections)
+
+    @property
+    def positive(self) -> Scalar | None:
+        """The label that 1 stands for, such as "yes"; None where nobody named one."""
+        return positive_in(self._core.sections)
+
+    @property
     def edges(self) -> Floats:
-        """Edges of the bins, ascending, shape (bins + 1,)."""
-        frozen = self._core.copy()
-        return edges(frozen.level, frozen.first, frozen.bins)
+        """Edges of the bins, ascending, shape (bins + 1,); a gap without scores may be one bin, which stays empty."""
+        return self._core.edges
 
     @property
     def counts(self) -> Values:
@@ -83,6 +93,16 @@ class SketchView:
     def above(self) -> Values:
         """Rows at or over the last edge, +inf included, shape (2, n_groups)."""
         return self._beyond("above")[:2]
+
+    @property
+    def squared_weights(self) -> Floats | None:
+        """Sum of the squared weights of each label and group, shape (2, n_groups).
+
+        A row of whole weight counts as that many rows of weight 1. None where it is not known: in a weighted sketch
+        that was saved before sketches kept it, and in all that such a one was merged into.
+        """
+        squares = self._core.squared_weights()
+        return None if squares is None else squares[:2]
 
     @property
     def unlabelled(self) -> Values:
@@ -117,8 +137,9 @@ class SketchView:
     def moments(self, label: int | None, group: Name) -> Moments:
         """Moments of one cell's finite scores inside the window.
 
-        Count, mean, variance, min and max agree with the rows (their scores rounded to 24 bits); skewness and kurtosis
-        are derived from the bins and agree to 1e-6 at a `resolution` of 1024 or more.
+        Count, mean, min and max are those of the rows (the mean that of scores rounded to 24 bits); variance, skewness
+        and kurtosis are derived from the bins and agree with the rows to 1e-4 at a `resolution` of 1024 or more. For
+        the third and fourth moment that is relative to the mean of `|x - mean|` to the third and fourth power.
 
         Parameters
         ----------
@@ -143,6 +164,14 @@ class SketchView:
     def resolution(self) -> int:
         """Number of bins from the 0.5 % to the 99.5 % quantile of all finite scores inside the window."""
         return resolution_of(self._core)
+
+    @property
+    def coarseness(self) -> Coarsest:
+        """Up to how much a rate can be off because rows with different scores share a bin, and which bin that is.
+
+        The largest share of a cell's rows in one bin; bins of fewer than 16 rows, or of one score only, do not count.
+        """
+        return coarsest_of(self._core.copy())
 
     @property
     def nbytes(self) -> int:

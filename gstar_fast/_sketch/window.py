@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from gstar_fast._base import files, sketch_format
 from gstar_fast._base.bytes import Envelope
 from gstar_fast._base.grid import memory_of
-from gstar_fast._base.names import MOST_GROUPS, Name
+from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._input.missing import Missing
 from gstar_fast._input.options import checked_limit
 from gstar_fast._sketch.options import SketchOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
@@ -161,22 +162,29 @@ class Window:
         return ENVELOPE.seal((0, len(blobs), self.panes), body)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30) -> Self:
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        nan: Literal["raise", "skip"] = "raise",
+        missing: Missing = None,
+        memory_limit: int = 2**30,
+    ) -> Self:
         """Read what `to_bytes` wrote. Anything else raises ValueError.
 
         Parameters
         ----------
         data : bytes
             What `to_bytes` gave.
-        nan, memory_limit
+        nan, missing, memory_limit
             Options of every pane that bytes do not hold, see `Sketch`. Besides, all panes that are read may take
             `memory_limit` together.
         """
         limit = checked_limit(memory_limit)
-        return cls._read(data, nan, limit, limit)
+        return cls._read(data, nan, missing, limit, limit)
 
     @classmethod
-    def _read(cls, data: bytes, nan: Literal["raise", "skip"], limit: int, together: float) -> Self:
+    def _read(cls, data: bytes, nan: Literal["raise", "skip"], missing: Missing, limit: int, together: float) -> Self:
         try:
             plain = memoryview(data).cast("B")
         except TypeError:
@@ -185,7 +193,7 @@ class Window:
         need = sum(map(_memory, blobs))
         if need > together:
             raise refusal("panes_need_too_much_memory", "memory_limit", value=(len(blobs) - 1, need), limit=together)
-        blank, *panes = (Sketch.from_bytes(blob, nan=nan, memory_limit=limit) for blob in blobs)
+        blank, *panes = (Sketch.from_bytes(blob, nan=nan, missing=missing, memory_limit=limit) for blob in blobs)
         if blank.n_rows or blank.skipped or blank.weighted:
             _refuse("the empty pane is not empty")
         if any(_shape(pane) != _shape(blank) for pane in panes):
@@ -200,19 +208,26 @@ class Window:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, nan: Literal["raise", "skip"] = "raise", memory_limit: int = 2**30
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        nan: Literal["raise", "skip"] = "raise",
+        missing: Missing = None,
+        memory_limit: int = 2**30,
     ) -> Self:
         """Read a file that `save` wrote; options as in `from_bytes`."""
         data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
-        return cls.from_bytes(data, nan=nan, memory_limit=memory_limit)
+        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit)
 
     def __reduce__(self) -> tuple[object, ...]:
-        nan = "skip" if self._blank._skip_nan else "raise"
-        return _unpickled, (type(self), self.to_bytes(), nan, self._blank._core.memory_limit)
+        nan, missing = self._blank._passing.options
+        return _unpickled, (type(self), self.to_bytes(), nan, self._blank._core.memory_limit, missing)
 
 
-def _unpickled(cls: type[Window], data: bytes, nan: Literal["raise", "skip"], limit: int) -> Window:
-    return cls._read(data, nan, limit, math.inf)  # what was in memory may be there again
+def _unpickled(
+    cls: type[Window], data: bytes, nan: Literal["raise", "skip"], limit: int, missing: Missing = None
+) -> Window:
+    return cls._read(data, nan, missing, limit, math.inf)  # what was in memory may be there again
 
 
 def _cut(data: memoryview) -> tuple[int, list[bytes]]:
@@ -237,10 +252,8 @@ def _cut(data: memoryview) -> tuple[int, list[bytes]]:
 
 def _memory(blob: bytes) -> int:
     """What a sketch will take, read from the front of its bytes before anything is made of them."""
-    front = sketch_format.reader(blob, len(blob))
-    bins = 1 << front.varint(17)
-    front.zigzag(), front.zigzag(), front.varint()  # level, first bin, rows skipped
-    return LEAST_MEMORY + memory_of(front.varint(MOST_GROUPS + 1), bins)
+    bins, n_groups = sketch_format.front(blob)
+    return LEAST_MEMORY + memory_of(n_groups, bins)
 
 
 def _shape(sketch: Sketch) -> tuple[object, ...]:

@@ -20,7 +20,7 @@ from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.smooth import Kind, Smooth, prepare_smooth, solve_prepared
 
-POINTS = 8193  # where pdfs and cdfs are looked at for their largest and smallest values
+POINTS = 8193  # besides the edges, where pdfs and cdfs are looked at for their largest and smallest values
 
 
 @lives_in("gstar_fast.results")
@@ -89,9 +89,10 @@ class Curves:
     @classmethod
     def of(cls, s: Smooth) -> Curves:
         used = np.flatnonzero(s.snapshot.rows[:2].sum(axis=(0, 1)))
-        edges = s.snapshot.candidates[1:]
+        edges = s.snapshot.edges
         low, high = edges[max(used[0] - 1, 0)], edges[min(used[-1], len(edges) - 1)]
-        x = np.linspace(low, high, POINTS)
+        seen = edges[(edges >= low) & (edges <= high)]
+        x = np.union1d(np.linspace(low, high, POINTS), seen)
         cdf, pdf = {}, {}
         for k in range(2):
             for label in range(2):

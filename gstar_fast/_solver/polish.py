@@ -26,7 +26,7 @@ def polish(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
     if not s.objective.limits:
         if not (p.penalty > 0).any() and not unified:
             return _own_minima(s, thresholds)
-        tolerance = 1e-13 * (p.high - p.low)
+        tolerance = 1e-13 * p.bulk
         found, _, _, _, _ = room("solver").newton(p, thresholds, True, unified, 100, tolerance, False)
         return np.asarray(found)
     fine = _zoom(s, thresholds, unified)
@@ -38,7 +38,7 @@ def _own_minima(s: Smooth, thresholds: Floats) -> Floats:
     """Without limits or penalties each group minimises its own error: where prices times pdfs cross."""
     out = thresholds.copy()
     p = s.problem
-    width = s.width
+    next_to = s.around(thresholds, np.array([-1.0, 1.0]))
     for k in range(len(s.groups)):
 
         def slope(x: float, k: int = k) -> float:
@@ -48,7 +48,7 @@ def _own_minima(s: Smooth, thresholds: Floats) -> Floats:
                 if p.cells[3 * k + c] is not None
             )
 
-        low, high = max(thresholds[k] - width, p.low), min(thresholds[k] + width, p.high)
+        low, high = next_to[k].tolist()
         if slope(low) < 0 < slope(high):
             for _ in range(80):
                 middle = (low + high) / 2
@@ -60,13 +60,10 @@ def _own_minima(s: Smooth, thresholds: Floats) -> Floats:
 def _zoom(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
     """Solve again on a fine grid around the answer, and again around that; limits hold at every stage."""
     backend = room("solver")
-    half = 16 * s.width
-    span = s.problem.high - s.problem.low
-    while half > 1e-11 * span:
-        lines = []
-        for x in thresholds:
-            line = np.clip(np.linspace(x - half, x + half, 129), s.problem.low, s.problem.high)
-            lines.append(np.unique(np.append(line, x)))
+    half = 16.0  # bins
+    while half > 1e-7:
+        grids = s.around(thresholds, np.linspace(-half, half, 129))
+        lines = [np.unique(np.append(grid, x)) for grid, x in zip(grids, thresholds, strict=True)]
         shares = []
         for k, line in enumerate(lines):
             share = np.zeros((3, len(line)))
@@ -121,7 +118,7 @@ def hold_limits(s: Smooth, thresholds: Floats, most: float | None) -> Floats | N
         system = np.block([[hessian, jacobian.T], [jacobian, np.zeros((len(rows), len(rows)))]])
         step, *_ = np.linalg.lstsq(system, np.concatenate([-gradient, -residual]), rcond=None)
         current = np.clip(current + step[:n], p.low, p.high)
-        if np.abs(step[:n]).max() < 1e-14 * (p.high - p.low):
+        if np.abs(step[:n]).max() < 1e-14 * p.bulk:
             break
     near = np.abs(current - thresholds).max() < 0.05 * (p.high - p.low)
     if near and s.allows(current) and (most is None or s.loss(current) <= most + 1e-10):

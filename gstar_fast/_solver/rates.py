@@ -141,6 +141,7 @@ def linear_forms(
     active: list[int],
     low: float,
     high: float,
+    bulk: float,
 ) -> SmoothProblem:
     """Write E and the active rates as linear forms in the cdfs; `totals` is (3, K)."""
     n0, n1, nu = totals.astype(np.float64)
@@ -167,4 +168,5 @@ def linear_forms(
         penalty=objective.penalty[active],
         low=low,
         high=high,
+        bulk=bulk,
     )

@@ -48,10 +48,11 @@ class Smooth:
     def groups(self) -> tuple[Name, ...]:
         return self.snapshot.groups
 
-    @property
-    def width(self) -> float:
-        """Width of a bin."""
-        return float(np.ldexp(1.0, self.snapshot.level))
+    def around(self, thresholds: Floats, bins: Floats) -> Floats:
+        """Scores so many bins, and parts of them, from each threshold: (K, n) for thresholds (K,) and bins (n,)."""
+        finite = self.candidates[1:]
+        place = np.interp(thresholds, finite, np.arange(len(finite)))
+        return np.interp(place[:, None] + bins, np.arange(len(finite)), finite)
 
     def accepted(self, thresholds: Floats) -> Floats:
         """Expected accepted rows (3, K) at one threshold a group."""
@@ -122,12 +123,13 @@ def prepare_smooth(sketch: Sketch, objective: Objective, kind: Kind, extra: tupl
     notes = check_groups(objective, groups, has)
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
     active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in extra]
-    edges = snapshot.candidates[1:]
+    edges = snapshot.edges
     cells = _cells(sketch, kind, groups, rows, totals, edges)
     # smooth densities reach beyond the scores seen: so may thresholds, by half the range
     beyond = float(edges[-1] - edges[0]) / 2
     low, high = float(edges[0]) - beyond, float(edges[-1]) + beyond
-    outside = np.linspace(0, beyond, 257)[1:]
+    bulk = _bulk(snapshot)
+    outside = np.geomspace(min(bulk, beyond) / 256, beyond, 256)
     candidates = np.concatenate([[-np.inf], edges[0] - outside[::-1], edges, edges[-1] + outside])
     shares = np.zeros((3, len(groups), len(candidates)))
     for k in range(len(groups)):
@@ -137,9 +139,16 @@ def prepare_smooth(sketch: Sketch, objective: Objective, kind: Kind, extra: tupl
                 shares[c, k, 0] = totals[c, k]
                 # a density's rounding must not make its cdf fall
                 shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(candidates[1:])[0]))
-    problem = linear_forms(cells, totals, objective, scale, active, low, high)
+    problem = linear_forms(cells, totals, objective, scale, active, low, high, bulk)
     label = kind if isinstance(kind, str) else next(iter(kind.values())).kind
     return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), label)
+
+
+def _bulk(snapshot: Snapshot) -> float:
+    """How far the middle 99 % of the rows reach; scores further out may be a thousand times as far."""
+    before, edges = np.cumsum(snapshot.rows[:, :, 1:-1].sum(axis=(0, 1))), snapshot.edges
+    low, high = np.searchsorted(before, [0.005 * before[-1], 0.995 * before[-1]])
+    return float(edges[high + 1] - edges[low])
 
 
 def _cells(
@@ -148,7 +157,6 @@ def _cells(
     """Evaluators of label 0, label 1 and unlabelled for each group; unlabelled rows stay as counted."""
     made = kind if isinstance(kind, Mapping) else densities(sketch, kind=kind)
     cells: list[Curve | None] = []
-    width = float(edges[1] - edges[0])
     for k, name in enumerate(groups):
         for c in range(3):
             if totals[c, k] == 0:
@@ -160,7 +168,7 @@ def _cells(
             else:
                 below = np.cumsum(rows[2, k, :-1]) / totals[2, k]
                 atoms = np.full(len(edges) - 1, np.nan)
-                cells.append(room("density").empirical(float(edges[0]), width, below, atoms))
+                cells.append(room("density").empirical(edges, below, atoms))
     return cells
 
 
@@ -173,7 +181,7 @@ def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Kin
     n_groups = len(s.groups)
     p = s.problem
     middle = np.clip(0.0, p.low, p.high)
-    tolerance = 1e-12 * (p.high - p.low)
+    tolerance = 1e-12 * p.bulk
     if method == "alternating":
         found = backend.alternate(p, np.full(n_groups, middle), 1.0, 5_000, tolerance, True)
     else:
@@ -292,7 +300,7 @@ def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
     """
     p = s.problem
     backend = room("solver")
-    tolerance = 1e-13 * (p.high - p.low)
+    tolerance = 1e-13 * p.bulk
     if s.objective.limits:
         ends = zip(grid.start[:-1], grid.start[1:], strict=True)
         steps = [np.abs(np.diff(grid.rates[:, lo:hi], axis=1)).max(axis=1) for lo, hi in ends]
@@ -352,6 +360,8 @@ def finish_smooth(
         before_error=before.error,
         before_gaps=before.gaps,
         n_rows=float(totals.sum() * unit),
+        score_column=s.snapshot.score_column,
+        group_column=s.snapshot.group_column,
         _digest=s.snapshot.digest,
         limits=s.objective.limits,
         penalties=s.objective.penalties,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,11 +20,12 @@ class Snapshot:
     """What the solvers read of a sketch, at one moment, groups in canonical order."""
 
     groups: tuple[Name, ...]
-    level: int
-    first: int  # bin number of the first bin
+    edges: Floats  # (bins + 1,)
     rows: Ints  # (3, K, C) label 0, label 1, unlabelled: rows below, in each bin, above
     weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
     digest: Callable[[], str]  # the sketch's digest when called; a copy of the sketch stands behind it
+    score_column: str | None
+    group_column: str | None
 
     @classmethod
     def of(cls, sketch: Sketch) -> Snapshot:
@@ -41,14 +43,14 @@ class Snapshot:
         if order != list(range(len(names))):
             rows = np.ascontiguousarray(rows[:, order])
         unit = 1 / WEIGHT_UNIT if core.weighted else 1.0
-        return cls(tuple(names[k] for k in order), core.level, core.first, rows, unit, frozen.digest)
+        columns = frozen.columns.of_thresholds(names)
+        return cls(tuple(names[k] for k in order), core.edges, rows, unit, frozen.digest, *columns)
 
     def thresholds(self, candidates: Ints) -> Floats:
         """Candidate 0 is -inf, candidate 1 + i is edge i."""
-        edges = np.ldexp((self.first + candidates - 1).astype(np.float64), self.level)
-        return np.where(candidates == 0, -np.inf, edges)
+        return self.candidates[candidates]
 
-    @property
+    @cached_property
     def candidates(self) -> Floats:
         """All of them: -inf, then every edge."""
-        return self.thresholds(np.arange(self.rows.shape[2]))
+        return np.concatenate([[-np.inf], self.edges])

@@ -206,6 +206,8 @@ def finish(
         before_error=before.error,
         before_gaps=before.gaps,
         n_rows=float(table.totals.sum() * search.snapshot.weight_unit),
+        score_column=search.snapshot.score_column,
+        group_column=search.snapshot.group_column,
         _digest=search.snapshot.digest,
         limits=objective.limits,
         penalties=objective.penalties,

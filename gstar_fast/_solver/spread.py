@@ -56,6 +56,8 @@ def spread(result: Result, sketch: Sketch, pooled: Sketch, name: str, min_rows: 
         rates={group: rates[group] if group in small else result.rates[group] for group in at},
         notes=(note, *result.notes),
         min_rows=min_rows,
+        score_column=snapshot.score_column,
+        group_column=snapshot.group_column,
         _digest=snapshot.digest,
     )
 
@@ -66,7 +68,7 @@ def _mixture(result: Result, name: str) -> Mixture:
 
 def _rates(snapshot: Snapshot, mixtures: Mapping[Name, Mixture]) -> dict[Name, GroupRates]:
     """Rates of some groups, counted; rows of a bin that a threshold cuts are counted in proportion."""
-    edges = snapshot.candidates[1:]
+    edges = snapshot.edges
     totals = snapshot.rows.sum(axis=2)
     accepted: Floats = np.zeros(totals.shape)
     for k, group in enumerate(snapshot.groups):

@@ -25,6 +25,8 @@ from gstar_fast._audit.replicates import affordable, solve_again, solved
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+
 # --------------------------------------------------------------------------------------------------------------- rates
 
 

@@ -197,3 +197,23 @@ sys.exit(failed)
 """
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert outcome.returncode == 0, outcome.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stack of threads is set as on Linux")
+def test_rows_are_counted_where_no_thread_can_be_started():
+    """glibc gives threads a stack as large as the limit, and this one is larger than all memory."""
+    code = (
+        "import numpy as np, gstar_fast as gf; n = 300_000; s = gf.Sketch();"
+        "s.update(np.linspace(0, 1, n), np.zeros(n, np.uint8), np.zeros(n, np.uint8), threads=3); print(s.n_rows)"
+    )
+    command = f"ulimit -s {2**45} || exit 77; exec {sys.executable} -W ignore -c '{code}'"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    if done.returncode == 77:
+        pytest.skip("no such limit can be set here")
+    assert done.stdout == "300000\n", done.stderr

@@ -76,7 +76,8 @@ def files(request, small_blocks):
         else:
             np.savez(name, **columns)
         names.append(name)
-    expected = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    whole = pa.table({"score": table.scores, "label": table.labels, "group": table.groups})
+    expected = gf.Sketch().update_table(whole, score="score", label="label", group="group")
     return names, expected.to_bytes()
 
 

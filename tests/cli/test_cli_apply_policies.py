@@ -129,8 +129,12 @@ def test_thresholds_must_be_good(here, capsys):
     assert "solve again, or give --allow-expired" in said(capsys, 1, *words)
     apply("in.csv", out="out.csv", extra=["--allow-expired"])
     gf.Decider({"a": 1.0}).save("t.json")
-    assert "does not say which column is the score; give --score" in said(capsys, 2, *words)
-    assert "does not say which column is the group; give --group" in said(capsys, 2, *words, "--score", "p")
+    assert "does not say which column is the score (the rows named none, or several); give --score" in said(
+        capsys, 2, *words
+    )
+    assert "does not say which column is the group (the rows named none, or several); give --group" in said(
+        capsys, 2, *words, "--score", "p"
+    )
     apply("in.csv", out="out.csv", extra=["--score", "p", "--group", "g"])
 
 

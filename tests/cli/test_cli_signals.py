@@ -122,8 +122,9 @@ class Interrupts:
         if name == {module!r}:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupts())
-sys.exit(main(["show", "absent.gstar"]))
+sys.exit(main(["show", "empty.gstar"]))
 """
+    Path("empty.gstar").write_bytes(b"")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=ENVIRONMENT)
     assert (run.returncode, run.stderr) == (130, "gstar-fast: stopped\n")
 

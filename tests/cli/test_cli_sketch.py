@@ -308,3 +308,12 @@ def always(update):
         update(self, rows, share)
 
     return eager
+
+
+def test_append_gives_a_note_once(small_blocks, capsys):
+    rows = "".join(f"{i / 400},{i % 2},0\n" for i in range(1, 400))
+    Path("t.csv").write_text("score,label,group\n" + rows)
+    Path("u.csv").write_text("score,label,group\n" + "-999,0,0\n" * 20 + rows)
+    assert sketch("t.csv", extra=["-q"]) == 0
+    assert sketch("u.csv", extra=["--append"]) == 0
+    assert capsys.readouterr().err.count("--missing -999") == 1

@@ -55,7 +55,9 @@ def test_scores_may_be_any_numbers(here, scores):
     ids=str,
 )
 def test_labels_may_be_written_in_many_ways(here, labels, extra):
-    assert count(typed({"p": P, "y": labels, "g": G}), columns=[*COLUMNS, *extra]) == gf.Sketch.from_rows(P, Y, G)
+    found = count(typed({"p": P, "y": labels, "g": G}), columns=[*COLUMNS, *extra])
+    assert found == gf.Sketch.from_rows(P, Y, G)._remember(found.columns, found.positive)
+    assert (found.positive is None) == (not extra)
 
 
 @pytest.mark.parametrize(
@@ -196,9 +198,9 @@ def test_odd_columns(here, capsys):
 
 
 def test_a_wild_score_is_noted_in_our_words(here, capsys):
-    Path("t.csv").write_text("p,y,g\n" + "".join(f"0.{i},1,a\n" for i in range(100, 400)) + "1e9,1,a\n")
+    Path("t.csv").write_text("p,y,g\n" + "".join(f"0.{i},1,a\n" for i in range(100, 401)) + "1e30,1,a\n")
     assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS]) == 0
-    assert "note: the score 1000000000.0 stretches" in (error := capsys.readouterr().err)
-    assert "give --range LO HI around the usual scores" in error
+    assert "note: one bin, from 0 to" in (error := capsys.readouterr().err)
+    assert "Give --bins 16384, --range LO HI around the scores that matter, --missing" in error
     assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--range", "0", "1"]) == 0
     assert capsys.readouterr().err == ""

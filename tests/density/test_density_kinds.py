@@ -30,7 +30,7 @@ def test_empirical_is_exact_at_every_edge(backend, skewed):
 
 
 def test_empirical_is_linear_inside_a_bin(backend):
-    sketch = sketch_of([0.1, 0.15, 0.9, 5.3, 5.6, 7.7], bins=16)  # bins are half a unit wide
+    sketch = sketch_of([0.1, 0.15, 0.9, 5.3, 5.6, 7.7], bins=16, range=(0, 8))  # bins are half a unit wide
     made = gf.density(sketch, 1, "a")
     assert made.cdf([0.0, 0.125, 0.25, 0.5]) == pytest.approx([0.0, 1 / 12, 1 / 6, 1 / 3])
     assert made.pdf(0.25) == pytest.approx(2 / 3)
@@ -48,6 +48,7 @@ def test_the_scores_of_a_tree_stay_atoms(backend):
     assert set(np.round(made.sample(200, 1), 3)) <= set(np.round(leaves, 3))
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # of the bin with the tie and a few others
 @pytest.mark.parametrize("atom", [-4.0, 0.0, 4.0, 0.7])
 def test_a_tie_among_scattered_rows_stays_an_atom(backend, atom):
     rng = np.random.default_rng(1)

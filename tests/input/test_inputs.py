@@ -7,7 +7,6 @@ import pytest
 from helpers.small_rows import GROUPS, LABELS, SCORES
 
 import gstar_fast as gf
-from gstar_fast._base.factorize import factorize
 
 # --------------------------------------------------------------------------------------------------------------- numpy
 
@@ -117,12 +116,6 @@ def test_many_groups_of_strings_and_integers(backend):
         sketch = gf.Sketch.from_rows(np.linspace(0, 1, n), None, groups, bins=64)
         assert len(sketch.groups) == 300
         assert sketch.unlabelled.sum(axis=1).tolist() == [10] * 300
-
-
-def test_strings_with_the_same_key_are_still_told_apart(monkeypatch):
-    monkeypatch.setattr("gstar_fast._base.factorize._mix", lambda words: np.zeros(len(words), np.uint64))
-    codes, names = factorize(np.array(["left hand", "right hand", "left hand", "neither one"]))
-    assert [names[code] for code in codes] == ["left hand", "right hand", "left hand", "neither one"]
 
 
 def test_empty_strings_and_trailing_nulls(backend):

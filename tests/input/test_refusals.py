@@ -19,6 +19,7 @@ from gstar_fast._base.refusals.refusal import TABLE, about, refusal, worded
 from gstar_fast._base.refusals.wording import PYTHON
 from gstar_fast._cli.errors import exit_code
 from gstar_fast._cli.wording import Options, Table
+from gstar_fast._sketch.columns import Columns
 
 ROOT = Path(__file__).parent.parent.parent
 BACKENDS = [name for name in _backends.BACKENDS if name != "native" or _backends.has_native()]
@@ -94,6 +95,15 @@ BATCHES = [
     ("a dict as groups", ((X, Y, {"a": 1}), {}), "mapping"),
     ("threads of 0", ((X, Y, G), {"threads": 0}), "threads"),
     ("an unknown policy for NaN", ((X, Y, G), {"nan": "drop"}), "nan_policy"),
+    ("NaN beside missing scores", (([0.1, -999, NAN, 0.4], Y, G), {"missing": -999}), "nan_score"),
+    ("a missing score of no label", (([0.1, -999, 0.3, 0.4], [0, 7, 1, 0], G), {"missing": -999}), "bad_label"),
+    (
+        "a missing score of no group",
+        (([0.1, -999, 0.3, 0.4], Y, ["a", None, "a", "b"]), {"missing": -999}),
+        "missing_group",
+    ),
+    ("a missing score of text", ((X, Y, G), {"missing": "-999"}), "missing_type"),
+    ("a missing score beyond float64", ((X, Y, G), {"missing": 10**400}), "missing_size"),
 ]
 ROWS = [
     ("NaN", (NAN, 1, "a"), "nan_score"),
@@ -133,7 +143,13 @@ MERGES = [
         "indistinct_groups",
     ),
     ("too many rows", lambda: (full(), full()), "too_many_rows"),
+    ("another positive label", lambda: (meaning("yes"), meaning("no")), "different_positive"),
+    ("another kind of positive label", lambda: (meaning(1), meaning(True)), "different_positive"),
 ]
+
+
+def meaning(positive):
+    return gf.Sketch.from_rows(X, Y, G)._remember(Columns("p"), positive)
 
 
 def full():
@@ -207,6 +223,20 @@ def test_sketches_that_do_not_fit_are_refused_alike(pair, code):
     assert on_all_backends(try_it)[1] == code
 
 
+@pytest.mark.parametrize(("pair", "code"), [(pair, code) for _, pair, code in MERGES], ids=[m[0] for m in MERGES])
+def test_bytes_that_do_not_fit_are_refused_alike(pair, code):
+    """Merging straight from bytes says what merging the sketch says, and changes nothing."""
+
+    def try_it():
+        one, two = pair()
+        before = one.to_bytes()
+        assert told(lambda: one._core.merge_bytes(two.to_bytes())) == told(lambda: one.merge(two))
+        assert one.to_bytes() == before
+        return told(lambda: one.merge(two))
+
+    assert on_all_backends(try_it)[1] == code
+
+
 def test_more_memory_than_allowed_is_refused_alike():
     def try_it():
         sketch = gf.Sketch(memory_limit=1_000_000)
@@ -231,7 +261,7 @@ def with_checksum(data):
         lambda data: data + b"\0",
         lambda data: data[:-1] + bytes([data[-1] ^ 1]),
         lambda data: data[:30] + bytes([data[30] ^ 1]) + data[31:],
-        lambda data: with_checksum(data[:8] + b"\x02\x00" + data[10:]),
+        lambda data: with_checksum(data[:8] + b"\x03\x00" + data[10:]),
         lambda data: with_checksum(data[:10] + b"\xff\x00" + data[12:]),
     ],
     ids=["empty", "text", "cut by one", "cut in half", "too long", "end", "middle", "version", "flags"],
@@ -324,7 +354,8 @@ FIELDS = {
     "bad_tuple": {"value": (), "limit": 16},
     "indistinct_groups": {"value": (True, 1)},
     "panes_need_too_much_memory": {"value": (20, 1000)},
-    "resolution": {"value": (1e9, 3, 64, False)},
+    "resolution": {"value": (0.25, 1, "x", 0.0, 1.0, -3.0, 1e9, 64)},
+    "sentinel": {"value": (-999.0, 20, 0.0, 1.0)},
     "criterion_number": {"argument": "limits:equalized_odds"},
     "degenerate": {"value": "it accepts nobody", "limit": ("a looser limit", ("min_rows", "12", "", " (pools)"))},
     "not_one_of": {"value": "x", "limit": ("exact", "newton")},

@@ -21,6 +21,7 @@ NOT_RUN = {
     ("CONTRIBUTING.md", "nox"),
     ("benchmarks/README.md", "make bench"),
     ("benchmarks/README.md", "python -m benchmarks.bench_audit"),
+    ("benchmarks/README.md", "python -m benchmarks.bench_merge"),
     ("benchmarks/README.md", "python -m benchmarks.bench_solver"),
     ("docs/benchmarks/quality.md", "python -m benchmarks.studies.quality"),
     ("docs/install.md", "pip install ."),

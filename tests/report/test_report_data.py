@@ -111,6 +111,30 @@ def test_histograms_in_a_window_keep_their_heights():
     assert len(cell_curves(sketch, None, groups=["men"])) == 2
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.SentinelWarning")
+@pytest.mark.parametrize("far", [[], [1e6], [-999.0] * 20, [-50.0, 3e3]])
+@pytest.mark.parametrize("window", [None, (-2.0, 0.5), (0.25, 1.5)])
+def test_bars_hold_the_rows_between_their_edges(far, window):
+    """However wide the bins are; a gap without scores is a bar of height 0."""
+    rows = np.concatenate((np.random.default_rng(5).gamma(0.5, size=2_000), far))
+    sketch = gf.Sketch.from_rows(rows, np.ones(len(rows), int), ["a"] * len(rows))
+    (bars,) = cell_curves(sketch, None, window=window)
+    counted = np.diff(np.searchsorted(np.sort(rows), bars.edges))
+    assert bars.heights * np.diff(bars.edges) * len(rows) == pytest.approx(counted)
+    assert len(bars.heights) <= 70
+    if window is None:
+        assert counted.sum() == len(rows)
+    gap = np.diff(bars.edges) > (bars.edges[-1] - bars.edges[0]) / 4
+    assert not bars.heights[gap].any()
+
+
+def test_a_pole_leaves_room_for_the_rest_of_its_curve():
+    rows = np.random.default_rng(6).gamma(0.2, size=2_000)
+    (curve,) = cell_curves(gf.Sketch.from_rows(rows, np.ones(2_000, int), ["a"] * 2_000), "gamma")
+    assert curve.kind == "gamma"
+    assert curve.pdf.max() <= 2.0 * curve.heights.max()
+
+
 def test_the_window_shows_one_score_and_no_score():
     one = gf.Sketch.from_rows([2.0, 2.0], [0, 1], ["a", "a"])
     low, high = score_window(one, ["a"])

@@ -146,6 +146,7 @@ def test_fifty_groups_show_the_extreme_ones_and_list_all():
     assert len(rows_of(asked, "Groups at this point")) == 50
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")  # groups of eight rows
 def test_more_groups_than_tables_can_hold_are_counted():
     groups = np.repeat(np.arange(250), 8)
     random = np.random.default_rng(0)
@@ -235,3 +236,13 @@ def test_a_frontier_is_called_what_it_is(sketch, result):
     assert "mixtures of thresholds" in words(gf.frontier(sketch, "equalized_odds", randomize=True))
     swept = gf.frontier(sketch, "equalized_odds", by="penalties", penalties=[0.1, 1.0, 10.0])
     assert words(swept).startswith("The points that a penalty on the equalized odds gap reaches, 3 of 3.")
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-310, 5e-324])
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::gstar_fast.DegenerateWarning")
+def test_scores_that_are_all_zero_or_next_to_it_are_drawn(scale):
+    scores = scale * np.arange(200) % 8
+    sketch = gf.Sketch.from_rows(scores, np.arange(200) // 100, np.arange(200) % 2)
+    pictures = read(gf.report(gf.solve(sketch), sketch, frontier=False).html).all("path")
+    assert pictures
+    assert not any("nan" in path.attributes["d"] for path in pictures)

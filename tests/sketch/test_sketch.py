@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
+import re
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._base import grid
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning", "ignore::gstar_fast.SentinelWarning")
 
 
 def sketch_of(table: Table, **options: object) -> gf.Sketch:
@@ -163,7 +163,7 @@ def test_means_and_extremes_are_those_of_the_rows(backend, table):
             assert np.isnan(means[label, i, np.setdiff1d(np.arange(32), bin_of)]).all()
             for b in np.unique(bin_of):
                 rounded = grid.round24(x[bin_of == b] + 0.0)
-                exact = sum(int(v) for v in grid.whole_sums(rounded)[0])
+                exact = sum(int(v) for v in grid.whole_scores(rounded))
                 mean = grid.to_float(exact, grid.SUM_UNIT) / len(rounded)
                 mean = min(max(mean, edges[b]), edges[b + 1])
                 assert means[label, i, b] == pytest.approx(mean, rel=1e-14, abs=5e-324)
@@ -192,12 +192,58 @@ def test_moments_agree_with_the_rows(backend, dtype):
     assert m.kurtosis == pytest.approx((d**4).mean() / second**2 - 3, rel=1e-6)
 
 
-def test_variance_is_exact_even_where_all_rows_share_few_bins(backend):
-    x = np.array([0.25, 0.5, 0.25 + 2**-12, 0.375])
-    sketch = gf.Sketch.from_rows(x, [1] * 4, [0] * 4, bins=16, range=(0, 1000))
-    m = sketch.moments(1, 0)
-    assert m.variance == pytest.approx(x.var(), rel=1e-14)
-    assert m.mean == x.mean()
+def _sets():
+    """Scores of many kinds: an outlier, a sentinel, heavy tails, rare events, piles at both ends, the twelfth digit."""
+    rng = np.random.default_rng(8)
+    z = rng.normal(size=20_000)
+    sigmoid = 1 / (1 + np.exp(-2 * z))
+    return {
+        "logits": 3 * z + 1,
+        "an outlier": np.append(z, 1e6),
+        "probabilities": sigmoid,
+        "a sentinel": np.append(sigmoid, np.full(20, -999.0)),
+        "cauchy": rng.standard_cauchy(20_000),
+        "lognormal": np.exp(2 * z + 5),
+        "rare events": 1 / (1 + np.exp(8 + 1.2 * z)),
+        "saturated": (1 / (1 + np.exp(-5 * z))).astype(np.float32),
+        "whole numbers": np.round(600 + 80 * z),
+        "twelfth digit": 1 + 1e-12 * z,
+        "log-probabilities": np.append(np.log(sigmoid), [-745.0] * 3),
+    }
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.SentinelWarning")
+@pytest.mark.parametrize("name", _sets())
+def test_derived_moments_of_the_middle_rows_agree_to_1e_4(backend, name):
+    """Scores far out shape the bins, but not the moments of the others."""
+    x = np.asarray(_sets()[name], np.float64)
+    low, high = np.quantile(x, [0.005, 0.995])
+    middle = (low <= x) & (x <= high)
+    sketch = gf.Sketch.from_rows(x, middle.astype(int), ["a"] * len(x))
+    m, rows = sketch.moments(1, "a"), x[middle]
+    d = rows - rows[0]  # exact where rows differ by little
+    d -= d.mean()
+    second, third, fourth = ((d**k).mean() for k in (2, 3, 4))
+    assert (m.count, m.min, m.max) == (len(rows), rows.min(), rows.max())
+    assert m.mean == pytest.approx(rows.mean(), rel=1e-7)
+    assert m.variance == pytest.approx(second, rel=1e-4)
+    sizes = (np.abs(d) ** 3).mean()  # what the third moment adds up, before signs cancel it
+    assert m.skewness * second**1.5 == pytest.approx(third, abs=1e-4 * sizes)
+    assert (m.kurtosis + 3) * second**2 == pytest.approx(fourth, rel=1e-4)
+
+
+@given(
+    x=st.lists(st.floats(-1e6, 1e6) | st.floats(-1e-3, 1e-3) | st.sampled_from([0.0, -999.0, 0.5]), min_size=1),
+    bins=st.sampled_from([16, 64, 4096]),
+)
+def test_variance_is_off_by_no_more_than_rows_can_move_inside_their_bins(backend, x, bins):
+    rows = np.array(x)
+    sketch = gf.Sketch.from_rows(rows, None, [0] * len(x), bins=bins)
+    counts, widths = sketch.unlabelled[0], np.diff(sketch.edges)
+    m = sketch.moments(None, 0)
+    room = float((counts * widths**2)[counts > 1].sum()) / 4 / len(x)
+    assert abs(m.variance - rows.var()) <= room + 1e-6 * rows.var() + 1e-300
+    assert (m.count, m.min, m.max) == (len(x), rows.min(), rows.max())
 
 
 def test_moments_of_nothing_are_nan(backend):
@@ -215,55 +261,15 @@ def test_a_weighted_sketch_says_so_and_counts_in_weights(backend):
     assert "weight 1.75" in repr(sketch)
 
 
-# ---------------------------------------------------------------------------------------------------------- resolution
-
-
-@pytest.mark.usefixtures("backend")
-@pytest.mark.filterwarnings("error::gstar_fast.ResolutionWarning")
-class TestResolution:
-    def test_one_wild_score_warns_once_and_names_itself_and_the_cure(self):
-        rng = np.random.default_rng(0)
-        sketch = gf.Sketch.from_rows(rng.normal(size=1000), None, [0] * 1000)
-        assert sketch.resolution > 1000
-        with pytest.warns(gf.ResolutionWarning, match=r"the score -1000000000\.0 .* pass range=\(lo, hi\)") as caught:
-            sketch.update([-1e9], None, [0])
-        assert [w.filename for w in caught] == [__file__]
-        assert sketch.n_rows == 1001
-        assert sketch.resolution < 64
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            sketch.update([1e12], None, [0])
-            sketch.copy().update(rng.normal(size=5000), None, [0] * 5000)
-
-    def test_merging_warns_too(self):
-        usual = gf.Sketch.from_rows(np.random.default_rng(0).normal(size=1000), None, [0] * 1000)
-        with pytest.warns(gf.ResolutionWarning, match=r"the score 1000000000\.0"):
-            usual += gf.Sketch.from_rows([1e9], None, [0])
-
-    def test_a_row_at_a_time_warns_too(self):
-        sketch = gf.Sketch.from_rows(np.random.default_rng(0).normal(size=1000), None, [0] * 1000)
-        with pytest.warns(gf.ResolutionWarning):
-            sketch.update_one(1e9, None, 0)
-
-    def test_a_constant_score_or_few_rows_do_not_warn(self):
-        gf.Sketch.from_rows([0.3] * 1000, None, [0] * 1000)
-        gf.Sketch.from_rows([0.0, 1.0] * 500, None, [0] * 1000)
-        gf.Sketch.from_rows([0.1, 0.2, 1e9], None, [0] * 3)
-        gf.Sketch.from_rows([np.inf] * 1000, None, [0] * 1000)
-        gf.Sketch.from_rows(np.linspace(0, 1, 1000), None, [0] * 1000, range=(0, 1e6))
-
-    def test_range_keeps_the_resolution(self):
-        x = np.append(np.random.default_rng(0).normal(size=1000), 1e9)
-        assert gf.Sketch.from_rows(x, None, [0] * 1001, range=(-8, 8)).resolution > 1000
-
-
 # ------------------------------------------------------------------------------------------------------------- showing
 
 
 def test_repr_says_rows_groups_and_window(backend):
     sketch = gf.Sketch.from_rows([0.25, 0.75], [0, 1], ["F", "M"], range=(0, 1), bins=16)
-    assert repr(sketch) == "Sketch(2 rows, 2 groups: 'F', 'M'; 16 bins of 0.0625 from 0.0 to 1.0)"
-    assert repr(gf.Sketch()) == "Sketch(0 rows, 0 groups; 4096 bins of 1 from 0.0 to 4096.0)"
+    assert repr(sketch) == "Sketch(2 rows, 2 groups: 'F', 'M'; 16 bins of 0.0625 from 0 to 1)"
+    near, far = gf.Sketch.from_rows([0.25, 0.75], [0, 1], [0, 0]), gf.Sketch.from_rows([1.0, 1.0 + 1e-12], None, [0, 0])
+    assert re.search(r"4096 bins, at most 0\.00024 wide, from 0\.25 to \d\.\d+\)$", repr(near))
+    assert "wide, from 1.0 to 1.0000" in repr(far)
 
 
 def test_html_escapes_names(backend):
@@ -281,6 +287,10 @@ def test_to_uhi_keeps_every_count(backend):
     assert histogram.sum(flow=True) == 4
     assert np.array_equal(histogram.axes[2].edges, sketch.edges)
     assert list(histogram.axes[1]) == ["F", "M"]
+    assert isinstance(histogram.axes[2], bh.axis.Regular)
+    uneven = gf.Sketch.from_rows([-999.0, 0.001, 0.25, 0.75], [0, 0, 1, 1], [0] * 4)
+    assert np.array_equal(uneven.to_uhi().axes[2].edges, uneven.edges)
+    assert np.array_equal(uneven.to_uhi().values(), uneven.counts)
     assert list(gf.Sketch.from_rows([0.5], [1], [7]).to_uhi().axes[1]) == [7]
     weighted = gf.Sketch.from_rows([0.5], [1], [("a", 1)], weights=[0.5]).to_uhi()
     assert weighted.sum() == 0.5

@@ -7,9 +7,11 @@ import gc
 import math
 import pickle
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.plain_sketch import plain_bytes
 
 import gstar_fast as gf
 
@@ -72,6 +74,53 @@ def test_a_constant_score_of_any_size_is_kept(backend, value):
     assert wider == gf.Sketch.from_rows([value] * 4 + [1.0], [1] * 5, [0] * 5)
 
 
+UP, DOWN = (lambda x: float(np.nextafter(x, np.inf))), (lambda x: float(np.nextafter(x, -np.inf)))
+AROUND = [f(s * 2.0**e) for e in (-1022, -30, -1, 0, 1, 10) for s in (1, -1) for f in (float, UP, DOWN)]
+HARD = {
+    "zero": [0.0],
+    "zeros": [-0.0, 0.0],
+    "subnormal": [5e-324, -5e-324, 2.0**-1045, -(2.0**-1023), 3 * 2.0**-1046],
+    "one score": [0.1],
+    "one power of two below zero": [-4.0],
+    "powers of two and their neighbours": AROUND,
+    "powers of two below zero": [x for x in AROUND if x < 0],
+    "the largest": [2.0**1000, -(2.0**1000), DOWN(2.0**1000), 1.0],
+    "the largest alone": [2.0**1000],
+    "everything": [5e-324, 2.0**1000, -(2.0**1000), -5e-324, 0.0, 1.0, -1.0],
+    "only negatives": [-0.25, -0.3, -7.0, -1e-5],
+    "a sentinel": [-999.0, 0.001, 0.2, 0.999, 1e-6],
+    "a sentinel and zeros": [-1.0, 0.0, 0.0, 0.001, 1e-7],
+    "a sentinel above": [1e9, 0.5, 0.25, -0.5],
+    "whole numbers": [0.0, 1.0, 2.0, 3.0, 100.0, -1.0, 2.0**53, 2.0**53 + 2],
+    "neighbours": [1e6, UP(1e6), DOWN(1e6), 1e6 + 1],
+    "logits": [-7.5, 3.25, 0.125, -0.0625, 20.0, -30.0],
+}
+
+
+@pytest.mark.parametrize("n_bins", [16, 64, 4096])
+@pytest.mark.parametrize("what", list(HARD))
+def test_hard_scores_have_the_bytes_of_the_page_in_any_order_and_merge_tree(backend, what, n_bins):
+    x = HARD[what] * 2
+    y, g = [i % 3 for i in range(len(x))], [i % 2 for i in range(len(x))]
+    expected = plain_bytes([(a, b, c, Fraction(1)) for a, b, c in zip(x, y, g, strict=True)], n_bins)
+    labels = [None if label == 2 else label for label in y]
+    whole = gf.Sketch(bins=n_bins).update(x, labels, g)
+    assert whole.to_bytes() == expected
+    backwards, tree = gf.Sketch(bins=n_bins), gf.Sketch(bins=n_bins)
+    for row in reversed(list(zip(x, labels, g, strict=True))):
+        backwards.update_one(*row)
+        one = gf.Sketch(bins=n_bins)
+        one.update_one(*row)
+        tree = one + tree
+    assert backwards.to_bytes() == tree.to_bytes() == expected
+    assert gf.Sketch.from_bytes(expected).to_bytes() == expected
+    pooled = whole._core.relabelled((7, 7))
+    assert pooled.to_bytes() == gf.Sketch(bins=n_bins).update(x, labels, [7] * len(x)).to_bytes()
+    edges = whole.edges
+    inside = np.searchsorted(edges, x, side="right") - 1
+    assert np.array_equal(whole._core.pooled()[0], np.bincount(inside, minlength=n_bins))
+
+
 def test_groups_are_learned_in_canonical_order(backend):
     sketch = gf.Sketch()
     for name in ["b", 10, ("b", 1), "a", 2, ("a", "z"), ("a",), "é", -3]:
@@ -104,12 +153,12 @@ def test_merging_is_by_name(backend):
     assert (gf.Sketch(groups=["y", "x"]) + gf.Sketch(groups=["x", "y"])).groups == ("x", "y")
     with pytest.raises(ValueError, match="group 'w'"):
         given_groups + b
-    with pytest.raises(ValueError, match="cannot merge sketches with different groups"):
+    with pytest.raises(ValueError, match=r"different groups: .*; count one of them anew with the groups"):
         given_groups + gf.Sketch(groups=["x"])
 
 
 def test_merging_different_bins_or_ranges_is_refused(backend):
-    with pytest.raises(ValueError, match="cannot merge sketches with different bins: 4096 and 1024"):
+    with pytest.raises(ValueError, match="different bins: 4096 and 1024; count one of them anew with the bins= and"):
         gf.Sketch.from_rows([1.0], [1], [0]) + gf.Sketch(bins=1024)
     with pytest.raises(ValueError, match="cannot merge sketches with different ranges"):
         gf.Sketch(range=(0, 1)) + gf.Sketch(range=(0, 2))
@@ -198,6 +247,7 @@ def test_a_sketch_holds_one_row_less_than_2_to_the_63(backend):
             lambda s: s.update([0.5], [1], ["a"]),
             lambda s: s.update([0.5], [1], ["a"], weights=[1]),
             lambda s: s.update_one(0.5, 1, "a"),
+            lambda s: s.update_one(0.5, 1, "new"),
             lambda s: s.merge(gf.Sketch.from_rows([0.5], [1], ["a"])),
         ):
             with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
@@ -206,6 +256,17 @@ def test_a_sketch_holds_one_row_less_than_2_to_the_63(backend):
     for weights in ([2**63], [2**64 - 1], [2**64], [2.0**63]):
         with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
             gf.Sketch().update([0.5], [1], ["a"], weights=weights)
+
+
+def test_scores_beyond_2_to_the_1000_are_refused_within_a_wider_window(backend):
+    scores = np.linspace(0, 1, 10_000)
+    scores[5000] = 1.5 * 2.0**1000  # under the last edge, which is rounded outward
+    sketch = gf.Sketch(range=(-1, 2.0**1000), bins=16)
+    assert sketch.edges[-1] > scores[5000]
+    for n in (5001, 10_000):
+        with pytest.raises(ValueError, match="at row 5000; finite scores must lie within"):
+            sketch.update(scores[:n], np.zeros(n, np.uint8), np.zeros(n, np.uint8))
+    assert sketch.n_rows == 0
 
 
 def test_a_sketch_becomes_weighted_if_its_rows_have_room_for_it(backend):

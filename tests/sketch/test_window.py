@@ -43,11 +43,11 @@ def test_a_window_equals_a_sketch_of_its_last_panes(backend, pieces, panes):
 def test_forgetting_a_wild_score_gives_the_resolution_back(backend):
     window = gf.Window(panes=2)
     usual = np.random.default_rng(0).normal(size=1000)
-    window.update(np.append(usual, 1e9), None, [0] * 1001)
+    window.update(np.append(usual, 1e300), None, [0] * 1001)
     window.advance().update(usual, None, [0] * 1000)
     assert window.sketch.resolution < 64
     window.advance()
-    assert window.sketch.resolution > 1000
+    assert window.sketch.resolution > 300
 
 
 def test_rows_counted_after_a_look_are_seen(backend):
@@ -132,7 +132,7 @@ def test_a_row_counted_while_its_pane_is_closed_is_seen(backend, monkeypatch):
 
 def test_rows_counted_with_a_warning_that_is_an_error_are_seen(backend):
     window = gf.Window(panes=3)
-    scores = [*np.linspace(0, 1, 1000), 1e9]
+    scores = [*np.linspace(0, 1, 1000), 1e300]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(gf.ResolutionWarning):
@@ -236,6 +236,18 @@ def small(**options):
 
 def test_the_first_version_of_a_window_is_read_for_ever(backend):
     data = (OLD / "window_version_1.gwindow").read_bytes()
+    old, new = gf.Window.from_bytes(data), small()
+    assert (old.panes, len(old)) == (new.panes, len(new))
+    for a, b in zip(old._panes, new._panes, strict=True):
+        assert (a.n_rows, a.groups, a.skipped, a.weighted) == (b.n_rows, b.groups, b.skipped, b.weighted)
+        assert np.array_equal(a.counts.sum(axis=2), b.counts.sum(axis=2))
+    again = old.to_bytes()
+    assert gf.Window.from_bytes(again).to_bytes() == again
+    assert gf.Window.from_bytes(again).sketch == old.sketch
+
+
+def test_the_second_version_of_a_sketch_in_a_window_is_read_for_ever(backend):
+    data = (OLD / "window_version_2.gwindow").read_bytes()
     assert small().to_bytes() == data, "the same rows still give the same bytes"
     assert gf.Window.from_bytes(data).to_bytes() == data
 
@@ -269,7 +281,7 @@ def test_options_that_bytes_do_not_hold_are_given_again_or_pickled(backend):
 def test_reading_does_not_warn_again(backend):
     window = gf.Window()
     with pytest.warns(gf.ResolutionWarning):
-        window.update([*np.linspace(0, 1, 1000), 1e9], None, [0] * 1001)
+        window.update([*np.linspace(0, 1, 1000), 1e300], None, [0] * 1001)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gf.Window.from_bytes(window.to_bytes())

@@ -8,6 +8,8 @@ import pytest
 import gstar_fast as gf
 from gstar_fast import datasets
 
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+
 
 def normal_rows(n, d_prime, shift, rng):
     """Scores of two groups with normal cells; `d_prime` and `shift` by group."""

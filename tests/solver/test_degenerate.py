@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast import datasets
 
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+
 LIMITS = {"equalized_odds": 0.02}
 
 

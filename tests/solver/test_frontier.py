@@ -18,6 +18,8 @@ from gstar_fast._criteria import CRITERIA, RATES
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+
 
 def undominated(rows, criterion):
     """All (gap, errors, distance, thresholds) that no choice of candidates beats, by trying everything."""

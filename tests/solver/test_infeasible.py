@@ -13,6 +13,7 @@ from gstar_fast._solver import search as searching
 from gstar_fast._solver.question import Objective
 
 pytestmark = [
+    pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning"),  # few bins, to be quick
     pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning"),
     pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning"),  # a few rows and limits of 0
 ]

@@ -14,6 +14,8 @@ from gstar_fast._backends.common import descent
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.smooth import prepare_smooth
 
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+
 BANDWIDTH = 0.5  # the paper's
 FAILURES = [
     {"equal_opportunity": 0.01},
@@ -152,7 +154,7 @@ def test_gradient_and_hessian_equal_finite_differences(backend, sketch, cells):
         if backend == "native":
             from gstar_fast import _core
 
-            problem = _core.SmoothProblem(*s.problem)
+            problem = _core.SmoothProblem(*s.problem[:-1])
             loss, gradient, hessian = problem.slopes(at)
             assert loss == pytest.approx(descent.loss_of(s.problem, descent.evaluate(s.problem, at)), rel=1e-9)
         else:
@@ -179,6 +181,25 @@ def test_smooth_answers_agree_between_backends(table):
             answers.append([list(gf.solve(sketch, density=cells, **q).thresholds.values()) for q in questions])
     span = sketch.edges[-1] - sketch.edges[0]
     assert np.abs(np.array(answers) - np.array(answers[-1])).max() < 1e-9 * span
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.parametrize(
+    "question", [{"penalties": {"equalized_odds": 10.0}}, {"limits": {"equalized_odds": 0.02}}, {}]
+)
+def test_a_far_score_does_not_move_smooth_thresholds(backend, table, question):
+    """Steps and grids follow the bins next to a threshold, not the range of all scores."""
+    answers = []
+    for far in ([], [3e5]):
+        scores = np.concatenate((table.scores, far))
+        labels, groups = (np.append(column, [1] * len(far)) for column in (table.labels, table.groups))
+        sketch = gf.Sketch.from_rows(scores, labels.astype(int), groups.astype(int), bins=1024)
+        answers.append(gf.solve(sketch, density=gf.densities(sketch, kind="kde", bandwidth=BANDWIDTH), **question))
+    alone, beside = answers
+    assert beside.verdict == alone.verdict == "optimal"
+    assert beside.error == pytest.approx(alone.error, abs=2e-3)
+    for group, threshold in alone.thresholds.items():
+        assert beside.thresholds[group] == pytest.approx(threshold, abs=0.1)
 
 
 @pytest.mark.parametrize("limits", [{"equalized_odds": 0.02}, {"demographic_parity": 0.01}, {"disparate_impact": 0.95}])

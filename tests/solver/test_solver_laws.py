@@ -63,14 +63,17 @@ def test_renamed_groups_keep_their_thresholds(backend, sketch, table, question):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_thresholds_follow_shift_and_scale(backend, sketch, table, question):
-    """Scores moved by whole bins or scaled by a power of two: thresholds follow exactly."""
-    width = sketch.edges[1] - sketch.edges[0]
-    rounded = np.floor(table.scores / width) * width  # so that moving a score is exact
-    base = gf.solve(gf.Sketch.from_rows(rounded, table.labels, table.groups, bins=512), **question)
-    moved = gf.Sketch.from_rows(rounded + 64 * width, table.labels, table.groups, bins=512)
-    scaled = gf.Sketch.from_rows(rounded * 0.25, table.labels, table.groups, bins=512)
-    assert gf.solve(moved, **question).thresholds == {k: t + 64 * width for k, t in base.thresholds.items()}
-    assert gf.solve(scaled, **question).thresholds == {k: t * 0.25 for k, t in base.thresholds.items()}
+    """Scores scaled by a power of two, or moved by whole bins with their range: thresholds follow exactly."""
+    scaled = gf.Sketch.from_rows(table.scores * 0.25, table.labels, table.groups, bins=512)
+    base = gf.solve(sketch, **question).thresholds
+    assert gf.solve(scaled, **question).thresholds == {k: t * 0.25 for k, t in base.items()}
+    rounded = np.floor(table.scores * 1024) / 1024  # so that moving a score is exact
+    there, moved = (
+        gf.Sketch.from_rows(rounded + by, table.labels, table.groups, bins=512, range=(by - 16, by + 16))
+        for by in (0.0, 4.0)
+    )
+    base = gf.solve(there, **question).thresholds
+    assert gf.solve(moved, **question).thresholds == {k: t + 4.0 for k, t in base.items()}
 
 
 @pytest.mark.parametrize("criterion", [*CRITERIA, *ACCURACIES])
@@ -113,8 +116,8 @@ def test_balanced_error_weighs_classes_alike(backend):
     labels = rng.integers(0, 2, 600)
     scores, groups = rng.normal(labels, 1.0), rng.integers(0, 2, 600)
     weights = np.where(labels == 0, 10, 1)
-    plain = gf.Sketch.from_rows(scores, labels, groups, bins=64)
-    skewed = gf.Sketch.from_rows(scores, labels, groups, bins=64, weights=weights)
+    plain = gf.Sketch.from_rows(scores, labels, groups)
+    skewed = gf.Sketch.from_rows(scores, labels, groups, weights=weights)
     limits = {"equalized_odds": 0.05}
     assert (
         gf.solve(plain, limits=limits, balanced=True).thresholds

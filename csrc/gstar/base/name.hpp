@@ -11,6 +11,9 @@ namespace gstar {
 /// Groups that a sketch or a set of thresholds may have.
 constexpr std::uint32_t most_groups = 65535;
 
+/// Parts that a tuple may have.
+constexpr std::uint32_t longest_tuple = 16;
+
 /// A group's name: a bool, an int, a string (UTF-8), or a tuple of these.
 ///
 /// Canonical order is bools, ints ascending, strings by code point (which is

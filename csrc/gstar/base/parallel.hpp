@@ -4,6 +4,7 @@
 #include <algorithm>  // max, min
 #include <cstddef>    // size_t
 #include <exception>  // exception_ptr
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -16,7 +17,7 @@ inline std::size_t parts_of(std::size_t n_rows, unsigned threads) noexcept {
     return std::min<std::size_t>(std::max(1u, threads), most);
 }
 
-/// `run(part, begin, end)` for each part, side by side. Waits for all of them and
+/// `run(part, begin, end)` for each part, side by side where threads are to be had. Waits for all of them and
 /// then throws what the first part that failed has thrown.
 template <class Run>
 void in_parts(std::size_t n_rows, std::size_t n_parts, Run run) {
@@ -34,8 +35,15 @@ void in_parts(std::size_t n_rows, std::size_t n_parts, Run run) {
         }
     };
     std::vector<std::thread> others;
-    for (std::size_t i = 1; i < n_parts; ++i) others.emplace_back(part, i);
+    others.reserve(n_parts - 1);
+    std::size_t next = 1;
+    try {
+        for (; next < n_parts; ++next) others.emplace_back(part, next);
+    } catch (const std::system_error&) {
+        // No thread to be had: what is left is done here.
+    }
     part(0);
+    for (; next < n_parts; ++next) part(next);
     for (std::thread& t : others) t.join();
     for (const std::exception_ptr& e : failed)
         if (e) std::rethrow_exception(e);

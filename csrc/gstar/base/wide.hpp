@@ -10,6 +10,9 @@ namespace gstar {
 
 /// Position of the highest set bit plus one; 0 for 0.
 inline int bit_length(std::uint64_t v) noexcept {
+#if defined(__GNUC__)
+    return v != 0 ? 64 - __builtin_clzll(v) : 0;
+#else
     int n = 0;
     for (int step = 32; step > 0; step /= 2) {
         if ((v >> step) != 0) {
@@ -18,6 +21,7 @@ inline int bit_length(std::uint64_t v) noexcept {
         }
     }
     return v != 0 ? n + 1 : 0;
+#endif
 }
 
 /// Full product of two words: high half returned, low half in `low`.

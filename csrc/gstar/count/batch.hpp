@@ -6,6 +6,7 @@
 #include <cstddef>    // size_t
 #include <cstdint>
 #include <memory>  // shared_ptr
+#include <string>
 #include <vector>
 
 #include "gstar/base/error.hpp"
@@ -25,7 +26,21 @@ struct batch {
     std::vector<name> learned;
 };
 
+/// Rows to be counted apart, and all that it takes to know of the sketch.
+struct counting_job {
+    rows r;
+    bool skip_nan = false;
+    std::shared_ptr<const group_lookup> known;
+    std::uint32_t n_known = 0;
+    bool given = false;
+    std::string given_text;
+    std::vector<batch> parts;
+};
+
 namespace detail {
+
+/// Rows from bytes that are counted at once.
+constexpr std::size_t most_quick_rows = 16384;
 
 /// Slots by the numbers in the group column: names themselves, or places in
 /// a list of names, of which we look up those we know.
@@ -78,8 +93,16 @@ void count_blocks(const rows& r, std::size_t begin, std::size_t end,
     resolved_block block;
     Float copied[block_rows];
     const bool plain = r.scores.is_array_of<Float>();
-    for (std::size_t i = begin; i < end; i += block_rows) {
-        const std::size_t n = std::min(block_rows, end - i);
+    for (std::size_t i = begin, n = 0; i < end; i += n) {
+        const auto bytes = cells.bytes(i);
+        if (bytes && plain && times == nullptr) {
+            to.resize(cells.n_slots(), false);
+            n = to.count(reinterpret_cast<const Float*>(r.scores.data) + i, *bytes,
+                         std::min(most_quick_rows, end - i), skip_nan,
+                         static_cast<std::int64_t>(i));
+            if (n != 0) continue;
+        }
+        n = std::min(block_rows, end - i);
         cells.resolve(i, n, block);
         if (2 * cells.n_slots() != to.labelled.cells()) check_room(cells.n_slots());
         to.resize(cells.n_slots(), !r.labels || block.mixed);

@@ -1,71 +1,35 @@
-// cell_sums.hpp - the exact sums a cell keeps of its scores.
+// cell_sums.hpp - the exact sums a cell keeps of its scores, and how they follow
+// their bins to a coarser grid.
 #pragma once
 
 #include <cstdint>
 
 #include "gstar/base/wide.hpp"
 #include "gstar/count/grid.hpp"
-#include "gstar/count/packed.hpp"
 
 namespace gstar {
 
-using bin_sum = wide<2>;      ///< offsets of a bin, in units of 2^(level - 23)
-using zero_sum = wide<34>;    ///< scores next to zero, in units of 2^-1074
-using square_sum = wide<66>;  ///< squared scores of a cell, in units of 2^-2148
+using bin_sum = wide<2>;     ///< offsets of a bin, in units of 2^grid.unit(k)
+using zero_sum = wide<34>;   ///< scores of a bin at zero, in units of 2^-1074
+using weight_sum = wide<2>;  ///< squared weights of a cell, in units of 2^-40
 
 constexpr int zero_unit = 1074;  ///< zero_sum counts units of 2^-zero_unit
-constexpr int square_unit = 2 * 1074;
+constexpr int squared_weight_unit = 40;
 
-/// Scores next to zero on their way into a cell's sums: mantissas added up by
-/// exponent, which is exact and waits for no carry.
-struct near_zero {
-    static constexpr int depth = 32;  ///< exponents below a bin's width held here
-    std::int64_t sum[2][depth] = {};
-    std::uint64_t square[depth] = {};
-    bool any = false;
+/// Sums of the bins -1 and 0 of a cell.
+struct zero_sums {
+    zero_sum of[2];
+
+    zero_sum& operator[](std::int64_t k) noexcept { return of[k + 1]; }
+    const zero_sum& operator[](std::int64_t k) const noexcept { return of[k + 1]; }
 };
 
-/// What a cell keeps beside its bins.
-struct cell_extra {
-    near_zero pending;
-    zero_sum zero[2];    ///< sums of bin -1 and of bin 0
-    square_sum squares;  ///< sum of squares of all its rows in the window
-
-    /// Add a score of bin k, -1 or 0, at a level.
-    void add_near_zero(int k, const rounded& parts, int level) noexcept {
-        const std::int64_t m = parts.mantissa;
-        const int below = level - 24 - parts.exponent;
-        if (below >= 0 && below < near_zero::depth) {
-            pending.sum[k + 1][below] += m;
-            pending.square[below] += static_cast<std::uint64_t>(m * m);
-            pending.any = true;
-        } else if (m != 0) {
-            zero[k + 1].add(m, static_cast<unsigned>(parts.exponent + zero_unit));
-            squares.add(m * m,
-                        static_cast<unsigned>(2 * parts.exponent + square_unit));
-        }
-    }
-
-    /// Move what is pending, which came at this level, into the sums.
-    void fold_pending(int level) noexcept {
-        for (int below = 0; below < near_zero::depth; ++below) {
-            const int exponent = level - 24 - below;
-            const auto bit = static_cast<unsigned>(exponent + zero_unit);
-            zero[0].add(pending.sum[0][below], bit);
-            zero[1].add(pending.sum[1][below], bit);
-            squares.add_product(pending.square[below], 1,
-                                static_cast<unsigned>(2 * exponent + square_unit));
-        }
-        pending = near_zero();
-    }
-};
-
-/// zero += (n * k * 2^23 + sum) * 2^unit. Where unit is negative, so deep
-/// are the levels that the score's own unit of 2^-1074 is coarser.
-inline void add_zero(zero_sum& zero, std::uint64_t n, std::uint64_t k, bool minus,
-                     bin_sum sum, int unit) {
+/// zero += (n * j * 2^by + sum) * 2^(unit - zero_unit), a whole number also where
+/// unit is negative, so deep that scores have a coarser unit of their own.
+inline void add_zero(zero_sum& zero, std::uint64_t n, std::int64_t j, unsigned by,
+                     bin_sum sum, int unit) noexcept {
     zero_sum value;
-    value.add_product(n, k, offset_bits, minus);
+    value.add_product(n, static_cast<std::uint64_t>(j < 0 ? -j : j), by, j < 0);
     const bool negative = sum.negative();
     if (negative) sum.negate();
     value.add_product(sum.limb(0), 1, 0, negative);
@@ -76,28 +40,45 @@ inline void add_zero(zero_sum& zero, std::uint64_t n, std::uint64_t k, bool minu
     zero += value;
 }
 
-/// Follow a bin of n rows from level to level. Once it touches zero its value
-/// moves into the wide sum of the cell, which `extra` hands out, and `sum` is
-/// left empty.
-template <class Extra>
-void coarsen_bin(std::int64_t n, bin_sum& sum, std::int64_t& k, int from, int to,
-                 Extra extra) {
-    if (k == 0 || k == -1) return;
-    for (int level = from; level < to; ++level) {
-        const std::int64_t next = k >> 1;
-        if (next == 0 || next == -1) {
-            const bool minus = k < 0;
-            add_zero(extra().zero[next + 1], static_cast<std::uint64_t>(n),
-                     static_cast<std::uint64_t>(minus ? -k : k), minus, sum,
-                     level - offset_bits + zero_unit);
-            sum = bin_sum();
-            k = next;
-            return;
-        }
-        if ((k & 1) != 0) sum.add(n, offset_bits);
-        sum.halve();
-        k = next;
+/// How the rows of one bin move to the bin of a coarser grid that holds it. Sums
+/// of scores stay what they are; lower edge and unit of offsets change.
+struct bin_move {
+    grid::whole_edge edge{};  ///< where the bin began
+    int unit = 0;             ///< what its sum was counted in
+    std::int64_t to = 0;      ///< number of the bin that holds it
+    std::uint64_t up = 0;     ///< how far it began above that one, in old units
+    unsigned down = 0;        ///< log2 of the new unit, in old units
+    bool into_zero = false;   ///< whether only the new bin touches zero
+
+    bin_move() = default;
+    bin_move(const grid& from, std::int64_t k, const grid& on) noexcept
+        : edge(from.edge(k)),
+          unit(from.unit(k)),
+          to(on.number(from.lower(k))),
+          into_zero(at_zero(to) && !at_zero(k)) {
+        if (at_zero(to)) return;
+        const grid::whole_edge next = on.edge(to);
+        up = static_cast<std::uint64_t>(in_units(edge) - in_units(next));
+        down = static_cast<unsigned>(on.unit(to) - unit);
     }
-}
+
+    /// The sum of n rows in the new bin, which does not touch zero.
+    void follow(std::uint64_t n, bin_sum& sum) const noexcept {
+        sum.add_product(n, up, 0);
+        for (unsigned i = 0; i < down; ++i) sum.halve();
+    }
+
+    /// The same where only the new bin touches zero.
+    void follow(std::uint64_t n, const bin_sum& sum,
+                zero_sum& zero) const noexcept {
+        add_zero(zero, n, edge.j, static_cast<unsigned>(edge.width - unit), sum,
+                 unit + zero_unit);
+    }
+
+private:
+    std::int64_t in_units(const grid::whole_edge& e) const noexcept {
+        return e.j * (std::int64_t{1} << (e.width - unit));
+    }
+};
 
 }  // namespace gstar

@@ -2,22 +2,24 @@
 //
 // Rows arrive through two doors. Block kernels add one packed word a row (count
 // in the high bits, offset within the bin in the low ones): a single addition
-// keeps both. `add` takes one row of any multiplicity. `flush` moves what the
-// words hold into full-width counts and sums before they can overflow.
+// keeps both. `add` takes one row of any multiplicity, at full width. What a bin
+// holds is the sum of both; `flush` empties the words before they can overflow.
 #pragma once
 
-#include <algorithm>  // copy, copy_backward, fill, max, min
-#include <cmath>      // floor, ldexp, nextafter
+#include <algorithm>  // copy, fill, max, min
 #include <cstddef>    // size_t
 #include <cstdint>
-#include <limits>
+#include <cstdlib>  // abs
 #include <memory>   // unique_ptr
 #include <utility>  // move
 #include <vector>
 
+#include "gstar/base/weights.hpp"
 #include "gstar/count/cell_sums.hpp"
+#include "gstar/count/extremes.hpp"
 #include "gstar/count/grid.hpp"
 #include "gstar/count/packed.hpp"
+#include "gstar/count/window.hpp"
 #include "gstar/count/zeroed.hpp"
 
 namespace gstar {
@@ -27,26 +29,25 @@ public:
     explicit plane(std::uint32_t bins) : bins_(bins) {}
 
     /// A twin with memory of its own.
-    plane clone(const window& at) {
+    plane clone() const {
         plane twin(bins_);
         twin.resize(cells());
-        twin.merge(*this, nullptr, at);
+        twin.merge(*this, nullptr);
         return twin;
     }
 
-    /// One cell of a flushed plane, alone in a plane of its own.
+    /// One cell, alone in a plane of its own.
     plane only(std::uint32_t cell) const {
         plane out(bins_);
         out.resize(1);
         if (cell >= cells()) return out;
-        if (counts_.size() != 0) out.need_counts();
-        out.merge_cell(*this, cell, 0);
+        std::vector<std::uint32_t> map(cells(), no_cell);
+        map[cell] = 0;
+        out.merge(*this, map.data());
         return out;
     }
 
-    std::uint32_t cells() const noexcept {
-        return static_cast<std::uint32_t>(lo_.size());
-    }
+    std::uint32_t cells() const noexcept { return ends_.cells(); }
 
     /// Make room for more cells; what is counted stays.
     void resize(std::uint32_t n_cells) {
@@ -62,87 +63,69 @@ public:
             sums_ = std::move(sums);
             capacity_ = room;
         }
-        const double inf = std::numeric_limits<double>::infinity();
-        lo_.resize(n_cells, inf);
-        hi_.resize(n_cells, -inf);
-        lo_near_.resize(n_cells, std::numeric_limits<float>::infinity());
-        hi_near_.resize(n_cells, -std::numeric_limits<float>::infinity());
+        ends_.resize(n_cells);
         below_.resize(n_cells, 0);
         above_.resize(n_cells, 0);
-        extra_.resize(n_cells);
-        squares_.resize(std::size_t{n_cells} * square_lanes, 0);
+        zeros_.resize(n_cells);
+        weights_.resize(n_cells);
     }
 
-    /// Let a block kernel add up to `n` rows (at most 2^17) at window `at`.
-    count_target target(const window& at, std::size_t n) {
-        if (words_.size() == 0) words_ = zeroed<std::uint64_t>(room(1));
-        if (pending_ + n > most_pending) flush(at);
-        if (square_rows_ + n > most_square_rows) fold_squares();
-        level_ = at.level;
-        pending_ += n;
-        square_rows_ += n;
-        return {words_.data(),
-                squares_.data(),
-                lo_.data(),
-                hi_.data(),
-                lo_near_.data(),
-                hi_near_.data(),
+    // ---- counting -----------------------------------------------------------
+
+    /// Let a block kernel add up to `n` rows (at most 2^17) at these bins.
+    count_target target(const count_grid& at, std::size_t n) {
+        let_in(n);
+        return {at,
+                words_.data(),
+                ends_.lo(),
+                ends_.hi(),
+                ends_.lo_near(),
+                ends_.hi_near(),
                 cells(),
                 static_cast<std::uint32_t>(room(0)),
-                at};
+                bins_};
     }
+
+    /// A kernel has left so many of the rows it was let.
+    void give_back(std::size_t n) noexcept { pending_ -= n; }
 
     /// Count a finite score inside the window `times` over.
     void add(const window& at, std::uint32_t cell, double x, std::uint64_t times) {
-        const std::int64_t k = bin_number(x, at.level);
+        const std::int64_t k = at.on().number(x);
         const std::size_t bin =
-            std::size_t{cell} * bins_ + static_cast<std::size_t>(k - at.first);
-        const double r = round24(x);
-        const rounded parts = take_apart(r);
-        const auto size = static_cast<std::uint64_t>(std::abs(parts.mantissa));
-        cell_extra& more = extra(cell);
-        const auto square_bit =
-            static_cast<unsigned>(2 * parts.exponent + square_unit);
-        more.squares.add_product(size * size, times, square_bit);
+            std::size_t{cell} * bins_ + static_cast<std::size_t>(at.index(k));
+        const rounded parts = take_apart(round24(x));
         need_counts();
         counts_[bin] += static_cast<std::int64_t>(times);
-        if (k == 0 || k == -1) {
-            const auto bit = static_cast<unsigned>(parts.exponent + zero_unit);
-            more.zero[k + 1].add_product(size, times, bit, parts.mantissa < 0);
+        if (at_zero(k)) {
+            add_at_zero(cell, k, parts, times);
         } else {
-            // r and k * 2^level lie close together: their difference is exact.
-            const double t = std::ldexp(r, -at.level) - static_cast<double>(k);
-            const auto offset =
-                static_cast<std::int64_t>(std::ldexp(t, offset_bits));
+            // Both are whole numbers of the unit, and below 2^55.
+            const int unit = at.on().unit(k);
+            const grid::whole_edge edge = at.on().edge(k);
+            const std::int64_t offset =
+                parts.mantissa * (std::int64_t{1} << (parts.exponent - unit)) -
+                edge.j * (std::int64_t{1} << (edge.width - unit));
             const bool minus = offset < 0;
             sums_[bin].add_product(
                 static_cast<std::uint64_t>(minus ? -offset : offset), times, 0,
                 minus);
         }
-        if (x < lo_[cell]) set_lo(cell, x);
-        if (x > hi_[cell]) set_hi(cell, x);
+        cover(cell, x, x);
     }
 
-    /// Count a finite score once, at a window that is near: the same as `add`,
-    /// quicker, since scores next to zero are many where scores are
-    /// probabilities. `to` is what `target` gave for this row.
-    void add_once(const count_target& to, double scale, std::uint32_t cell,
+    /// Count a finite score once, where kernels may count: the same as `add`, and
+    /// quicker if it is plain.
+    void add_once(const count_grid& bins, const window& at, std::uint32_t cell,
                   double x) {
-        const double t = x * scale;
-        const rounded parts = take_apart(round24(x));
-        std::uint64_t* const words = to.words + std::size_t{cell} * bins_ -
-                                     static_cast<std::ptrdiff_t>(to.at.first);
-        if (t < 1 && t >= -1) {
-            const int k = x < 0 ? -1 : 0;  // t may have lost a tiny score's sign
-            words[k] += word_one;
-            extra(cell).add_near_zero(k, parts, to.at.level);
-        } else {
-            const double whole = std::floor(t);
-            const auto offset = static_cast<std::uint64_t>((round24(t) - whole) *
-                                                           (1 << offset_bits));
-            words[static_cast<std::int64_t>(whole)] += word_one + offset;
-            to.squares[std::size_t{cell} * square_lanes] += offset * offset;
+        if (!bins.is_plain(x)) {
+            add(at, cell, x, 1);
+            return;
         }
+        let_in(1);
+        const count_grid::place place = bins.place_of(x);
+        words_[std::size_t{cell} * bins_ + static_cast<std::size_t>(place.index)] +=
+            word_one + place.offset;
         cover(cell, x, x);
     }
 
@@ -153,144 +136,180 @@ public:
         above_[cell] += times;
     }
 
-    /// Widen the extremes of a cell, so that kernels pass rows within them.
-    void cover(std::uint32_t cell, double lo, double hi) noexcept {
-        if (lo < lo_[cell]) set_lo(cell, lo);
-        if (hi > hi_[cell]) set_hi(cell, hi);
+    /// A row of this multiplicity, in parts of a weight, has come to a cell.
+    void weigh(std::uint32_t cell, std::uint64_t times) noexcept {
+        const std::uint64_t one = std::uint64_t{1} << weight_bits;
+        // A whole weight is so many rows of weight 1.
+        weights_[cell].add_product(times, times % one == 0 ? one : times, 0);
     }
 
-    /// Add the rows of all cells to `out`, by bin.
-    void pool(std::int64_t* out) const noexcept {
-        for (std::uint32_t c = 0; c < cells(); ++c) {
-            const std::size_t base = std::size_t{c} * bins_;
-            if (pending_ != 0)
-                for (std::uint32_t b = 0; b < bins_; ++b)
-                    out[b] +=
-                        static_cast<std::int64_t>(words_[base + b] >> word_shift);
-            if (counts_.size() != 0)
-                for (std::uint32_t b = 0; b < bins_; ++b)
-                    out[b] += counts_[base + b];
-        }
+    /// Widen the extremes of a cell, so that kernels pass rows within them.
+    void cover(std::uint32_t cell, double lo, double hi) noexcept {
+        ends_.cover(cell, lo, hi);
     }
 
     void adopt_extremes(const plane& other) {
         resize(other.cells());
-        lo_ = other.lo_;
-        hi_ = other.hi_;
-        lo_near_ = other.lo_near_;
-        hi_near_ = other.hi_near_;
+        ends_ = other.ends_;
     }
 
-    /// Move packed words, which were counted at window `at`, to full width.
-    void flush(const window& at) {
-        fold_squares();
+    // ---- all cells ----------------------------------------------------------
+
+    /// Move packed words to full width.
+    void flush() {
         if (pending_ == 0) return;
         need_counts();
-        for (std::uint32_t c = 0; c < cells(); ++c) flush_cell(at, c);
+        for (std::size_t i = 0; i < std::size_t{cells()} * bins_; ++i) {
+            if (words_[i] == 0) continue;
+            counts_[i] += rows_in(words_[i]);
+            sums_[i].add(offsets_in(words_[i]), 0);
+            words_[i] = 0;
+        }
         pending_ = 0;
     }
 
-    /// Move everything from window `from` to a coarser or shifted one.
+    /// Move everything to another window, of the same grid or of a coarser one.
     void rewindow(const window& from, const window& to) {
-        if (from.level == to.level) {
-            const std::int64_t by = to.first - from.first;
-            if (pending_ != 0) shift(words_, by);
-            if (counts_.size() != 0) {
-                shift(counts_, by);
-                shift(sums_, by);
-            }
+        if (!has_any()) return;
+        if (from.on() == to.on()) {
+            if (pending_ != 0) slide(words_, from, to);
+            slide(counts_, from, to);
+            slide(sums_, from, to);
             return;
         }
-        flush(from);
-        if (counts_.size() == 0) return;
-        zeroed<std::int64_t> counts(room(0));
-        zeroed<bin_sum> sums(room(0));
+        std::vector<std::int64_t> pooled(bins_);
+        pool(pooled.data());
+        std::vector<bin_move> moves(bins_);
+        for (std::uint32_t b = 0; b < bins_; ++b)
+            if (pooled[b] != 0) moves[b] = {from.on(), from.number(b), to.on()};
         for (std::uint32_t c = 0; c < cells(); ++c) {
-            for (std::uint32_t b = 0; b < bins_; ++b) {
-                const std::size_t old = std::size_t{c} * bins_ + b;
-                if (counts_[old] == 0) continue;
-                std::int64_t k = from.first + b;
-                bin_sum sum = sums_[old];
-                coarsen_bin(counts_[old], sum, k, from.level, to.level,
-                            [&]() -> cell_extra& { return extra(c); });
-                const std::size_t bin =
-                    std::size_t{c} * bins_ + static_cast<std::size_t>(k - to.first);
-                counts[bin] += counts_[old];
-                sums[bin] += sum;
-            }
+            if (!has_rows(c)) continue;
+            if (pending_ != 0) coarsen_words(c, moves, to);
+            if (counts_.size() != 0) coarsen_counts(c, moves, to);
         }
-        counts_ = std::move(counts);
-        sums_ = std::move(sums);
     }
 
     /// Add another plane of the same window; its cell c is our `map[c]`
     /// (null: the same number). Cells mapped to `no_cell` are left out.
     static constexpr std::uint32_t no_cell = ~std::uint32_t{0};
-    void merge(plane& other, const std::uint32_t* map, const window& at = {}) {
-        other.fold_squares();
-        if (pending_ + other.pending_ > most_pending) flush(at);
+    void merge(const plane& other, const std::uint32_t* map) {
+        if (pending_ + other.pending_ > most_pending) flush();
         if (other.pending_ != 0 && words_.size() == 0)
             words_ = zeroed<std::uint64_t>(room(1));
         if (other.counts_.size() != 0) need_counts();
         for (std::uint32_t from = 0; from < other.cells(); ++from) {
             const std::uint32_t c = map != nullptr ? map[from] : from;
-            if (c == no_cell) continue;
-            merge_cell(other, from, c);
+            if (c != no_cell) merge_cell(other, from, c);
         }
         pending_ += other.pending_;
     }
 
     /// Multiply every count by 2^bits (counts become parts of a weight).
-    void scale(const window& at, unsigned bits) {
-        flush(at);
-        for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] <<= bits;
-        for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].shift_left(bits);
+    void scale(unsigned bits) {
+        flush();
         for (std::uint32_t c = 0; c < cells(); ++c) {
+            weights_[c] = weight_sum();
+            weights_[c].add(rows(c), squared_weight_unit);
             below_[c] <<= bits;
             above_[c] <<= bits;
-            if (!extra_[c]) continue;
-            extra_[c]->zero[0].shift_left(bits);
-            extra_[c]->zero[1].shift_left(bits);
-            extra_[c]->squares.shift_left(bits);
+            if (zeros_[c])
+                for (zero_sum& sum : zeros_[c]->of) sum.shift_left(bits);
         }
+        for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] <<= bits;
+        for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].shift_left(bits);
     }
 
-    // What a flushed plane holds. A cell without counts may have no memory.
+    // ---- reading ------------------------------------------------------------
+
+    /// Rows of a bin.
     std::int64_t count(std::uint32_t cell, std::uint32_t bin) const noexcept {
         const std::size_t i = std::size_t{cell} * bins_ + bin;
-        return counts_.size() == 0 ? 0 : counts_[i];
+        return (pending_ == 0 ? 0 : rows_in(words_[i])) +
+               (counts_.size() == 0 ? 0 : counts_[i]);
     }
-    const std::int64_t* counts(std::uint32_t cell) const noexcept {
-        return counts_.size() == 0 ? nullptr
-                                   : counts_.data() + std::size_t{cell} * bins_;
+
+    /// Sum of the offsets of a bin that does not touch zero.
+    bin_sum sum(std::uint32_t cell, std::uint32_t bin) const noexcept {
+        const std::size_t i = std::size_t{cell} * bins_ + bin;
+        bin_sum out;
+        if (counts_.size() != 0) out = sums_[i];
+        if (pending_ != 0) out.add(offsets_in(words_[i]), 0);
+        return out;
     }
-    const bin_sum& sum(std::uint32_t cell, std::uint32_t bin) const noexcept {
-        return sums_[std::size_t{cell} * bins_ + bin];
+    /// Sum of the scores of bin k, -1 or 0.
+    zero_sum zero(std::uint32_t cell, std::int64_t k) const noexcept {
+        return zeros_[cell] ? (*zeros_[cell])[k] : zero_sum();
     }
-    const cell_extra* more(std::uint32_t cell) const noexcept {
-        return extra_[cell].get();
-    }
-    double lo(std::uint32_t cell) const noexcept { return lo_[cell]; }
-    double hi(std::uint32_t cell) const noexcept { return hi_[cell]; }
-    bool has_rows(std::uint32_t cell) const noexcept {
-        return lo_[cell] <= hi_[cell];
-    }
+    double lo(std::uint32_t cell) const noexcept { return ends_.lo()[cell]; }
+    double hi(std::uint32_t cell) const noexcept { return ends_.hi()[cell]; }
+    bool has_rows(std::uint32_t cell) const noexcept { return ends_.any(cell); }
     std::int64_t below(std::uint32_t cell) const noexcept { return below_[cell]; }
     std::int64_t above(std::uint32_t cell) const noexcept { return above_[cell]; }
+    /// All rows of a cell.
+    std::int64_t rows(std::uint32_t cell) const noexcept {
+        std::int64_t out = below_[cell] + above_[cell];
+        if (has_rows(cell))
+            for (std::uint32_t b = 0; b < bins_; ++b) out += count(cell, b);
+        return out;
+    }
+    /// Sum of squared weights of a cell, in a weighted sketch.
+    const weight_sum& weights(std::uint32_t cell) const noexcept {
+        return weights_[cell];
+    }
+    /// Add the rows of a cell to `out`, by bin.
+    void add_counts(std::uint32_t cell, std::int64_t* out) const noexcept {
+        if (!has_rows(cell)) return;
+        const std::size_t first = std::size_t{cell} * bins_;
+        if (pending_ != 0)
+            for (std::uint32_t b = 0; b < bins_; ++b)
+                out[b] += rows_in(words_[first + b]);
+        if (counts_.size() != 0)
+            for (std::uint32_t b = 0; b < bins_; ++b) out[b] += counts_[first + b];
+    }
+    void pool(std::int64_t* out) const noexcept {
+        for (std::uint32_t c = 0; c < cells(); ++c) add_counts(c, out);
+    }
 
-    /// Put one bin's state in place (reading bytes); extremes come by `cover`.
+    // ---- reading from bytes, with `add_below`, `add_above` and `cover` -----------
+    /// Bring a bin near that is to be put soon.
+    void fetch(std::uint32_t cell, std::uint32_t bin) const noexcept {
+        counts_.fetch(std::size_t{cell} * bins_ + bin);
+        sums_.fetch(std::size_t{cell} * bins_ + bin);
+    }
+    /// A bin that does not touch zero.
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
              const bin_sum& sum) {
         need_counts();
-        counts_[std::size_t{cell} * bins_ + bin] = n;
-        sums_[std::size_t{cell} * bins_ + bin] = sum;
+        counts_[std::size_t{cell} * bins_ + bin] += n;
+        sums_[std::size_t{cell} * bins_ + bin] += sum;
     }
-    cell_extra& extra(std::uint32_t cell) {
-        if (!extra_[cell]) extra_[cell] = std::make_unique<cell_extra>();
-        return *extra_[cell];
+    /// Bin k, -1 or 0, at place `bin`.
+    void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
+             const zero_sum& sum, std::int64_t k) {
+        need_counts();
+        counts_[std::size_t{cell} * bins_ + bin] += n;
+        if (!sum.is_zero()) zeros(cell)[k] += sum;
+    }
+    void put_weights(std::uint32_t cell, const weight_sum& sum) noexcept {
+        weights_[cell] += sum;
     }
 
 private:
+    /// Make sure that the words can take `n` rows more.
+    void let_in(std::size_t n) {
+        if (words_.size() == 0) words_ = zeroed<std::uint64_t>(room(1));
+        if (pending_ + n > most_pending) flush();
+        pending_ += n;
+    }
+
+    /// Whether any bin may have rows.
+    bool has_any() const noexcept {
+        if (pending_ == 0 && counts_.size() == 0) return false;
+        for (std::uint32_t c = 0; c < cells(); ++c)
+            if (has_rows(c)) return true;
+        return false;
+    }
+
     std::size_t room(std::size_t more) const noexcept {
         return std::size_t{std::max(capacity_, cells())} * bins_ + more;
     }
@@ -312,89 +331,97 @@ private:
         sums_ = std::move(sums);
     }
 
-    void set_lo(std::uint32_t cell, double x) noexcept {
-        lo_[cell] = x;
-        auto near = static_cast<float>(x);
-        if (static_cast<double>(near) < x)
-            near = std::nextafter(near, std::numeric_limits<float>::infinity());
-        lo_near_[cell] = near;
+    zero_sums& zeros(std::uint32_t cell) {
+        if (!zeros_[cell]) zeros_[cell] = std::make_unique<zero_sums>();
+        return *zeros_[cell];
     }
 
-    void set_hi(std::uint32_t cell, double x) noexcept {
-        hi_[cell] = x;
-        auto near = static_cast<float>(x);
-        if (static_cast<double>(near) > x)
-            near = std::nextafter(near, -std::numeric_limits<float>::infinity());
-        hi_near_[cell] = near;
+    void add_at_zero(std::uint32_t cell, std::int64_t k, const rounded& parts,
+                     std::uint64_t times) {
+        if (parts.mantissa == 0) return;
+        zeros(cell)[k].add_product(
+            static_cast<std::uint64_t>(std::abs(parts.mantissa)), times,
+            static_cast<unsigned>(parts.exponent + zero_unit), parts.mantissa < 0);
     }
 
-    void fold_squares() {
-        if (square_rows_ == 0) return;
-        for (const auto& more : extra_)
-            if (more && more->pending.any) more->fold_pending(level_);
-        const auto bit =
-            static_cast<unsigned>(2 * (level_ - offset_bits) + square_unit);
-        for (std::size_t i = 0; i < squares_.size(); ++i) {
-            if (squares_[i] == 0) continue;
-            extra(static_cast<std::uint32_t>(i / square_lanes))
-                .squares.add_product(squares_[i], 1, bit);
-            squares_[i] = 0;
-        }
-        square_rows_ = 0;
-    }
-
-    /// Move every cell's values down by `by` bins; those that fall out are empty.
+    /// Move every cell's bins to their places in another window of the grid.
     template <class T>
-    void shift(zeroed<T>& values, std::int64_t by) {
-        const std::size_t size = std::min<std::size_t>(
-            static_cast<std::size_t>(by < 0 ? -by : by), bins_);
+    void slide(zeroed<T>& values, const window& from, const window& to) const {
+        if (values.size() == 0) return;
+        const std::vector<bin_range> parts = shared_bins(from, to);
+        std::vector<T> held;
         for (std::uint32_t c = 0; c < cells(); ++c) {
+            if (!has_rows(c)) continue;
             T* const first = values.data() + std::size_t{c} * bins_;
-            T* const last = first + bins_;
-            if (by > 0) {
-                std::fill(std::copy(first + size, last, first), last, T());
-            } else {
-                std::copy_backward(first, last - size, last);
-                std::fill(first, first + size, T());
+            held.clear();
+            for (const bin_range& p : parts) {
+                held.insert(held.end(), first + p.from, first + p.from + p.size);
+                std::fill(first + p.from, first + p.from + p.size, T());
+            }
+            const T* next = held.data();
+            for (const bin_range& p : parts) {
+                std::copy(next, next + p.size, first + p.to);
+                next += p.size;
             }
         }
     }
 
-    void flush_cell(const window& at, std::uint32_t c) {
-        std::uint64_t* words = words_.data() + std::size_t{c} * bins_;
-        const std::size_t base = std::size_t{c} * bins_;
-        // With offsets o, a row's score is (k * 2^23 + o) units; the squares of
-        // o were summed row by row, the rest of the square follows from bins.
-        std::int64_t edges = 0;  // sum of n * k^2: at most 2^20 * 2^38
-        std::int64_t mixed = 0;  // sum of k * o:   at most 2^19 * 2^43
+    /// Words stay words: where they were counted, and at every coarser level, the
+    /// unit of offsets is the spacing of scores, and no offset is above 2^23.
+    void coarsen_words(std::uint32_t cell, const std::vector<bin_move>& moves,
+                       const window& to) {
+        std::uint64_t* const words = words_.data() + std::size_t{cell} * bins_;
+        const std::vector<std::uint64_t> held(words, words + bins_);
+        std::fill(words, words + bins_, 0);
         for (std::uint32_t b = 0; b < bins_; ++b) {
-            const std::uint64_t word = words[b];
-            if (word == 0) continue;
-            words[b] = 0;
-            const auto n = static_cast<std::int64_t>(word >> word_shift);
-            const auto offsets = static_cast<std::int64_t>(word & word_mask);
-            counts_[base + b] += n;
-            sums_[base + b].add(offsets, 0);
-            const std::int64_t k = at.first + b;
-            if (k == 0 || k == -1) continue;
-            edges += n * k * k;
-            mixed += k * offsets;
+            if (held[b] == 0) continue;
+            const auto n = static_cast<std::uint64_t>(rows_in(held[b]));
+            std::uint64_t& word = words[to.index(moves[b].to)];
+            if (!moves[b].into_zero) {
+                word += held[b] + n * moves[b].up;
+                continue;
+            }
+            bin_sum sum;
+            sum.add(offsets_in(held[b]), 0);
+            moves[b].follow(n, sum, zeros(cell)[moves[b].to]);
+            word += n * word_one;
         }
-        if (edges == 0) return;
-        square_sum& squares = extra(c).squares;
-        const int unit = 2 * (at.level - offset_bits) + square_unit;
-        squares.add(edges, static_cast<unsigned>(unit + 2 * offset_bits));
-        squares.add(mixed, static_cast<unsigned>(unit + offset_bits + 1));
+    }
+
+    void coarsen_counts(std::uint32_t cell, const std::vector<bin_move>& moves,
+                        const window& to) {
+        std::int64_t* const counts = counts_.data() + std::size_t{cell} * bins_;
+        bin_sum* const sums = sums_.data() + std::size_t{cell} * bins_;
+        const std::vector<std::int64_t> held(counts, counts + bins_);
+        const std::vector<bin_sum> held_sums(sums, sums + bins_);
+        std::fill(counts, counts + bins_, 0);
+        std::fill(sums, sums + bins_, bin_sum());
+        for (std::uint32_t b = 0; b < bins_; ++b) {
+            if (held[b] == 0) continue;
+            const auto n = static_cast<std::uint64_t>(held[b]);
+            const std::int64_t bin = to.index(moves[b].to);
+            counts[bin] += held[b];
+            if (moves[b].into_zero) {
+                moves[b].follow(n, held_sums[b], zeros(cell)[moves[b].to]);
+            } else {
+                bin_sum sum = held_sums[b];
+                moves[b].follow(n, sum);
+                sums[bin] += sum;
+            }
+        }
     }
 
     void merge_cell(const plane& other, std::uint32_t from, std::uint32_t to) {
+        below_[to] += other.below_[from];
+        above_[to] += other.above_[from];
+        weights_[to] += other.weights_[from];
+        if (!other.has_rows(from)) return;
         const std::size_t source = std::size_t{from} * bins_;
         const std::size_t goal = std::size_t{to} * bins_;
-        if (other.pending_ != 0) {
-            std::uint64_t* words = words_.data() + goal;
-            const std::uint64_t* theirs = other.words_.data() + source;
-            for (std::uint32_t b = 0; b < bins_; ++b) words[b] += theirs[b];
-        }
+        if (other.pending_ != 0)
+            for (std::uint32_t b = 0; b < bins_; ++b)
+                if (other.words_[source + b] != 0)
+                    words_[goal + b] += other.words_[source + b];
         if (other.counts_.size() != 0) {
             for (std::uint32_t b = 0; b < bins_; ++b) {
                 if (other.counts_[source + b] == 0) continue;
@@ -402,30 +429,22 @@ private:
                 sums_[goal + b] += other.sums_[source + b];
             }
         }
-        cover(to, other.lo_[from], other.hi_[from]);
-        below_[to] += other.below_[from];
-        above_[to] += other.above_[from];
-        if (other.extra_[from]) {
-            cell_extra& more = extra(to);
-            more.zero[0] += other.extra_[from]->zero[0];
-            more.zero[1] += other.extra_[from]->zero[1];
-            more.squares += other.extra_[from]->squares;
-        }
+        cover(to, other.lo(from), other.hi(from));
+        if (other.zeros_[from])
+            for (const std::int64_t k : {-1, 0})
+                zeros(to)[k] += (*other.zeros_[from])[k];
     }
 
     std::uint32_t bins_;
-    std::uint32_t capacity_ = 0;     ///< cells the big arrays have room for
-    std::uint64_t pending_ = 0;      ///< rows in `words_`
-    std::uint64_t square_rows_ = 0;  ///< rows in `squares_`
-    int level_ = 0;                  ///< the level `squares_` was summed at
-    zeroed<std::uint64_t> words_;    ///< packed, cells * bins, and one to spare
-    zeroed<std::int64_t> counts_;    ///< cells * bins
-    zeroed<bin_sum> sums_;           ///< cells * bins
-    std::vector<double> lo_, hi_;
-    std::vector<float> lo_near_, hi_near_;
+    std::uint32_t capacity_ = 0;   ///< cells the big arrays have room for
+    std::uint64_t pending_ = 0;    ///< rows in `words_`
+    zeroed<std::uint64_t> words_;  ///< packed, cells * bins, and one to spare
+    zeroed<std::int64_t> counts_;  ///< cells * bins, once there are any
+    zeroed<bin_sum> sums_;         ///< cells * bins
+    cell_extremes ends_;
     std::vector<std::int64_t> below_, above_;
-    std::vector<std::unique_ptr<cell_extra>> extra_;
-    std::vector<std::uint64_t> squares_;  ///< cells * square_lanes
+    std::vector<std::unique_ptr<zero_sums>> zeros_;
+    std::vector<weight_sum> weights_;
 };
 
 }  // namespace gstar

@@ -4,6 +4,7 @@
 #include <cstddef>  // size_t
 #include <cstdint>
 #include <memory>  // shared_ptr
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "gstar/base/simd/avx2.hpp"
 #include "gstar/base/simd/dispatch.hpp"
 #include "gstar/count/group_table.hpp"
+#include "gstar/count/packed.hpp"
 
 namespace gstar {
 
@@ -40,6 +42,20 @@ public:
     /// Values of groups not known before, in the order of their slots.
     const std::vector<std::int64_t>& learned() const noexcept { return learned_; }
     std::uint32_t n_slots() const noexcept { return next_; }
+
+    /// Labels and groups from row `begin` on, where kernels can read them for
+    /// themselves: bytes that lie side by side.
+    std::optional<byte_columns> bytes(std::size_t begin) const noexcept {
+        const bool plain = (rows_.labels.type == dtype::u8 ||
+                            rows_.labels.type == dtype::boolean) &&
+                           rows_.groups.type == dtype::u8 &&
+                           rows_.labels.stride == 1 && rows_.groups.stride == 1;
+        if (!plain) return {};
+        return byte_columns{
+            reinterpret_cast<const std::uint8_t*>(rows_.labels.data) + begin,
+            reinterpret_cast<const std::uint8_t*>(rows_.groups.data) + begin,
+            known_->bytes()};
+    }
 
     void resolve(std::size_t begin, std::size_t n, resolved_block& out) {
         out.mixed = false;
@@ -128,12 +144,8 @@ private:
 
     bool quick(std::size_t begin, std::size_t n, resolved_block& out) const {
 #if GSTAR_HAS_AVX2
-        const bool bytes = (rows_.labels.type == dtype::u8 ||
-                            rows_.labels.type == dtype::boolean) &&
-                           rows_.groups.type == dtype::u8 &&
-                           rows_.labels.stride == 1 && rows_.groups.stride == 1;
         if (active_kernel() < kernel::avx2 || !rows_.labels) return false;
-        if (bytes) return quick_bytes(begin, n, out);
+        if (const auto columns = bytes(begin)) return quick_bytes(*columns, n, out);
         if (known_->small().size() > 8) return false;
         return with_type(
                    rows_.groups, begin,
@@ -226,14 +238,12 @@ private:
     /// Byte columns with groups 0 to 15, all known: one shuffle for 16 rows.
     /// False if any row needs the long way; its values are then read again, and
     /// nothing was used of the first reading.
-    GSTAR_AVX2 bool quick_bytes(std::size_t begin, std::size_t n,
-                                resolved_block& out) const {
-        const auto* labels =
-            reinterpret_cast<const std::uint8_t*>(rows_.labels.data) + begin;
-        const auto* groups =
-            reinterpret_cast<const std::uint8_t*>(rows_.groups.data) + begin;
+    GSTAR_AVX2 static bool quick_bytes(const byte_columns& from, std::size_t n,
+                                       resolved_block& out) noexcept {
+        const std::uint8_t* const labels = from.labels;
+        const std::uint8_t* const groups = from.groups;
         const __m128i table =
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(known_->bytes()));
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(from.slots));
         // Of each byte: a label above 1, a group above 15, or no slot (255).
         const __m128i label_rest = _mm_set1_epi8(static_cast<char>(0xFE));
         const __m128i group_rest = _mm_set1_epi8(static_cast<char>(0xF0));
@@ -264,9 +274,8 @@ private:
                 *static_cast<const volatile std::uint8_t*>(labels + i);
             const std::uint8_t group =
                 *static_cast<const volatile std::uint8_t*>(groups + i);
-            if (label > 1 || group > 15 || known_->bytes()[group] == 255)
-                return false;
-            out.cells[i] = std::uint32_t{known_->bytes()[group]} + label;
+            if (label > 1 || group > 15 || from.slots[group] == 255) return false;
+            out.cells[i] = std::uint32_t{from.slots[group]} + label;
         }
         return true;
     }

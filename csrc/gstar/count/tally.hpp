@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>  // min, max
-#include <cmath>      // isinf, isnan, fabs
+#include <cmath>      // isinf, isnan, fabs, ldexp, nextafter
 #include <cstddef>    // size_t
 #include <cstdint>
 #include <limits>
@@ -11,49 +11,67 @@
 #include "gstar/base/error.hpp"
 #include "gstar/base/simd/dispatch.hpp"
 #include "gstar/base/weights.hpp"
-#include "gstar/count/grid.hpp"
 #include "gstar/count/kernels/count.hpp"
 #include "gstar/count/plane.hpp"
+#include "gstar/count/window.hpp"
 
 namespace gstar {
+
+/// What decides on the window of a sketch.
+enum class window_kind : std::uint8_t {
+    nested,  ///< the extent of its rows
+    fixed,   ///< its maker (`range=`); the grid is linear
+    linear,  ///< as files of version 1 have it, and whatever they are merged with
+};
 
 /// What one pass over some rows leaves behind.
 ///
 /// In `labelled`, cell 2 * slot + label; in `unlabelled`, cell = slot.
 class tally {
 public:
-    tally(const window& at, bool is_fixed)
-        : labelled(at.bins),
-          unlabelled(at.bins),
+    tally(const window& at, window_kind kind)
+        : labelled(at.bins()),
+          unlabelled(at.bins()),
+          kind_(kind),
           at_(at),
-          scale_(std::ldexp(1.0, -at.level)),
-          fixed_(is_fixed) {}
+          canonical_(at) {
+        prepare();
+    }
 
     /// An empty tally that has the window and the extremes of this one, so that
     /// kernels pass what has been seen before without thought.
     tally sibling() const {
-        tally out(at_, fixed_);
-        out.lo_ = lo_;
-        out.hi_ = hi_;
+        tally out(at_, kind_);
+        out.adopt_window(*this);
         out.labelled.adopt_extremes(labelled);
         out.unlabelled.adopt_extremes(unlabelled);
         return out;
     }
 
-    tally clone() {
-        tally out(at_, fixed_);
-        out.lo_ = lo_;
-        out.hi_ = hi_;
-        out.labelled = labelled.clone(at_);
-        out.unlabelled = unlabelled.clone(at_);
+    tally clone() const {
+        tally out(at_, kind_);
+        out.adopt_window(*this);
+        out.labelled = labelled.clone();
+        out.unlabelled = unlabelled.clone();
         out.total_ = total_;
         out.skipped = skipped;
         out.weighted = weighted;
+        out.weights_known = weights_known;
         return out;
     }
 
+    window_kind kind() const noexcept { return kind_; }
+    bool fixed() const noexcept { return kind_ == window_kind::fixed; }
+
+    /// The window in use; the rows' own once the tally is settled.
     const window& at() const noexcept { return at_; }
-    bool fixed() const noexcept { return fixed_; }
+    /// The window as the rows define it.
+    const window& canonical() const noexcept { return canonical_; }
+    /// Where the rows lie; of a linear tally those that came after version 1, and
+    /// of a fixed one nothing.
+    const extent& reach() const noexcept { return extent_; }
+
+    /// Extremes of all finite scores in the window.
     double lo() const noexcept { return lo_; }
     double hi() const noexcept { return hi_; }
 
@@ -65,6 +83,8 @@ public:
         if (any_unlabelled || unlabelled.cells() != 0) unlabelled.resize(n_slots);
     }
 
+    // ---- counting -----------------------------------------------------------
+
     /// Count a block of at most `block_rows` rows, once each.
     template <class Float>
     void count(plane& to, const Float* scores, const std::uint32_t* cells,
@@ -75,10 +95,28 @@ public:
         if (n_found != 0) think(to, found, n_found, nullptr, skip_nan, first_row);
     }
 
+    /// Count labelled rows, at most 2^17 of them, from bytes. Returns how many were
+    /// counted, from the first on: the next has to be resolved, unless there are
+    /// fewer than 64 left.
+    template <class Float>
+    std::size_t count(const Float* scores, const byte_columns& columns,
+                      std::size_t n, bool skip_nan, std::int64_t first_row) {
+        if (!for_kernels_) return 0;
+        special found[block_rows];
+        const progress done = count_bytes(labelled.target(bins_, n), scores,
+                                          columns, n, found, block_rows);
+        labelled.give_back(n - done.rows);
+        total_ += static_cast<std::int64_t>(done.rows - done.specials);
+        if (done.specials != 0)
+            think(labelled, found, done.specials, nullptr, skip_nan, first_row);
+        return done.rows;
+    }
+
     /// Count one row once.
     void count_one(plane& to, double score, std::uint32_t cell) {
-        if (score >= to.lo(cell) && score <= to.hi(cell) && at_.is_near()) {
-            to.add_once(to.target(at_, 1), scale_, cell, score + 0.0);
+        if (for_kernels_ && score >= to.lo(cell) && score <= to.hi(cell) &&
+            bins_.is_plain(score)) {
+            to.add_once(bins_, at_, cell, score);
             ++total_;
             return;
         }
@@ -118,125 +156,182 @@ public:
     void make_weighted() {
         if (weighted) return;
         const std::int64_t parts = total_in(true);
-        labelled.scale(at_, weight_bits);
-        unlabelled.scale(at_, weight_bits);
+        labelled.scale(weight_bits);
+        unlabelled.scale(weight_bits);
         total_ = parts;
         weighted = true;
     }
 
-    /// Widen the window so that scores from `lo` to `hi` are in it.
+    /// Widen the window so that it holds more scores: finite ones from `lo` to `hi`,
+    /// with the extent of those not counted under version 1. What comes from a
+    /// linear tally makes this one linear.
     ///
-    /// While counting, the window may start below its canonical place: a new
-    /// smallest score then mostly needs no move. `flush` puts it right.
-    void grow(double lo, double hi) {
-        if (!(lo < lo_ || hi > hi_)) return;
+    /// While counting, the window may have room around its canonical runs: a new
+    /// score beyond them then mostly needs no move. `settle` puts it right.
+    void make_room(window_kind from, const extent& more, double lo, double hi) {
+        if (!(lo <= hi)) return;
+        const bool turns =
+            from == window_kind::linear && kind_ == window_kind::nested;
+        if (turns) kind_ = window_kind::linear;
+        extent wider = extent_;
+        if (!fixed()) wider.add(more);
+        if (wider == extent_ && lo >= lo_ && hi <= hi_ && !turns) return;
+        extent_ = wider;
         lo_ = std::min(lo, lo_);
         hi_ = std::max(hi, hi_);
-        if (fixed_) return;
-        window to = window_of(lo_, hi_, at_.bins);
-        const std::int64_t last = bin_number(hi_, to.level);
-        if (to.level == at_.level && to.first >= at_.first &&
-            last < at_.first + std::int64_t{at_.bins})
-            return;
-        const std::int64_t spare = std::int64_t{at_.bins} - 1 - (last - to.first);
-        to.first -= spare / 2;
-        move_to(to);
+        if (!fixed()) {
+            canonical_ = own_window();
+            if (!at_.covers(canonical_)) move_to(canonical_.with_room());
+        }
+        prepare();
     }
 
     /// Add a tally whose cells are ours by these maps; it is used up.
     void merge(tally& other, const std::uint32_t* labelled_map,
                const std::uint32_t* unlabelled_map) {
-        // A tally without rows takes the other's window: nothing has to move.
-        if (lo_ > hi_ && !fixed_ && other.lo_ <= other.hi_) {
-            move_to(other.at_);
-            lo_ = other.lo_;
-            hi_ = other.hi_;
+        if (lo_ > hi_ && !fixed() && other.lo_ <= other.hi_) {
+            at_ = other.at_;  // nothing has to move
+            kind_ = other.kind_;
+            adopt_window(other);
         }
-        grow(other.lo_, other.hi_);
+        make_room(other.kind_, other.extent_, other.lo_, other.hi_);
         other.move_to(at_);
-        labelled.merge(other.labelled, labelled_map, at_);
-        unlabelled.merge(other.unlabelled, unlabelled_map, at_);
+        add(labelled, other.labelled, labelled_map);
+        add(unlabelled, other.unlabelled, unlabelled_map);
         total_ += other.total_;
         skipped += other.skipped;
+        weights_known = weights_known && other.weights_known;
     }
 
-    /// Bring all counts to full width, in the canonical window.
-    void flush() {
-        labelled.flush(at_);
-        unlabelled.flush(at_);
-        move_to(canonical());
-    }
+    /// Bring everything into the canonical window.
+    void settle() { move_to(canonical_); }
 
-    /// Rows of all cells by bin of the window as it is, into `out` (bins long).
-    void pool(std::int64_t* out) const noexcept {
-        labelled.pool(out);
-        unlabelled.pool(out);
-    }
+    // ---- reading from bytes -------------------------------------------------
 
-    /// The window as the rows define it.
-    window canonical() const noexcept {
-        return fixed_ || lo_ > hi_ ? at_ : window_of(lo_, hi_, at_.bins);
-    }
-
-    /// Set the window and total of a tally being read from bytes.
-    void restore(double lo, double hi, std::int64_t total) noexcept {
+    /// Set what the planes do not know. `at` of the constructor is the canonical
+    /// window; `reach` and the extremes are those of the rows put into the planes.
+    void restore(const extent& reach, double lo, double hi,
+                 std::int64_t total) noexcept {
+        extent_ = reach;
         lo_ = lo;
         hi_ = hi;
         total_ = total;
+        prepare();
     }
 
     plane labelled;
     plane unlabelled;
     std::int64_t skipped = 0;
     bool weighted = false;
+    bool weights_known = true;  ///< whether planes have the sums of squared weights
 
 private:
+    void adopt_window(const tally& other) noexcept {
+        canonical_ = other.canonical_;
+        extent_ = other.extent_;
+        lo_ = other.lo_;
+        hi_ = other.hi_;
+        prepare();
+    }
+
+    /// Add a plane; if there is nothing yet and no cell has another number, take
+    /// it as it is, so that a sketch's first rows are not copied.
+    void add(plane& to, plane& from, const std::uint32_t* map) const {
+        bool same = total_ == 0;
+        for (std::uint32_t c = 0; same && c < from.cells(); ++c) same = map[c] == c;
+        if (!same) {
+            to.merge(from, map);
+            return;
+        }
+        const std::uint32_t cells = to.cells();
+        to = std::move(from);
+        to.resize(cells);
+    }
+
     void move_to(const window& to) {
         if (to == at_) return;
         labelled.rewindow(at_, to);
         unlabelled.rewindow(at_, to);
         at_ = to;
-        scale_ = std::ldexp(1.0, -to.level);
+        prepare();
+    }
+
+    /// The window as the rows define it.
+    window own_window() const noexcept {
+        const window nested = window_of(extent_, at_.bins());
+        if (kind_ == window_kind::nested) return nested;
+        return window_of_format_1(lo_, hi_, at_.bins(),
+                                  extent_.empty() ? least_level : nested.level());
+    }
+
+    /// What kernels are to know of the window.
+    void prepare() noexcept {
+        const grid& on = at_.on();
+        const double inf = std::numeric_limits<double>::infinity();
+        const double least = std::max(std::ldexp(1.0, on.least()),
+                                      std::numeric_limits<double>::min());
+        bins_.per = on.per;
+        bins_.lowest = on.least() + on.per;
+        bins_.highest = on.level + on.per;
+        bins_.least_above = std::max(least, fixed() ? 0 : extent_.above.near);
+        bins_.least_below =
+            std::max(std::nextafter(least, inf), fixed() ? 0 : extent_.below.near);
+        // Offsets fit the words as long as scores are no further apart than bins
+        // are wide. Kernels know nothing of which rows a linear tally had first.
+        const std::int64_t most = std::int64_t{1} << 24;
+        const bool near =
+            fixed() ? at_.first() > -most && at_.last() < most
+                    : std::max(-lo_, hi_) < std::ldexp(1.0, on.level + 24);
+        near_ = near;
+        for_kernels_ = near && kind_ != window_kind::linear;
+        if (!near) return;
+        bins_.zero = fixed() ? at_.holds(0) : extent_.zero;
+        bins_.shift_below = static_cast<std::int32_t>(at_.shift_below());
+        bins_.shift_zero = static_cast<std::int32_t>(at_.shift_zero());
+        bins_.shift_above = static_cast<std::int32_t>(at_.shift_above());
     }
 
     template <class Float>
     std::size_t run_kernel(plane& to, const Float* scores,
                            const std::uint32_t* cells, std::size_t n,
                            special* found) {
-        if (!at_.is_near()) {
+        if (!for_kernels_) {
             for (std::size_t i = 0; i < n; ++i)
                 found[i] = {static_cast<double>(scores[i]), cells[i],
                             static_cast<std::uint32_t>(i)};
             return n;
         }
-        const count_target target = to.target(at_, n);
-        return count_rows(target, scores, cells, n, found);
+        return count_rows(to.target(bins_, n), scores, cells, n, found);
     }
 
     /// Count the rows a kernel handed back: new extremes, scores next to zero,
     /// infinities, and NaN.
     void think(plane& to, special* found, std::size_t n, const std::uint64_t* times,
                bool skip_nan, std::int64_t first_row) {
-        double lo = std::numeric_limits<double>::infinity();
-        double hi = -lo;
+        extent seen;
         std::size_t kept = 0;
-        const double bottom = fixed_ ? at_.edge(0) : -greatest_score();
-        const double top = fixed_ ? at_.edge(at_.bins) : greatest_score();
+        const double greatest = greatest_score();
+        const double bottom = fixed() ? at_.edge(0) : -greatest;
+        const double top = fixed() ? at_.edge(at_.bins()) : greatest;
+        // Edges of a range may lie beyond all scores that are taken.
+        const double least_usual = std::max(bottom, -greatest);
+        const double most_usual = std::min(top, greatest);
         for (std::size_t i = 0; i < n; ++i) {
             const double x = found[i].score + 0.0;  // -0.0 counts as 0.0
             const std::uint64_t t = times != nullptr ? times[found[i].row] : 1;
-            if (!(x > bottom && x < top)) {
+            if (!(x > least_usual && x < most_usual)) {
                 if (std::isnan(x)) {
                     if (!skip_nan) refuse_nan(row_of(first_row, found[i]));
                     if (t != 0) ++skipped;
                     continue;
                 }
-                if (std::fabs(x) > greatest_score() && !std::isinf(x))
+                if (std::fabs(x) > greatest && !std::isinf(x))
                     refuse_huge(x, row_of(first_row, found[i]));
             }
             if (t == 0) continue;
             add_total(t);
-            if (std::isinf(x) || (fixed_ && (x < bottom || x >= top))) {
+            if (weighted) to.weigh(found[i].cell, t);
+            if (std::isinf(x) || (fixed() && (x < bottom || x >= top))) {
                 const auto signed_t = static_cast<std::int64_t>(t);
                 if (x < bottom)
                     to.add_below(found[i].cell, signed_t);
@@ -244,16 +339,14 @@ private:
                     to.add_above(found[i].cell, signed_t);
                 continue;
             }
-            lo = std::min(lo, x);
-            hi = std::max(hi, x);
+            seen.add(x);
             found[kept++] = {x, found[i].cell, found[i].row};
         }
         if (kept == 0) return;
-        grow(lo, hi);
-        if (times == nullptr && at_.is_near()) {
-            const count_target target = to.target(at_, kept);
+        make_room(kind_, seen, seen.lo(), seen.hi());
+        if (times == nullptr && near_) {
             for (std::size_t i = 0; i < kept; ++i)
-                to.add_once(target, scale_, found[i].cell, found[i].score);
+                to.add_once(bins_, at_, found[i].cell, found[i].score);
             return;
         }
         for (std::size_t i = 0; i < kept; ++i)
@@ -272,9 +365,13 @@ private:
         total_ += static_cast<std::int64_t>(times);
     }
 
+    window_kind kind_;
     window at_;
-    double scale_;  ///< 2^-level, where the window is near
-    bool fixed_;
+    window canonical_;
+    count_grid bins_;           ///< `at_`, for kernels
+    bool near_ = false;         ///< whether packed words have room for offsets
+    bool for_kernels_ = false;  ///< whether block kernels may count
+    extent extent_;
     double lo_ = std::numeric_limits<double>::infinity();  ///< of all cells
     double hi_ = -std::numeric_limits<double>::infinity();
     std::int64_t total_ = 0;

@@ -4,21 +4,23 @@
 #include <cstdint>
 #include <limits>
 
+#include "gstar/count/grid.hpp"
+
 namespace gstar {
 
-/// Told after every update; answers yes when the level changed or the rows doubled.
+/// Told after every update; answers yes when the grid changed or the rows doubled.
 class news {
 public:
-    bool tell(int level, std::int64_t rows) noexcept {
-        if ((level == level_ && rows < next_) || rows == 0) return false;
-        level_ = level;
+    bool tell(const grid& on, std::int64_t rows) noexcept {
+        if ((on == grid_ && rows < next_) || rows == 0) return false;
+        grid_ = on;
         const std::int64_t most = std::numeric_limits<std::int64_t>::max();
         next_ = rows > most / 2 ? most : 2 * rows;
         return true;
     }
 
 private:
-    int level_ = std::numeric_limits<int>::min();
+    grid grid_;
     std::int64_t next_ = 0;
 };
 

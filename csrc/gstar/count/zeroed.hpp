@@ -23,6 +23,15 @@ public:
     std::size_t size() const noexcept { return size_; }
     T& operator[](std::size_t i) const noexcept { return data_.get()[i]; }
 
+    /// Bring a value near that is to be changed soon.
+    void fetch(std::size_t i) const noexcept {
+#if defined(__GNUC__)
+        if (i < size_) __builtin_prefetch(data_.get() + i, 1);
+#else
+        static_cast<void>(i);
+#endif
+    }
+
 private:
     struct release {
         void operator()(T* p) const noexcept { std::free(p); }

@@ -102,9 +102,12 @@ inline constexpr double largest_df = 1e5, largest_shape = 1e5;
 inline constexpr double smallest_df = 0.1;
 
 inline fitted<normal_family> fit_normal(const sample& rows) noexcept {
+    // From the first point on: a mean far from zero keeps its last digits.
+    const double start = rows.points.front();
     double mean = 0.0, square = 0.0;
     for (std::size_t i = 0; i < rows.points.size(); ++i)
-        mean += rows.weights[i] * rows.points[i];
+        mean += rows.weights[i] * (rows.points[i] - start);
+    mean += start;
     for (std::size_t i = 0; i < rows.points.size(); ++i) {
         const double d = rows.points[i] - mean;
         square += rows.weights[i] * d * d;
@@ -275,113 +278,6 @@ inline fitted<student_t_family> fit_student_t(const sample& rows,
         if (found.log_likelihood > best.log_likelihood + 1e-13) best = found;
     }
     return best;
-}
-
-namespace detail {
-
-/// The gamma density of mean `mean`, its location a distance q (in standard
-/// deviations) below the mean.
-struct gamma_profile {
-    double shape, log_likelihood;
-    double rise;  ///< has the sign of minus the slope of the likelihood in q
-};
-
-/// For a location the best scale is mean / shape, and the best shape solves log a -
-/// digamma(a) = s.
-inline gamma_profile profile(const std::vector<double>& z,
-                             const std::vector<double>& weights,
-                             double q) noexcept {
-    double s = 0.0, inverse = 0.0;
-    for (std::size_t i = 0; i < z.size(); ++i) {
-        s -= weights[i] * std::log1p(z[i] / q);
-        inverse += weights[i] / (q + z[i]);
-    }
-    // Below 1 the density has a pole, and the likelihood no maximum: the pole would
-    // sit on a row.
-    double a = 1.0;
-    if (s < log_minus_digamma(1.0).value) {
-        a = 0.5 / s;
-        for (int i = 0; i < 50; ++i) {
-            const value_slope at = log_minus_digamma(a);
-            // Newton in 1 / a: nearly linear.
-            const double next = a / (1.0 + (at.value - s) / (at.slope * a));
-            const double step = std::fabs(next - a);
-            a = next;
-            if (step <= 1e-15 * a) break;
-        }
-        a = std::clamp(a, 1.0, largest_shape);
-    }
-    const double value = 0.5 * std::log(a) + std::log(inv_sqrt_2pi) -
-                         stirling_error(a) - std::log(q) - (a - 1.0) * s;
-    return {a, value, a - (a - 1.0) * q * inverse};
-}
-
-}  // namespace detail
-
-/// Maximum likelihood of a gamma density with a free location and a shape in [1,
-/// 1e5], one orientation.
-///
-/// The likelihood is profiled down to the location, whose every stationary point is
-/// bracketed on a geometric grid and found by bisection and secant steps; the ends
-/// (an exponential from the smallest row, the normal limit) are candidates too.
-/// Cost: about 60 passes over the sample.
-inline fitted<gamma_family> fit_gamma(const sample& rows, bool mirrored) {
-    const fitted<normal_family> normal = fit_normal(rows);
-    const double mean = normal.family.location, sd = normal.family.scale;
-    std::vector<double> z(rows.points.size());
-    double lowest = infinity;
-    for (std::size_t i = 0; i < z.size(); ++i) {
-        z[i] = (mirrored ? mean - rows.points[i] : rows.points[i] - mean) / sd;
-        lowest = std::min(lowest, z[i]);
-    }
-    const double nearest = -lowest;  // q may not be smaller: rows would lie outside
-    // The exponential from the smallest row.
-    double best_q = nearest, best_shape = 1.0,
-           best_value = -std::log(nearest) - 1.0;
-    const auto consider = [&](double q, const detail::gamma_profile& at) {
-        if (at.log_likelihood > best_value)
-            best_q = q, best_shape = at.shape, best_value = at.log_likelihood;
-    };
-    const double farthest = std::max(std::sqrt(largest_shape), 10.0 * nearest);
-    const int steps = 24;
-    const double ratio =
-        std::pow((farthest - nearest) / (1e-4 * nearest), 1.0 / steps);
-    double left = nearest + 1e-4 * nearest;
-    detail::gamma_profile at_left = detail::profile(z, rows.weights, left);
-    for (int i = 1; i <= steps; ++i) {
-        double right = nearest + 1e-4 * nearest * std::pow(ratio, i);
-        detail::gamma_profile at_right = detail::profile(z, rows.weights, right);
-        // Rising on the left, falling on the right: a maximum between.
-        if (at_left.rise < 0.0 && at_right.rise > 0.0) {
-            double low = left, high = right, f_low = at_left.rise,
-                   f_high = at_right.rise;
-            double q = low;
-            detail::gamma_profile at = at_left;
-            for (int k = 0; k < 100 && high - low > 1e-14 * high; ++k) {
-                // Illinois: secant that keeps its bracket.
-                double next = (low * f_high - high * f_low) / (f_high - f_low);
-                if (!(next > low && next < high)) next = 0.5 * (low + high);
-                const double moved = std::fabs(next - q);
-                q = next;
-                at = detail::profile(z, rows.weights, q);
-                if (at.rise == 0.0 || moved < 1e-14 * q) break;
-                if (at.rise < 0.0) {
-                    low = q, f_low = at.rise, f_high *= 0.5;
-                } else {
-                    high = q, f_high = at.rise, f_low *= 0.5;
-                }
-            }
-            consider(q, at);
-        }
-        left = right;
-        at_left = at_right;
-    }
-    consider(left, at_left);
-    const double shift = sd * best_q;
-    return {{best_shape, mirrored ? mean + shift : mean - shift, shift / best_shape,
-             mirrored},
-            best_value - std::log(sd),
-            best_q == nearest || best_q == left};
 }
 
 }  // namespace gstar

@@ -133,7 +133,7 @@ public:
         std::vector<double> positions(points_.size());
         const double inverse = 1.0 / out.step;
         for (std::size_t b = 0; b < points_.size(); ++b)
-            positions[b] = (points_[b] - points_.front()) * inverse + margin;
+            positions[b] = (points_[b] - out.first) * inverse;  // rounded as it is
 
         // at offset m the node sees weight m - reach nodes to its right.
         tap_table taps;

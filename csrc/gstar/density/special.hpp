@@ -91,6 +91,11 @@ inline double stirling_error(double a) noexcept {
                        b;
 }
 
+/// log Gamma(a), for a > 0.
+inline double log_gamma(double a) noexcept {
+    return stirling_error(a) + (a - 0.5) * std::log(a) - a - std::log(inv_sqrt_2pi);
+}
+
 /// log a - digamma(a) and its derivative in a, for a > 0. Falls from +inf to 0.
 struct value_slope {
     double value, slope;
@@ -329,10 +334,9 @@ inline double gamma_quantile(double a, double p) noexcept {
     const double root =
         1.0 - 1.0 / (9.0 * a) + normal_quantile(p) / (3.0 * std::sqrt(a));
     // Far down, the first term of the series is all there is: x^a = p Gamma(a + 1).
-    const double log_gamma =
-        (a + 0.5) * std::log(a) - a - std::log(inv_sqrt_2pi) + stirling_error(a);
+    const double log_gamma_next = log_gamma(a) + std::log(a);
     const double start = root > 0.1 ? std::log(a * root * root * root)
-                                    : (std::log(p) + log_gamma) / a;
+                                    : (std::log(p) + log_gamma_next) / a;
     return std::exp(invert_log_tail(log_tail, below ? std::log(p) : std::log1p(-p),
                                     start, -740.0, 700.0));
 }

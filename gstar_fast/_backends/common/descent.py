@@ -29,7 +29,7 @@ def evaluate(p: SmoothProblem, thresholds: Floats) -> Point:
     """Everything at once; the slope of a pdf is a central difference, which only steers the step."""
     n_groups = len(p.error_base)
     cdf, pdf, slope = np.zeros((n_groups, 3)), np.zeros((n_groups, 3)), np.zeros((n_groups, 3))
-    width = 1e-5 * (p.high - p.low)
+    width = 2e-5 * p.bulk
     for k, x in enumerate(thresholds):
         for c in range(3):
             cell = p.cells[3 * k + c]

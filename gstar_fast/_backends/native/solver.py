@@ -51,7 +51,7 @@ def frontier(p: Arrays, swept: Flags, node_limit: int) -> tuple[Ints, Floats, fl
 
 
 def _smooth(p: SmoothProblem) -> _core.SmoothProblem:
-    return _core.SmoothProblem(*p)
+    return _core.SmoothProblem(*p[:-1])  # which knows slopes, and needs no steps to estimate them
 
 
 def alternate(p: SmoothProblem, start: Floats, shrink: float, limit: int, tolerance: float, trace: bool) -> Descent:

@@ -2,20 +2,20 @@
 
 Every element of the caller's arrays is read once, into buffers of our own; all later steps see the buffers only, so an
 array that changes meanwhile can spoil its own rows and nothing else. A row is counted without thought if it lies within
-the extremes its cell has already seen and not in the two bins that touch zero: that one test covers NaN, infinities,
-new extremes and the window. All others are listed as special. Sums are pending int64 numbers:
+the extremes its cell has already seen, is no nearer to zero than the nearest score of its side so far, and is not in
+the two bins that touch zero, unless it is zero itself: these tests cover NaN, infinities, all that may change the
+window, and all that has no offset. All others are listed as special. Sums are pending int64 numbers:
 
-    table    for each cell and bin: count * 2**44 + sum of v, where a rounded score is `(v + base + k * origin) * unit`
-             with v from 0 to 2**25; a word whose count reaches 2**19 turns negative and moves to `full`
-    full     for each cell and bin: count and sum of v
-    squares  for each cell: sum of v * v, which moves to the two halves of 32 bits behind it when it turns negative
-    zeros    for each cell, for the bins -1 and 0, for each of 64 exponents: sum of 24-bit mantissas, and their squares
-             in two halves; smaller scores go to `tiny`, for Python to add
+    table    for each cell and bin: count * 2**44 + sum of offsets, where these are from 0 to 2**23; a word whose count
+             reaches 2**19 turns negative and moves to `full`
+    full     for each cell and bin: count and sum of offsets, in the bin's own unit, as the format's `n` and `S`
+    zeros    for each cell, for the bins -1 and 0: their sum as a wide number, in slots of 32 binary places, each with
+             its low 28 bits apart so that neither part overflows
     ends     for each cell: smallest and largest score
     beyond   for each cell: rows below and above the window
 
-Bins are stored at `k mod bins`, so that a window that only shifts moves no data. Loops are split so that each either
-can be vectorised or must touch the table; one that both looks up and stores is neither, and costs several times more.
+Sizes are compared as the bits of a float64, which ascend with it. Loops are split so that each either can be vectorised
+or must touch the table; one that both looks up and stores is neither, and costs several times more.
 """
 
 # mypy: disable-error-code="no-untyped-def, assignment"
@@ -27,13 +27,29 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import njit
 
-EXPONENTS = 64  # of scores in the bins that touch zero; 2**-64 of a bin and below is rare
+OFFSET = 24  # bits that a row's offset takes below its place
 COUNT = 44  # the count stands above this bit of a table's word
-OFFSETS = 2.0**23  # offsets in a bin's width, where the window is near zero
+SLOTS = 68  # of a wide sum: from 2**SUM_UNIT to beyond the largest score
+PIECE = 28  # bits in the low part of a slot
 GROW = -1
 REFUSED = -2
-DRAIN = -3
-SKIPPED, N_TINY, SPILLED = 0, 1, 2  # places in `state`: NaN rows, rows in `tiny`, whether `full` is in use
+SKIPPED, SPILLED = 0, 1  # places in `state`: NaN rows, whether `full` is in use
+
+# Places in `window`: whether offsets fit a word; biased exponents of the lowest octave and of the first linear one, how
+# many bits the bins of an octave take, what shifts count from; what turns bin numbers of each side into places, and the
+# place of zero (NOWHERE: none); the bits of the smallest width.
+NEAR, LOW, TOP, PER, REACH, NEGATIVE, POSITIVE, ZERO, LEAST = range(9)
+# Places in `extent`, for each side of zero: bits of the largest and smallest size, and between them whether there is a
+# zero. The rows counted so far, then those about to be, then what the window has room for.
+BELOW, ORIGIN, ABOVE = 0, 2, 3
+SEEN, ASKED, ROOM = 0, 5, 10
+
+SIZE = np.int64(0x7FFFFFFFFFFFFFFF)  # the bits of |x|
+NOWHERE = np.int64(-1) << 38  # below zero after any place is added
+INFINITE = np.int64(0x7FF0000000000000)
+FRACTION = np.int64(0x000FFFFFFFFFFFFF)
+ONE = np.int64(0x0010000000000000)
+HALF = np.int64(0x0FFFFFFF)  # round24 leaves out 29 bits
 
 
 Loop: TypeAlias = Callable[..., Any]  # compiled for the types it is called with
@@ -104,12 +120,14 @@ def assign(m, y, g, most_label, lookup, cell):
             unknown |= slot < 0
             cell[i] = slot * 3 + np.int64(y[i])
     else:
-        signs = np.int64(0)
         for i in range(m):
-            c = np.int64(direct[np.uint64(g[i])]) * 3 + np.int64(y[i])  # below zero where the slot is
-            signs |= c
+            cell[i] = direct[np.uint64(g[i])]
+        signs = np.uint32(0)
+        for i in range(m):
+            c = np.uint32(cell[i] * np.uint32(3) + np.uint32(y[i]))  # the sign of a slot that is not known stays
+            signs = np.uint32(signs | c)
             cell[i] = c
-        unknown |= signs < 0
+        unknown |= np.int32(signs) < 0
     if unknown:
         for i in range(m):  # so that later loops stay within their arrays
             if np.int32(cell[i]) < 0 or np.uint64(y[i]) > most:
@@ -148,31 +166,38 @@ def all_seen(m, x, cell, ends):
 
 
 @_inner
-def round24(bits, rounded, m):
-    """Round float64, seen as bits, to 24 significant bits."""
+def place(m, bits, cell, window, floor, shift, at):
+    """Where in the table each row belongs, and below that its offset; negative for the rows that need thought.
+
+    `floor` has the smallest size that needs none, of scores below and above zero, and the place of zero. A score is a
+    significand of 53 bits; a bin is `2**right` wide in units of its last bit. Below zero bins hold their far edge, and
+    their numbers and offsets are turned around: a number is the complement of what it would be above.
+    """
+    low, top, per, reach = window[LOW], window[TOP], window[PER], window[REACH]
+    first = window[POSITIVE] - (low << per)
+    turned = window[POSITIVE] + window[NEGATIVE]
+    least_below, least_above, zero = floor
+    zero <<= OFFSET
     for i in range(m):
         u = bits[i]
-        rounded[i] = (u + np.uint64(0x0FFFFFFF) + ((u >> np.uint64(29)) & np.uint64(1))) & np.uint64(0xFFFFFFFFE0000000)
+        sign = u >> 63  # 0 or -1
+        a = u & SIZE
+        e = a >> 52
+        octave = min(max(e, low), top)
+        right = np.int64(min(np.uint64(octave + reach - e), np.uint64(63)))
+        w = (a & FRACTION) | ONE
+        q = (w + sign) >> right
+        offset = (w + HALF + ((w >> 29) & 1) - ((q - sign) << right)) >> 29
+        start = np.int64(cell[i]) << shift
+        index = ((q + (octave << per) + first) ^ sign) + (sign & turned)
+        least = least_above + (sign & (least_below - least_above))
+        row = start + (index << OFFSET) + ((offset ^ sign) - sign)
+        at[i] = row if a >= least else (start + zero if a == 0 else np.int64(-1))
 
 
 @_inner
-def place(m, x, r, cell, scale, shift, at, offset):
-    """Where in the table each row belongs, and its offset; -1 for the bins that touch zero."""
-    mask = np.int32((1 << shift) - 1)
-    for i in range(m):
-        k = np.floor(x[i] * scale)
-        offset[i] = np.int32((r[i] * scale - k) * OFFSETS)
-        there = (np.int64(cell[i]) << shift) + np.int64(np.int32(k) & mask)
-        at[i] = there if np.abs(k + 0.5) > 1.0 else np.int64(-1)
-
-
-@_inner
-def judge(m, x, cell, ends, grid, fixed, skip_nan, extent, at):
-    """Take their place from the rows outside their cell's extremes.
-
-    Returns REFUSED, GROW with the extent that is needed, or 0.
-    """
-    smallest, largest = np.inf, -np.inf
+def judge(m, x, cell, ends, skip_nan, at):
+    """Take their place from the rows outside their cell's extremes; return whether one must be refused."""
     for i in range(m):
         v, c = x[i], np.uint64(cell[i])
         if (v >= ends[np.uint64(2) * c]) & (v <= ends[np.uint64(2) * c + np.uint64(1)]):
@@ -180,17 +205,10 @@ def judge(m, x, cell, ends, grid, fixed, skip_nan, extent, at):
         at[i] = -1
         if v != v:
             if not skip_nan:
-                return REFUSED
-        elif abs(v) > 2.0**1000:
-            if abs(v) < np.inf:
-                return REFUSED
-        else:
-            smallest = min(smallest, v)
-            largest = max(largest, v)
-    if fixed or smallest > largest or (smallest >= grid[0] and largest < grid[1]):
-        return 0
-    extent[2], extent[3] = smallest, largest
-    return GROW
+                return True
+        elif abs(v) > 2.0**1000 and abs(v) < np.inf:
+            return True
+    return False
 
 
 @_inner
@@ -202,45 +220,62 @@ def spill(at, word, full, state):
 
 
 @_inner
-def spill_square(c, square, squares):
-    """Move a cell's sum of squares to where more fit."""
-    squares[np.uint64(3) * c + np.uint64(1)] += square & 0xFFFFFFFF
-    squares[np.uint64(3) * c + np.uint64(2)] += np.int64(np.uint64(square) >> np.uint64(32))
-
-
-@_inner
-def add(m, at, offset, shift, sums, special):
+def add(m, at, sums, special):
     """Count the rows that have a place; return how many others are listed in `special`."""
-    table, full, squares, state = sums[0], sums[1], sums[2], sums[6]
+    table, full, state = sums[0], sums[1], sums[5]
     n_special = 0
     for i in range(m):
-        there = at[i]
-        if there < 0:
+        row = at[i]
+        if row < 0:
             special[n_special] = i
             n_special += 1
             continue
-        spot, v = np.uint64(there), np.int64(offset[i])
-        c = spot >> np.uint64(shift)
-        word = table[spot] + (np.int64(1) << COUNT) + v
+        spot = np.uint64(row >> OFFSET)
+        word = table[spot] + (np.int64(1) << COUNT) + (row & ((np.int64(1) << OFFSET) - 1))
         if word < 0:
             spill(spot, word, full, state)
             word = 0
         table[spot] = word
-        square = squares[np.uint64(3) * c] + v * v
-        if square < 0:
-            spill_square(c, square, squares)
-            square = 0
-        squares[np.uint64(3) * c] = square
     return n_special
 
 
 @_inner
-def think(n_special, special, x, r, r_bits, cell, grid, fixed, bins, top, extent, sums):
+def outgrown(n_special, special, bits, extent):
+    """Whether special rows need another window; their extent is then the one that is asked for."""
+    for side in (BELOW, ABOVE):
+        extent[ASKED + side], extent[ASKED + side + 1] = 0, INFINITE
+    extent[ASKED + ORIGIN] = 0
+    for j in range(n_special):
+        u = bits[special[j]]
+        a = u & SIZE
+        if a == 0:
+            extent[ASKED + ORIGIN] = 1
+        elif a < INFINITE:
+            side = ASKED + (BELOW if u < 0 else ABOVE)
+            extent[side] = max(extent[side], a)
+            extent[side + 1] = min(extent[side + 1], a)
+    more = extent[ASKED + ORIGIN] > extent[ROOM + ORIGIN]
+    for side in (BELOW, ABOVE):
+        more |= extent[ASKED + side] > extent[ROOM + side]
+        more |= extent[ASKED + side + 1] < extent[ROOM + side + 1]
+    return more
+
+
+@_inner
+def put(zeros, wide, value, unit):
+    """Add `value * 2**(unit + SUM_UNIT)`, a value of up to 25 bits, to a wide sum."""
+    spot = 2 * (wide * SLOTS + (unit >> 5))
+    value <<= unit & 31
+    zeros[spot] += value & ((np.int64(1) << PIECE) - 1)
+    zeros[spot + 1] += value >> PIECE
+
+
+@_inner
+def think(n_special, special, x, bits, cell, window, span, bins, extent, sums):
     """Count special rows, after the window has grown for them."""
-    table, full, squares, zeros, ends, beyond, state, tiny_cell, tiny = sums
-    lo, hi = (grid[0], grid[1]) if fixed else (-np.inf, np.inf)  # without a range only infinities are beyond
-    lift, inverse_width, inverse_unit, origin, base = grid[3], grid[4], grid[5], grid[6], grid[7]
-    mask = np.int64(bins - 1)
+    table, full, zeros, ends, beyond, state = sums
+    lo, hi = span
+    low, top, per, reach = window[LOW], window[TOP], window[PER], window[REACH]
     for j in range(n_special):
         i = np.uint64(special[j])
         v, c = x[i], np.uint64(cell[i])
@@ -253,91 +288,98 @@ def think(n_special, special, x, r, r_bits, cell, grid, fixed, bins, top, extent
         if v >= hi:
             beyond[np.uint64(2) * c + np.uint64(1)] += 1
             continue
-        if v < ends[np.uint64(2) * c]:
-            ends[np.uint64(2) * c] = v
-            extent[0] = min(extent[0], v)
-        if v > ends[np.uint64(2) * c + np.uint64(1)]:
-            ends[np.uint64(2) * c + np.uint64(1)] = v
-            extent[1] = max(extent[1], v)
-        k = np.floor(v * lift * inverse_width)
-        number = np.int64(k)
+        ends[np.uint64(2) * c] = min(ends[np.uint64(2) * c], v)
+        ends[np.uint64(2) * c + np.uint64(1)] = max(ends[np.uint64(2) * c + np.uint64(1)], v)
+        a = bits[i] & SIZE
+        there = window[ZERO]
         offset = np.int64(0)
-        if np.uint64(number + 1) > np.uint64(1):
-            offset = np.int64(r[i] * lift * inverse_unit - k * origin - base)
-        else:  # the bins -1 and 0
-            if v < 0:
-                number = np.int64(-1)  # the quotient may have underflowed to zero
-            u = np.int64(r_bits[i] & np.uint64(0x7FFFFFFFFFFFFFFF))
-            if u != 0:
-                field = u >> 52
-                depth = top - field
-                if field > 0 and depth >= 0 and depth < EXPONENTS:
-                    mantissa = (u & 0xFFFFFFFFFFFFF | 0x10000000000000) >> 29
-                    spot = ((np.int64(c) * 2 + number + 1) * EXPONENTS + depth) * 3
-                    zeros[spot] += mantissa
-                    zeros[spot + 1] += mantissa * mantissa & 0xFFFFFFFF
-                    zeros[spot + 2] += mantissa * mantissa >> 32
-                else:
-                    tiny_cell[state[N_TINY]] = np.int64(c)
-                    tiny[state[N_TINY]] = r[i]
-                    state[N_TINY] += 1
-        there = c * np.uint64(bins) + np.uint64(number & mask)
-        word = table[there] + (np.int64(1) << COUNT) + offset
-        if word < 0:
-            spill(there, word, full, state)
-            word = 0
-        table[there] = word
-        square = squares[np.uint64(3) * c] + offset * offset
-        if square < 0:
-            spill_square(c, square, squares)
-            square = 0
-        squares[np.uint64(3) * c] = square
+        if a == 0:
+            extent[SEEN + ORIGIN] = 1
+        else:
+            below = np.int64(v < 0)
+            side = SEEN + (BELOW if below else ABOVE)
+            extent[side] = max(extent[side], a)
+            extent[side + 1] = min(extent[side + 1], a)
+            given = max(a >> 52, 1)  # subnormal scores have the smallest normal ones' exponent, and no leading one
+            w = a if a < ONE else (a & FRACTION) | ONE
+            rounded = (w + HALF + ((w >> 29) & 1)) >> 29  # in units of 2**(given - 1046)
+            e = given
+            while w < ONE + below:  # a power of two below zero is the far end of the octave before it
+                w <<= 1
+                e -= 1
+            octave = min(max(e, low), top)
+            right = min(octave + reach - e, 63)
+            q = (w - below) >> right
+            size = q + ((octave - low) << per)
+            if size == 0:
+                put(zeros, np.int64(c) * 2 + 1 - below, rounded, given + 51)
+            else:
+                unit = min(right, 29)  # of the offset, in units of 2**(e - 1075)
+                offset = (rounded << min(given - e + 29 - unit, 63)) - ((q + below) << (right - unit))
+                offset = -offset if below else offset
+            there = -1 - size + window[NEGATIVE] if below else size + window[POSITIVE]
+        spot = c * np.uint64(bins) + np.uint64(there)
+        if window[NEAR]:
+            word = table[spot] + (np.int64(1) << COUNT) + offset
+            if word < 0:
+                spill(spot, word, full, state)
+                word = 0
+            table[spot] = word
+        else:
+            full[np.uint64(2) * spot] += 1
+            full[np.uint64(2) * spot + np.uint64(1)] += offset
+            state[SPILLED] = 1
+
+
+@_inner
+def floor_of(window, fixed, extent):
+    """The smallest size on each side of zero that needs no thought, and the place of zero, if it needs none."""
+    if not window[NEAR]:
+        return INFINITE, INFINITE, NOWHERE
+    below, above, zero = window[LEAST] + 1, window[LEAST], window[ZERO]
+    if not fixed:
+        below, above = max(below, extent[SEEN + BELOW + 1]), max(above, extent[SEEN + ABOVE + 1])
+        if not extent[SEEN + ORIGIN]:
+            zero = NOWHERE
+    return below, above, zero
 
 
 @_jit
 def consume(
-    scores, labels, codes, pos, end, block, held, n_special, most_label, lookup, n_groups, buffers, grid, fixed,
-    skip_nan, exact, bins, top, extent, sums,
+    scores, labels, codes, pos, end, block, held, n_special, most_label, lookup, n_groups, buffers, window, fixed,
+    span, skip_nan, bins, extent, sums,
 ):  # fmt: skip
     """Count rows pos..end, block by block; return where it stopped, rows in the buffers, special ones left, and why.
 
     Stops where Python must look: at a block with rows to refuse or groups to learn, of which nothing is counted yet
-    (REFUSED); at one whose special rows need a wider window, while the others are counted (GROW); where `tiny` may not
-    hold another block (DRAIN); 0 at the end. Called again with what it returned, it goes on with the rows it held, and
-    takes them for checked: a group that is still unknown then has no row that counts.
+    (REFUSED); at one whose special rows need a wider window, while the others are counted (GROW); 0 at the end. Called
+    again with what it returned, it goes on with the rows it held, and takes them for checked: a group that is still
+    unknown then has no row that counts.
     """
-    x, x_bits, r, r_bits, y, g, cell, at, offset, special = buffers
-    ends, state, tiny = sums[4], sums[6], sums[8]
+    x, bits, y, g, cell, at, special = buffers
+    ends = sums[3]
     least_label = 0 if len(labels) else 2
     shift = np.int64(0)
     while (1 << shift) < bins:
         shift += 1
-    if exact:
-        r, r_bits = x, x_bits
     lo, hi = inner_range(ends, n_groups, least_label, most_label)
     while pos < end:
         m = held if held else min(block, end - pos)
         if not n_special:
-            if state[N_TINY] + m > len(tiny):
-                return pos, held, 0, DRAIN
             if not held:
                 read(scores[pos : pos + m], labels[pos : pos + m], codes[pos : pos + m], x, y, g)
             unknown = assign(m, y, g, most_label, lookup, cell)
             if unknown and not held:
                 return pos, m, 0, REFUSED
-            if not exact:
-                round24(x_bits, r_bits, m)
-            place(m, x, r, cell, grid[2], shift, at, offset)
-            why = 0
-            if not (all_within(m, x, lo, hi) or all_seen(m, x, cell, ends)):
-                why = judge(m, x, cell, ends, grid, fixed, skip_nan, extent, at)
-                if why == REFUSED:
-                    return pos, m, 0, REFUSED
-            n_special = add(m, at, offset, shift, sums, special)
-            if why == GROW:
+            place(m, bits, cell, window, floor_of(window, fixed, extent), shift + OFFSET, at)
+            seen = all_within(m, x, lo, hi) or all_seen(m, x, cell, ends)
+            if not seen and judge(m, x, cell, ends, skip_nan, at):
+                return pos, m, 0, REFUSED
+            n_special = add(m, at, sums, special)
+            if n_special and not fixed and outgrown(n_special, special, bits, extent):
                 return pos, m, n_special, GROW
         if n_special:
-            think(n_special, special, x, r, r_bits, cell, grid, fixed, bins, top, extent, sums)
+            think(n_special, special, x, bits, cell, window, span, bins, extent, sums)
             if n_groups < 64:  # with many groups one of them mostly has few rows
                 lo, hi = inner_range(ends, n_groups, least_label, most_label)
         held = n_special = 0
@@ -346,48 +388,58 @@ def consume(
 
 
 @_jit
-def count_one(score, c, buffers, grid, fixed, bins, top, extent, sums):
-    """Count one row within the extremes of its cell; return whether it was."""
-    x, x_bits, r, r_bits, cell, special = buffers[0], buffers[1], buffers[2], buffers[3], buffers[6], buffers[9]
-    ends, state, tiny = sums[4], sums[6], sums[8]
+def count_one(score, c, buffers, window, fixed, span, bins, extent, sums):
+    """Count one row that changes no extreme of its cell, nor the extent; return whether it was."""
+    x, bits, cell, special = buffers[0], buffers[1], buffers[4], buffers[6]
+    ends = sums[3]
     v = score + 0.0
-    if not (v >= ends[2 * c] and v <= ends[2 * c + 1]) or state[N_TINY] == len(tiny):
+    if not (v >= ends[2 * c] and v <= ends[2 * c + 1]):
         return False
     x[0], cell[0], special[0] = v, c, 0
-    round24(x_bits, r_bits, 1)
-    think(1, special, x, r, r_bits, cell, grid, fixed, bins, top, extent, sums)
+    a, nearest = bits[0] & SIZE, extent[SEEN + (BELOW if v < 0 else ABOVE) + 1]
+    if not (fixed or (a >= nearest if a != 0 else extent[SEEN + ORIGIN] != 0)):
+        return False
+    think(1, special, x, bits, cell, window, span, bins, extent, sums)
     return True
 
 
 @_jit
-def empty_table(table, full, squares, state):
-    """Move everything from the table, and the sums of squares, to where more rows fit."""
-    for at in range(len(table)):
-        if table[at] != 0:
-            spill(np.uint64(at), table[at], full, state)
-            table[at] = 0
-    for c in range(len(squares) // 3):
-        spill_square(np.uint64(c), squares[3 * c], squares)
-        squares[3 * c] = 0
+def empty_table(table, full, ends, state):
+    """Move everything from the table to where more rows fit."""
+    bins = 2 * len(table) // len(ends)
+    for c in range(len(ends) // 2):
+        if ends[2 * c] <= ends[2 * c + 1]:
+            for at in range(c * bins, (c + 1) * bins):
+                if table[at] != 0:
+                    spill(np.uint64(at), table[at], full, state)
+                    table[at] = 0
 
 
 @_jit
-def coarsen(full, bins, first, shift, zeros, coarse):
-    """Add the bins of `full`, whose window starts at `first`, to `coarse`, `shift` levels up.
+def pour(full, ends, cells, bins, route, goal, zeros):
+    """Add the bins of `full`, cell c to cell `cells[c]`, to those of another window; `route` says how.
 
-    What comes to touch zero leaves its value in `zeros`, whose exponents are those of the coarser level already.
+    It has, for each bin that has rows: where it is, and where there; which of the bins at zero that is (0: -1, 1: 0, 2:
+    none of them); the distance from the start of that bin, or from zero, in our bin's unit; the unit; by how many
+    places units differ.
     """
-    mask = np.int64(bins - 1)
-    for c in range(len(full) // (2 * bins)):
-        for k in range(first, first + bins):
-            at = np.uint64(2 * (c * bins + (k & mask)))
-            n, v = full[at], full[at + np.uint64(1)]
+    used, places, sides, starts, units, shifts = route
+    for c in range(len(cells)):
+        if not ends[2 * c] <= ends[2 * c + 1]:
+            continue
+        for j in range(len(used)):
+            at = 2 * (c * bins + used[j])
+            n, v = full[at], full[at + 1]
             if n == 0:
                 continue
-            to = k >> shift
-            goal = np.uint64(2 * (c * bins + (to & mask)))
-            coarse[goal] += n
-            if to != 0 and to != -1:
-                coarse[goal + np.uint64(1)] += (v + n * ((k - (to << shift)) << 23)) >> shift
-            elif k != 0 and k != -1:
-                zeros[((c * 2 + to + 1) * EXPONENTS + shift) * 3] += abs(((n * k) << 23) + v)
+            there = 2 * (cells[c] * bins + places[j])
+            goal[there] += n
+            v += n * starts[j]
+            if sides[j] == 2:
+                goal[there + 1] += v >> shifts[j]
+            else:
+                v, unit = abs(v), units[j]
+                while v:
+                    put(zeros, 2 * cells[c] + sides[j], v & 0xFFFFFF, unit)
+                    v >>= 24
+                    unit += 24

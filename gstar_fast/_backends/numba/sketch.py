@@ -1,7 +1,7 @@
 """The reference's sketch with a compiled counting loop in front of it.
 
-Rows are counted into pending int64 sums, which are added to the reference's exact cells when those are read, when the
-level changes, and before anything could overflow. Weighted rows go the reference's way.
+Rows are counted into pending int64 sums, which are added to the reference's exact cells when those are read and before
+anything could overflow. Weighted rows go the reference's way.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from gstar_fast._backends.common.rows import LOCK, MOST_ROWS, read_one, read_rows
 from gstar_fast._backends.interface import Watch
 from gstar_fast._backends.numba import loops
-from gstar_fast._backends.numba.pending import MOST_TINY, Pending
+from gstar_fast._backends.numba.pending import Pending
 from gstar_fast._backends.numpy import sketch as reference
 from gstar_fast._backends.numpy.cells import Cells, places_of
 from gstar_fast._base.arrays import DType, Floats, Ints, Values
-from gstar_fast._base.grid import floor_bin, window_of_scores
+from gstar_fast._base.grid import LOWEST_LEVEL, Extent, Window, window_of
 from gstar_fast._base.names import Name, canonical
 
 BLOCK = 1024  # rows read at once from a large batch: the buffers stay in the first cache
-SMALL = MOST_TINY // 2  # batches up to here are read as a whole, so that a refusal needs no undoing
-MOST_PENDING = 2**31  # rows; sums of v stay below 2**56, sums of halves of squares below 2**63
+SMALL = 16_384  # batches up to here are read as a whole, so that a refusal needs no undoing
+MOST_PENDING = 2**31  # rows; sums of offsets stay below 2**61, and so do the parts of wide sums
 PARALLEL = 65_536  # least rows for each thread
 
 
@@ -36,9 +36,9 @@ class Buffers(threading.local):
     """The rows of a block, one set for each thread."""
 
     def __init__(self) -> None:
-        self.x, self.r, self.cell = np.empty(SMALL), np.empty(SMALL), np.empty(SMALL, np.uint32)
+        self.x, self.cell = np.empty(SMALL), np.empty(SMALL, np.uint32)
         self.y, self.g = np.empty(SMALL, np.uint64), np.empty(SMALL, np.uint64)
-        self.at, self.offset = np.empty(SMALL, np.int64), np.empty(SMALL, np.int32)
+        self.at = np.empty(SMALL, np.int64)
         self.special = np.empty(SMALL, np.uint32)
         self.views: dict[tuple[int, int], tuple[Values, ...]] = {}
 
@@ -47,8 +47,7 @@ class Buffers(threading.local):
         key = label_size, code_size
         if key not in self.views:
             y, g = self.y.view(UNSIGNED[label_size]), self.g.view(UNSIGNED[code_size])
-            scores = self.x, self.x.view(np.uint64), self.r, self.r.view(np.uint64)
-            self.views[key] = *scores, y, g, self.cell, self.at, self.offset, self.special
+            self.views[key] = self.x, self.x.view(np.int64), y, g, self.cell, self.at, self.special
         return self.views[key]
 
 
@@ -74,7 +73,6 @@ class Source:
         self.labels = _read_only(NO_LABELS if labels is None else labels)
         self.codes = _read_only(codes)
         self.most_label = 2 if unlabelled_code or labels is None else 1
-        self.exact = scores.dtype == np.float32  # round24 has nothing to do
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -95,7 +93,7 @@ class Core(reference.Core):
     """One sketch; `_cells` holds the rows up to the last `_settle`, `_pending` those since."""
 
     _pending: Pending | None = None
-    _cells_at: tuple[tuple[Name, ...], int, int]  # groups, level and first bin number of _cells
+    _cells_at: tuple[tuple[Name, ...], Window]  # groups and window of _cells
     _has_cells = False  # whether _cells holds any rows
 
     def __init__(
@@ -107,7 +105,7 @@ class Core(reference.Core):
         watch: Watch | None = None,
     ) -> None:
         super().__init__(bins, window, groups, memory_limit, watch)
-        self._cells_at = (self.groups, self.level, self.first)
+        self._cells_at = (self.groups, self.window)
 
     def try_update(self, scores: object, labels: object, codes: object, skip_nan: bool, threads: int, /) -> bool:
         """Count plain arrays of numbers; False, and nothing done, for all that needs a closer look."""
@@ -142,6 +140,15 @@ class Core(reference.Core):
             with LOCK:
                 self._take(twin)
             done = True
+        elif weights is None and len(scores) > SMALL:  # weighted, or linear: count in a plain sketch, and merge
+            window = (self.level, self.first) if self.fixed else None
+            twin = type(self)(self.bins, window, self.groups if self.given else None, self.memory_limit)
+            twin.update(scores, labels, codes, names, None, skip_nan, threads, unlabelled_code)
+            with LOCK:
+                twin._settle()
+                self._settle()
+                self._merge(twin)
+            done = True
         else:
             done = False
         if done:
@@ -173,14 +180,14 @@ class Core(reference.Core):
             return False
         cell = 3 * slot + (2 if label is None else label)
         buffers = BUFFERS.typed(1, 8)
-        place = self.fixed, self.bins, self.level + 1023, pending.extent, pending.sums
-        if not loops.count_one(score, cell, buffers, pending.grid, *place):
+        place = pending.numbers, self.fixed, pending.span, self.bins, pending.extent, pending.sums
+        if not loops.count_one(score, cell, buffers, *place):
             return False
         self._note(pending, 1)
         return True
 
     def _can_count(self, n: int) -> bool:
-        return not self.weighted and max(self.total, self.skipped) + n <= MOST_ROWS
+        return not (self.weighted or self.linear) and max(self.total, self.skipped) + n <= MOST_ROWS
 
     def _counted_apart(self, source: Source, threads: int) -> Self:
         """A large batch counted without the lock, so that a refusal needs no undoing."""
@@ -202,12 +209,12 @@ class Core(reference.Core):
 
     def _twin(self) -> Self:
         """An empty sketch of our kind in our window, with our slots and extremes: it is made to be added to us."""
-        window = (self.level, self.first) if self.fixed else None
-        twin = type(self)(self.bins, window, None, self.memory_limit)
+        self._find_window()
+        twin = type(self)(self.bins, None, None, self.memory_limit)
         twin.groups, twin.given = self.groups if self.given else (), self.given
-        twin.level, twin.first = self.level, self.first
-        twin._cells_at = ((), self.level, self.first)
-        twin._pending = self._pend().successor(self.level, self.first)
+        twin.fixed, twin.extent, twin.window = self.fixed, self.extent, self.window
+        twin._cells_at = ((), self.window)
+        twin._pending = self._pend().successor(self.extent, self.window)
         return twin
 
     # ------------------------------------------------------------------------------------------------------- counting
@@ -219,7 +226,6 @@ class Core(reference.Core):
         while at < end:
             pending = self._pend()
             if pending.rows >= MOST_PENDING // 2 and not held:
-                self._find_first()
                 self._settle()
                 pending = self._pend()
             lookup = pending.lookup_for(source.names, source.code_dtype)
@@ -237,12 +243,11 @@ class Core(reference.Core):
                 lookup.arrays,
                 len(pending.names),
                 source.buffers,
-                pending.grid,
+                pending.numbers,
                 self.fixed,
+                pending.span,
                 source.skip_nan,
-                source.exact,
                 self.bins,
-                self.level + 1023,
                 pending.extent,
                 pending.sums,
             )
@@ -252,11 +257,7 @@ class Core(reference.Core):
             if event == loops.REFUSED:
                 self._learn(source, at, held)
             elif event == loops.GROW:
-                lo, hi, smallest, largest = pending.extent.tolist()
-                self._widen(*window_of_scores(min(lo, smallest), max(hi, largest), self.bins))
-            elif event == loops.DRAIN:
-                pending.drain_tiny()
-        self._find_first()
+                self._widen(pending.seen | pending.asked)
 
     def _note(self, pending: Pending, rows: int) -> None:
         skipped = int(pending.state[loops.SKIPPED])
@@ -268,7 +269,7 @@ class Core(reference.Core):
 
     def _learn(self, source: Source, start: int, m: int) -> None:
         """Refuse the rows in the buffers, or learn their groups."""
-        x, y, g = source.buffers[0], source.buffers[4], source.buffers[5]
+        x, y, g = source.buffers[0], source.buffers[2], source.buffers[3]
         labels = None if source.label_dtype is None else np.array(y[:m]).view(source.label_dtype)
         codes = np.array(g[:m]).view(source.code_dtype)
         given = self.groups if self.given else None
@@ -280,29 +281,41 @@ class Core(reference.Core):
 
     def _pend(self) -> Pending:
         if self._pending is None:
-            pending = Pending(self.bins, self.groups, self.level, self.first, self.fixed)
+            pending = Pending(self.groups, self.extent, self.window, self.fixed)
             if self._has_cells:
                 cells = self._cells
                 pending.know(np.stack([cells.mins, cells.maxs], axis=2).swapaxes(0, 1), self._cells_at[0])
-                pending.open_window(self.level, self.first)
             self._pending = pending
         return self._pending
 
-    def _widen(self, level: int, first: int) -> None:
-        """Move to another window; sums stay pending if that is quick."""
-        if self._moved_to((level, first)):
-            return
-        pending = self._pend()
-        self._find_first()
-        self._settle()
-        self.level, self.first = level, first
-        self._pending = pending.successor(level, first)
+    def _window_for(self, extent: Extent) -> Window:
+        """The window of rows of this extent, which has ours in it."""
+        if self.fixed or extent == self.extent:
+            return self.window
+        return window_of(extent, self.bins, LOWEST_LEVEL if self.extent.empty else self.level)
 
-    def _find_first(self) -> None:
-        """Bring `first` up to date: while rows are counted the window is known to begin somewhere below."""
-        pending = self._pend()
-        if not self.fixed and pending.extent[0] <= pending.extent[1]:
-            self.first = floor_bin(float(pending.extent[0]), self.level)
+    def _widen(self, extent: Extent) -> None:
+        """Make room for rows of this extent; sums stay pending if they can."""
+        if not self._moved_to(extent):
+            pending = self._pend()
+            window = self._window_for(extent)
+            self._settle()
+            self.extent, self.window = extent, window
+            self._pending = pending.successor(extent, window)
+
+    def _moved_to(self, extent: Extent) -> bool:
+        """Move pending sums to the window of more rows, if they can be."""
+        window = self._window_for(extent)
+        done = self._pend().move_to(extent, window)
+        if done:
+            self.extent, self.window = extent, window
+        return done
+
+    def _find_window(self) -> None:
+        """Bring `window` up to date: while rows are counted it is known to be of the same grid."""
+        if self._pending is not None and not (self.fixed or self.linear):
+            extent = self._pending.seen
+            self.extent, self.window = extent, self._window_for(extent)
 
     # -------------------------------------------------------------------------------------------------------- merging
 
@@ -313,16 +326,12 @@ class Core(reference.Core):
             self._become_twin(twin)
             return
         pending, other = self._pend(), twin._pend()
-        window = (self.level, self.first)
-        lo, hi = min(pending.extent[0], other.extent[0]), max(pending.extent[1], other.extent[1])
-        if not self.fixed and lo <= hi:
-            window = window_of_scores(float(lo), float(hi), self.bins)
+        extent = pending.seen | other.seen
         quick = not twin._has_cells and self._can_count(twin.total) and pending.rows + other.rows < MOST_PENDING
         groups = self._union(twin.groups) if quick else ()
-        if quick and twin._moved_to(window) and self._moved_to(window):
+        if quick and other.goes_to(self._window_for(extent)) and self._moved_to(extent):
             self.groups = groups
             pending.absorb(other)
-            pending.open_window(*window)
             self.total += twin.total
             self.skipped += twin.skipped
         else:
@@ -330,29 +339,17 @@ class Core(reference.Core):
             self._settle()
             self._merge(twin)
 
-    def _moved_to(self, window: tuple[int, int]) -> bool:
-        """Move pending sums to a wider window, if that is quick."""
-        done = self._pend().move_to(*window)
-        if done:
-            self.level, self.first = window
-        return done
-
     def _become_twin(self, twin: Self) -> None:
         """Take over the state of a twin that was made when we were as empty as now."""
-        self.groups, self.level, self.first = twin.groups, twin.level, twin.first
+        self.groups, self.extent, self.window = twin.groups, twin.extent, twin.window
         self.total, self.skipped = twin.total, twin.skipped
         self._cells, self._cells_at, self._pending = twin._cells, twin._cells_at, twin._pending
         self._has_cells = twin._has_cells
 
-    def _extent(self) -> tuple[float, float]:
-        if self._pending is None:
-            return super()._extent()
-        lo, hi = self._pending.extent[:2].tolist()
-        return lo, hi
-
     def copy(self) -> Self:
         """An independent copy; what is pending stays so."""
         with LOCK:
+            self._find_window()
             twin = type(self)(self.bins, None, None, self.memory_limit)
             twin._become(self)
             twin._cells, twin._cells_at, twin._has_cells = self._cells.copy(), self._cells_at, self._has_cells
@@ -362,14 +359,41 @@ class Core(reference.Core):
     def counts(self, label: int) -> Ints:
         """Rows of each group and bin, without settling all sums first."""
         with LOCK:
+            self._find_window()
             if self._has_cells:
                 self._move_cells()
                 counts: Ints = self._cells.counts[label].copy()
             else:
                 counts = np.zeros((len(self.groups), self.bins), np.int64)
             if self._pending is not None:
-                self._pending.add_counts_to(counts, label, self.groups, self.first)
+                self._pending.add_counts_to(counts, label, self.groups, self.window)
             return counts
+
+    def _pooled_rows(self) -> Ints:
+        self._find_window()
+        self._move_cells()
+        rows = super()._pooled_rows()
+        if self._pending is not None:
+            self._pending.add_pooled_to(rows, self.window)
+        return rows
+
+    def fullest(self, least: int = 1) -> tuple[float, int, int, int]:
+        """The bin of several values that has the largest share of its cell, without settling sums for it."""
+        with LOCK:
+            if self._pending is not None and not self._has_cells:
+                self._find_window()
+                return self._pending.fullest(least, self.groups, self.window)
+        return super().fullest(least)
+
+    @property
+    def edges(self) -> Floats:
+        """All edges of the bins, ascending, without settling all sums first."""
+        with LOCK:
+            self._find_window()
+            return self.window.edges
+
+    def _ends(self) -> list[float]:
+        return super()._ends() if self._pending is None else self._pending.span_of_rows()
 
     def extremes(self, label: int) -> tuple[Floats, Floats]:
         """Smallest and largest score of each group, NaN where there is none, without settling all sums first."""
@@ -378,29 +402,25 @@ class Core(reference.Core):
             return ends[:, 0], ends[:, 1]
 
     def _settle(self) -> None:
+        self._find_window()
         pending, self._pending = self._pending, None
         if pending is not None and not self.given:  # a twin's inherited slots may have no rows
             self.groups = tuple(canonical({*self.groups, *pending.occupied()}))
         self._move_cells()
         if pending is not None and pending.rows:
-            pending.add_to(self._cells, self.groups, self.first)
+            pending.add_to(self._cells, self.groups, self.window)
             self._has_cells = True
 
     def _move_cells(self) -> None:
         """Bring the exact cells to our groups and window."""
-        groups, level, first = self._cells_at
-        here = (self.groups, self.level, self.first)
-        if self._cells_at != here:
-            places = places_of(groups, self.groups)
-            shift = max(self.level - level, 0)
-            self._cells = self._cells.moved(places, len(self.groups), shift, first, self.first)
-            self._cells_at = here
+        groups, window = self._cells_at
+        if self._cells_at != (self.groups, self.window):
+            self._cells = self._cells.moved(places_of(groups, self.groups), len(self.groups), window, self.window)
+            self._cells_at = (self.groups, self.window)
 
-    def _commit(
-        self, cells: Cells, names: tuple[Name, ...], level: int, first: int, weighted: bool, total: int, skipped: int
-    ) -> None:
-        super()._commit(cells, names, level, first, weighted, total, skipped)
-        self._cells_at = (self.groups, self.level, self.first)
+    def _commit(self, cells: Cells, names: tuple[Name, ...], weighted: bool, total: int, skipped: int) -> None:
+        super()._commit(cells, names, weighted, total, skipped)
+        self._cells_at = (self.groups, self.window)
         self._pending = None
         self._has_cells = True
 

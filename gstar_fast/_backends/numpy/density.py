@@ -24,20 +24,20 @@ REACH = 8.5  # bandwidths after which a Gaussian kernel is nothing (1e-17)
 class Empirical:
     """The counts: exact at every edge, linear inside a bin, a step where a bin's rows share one score."""
 
-    def __init__(self, first: float, width: float, cdf: Array, atoms: Array) -> None:
-        self._edges = first + width * np.arange(len(cdf))
-        self._width, self._cdf, self._atoms = width, cdf, atoms
+    def __init__(self, edges: Array, cdf: Array, atoms: Array) -> None:
+        self._edges, self._cdf, self._atoms = edges, cdf, atoms
 
     def at(self, x: Array) -> tuple[Array, Array]:
-        place = (np.clip(x, self._edges[0], self._edges[-1]) - self._edges[0]) / self._width
-        place[np.isnan(x)] = 0.0
-        b = np.minimum(place.astype(np.int64), len(self._atoms) - 1)
-        step = self._cdf[b + 1] - self._cdf[b]
+        edges = self._edges
+        b = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(self._atoms) - 1)
+        lower, width, step = edges[b], edges[b + 1] - edges[b], self._cdf[b + 1] - self._cdf[b]
         atom = self._atoms[b]
         smooth = np.isnan(atom)
-        cdf = self._cdf[b] + step * np.where(smooth, place - b, x > atom)
-        cdf = np.where(x >= self._edges[-1], self._cdf[-1], cdf)
-        pdf = np.where(smooth & (x > self._edges[0]) & (x < self._edges[-1]), step / self._width, 0.0)
+        share = (np.clip(x, edges[0], edges[-1]) - lower) / width
+        cdf = self._cdf[b] + step * np.where(smooth, share, x > atom)
+        cdf = np.where(x >= edges[-1], self._cdf[-1], cdf)
+        with np.errstate(over="ignore"):  # of bins next to zero
+            pdf = np.where(smooth & (x > edges[0]) & (x < edges[-1]), step / width, 0.0)
         return _at_infinity(x, cdf, pdf)
 
     def quantile(self, p: Array) -> Array:
@@ -49,7 +49,8 @@ class Empirical:
         b = np.minimum(reached, len(self._atoms)) - 1
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.clip((p - self._cdf[b]) / (self._cdf[b + 1] - self._cdf[b]), 0.0, 1.0)
-        x = np.where(np.isnan(self._atoms[b]), self._edges[0] + self._width * (b + share), self._atoms[b])
+        inside = self._edges[b] + share * (self._edges[b + 1] - self._edges[b])
+        x = np.where(np.isnan(self._atoms[b]), inside, self._atoms[b])
         x = np.where(p > end, np.inf, np.where((p <= start) & (start > 0.0), -np.inf, x))
         return np.where((p >= 0.0) & (p <= 1.0), x, np.nan)
 
@@ -119,9 +120,9 @@ class Family(Mixed):
         return self._invert(p, *self._parameters)
 
 
-def empirical(first: float, width: float, cdf: Array, atoms: Array) -> Evaluator:
+def empirical(edges: Array, cdf: Array, atoms: Array) -> Evaluator:
     """Counts as cdf at the bins + 1 edges; `atoms[b]` is the score all rows of bin b share, NaN where they do not."""
-    return Empirical(first, width, cdf, atoms)
+    return Empirical(edges, cdf, atoms)
 
 
 def kde(points: Array, weights: Array, bandwidth: float, below: float, above: float) -> Evaluator:

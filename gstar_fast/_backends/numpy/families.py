@@ -1,7 +1,7 @@
 """The paper's families in NumPy: pdf and cdf, and maximum likelihood from weighted points.
 
-The reference for `csrc/gstar/density/families.hpp` and `special.hpp`: the same formulas and the same algorithms, so
-that all backends find the same parameters.
+The reference for `families.hpp`, `fit_gamma.hpp` and `special.hpp` in `csrc/gstar/density/`: the same formulas and the
+same algorithms, so that all backends find the same parameters.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 # Beyond these a density cannot be told from a normal one (4e-6 in the log-likelihood a row).
 LARGEST_DF = LARGEST_SHAPE = 1e5
 SMALLEST_DF = 0.1  # below, one row could outweigh all others
+SMALLEST_SHAPE = 1e-3  # below, most rows would lie closer to the pole than numbers tell apart
+NOTHING = 1e-200  # of a standard deviation: the least distance from a pole
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -119,6 +121,11 @@ def stirling_error(a: float) -> float:
     return shift + series / b
 
 
+def log_gamma(a: float) -> float:
+    """Log Gamma(a)."""
+    return stirling_error(a) + (a - 0.5) * math.log(a) - a + LOG_SQRT_2PI
+
+
 def minus_log1p(u: Array) -> Array:
     """U - log(1 + u) without cancellation near 0."""
     v = u / (2.0 + u)
@@ -169,7 +176,7 @@ def log_gamma_half_ratio(x: float) -> tuple[float, float, float]:
 
 def fit_normal(points: Array, weights: Array) -> tuple[float, float, float]:
     """Location, scale and mean log-likelihood."""
-    location = float(weights @ points)
+    location = float(points[0] + weights @ (points - points[0]))  # a mean far from zero keeps its last digits
     scale = math.sqrt(float(weights @ (points - location) ** 2))
     return location, scale, -LOG_SQRT_2PI - math.log(scale) - 0.5
 
@@ -259,22 +266,35 @@ def _climb(
     return df, location, scale, value, scale <= 1.001 * smallest_scale or df <= 1.001 * SMALLEST_DF
 
 
-def fit_gamma(points: Array, weights: Array, mirrored: bool) -> tuple[float, float, float, float, bool]:
+def fit_gamma(
+    points: Array, weights: Array, mirrored: bool, end: float, reach: float, rows: float
+) -> tuple[float, float, float, float, bool]:
     """Shape, location, scale, mean log-likelihood, and whether the maximum lies on a bound (an exponential, a normal).
 
-    The likelihood is profiled down to the location, at a distance q (in standard deviations) from the mean.
+    The likelihood is profiled down to the location, at a distance q (in standard deviations) from the mean. A shape
+    below 1 has a pole at its location, which `_fit_pole` places next to `end`, the score where the density begins.
+    Points up to `reach` stand for rows that may lie anywhere between; where it is `end`, there is to be no pole.
     """
     mean, sd, _ = fit_normal(points, weights)
     z = (mean - points if mirrored else points - mean) / sd
-    nearest = -float(z.min())  # q may not be smaller: rows would lie outside
-    best_q, best_shape, best_value = nearest, 1.0, -math.log(nearest) - 1.0  # the exponential from the smallest row
+    left_over = float(weights @ z)  # what rounding left in the mean, which counts if it is far from zero
+    z -= left_over
+    nearest = (end - mean if mirrored else mean - end) / sd + left_over  # q is larger: no row may lie outside
+    best_q, best_shape, best_value = nearest, 1.0, -math.log(nearest) - 1.0  # the exponential from the last row
     farthest = max(math.sqrt(LARGEST_SHAPE), 10.0 * nearest)
     steps = 24
-    ratio = ((farthest - nearest) / (1e-4 * nearest)) ** (1.0 / steps)
-    left = nearest + 1e-4 * nearest
+    start = 1e-4 * nearest
+    left = nearest + start
     at_left = _gamma_profile(z, weights, left)
+    while at_left[2] > 0.0 and start > 1e-9 * nearest:  # falling already: the maximum may be nearer
+        start *= 0.1
+        left = nearest + start
+        at_left = _gamma_profile(z, weights, left)
+    ratio = ((farthest - nearest) / start) ** (1.0 / steps)
+    if at_left[1] > best_value:
+        best_q, (best_shape, best_value, _) = left, at_left
     for i in range(1, steps + 1):
-        right = nearest + 1e-4 * nearest * ratio**i
+        right = nearest + start * ratio**i
         at_right = _gamma_profile(z, weights, right)
         if at_left[2] < 0.0 < at_right[2]:  # rising on the left, falling on the right: a maximum between
             q, at = _bracketed(z, weights, left, right, at_left, at_right)
@@ -283,9 +303,69 @@ def fit_gamma(points: Array, weights: Array, mirrored: bool) -> tuple[float, flo
         left, at_left = right, at_right
     if at_left[1] > best_value:
         best_q, (best_shape, best_value, _) = left, at_left
-    shift = sd * best_q
-    location = mean + shift if mirrored else mean - shift
-    return best_shape, location, shift / best_shape, best_value - math.log(sd), best_q in (nearest, left)
+    best_value -= math.log(sd)
+    if reach != end:
+        sign = -1.0 if mirrored else 1.0
+        pole = _fit_pole(sign * (points - end), weights, sign * (mean - end), sign * (reach - end), rows)
+        if pole is not None and pole[3] > best_value:
+            return pole[0], _before(end, end - sign * pole[1], sd, mirrored), pole[2], pole[3], False
+    shift = sd * (best_q - left_over)
+    location = _before(end, mean + shift if mirrored else mean - shift, sd, mirrored)
+    return best_shape, location, sd * best_q / best_shape, best_value, best_q in (nearest, left)
+
+
+def _before(end: float, location: float, sd: float, mirrored: bool) -> float:
+    """The location, or what comes just before the last row: there the density is a number, and no row is outside."""
+    if mirrored:
+        return max(location, math.nextafter(end, math.inf), end + NOTHING * sd)
+    return min(location, math.nextafter(end, -math.inf), end - NOTHING * sd)
+
+
+def _fit_pole(
+    x: Array, weights: Array, mean: float, reach: float, rows: float
+) -> tuple[float, float, float, float] | None:
+    """Shape below 1, how far below 0 the pole lies, scale and mean log-likelihood; None where the shape is not below 1.
+
+    Points, their mean and the reach are distances from the last row. The likelihood of the rows grows without end as
+    the pole nears that row, so the pole stands where it would be expected: a distance from it at which a share of
+    1 / rows is left. Rows within reach count as lying anywhere there: as `x**(shape - 1)` has it, the mean of their
+    logarithms is `log(reach) - 1 / shape`. Their sum is known, so the best scale is still the mean over the shape.
+    """
+    near = x < reach
+    share, x, weights = float(weights[near].sum()), x[~near], weights[~near]
+    shift = shape = logs = 0.0
+    for _ in range(8):  # the shift is far below the reach: each round leaves it a small part of its error
+        logs = share * math.log(reach + shift) + float(weights @ np.log(x + shift))
+        shape = _pole_shape(math.log(mean + shift) - logs, share)
+        if not shape < 1.0:
+            return None
+        shift = (mean + shift) / shape * math.exp((log_gamma(shape + 1.0) - math.log(max(rows, 2.0))) / shape)
+    scale = (mean + shift) / shape
+    value = (shape - 1.0) * (logs - share / shape) - shape - shape * math.log(scale) - log_gamma(shape)
+    return shape, shift, scale, value
+
+
+def _pole_shape(s: float, share: float) -> float:
+    """The least shape that solves log a - digamma(a) - share / a = s; 1 where none below that does."""
+
+    def miss(a: float) -> float:
+        return log_minus_digamma(a)[0] - share / a - s
+
+    steps = 80
+    low = SMALLEST_SHAPE
+    if not miss(low) > 0.0:
+        return 1.0
+    for i in range(1, steps + 1):
+        high = float(SMALLEST_SHAPE ** (1.0 - i / steps))
+        if miss(high) <= 0.0:
+            break
+        low = high
+    else:
+        return 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if miss(middle) > 0.0 else (low, middle)
+    return high
 
 
 def _bracketed(
@@ -319,7 +399,7 @@ def _gamma_profile(z: Array, weights: Array, q: float) -> tuple[float, float, fl
     """Best shape for this q, its log-likelihood, and minus the sign of the likelihood's slope in q."""
     s = -float(weights @ np.log1p(z / q))
     inverse = float(weights @ (1.0 / (q + z)))
-    a = 1.0  # Below 1 the density has a pole, and the likelihood no maximum: the pole would sit on a row.
+    a = 1.0  # below 1 the density has a pole, and the likelihood no maximum; see _fit_pole
     if s < log_minus_digamma(1.0)[0]:
         a = 0.5 / s
         for _ in range(50):

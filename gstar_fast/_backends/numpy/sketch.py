@@ -21,13 +21,11 @@ from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
 from gstar_fast._base import sketch_format as io
 from gstar_fast._base.arrays import Floats, Ints, Values
-from gstar_fast._base.grid import (
-    edges,
-    floor_bin,
-    window_of_scores,
-)
+from gstar_fast._base.grid import Extent, Grid, Window, linear_window, mixed_window, to_float, window_of
 from gstar_fast._base.names import Name, canonical, check_distinct, listed
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.sketch_parts.content import Cell, Content, Section
+from gstar_fast._base.sketch_parts.sections import POSITIVE, check_sections, merged_sections
 from gstar_fast._words import WEIGHT_UNIT
 
 DEFAULT_BINS = 4096
@@ -47,17 +45,31 @@ class Core:
         names = () if groups is None else tuple(groups)
         check_size(len(names), bins, memory_limit)
         self.bins = bins
-        self.level, self.first = (0, 0) if window is None else window
         self.fixed = window is not None
+        self.linear = False  # not fixed, and rows counted under version 1
+        self.extent = Extent()  # of the rows not counted under version 1; not kept with a range
+        self.window = window_of(self.extent, bins) if window is None else linear_window(*window, bins)
         self.given = groups is not None
         self.groups: tuple[Name, ...] = names
         self.memory_limit = memory_limit
         self.weighted = False
+        self.knows_squares = True  # the sum of squared weights of each cell
         self.total = 0
         self.skipped = 0
+        self.sections: tuple[Section, ...] = ()
         self._cells = Cells(len(names), bins)
         self._watch = watch
-        self._told: tuple[int | None, int] = (None, 0)
+        self._told: tuple[Grid | None, int] = (None, 0)
+
+    @property
+    def level(self) -> int:
+        """The widest bins are 2**level wide."""
+        return self.window.grid.level
+
+    @property
+    def first(self) -> int:
+        """Number of the first bin if all are of one width, else 0."""
+        return self.window.runs[0][0] if self.fixed or self.linear else 0
 
     # ------------------------------------------------------------------------------------------------------- counting
 
@@ -98,11 +110,12 @@ class Core:
         if max(total, self.skipped + rows.skipped) > MOST_ROWS:
             raise refusal("too_many_rows")
         names = self._union(rows.names)
-        finite = rows.scores[np.isfinite(rows.scores)]
-        level, first = self._window_with(float(finite.min(initial=math.inf)), float(finite.max(initial=-math.inf)))
-        cells = self._cells_in(rows.weighted, names, level, first)
-        cells.count(rows, places_of(rows.names, names), level, first)
-        self._commit(cells, names, level, first, rows.weighted, total, self.skipped + rows.skipped)
+        extent = self._extent_with(Extent.of(rows.scores[np.isfinite(rows.scores)]))
+        window = self._window_of(extent, self.linear, Extent.of_scores(self._ends()) | extent)
+        cells = self._cells_in(rows.weighted, names, window)
+        cells.count(rows, places_of(rows.names, names), window)
+        self.extent, self.window = extent, window
+        self._commit(cells, names, rows.weighted, total, self.skipped + rows.skipped)
 
     def _total_in(self, weighted: bool) -> int:
         return self.total * WEIGHT_UNIT if weighted and not self.weighted else self.total
@@ -116,35 +129,35 @@ class Core:
         check_size(len(names), self.bins, self.memory_limit)
         return names
 
-    def _extent(self) -> tuple[float, float]:
-        """Smallest and largest score inside the window; inf and -inf where there is none."""
-        return float(self._cells.mins.min(initial=math.inf)), float(self._cells.maxs.max(initial=-math.inf))
+    def _ends(self) -> list[float]:
+        """Smallest and largest score inside the window, if there are any."""
+        lo, hi = float(self._cells.mins.min(initial=math.inf)), float(self._cells.maxs.max(initial=-math.inf))
+        return [lo, hi] if lo <= hi else []
 
-    def _window_with(self, smallest: float, largest: float) -> tuple[int, int]:
-        """The window when scores in this range (inf, -inf: none) join ours."""
-        lo, hi = self._extent()
-        lo, hi = min(lo, smallest), max(hi, largest)
-        return (self.level, self.first) if self.fixed or lo > hi else window_of_scores(lo, hi, self.bins)
+    def _extent_with(self, extent: Extent) -> Extent:
+        return self.extent if self.fixed else self.extent | extent
 
-    def _cells_in(self, weighted: bool, names: tuple[Name, ...], level: int, first: int) -> Cells:
+    def _window_of(self, extent: Extent, linear: bool, whole: Extent) -> Window:
+        """The window of rows of this extent; `whole` has those counted under version 1 too."""
+        if self.fixed:
+            return self.window
+        return mixed_window(extent, whole, self.bins) if linear else window_of(extent, self.bins)
+
+    def _cells_in(self, weighted: bool, names: tuple[Name, ...], window: Window) -> Cells:
         """A copy of our cells with other groups, in another window, in other units."""
-        shift = max(level - self.level, 0)
-        cells = self._cells.moved(places_of(self.groups, names), len(names), shift, self.first, first)
+        cells = self._cells.moved(places_of(self.groups, names), len(names), self.window, window)
         if weighted and not self.weighted:
-            cells.scale(WEIGHT_UNIT)
+            cells.become_weighted()
         return cells
 
-    def _commit(
-        self, cells: Cells, names: tuple[Name, ...], level: int, first: int, weighted: bool, total: int, skipped: int
-    ) -> None:
-        self._cells, self.groups, self.level, self.first = cells, names, level, first
-        self.weighted, self.total, self.skipped = weighted, total, skipped
+    def _commit(self, cells: Cells, names: tuple[Name, ...], weighted: bool, total: int, skipped: int) -> None:
+        self._cells, self.groups, self.weighted, self.total, self.skipped = cells, names, weighted, total, skipped
 
     def _tell(self) -> None:
-        """Call `watch` when the level changed or the rows doubled."""
-        level, total = self._told
-        if self._watch is not None and self.total and (self.level != level or self.total >= 2 * total):
-            self._told = (self.level, self.total)
+        """Call `watch` when the grid changed or the rows doubled."""
+        grid, total = self._told
+        if self._watch is not None and self.total and (self.window.grid != grid or self.total >= 2 * total):
+            self._told = (self.window.grid, self.total)
             self._watch()
 
     # -------------------------------------------------------------------------------------------------------- merging
@@ -158,14 +171,18 @@ class Core:
         with LOCK:
             self._settle()
             twin._settle()
-            if twin._is_neutral():
-                return
+            sections = merged_sections(self.sections, twin.sections, self.total > 0, twin.total > 0)
             if self._is_neutral():
                 check_size(len(twin.groups), twin.bins, self.memory_limit)
                 self._become(twin)
-            else:
+            elif not twin._is_neutral():
                 self._merge(twin)
+            self.sections = sections
         self._tell()
+
+    def merge_bytes(self, data: bytes) -> None:
+        """Add the rows of a sketch that was written."""
+        self.merge(type(self).from_bytes(data, self.memory_limit))
 
     def _is_neutral(self) -> bool:
         """Whether this is an empty sketch without options, which merges with any other."""
@@ -173,8 +190,10 @@ class Core:
         return not used and self.bins == DEFAULT_BINS
 
     def _become(self, other: Self) -> None:
-        self.bins, self.fixed, self.given = other.bins, other.fixed, other.given
-        self._commit(other._cells, other.groups, other.level, other.first, other.weighted, other.total, other.skipped)
+        self.bins, self.fixed, self.linear, self.given = other.bins, other.fixed, other.linear, other.given
+        self.extent, self.window, self.knows_squares = other.extent, other.window, other.knows_squares
+        self.sections = other.sections
+        self._commit(other._cells, other.groups, other.weighted, other.total, other.skipped)
 
     def _merge(self, other: Self) -> None:
         if self.bins != other.bins:
@@ -186,14 +205,18 @@ class Core:
         total = self._total_in(weighted) + other._total_in(weighted)
         if max(total, self.skipped + other.skipped) > MOST_ROWS:
             raise refusal("too_many_rows")
-        level, first = self._window_with(*other._extent())
-        cells = self._cells_in(weighted, names, level, first)
-        cells.add(other._cells_in(weighted, names, level, first))
+        linear = self.linear or other.linear
+        extent = self._extent_with(other.extent)
+        window = self._window_of(extent, linear, Extent.of_scores([*self._ends(), *other._ends()]))
+        cells = self._cells_in(weighted, names, window)
+        cells.add(other._cells_in(weighted, names, window))
         self.given = self.given or other.given
-        self._commit(cells, names, level, first, weighted, total, self.skipped + other.skipped)
+        self.knows_squares = self.knows_squares and other.knows_squares
+        self.extent, self.window, self.linear = extent, window, linear
+        self._commit(cells, names, weighted, total, self.skipped + other.skipped)
 
     def _range(self) -> tuple[float, float] | None:
-        lo, hi = edges(self.level, self.first, self.bins)[[0, -1]].tolist()
+        lo, hi = self.window.edges[[0, -1]].tolist()
         return (lo, hi) if self.fixed else None
 
     def _merged_groups(self, other: Self) -> tuple[Name, ...]:
@@ -234,7 +257,7 @@ class Core:
             cells = self._cells.gathered(places_of(names, kept), len(kept))
             twin = type(self)(self.bins, None, None, self.memory_limit)
             twin._become(self)
-            twin._commit(cells, kept, self.level, self.first, self.weighted, self.total, self.skipped)
+            twin._commit(cells, kept, self.weighted, self.total, self.skipped)
             return twin
 
     def _settle(self) -> None:
@@ -242,29 +265,44 @@ class Core:
 
     # ---------------------------------------------------------------------------------------------------------- bytes
 
+    def set_sections(self, sections: tuple[Section, ...]) -> None:
+        """Replace the sections; ValueError for a wrong form."""
+        check_sections(sections)
+        with LOCK:
+            self.sections = tuple(sections)
+
     def to_bytes(self) -> bytes:
         """The canonical bytes."""
+        return io.write(self._content())
+
+    def row_bytes(self) -> bytes:
+        """The same with no section but the positive label: they speak of the rows alone."""
+        content = self._content()
+        return io.write(content._replace(sections=tuple(s for s in content.sections if s[0] == POSITIVE)))
+
+    def _content(self) -> Content:
         with LOCK:
             self._settle()
             cells = [self._cell(label, group) for group in range(len(self.groups)) for label in range(3)]
-            content = io.Content(
-                self.bins,
-                self.level,
-                self.first,
+            return Content(
+                self.window,
+                self.extent,
                 self.weighted,
                 self.fixed,
                 self.given,
+                self.linear,
+                self.knows_squares,
                 self.skipped,
                 self.groups,
                 cells,
+                self.sections,
             )
-        return io.write(content)
 
-    def _cell(self, label: int, group: int) -> io.Cell:
+    def _cell(self, label: int, group: int) -> Cell:
         c, at = self._cells, (label, group)
         used = np.flatnonzero(c.counts[at])
         bins = list(zip(used.tolist(), c.counts[at][used].tolist(), c.sums[at][used].tolist(), strict=True))
-        return io.Cell(int(c.below[at]), int(c.above[at]), c.mins[at], c.maxs[at], c.squares[at], bins)
+        return Cell(int(c.below[at]), int(c.above[at]), c.mins[at], c.maxs[at], c.squares[at], bins)
 
     @classmethod
     def from_bytes(cls, data: bytes, memory_limit: int, watch: Watch | None = None) -> Self:
@@ -272,28 +310,65 @@ class Core:
         content = io.read(
             data, lambda n_groups, bins: check_size(n_groups, bins, memory_limit, "bytes_need_too_much_memory")
         )
-        window = (content.level, content.first) if content.fixed else None
-        core = cls(content.bins, window, content.names if content.given else None, memory_limit, watch)
-        cells = Cells(len(content.names), content.bins)
+        bins = content.window.bins
+        core = cls(bins, None, content.names if content.given else None, memory_limit, watch)
+        core.fixed, core.linear, core.knows_squares = content.fixed, content.linear, content.knows_squares
+        core.window, core.extent, core.sections = content.window, content.extent, content.sections
+        cells = Cells(len(content.names), bins)
         for i, cell in enumerate(content.cells):
             at = i % 3, i // 3
             cells.below[at], cells.above[at], cells.mins[at], cells.maxs[at], cells.squares[at] = cell[:5]
             for index, count, total in cell.bins:
                 cells.counts[at][index] = count
                 cells.sums[at][index] = total
-        total = int(cells.counts.sum() + cells.below.sum() + cells.above.sum())
-        core._commit(cells, content.names, content.level, content.first, content.weighted, total, content.skipped)
+        core._commit(cells, content.names, content.weighted, int(cells.rows.sum()), content.skipped)
         return core
 
     # -------------------------------------------------------------------------------------------------------- reading
 
+    @property
+    def edges(self) -> Floats:
+        """All edges of the bins, ascending."""
+        with LOCK:
+            self._settle()
+            return self.window.edges
+
     def pooled(self) -> tuple[Ints, float, float, int, int]:
         """Rows by bin, of all cells; smallest and largest score, and the bins these are in (0 without rows)."""
         with LOCK:
+            rows, ends = self._pooled_rows(), self._ends()
+            lo, hi = ends or (math.inf, -math.inf)
+            at = [self.window.index(self.window.grid.number(x)) for x in ends] or [0, 0]
+            return rows, lo, hi, at[0], at[1]
+
+    def _pooled_rows(self) -> Ints:
+        rows: Ints = self._cells.counts.sum(axis=(0, 1))
+        return rows
+
+    def fullest(self, least: int = 1) -> tuple[float, int, int, int]:
+        """The bin of several values that has the largest share of its cell: share, label, group's position, bin.
+
+        Bins that count less than `least` are passed over.
+        """
+        best = (0.0, 0, 0, 0)
+        for label in range(3):
+            for group, cell in enumerate(self._cell_copies(label)):
+                at = cell.fullest(least)
+                if at is not None:
+                    share = float(cell.counts[at]) / float(int(cell.counts.sum()) + cell.below + cell.above)
+                    best = (share, label, group, at) if share > best[0] else best
+        return best
+
+    def squared_weights(self) -> Floats | None:
+        """Sum of the squared weights of each label's and group's rows; None where it is not known."""
+        with LOCK:
             self._settle()
-            lo, hi = self._extent()
-            ends = [floor_bin(x, self.level) - self.first if lo <= hi else 0 for x in (lo, hi)]
-            return self._cells.counts.sum(axis=(0, 1)), lo, hi, ends[0], ends[1]
+            if not self.knows_squares:
+                return None
+            if not self.weighted:
+                return self._cells.rows.astype(np.float64)
+            floats = [[to_float(v, -40) for v in row] for row in self._cells.squares.tolist()]
+            return np.array(floats).reshape(3, -1)
 
     def counts(self, label: int) -> Ints:
         """Rows of each group and bin."""
@@ -329,8 +404,7 @@ class Core:
             c = self._cells
             counts, sums = c.counts[at].copy(), c.sums[at].copy()
             lo, hi = (float(c.mins[at]), float(c.maxs[at])) if c.mins[at] <= c.maxs[at] else (math.nan, math.nan)
-            below, above = int(c.below[at]), int(c.above[at])
-            return CellCopy(self.level, self.first, self.weighted, counts, sums, c.squares[at], below, above, lo, hi)
+            return CellCopy(self.window, self.weighted, counts, sums, int(c.below[at]), int(c.above[at]), lo, hi)
 
     def _cell_copies(self, label: int) -> list[CellCopy]:
         return [self.cell(label, group) for group in self.groups]
@@ -338,7 +412,3 @@ class Core:
     def means(self, label: int) -> Floats:
         """Mean score of each group and bin, NaN where there are no rows."""
         return np.array([cell.means for cell in self._cell_copies(label)]).reshape(-1, self.bins)
-
-    def within(self, label: int) -> Floats:
-        """Sum over the rows of each group of (rounded score - mean of its bin) squared."""
-        return np.array([cell.within for cell in self._cell_copies(label)], np.float64)

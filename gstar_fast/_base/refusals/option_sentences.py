@@ -16,6 +16,7 @@ from gstar_fast.errors import (
     OptionTypeError,
     OptionValueError,
     ResolutionWarning,
+    SentinelWarning,
 )
 
 OPTIONS: dict[str, Entry] = {}
@@ -29,6 +30,10 @@ OPTIONS |= entries(
     OptionTypeError,
     bins_type=lambda e, say: f"{say.argument('bins')} must be an int, got {kind_of(e.value)}",
     range_type=lambda e, say: f"{say.argument('range')} must be a pair of numbers (lo, hi), got {e.value!r}",
+    missing_type=lambda e, say: (
+        f"{say.argument('missing')} must be a number that stands for no score, or several, got {e.value!r}"
+    ),
+    positive_type=lambda e, _: f"positive must be a label, that is a str, an int or a bool, got {e.value!r}",
     panes_type=lambda e, _: f"panes must be an int, got {kind_of(e.value)}",
     min_rows_type=lambda e, say: f"{say.argument('min_rows')} must be a number of rows; got {e.value!r}",
 )
@@ -38,24 +43,42 @@ OPTIONS |= entries(
     range_size=lambda e, say: f"{say.argument('range')} must be finite and lie within 2**1000, got {e.value!r}",
     range_order=lambda e, say: f"{say.argument('range')} must have lo < hi, got {e.value!r}",
     nan_policy=lambda e, _: f'nan must be "raise" or "skip", got {e.value!r}',
+    missing_size=lambda e, say: f"{say.argument('missing')} is too large: no score can be {e.value!s:.40}",
     threads=lambda e, _: f"threads must be a whole number of at least 1, got {e.value!r}",
     memory_limit=lambda e, _: f"memory_limit must be a number of bytes, got {e.value!r}",
     panes=lambda e, _: f"panes must be {'at least 1' if e.value < 1 else f'at most {e.limit}'}, got {e.value}",
+    positive_alone=lambda e, _: (
+        f"positive={e.value!r} names a label, and no column of labels is named; pass label= too"
+    ),
     no_group_column=lambda _, __: "group must name a column, or several; got an empty list",
     min_rows=lambda e, say: f"{say.argument('min_rows')} must be finite and not negative; got {e.value!r}",
 )
 
 
 def _resolution(e: Any, say: Face) -> str:
-    score, share, bins, fixed = e.value
+    share, label, group, lo, hi, smallest, largest, bins = e.value
+    which = "unlabelled rows" if label is None else f"rows with label {label}"
+    finer = f"{say.option('bins', str(4 * bins))}, " if 4 * bins <= 65536 else ""
     return (
-        f"the score {score!r} stretches the window so far that the middle 99 % of the rows share {share} of {bins} "
-        f"bins; {say.give} {'a narrower ' if fixed else ''}{say.option('range', '(lo, hi)')} around the usual scores: "
-        "those outside are then only counted as below or above"
+        f"one bin, from {lo:.9g} to {hi:.9g}, holds {share:.1%} of the {which} of group {group!r}, and their scores "
+        f"differ: no threshold can tell them apart, so a rate may be off by up to {share:.2g}. Scores run from "
+        f"{smallest!r} to {largest!r}. {say.give.capitalize()} {finer}{say.option('range', '(lo, hi)')} around the "
+        f"scores that matter, {say.option('missing', 'VALUE')} for a score that stands for none, or logits for "
+        "probabilities near 1"
+    )
+
+
+def _sentinel(e: Any, say: Face) -> str:
+    score, rows, lo, hi = e.value
+    return (
+        f"{rows:g} rows have the score {score!r}, far from all others, which lie from {lo:.6g} to {hi:.6g}. If it "
+        f"stands for a missing score, {say.give} {say.option('missing', f'{score:g}')}: such rows are then skipped, "
+        "and their number is kept; else nothing is wrong"
     )
 
 
 OPTIONS |= entries(ResolutionWarning, resolution=_resolution)
+OPTIONS |= entries(SentinelWarning, sentinel=_sentinel)
 
 
 # -------------------------------------------------------------------------------------------------- options of a solver

@@ -53,7 +53,7 @@ def _not_numbers(e: Any, say: Face) -> str:
 
 
 def _label_type(e: Any, say: Face) -> str:
-    hint = "" if e.row is not None else "; pass labels == <the positive one>"
+    hint = "" if e.row is not None else f"; {say.words_as_labels}"
     return f"{say.argument(e.argument)} must be 0 or 1, got {kind_of(e.value)}{say.at(e.row)}{hint}"
 
 
@@ -95,11 +95,24 @@ ROWS |= entries(
     ragged_lists=lambda e, say: (
         f"{say.argument(e.argument)} is a list of lists, one for each row, which differ in length"
     ),
-    different_bins=lambda e, _: f"cannot merge sketches with different bins: {e.limit} and {e.value}",
-    different_range=lambda e, _: (
-        f"cannot merge sketches with different ranges: {e.limit or 'none'} and {e.value or 'none'}"
+    different_bins=lambda e, say: (
+        f"cannot merge sketches with different bins: {e.limit} and {e.value}; count one of them anew with "
+        f"{say.same_bins}"
     ),
-    different_groups=lambda e, _: f"cannot merge sketches with different groups: {e.limit} and {e.value}",
+    different_range=lambda e, say: (
+        f"cannot merge sketches with different ranges: {e.limit or 'none'} and {e.value or 'none'}; count one of them "
+        f"anew with {say.same_bins}"
+    ),
+    different_positive=lambda e, say: (
+        f"cannot merge sketches with different positive labels: {e.limit} and {e.value}, so 1 has two meanings; "
+        f"count one of them anew with {say.option('positive', str(e.limit))}"
+    ),
+    cannot_merge=lambda e, _: f"sketch {e.row} of those to merge (counted from 0): {e.value}",
+    nothing_to_merge=lambda _, __: "there are no sketches to merge; pass at least one",
+    different_groups=lambda e, _: (
+        f"cannot merge sketches with different groups: {e.limit} and {e.value}; count one of them anew with the groups "
+        "of the other, or both without given groups"
+    ),
     not_valid=lambda e, _: f"not {'' if e.argument == 'thresholds' else 'a '}valid {e.argument}: {e.value}",
     bytes_need_too_much_memory=_memory,
     panes_need_too_much_memory=lambda e, _: (
@@ -115,6 +128,7 @@ ROWS |= entries(
         f"{e.argument} comes from an Arrow producer that gives no format; report it to whoever made it"
     ),
     arrow_offsets=lambda _, __: "an Arrow column of strings has offsets that run backwards",
+    arrow_view=lambda _, __: "an Arrow column of strings has a view of bytes outside its data",
 )
 ROWS |= entries(
     InputTypeError,
@@ -132,6 +146,10 @@ ROWS |= entries(
         f"{say.argument(e.argument)} is a {kind_of(e.value)}, which has no rows yet; pass {e.argument}.collect()"
     ),
     not_a_sketch=lambda e, _: f"can only merge a Sketch, got {kind_of(e.value)}",
+    not_mergeable=lambda e, _: (
+        f"sketches must be sketches, bytes of such, or paths of saved ones, got {kind_of(e.value)} at position {e.row}"
+    ),
+    not_several=lambda e, _: f"sketches must be a list or the like, got {kind_of(e.value)}; for one pass a list of one",
     not_bytes=lambda e, _: f"{e.argument} must be bytes, got {kind_of(e.value)}; for a file use {e.limit}",
     not_a_table=lambda e, _: (
         f"{e.argument} must be a table or a stream of record batches, got a column of {kind_of(e.value)}"

@@ -15,6 +15,8 @@ class Face:
     keys = "pass keys=, one for each row"
     count_rows = "update it with scores, labels and groups before {verb}"
     count_labels = "update it with labels"
+    same_bins = "the bins= and range= of the other"
+    words_as_labels = "pass labels == <the positive one>, or positive= to update_table"
 
     def argument(self, name: str | None) -> str:
         """An array or option as the subject of a sentence."""

@@ -89,6 +89,11 @@ def _refuse_infeasible(path: str) -> None:
         )
 
 
+def _no_column(thresholds: str, what: str) -> CliError:
+    why = "the rows named none, or several"
+    return CliError(f"{thresholds} does not say which column is the {what} ({why}); give --{what}", USAGE)
+
+
 class Deciding:
     """Decisions of a block, with messages in terms of the file."""
 
@@ -101,11 +106,11 @@ class Deciding:
         self.key: str | None = given.key
         self.replace: bool = given.replace
         if self.score is None:
-            raise CliError(f"{given.thresholds} does not say which column is the score; give --score", USAGE)
+            raise _no_column(given.thresholds, "score")
         if decider.unified:
             self.group = []
         elif not self.group:
-            raise CliError(f"{given.thresholds} does not say which column is the group; give --group", USAGE)
+            raise _no_column(given.thresholds, "group")
         if decider.randomized and self.key is None:
             raise CliError("these thresholds are randomised: name the column that identifies a row with --key", USAGE)
         parts = parts_of(decider.groups)

@@ -105,7 +105,7 @@ def _decisions(given: argparse.Namespace, console: Console) -> tuple[Rows, list[
         raise CliError("--decision names a column of tables; a sketch is audited with --thresholds", USAGE)
     if given.score is not None:
         raise CliError("--decision takes the place of --score; give one of them", USAGE)
-    refuse_options(given, ("bins", "range", "nan"), "is about scores, and --decision needs none")
+    refuse_options(given, ("bins", "range", "nan", "missing"), "is about scores, and --decision needs none")
     if not given.group or (given.label is None and not given.no_label):
         raise CliError("tables need --group and --label (or --no-label); see: gstar-fast audit --help", USAGE)
     if given.positive is not None and given.label is None:

@@ -37,7 +37,8 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
         balanced=given.balanced,
         randomize=given.randomize,
     )
-    point = with_columns(found.at(gap=given.at_gap, error=given.at_error), given) if any(at) else None
+    point = found.at(gap=given.at_gap, error=given.at_error) if any(at) else None
+    point = None if point is None else with_columns(point, sketch, given, console)
     if write is not None:
         write_atomically(given.output, write(found))
     if point is not None and given.thresholds not in (None, "-"):

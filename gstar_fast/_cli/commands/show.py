@@ -8,6 +8,7 @@ import gstar_fast as gf
 from gstar_fast._base.text import aligned, distinct, row_count
 from gstar_fast._cli.output import Console, group_name
 from gstar_fast._cli.read import load_sketch, note_alike
+from gstar_fast._sketch.columns import Mixed, in_words
 
 
 def show(given: argparse.Namespace, console: Console) -> None:
@@ -33,6 +34,8 @@ def facts(sketch: gf.Sketch) -> dict[str, object]:
         "weighted": sketch.weighted,
         "bins": sketch.bins,
         "level": sketch.level,
+        "columns": {name: _plain(getattr(sketch.columns, name)) for name in ("score", "label", "group")},
+        "positive": sketch.positive,
         "window": [float(edges[0]), float(edges[-1])],
         "resolution": sketch.resolution,
         "groups": [
@@ -43,6 +46,11 @@ def facts(sketch: gf.Sketch) -> dict[str, object]:
     }
 
 
+def _plain(name: str | tuple[str, ...] | Mixed | None) -> object:
+    """The name of a column; no text where there are several, since a column may have any."""
+    return {"several": True} if isinstance(name, Mixed) else name
+
+
 def _text(sketch: gf.Sketch, most: int = 50) -> str:
     rows = [["group", "rows", "label 0", "label 1", "unlabelled", "base rate"]]
     for name, (zero, one, free) in list(zip(distinct(sketch.groups), _cells(sketch), strict=True))[:most]:
@@ -51,8 +59,10 @@ def _text(sketch: gf.Sketch, most: int = 50) -> str:
     lines = [str(sketch), "", *aligned(rows)]
     if len(sketch.groups) > most:
         lines.append(f"... and {len(sketch.groups) - most} more groups")
+    columns = in_words(sketch.columns, sketch.positive)
     lines += [
         "",
+        *([f"columns: {columns}"] if columns else []),
         f"resolution {sketch.resolution} (bins that hold the middle 99 % of the rows)",
         f"digest {sketch.digest()}",
     ]

@@ -11,8 +11,8 @@ import gstar_fast as gf
 from gstar_fast._base.text import counted, span
 from gstar_fast._cli import resume
 from gstar_fast._cli.commands.show import facts
-from gstar_fast._cli.count import Place, Stop, Tally, count
-from gstar_fast._cli.errors import USAGE, CliError, Interrupted
+from gstar_fast._cli.count import Columns, Place, Stop, Tally, count
+from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
 from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, tables_of
 from gstar_fast._cli.resume import Unfinished
@@ -29,11 +29,12 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     columns = columns_of(given)
     inputs, passed = tables_of(given, console)
     check_output(given.output, (one.path for one in inputs))
-    base = _base(given)
-    new = new_sketch(given, base)
+    base = _base(given, columns)
+    new = new_sketch(given, columns, base)
     asked = {
         **{name: getattr(given, name) for name in ("score", "label", "group", "weight", "positive", "delimiter")},
         **{name: getattr(given, name) for name in ("range", "nan", "format")},
+        "missing": None if given.missing is None else sorted(map(repr, given.missing)),
         "bins": new.bins,
         "append": None if base is None else base.digest(),
     }
@@ -91,16 +92,16 @@ def _changed(one: Input, before: Identity) -> bool:
         return False
 
 
-def _base(given: argparse.Namespace) -> gf.Sketch | None:
+def _base(given: argparse.Namespace, columns: Columns) -> gf.Sketch | None:
     if not given.append:
         return None
     if not Path(given.output).exists():
         raise CliError(f"--append adds to {given.output}, which does not exist; leave --append out to make it")
     base = load_sketch(given.output)
     try:  # rather now than after hours of counting
-        base + new_sketch(given, base).update([0.0], None, [(base.groups or (0,))[0]])
+        base + new_sketch(given, columns, base).update([0.0], None, [(base.groups or (0,))[0]], missing=())
     except ValueError as error:
-        raise CliError(f"cannot add to {given.output}: {error}; give the same --bins and --range") from None
+        raise CliError(f"cannot add to {given.output}: {worded(error)}") from None
     return base
 
 

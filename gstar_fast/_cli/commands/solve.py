@@ -40,7 +40,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         min_rows=given.min_rows,
         max_seconds=given.max_seconds,
     )
-    result = with_columns(result, given)
+    result = with_columns(result, sketch, given, console)
     text = _saved(result, given.expires)
     if not result.meets_limits:
         answer(result, text, given.output, console)

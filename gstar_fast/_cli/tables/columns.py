@@ -220,6 +220,14 @@ class Labels:
         return CliError(f"{where} must hold {self.what}s 0 and 1, found {some(map(repr, values), 6)}; {cure}")
 
 
+def label_name(text: str) -> int | str:
+    """A label as a sketch remembers it: the same for all texts that `Labels` takes for the same, such as 1 and true."""
+    number = float(_as_number(text))
+    if number != number:
+        return text
+    return int(number) if number.is_integer() and abs(number) < 2**63 else repr(number)
+
+
 def _as_number(text: str) -> float:
     """NaN, which equals nothing, where it is none."""
     if text.lower() in TRUTH:

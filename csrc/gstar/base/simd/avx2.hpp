@@ -6,9 +6,9 @@
 #include "gstar/base/simd/dispatch.hpp"
 
 #if GSTAR_HAS_AVX2
-#include <immintrin.h>
-
 #include <cstdint>
+
+#include "gstar/base/simd/intrinsics.hpp"
 
 // Not in a namespace of a kernel: kernels of other sets use these too.
 namespace gstar::simd {
@@ -17,23 +17,8 @@ namespace gstar::simd {
 struct numbers8 {
     using numbers = __m256i;
 
-    GSTAR_AVX2 static __m256i load(const std::uint32_t* from) noexcept {
-        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    }
-    GSTAR_AVX2 static void store(std::uint32_t* to, __m256i v) noexcept {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v);
-    }
     GSTAR_AVX2 static __m256i all_of(std::uint32_t v) noexcept {
         return _mm256_set1_epi32(static_cast<int>(v));
-    }
-    GSTAR_AVX2 static __m256i add(__m256i a, __m256i b) noexcept {
-        return _mm256_add_epi32(a, b);
-    }
-    GSTAR_AVX2 static __m256i subtract(__m256i a, __m256i b) noexcept {
-        return _mm256_sub_epi32(a, b);
-    }
-    GSTAR_AVX2 static __m256i shifted(__m256i a, int bits) noexcept {
-        return _mm256_sll_epi32(a, _mm_cvtsi32_si128(bits));
     }
     GSTAR_AVX2 static __m256i least(__m256i a, __m256i b) noexcept {
         return _mm256_min_epu32(a, b);
@@ -44,23 +29,8 @@ struct numbers8 {
 struct numbers4 {
     using numbers = __m128i;
 
-    GSTAR_AVX2 static __m128i load(const std::uint32_t* from) noexcept {
-        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    }
-    GSTAR_AVX2 static void store(std::uint32_t* to, __m128i v) noexcept {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), v);
-    }
     GSTAR_AVX2 static __m128i all_of(std::uint32_t v) noexcept {
         return _mm_set1_epi32(static_cast<int>(v));
-    }
-    GSTAR_AVX2 static __m128i add(__m128i a, __m128i b) noexcept {
-        return _mm_add_epi32(a, b);
-    }
-    GSTAR_AVX2 static __m128i subtract(__m128i a, __m128i b) noexcept {
-        return _mm_sub_epi32(a, b);
-    }
-    GSTAR_AVX2 static __m128i shifted(__m128i a, int bits) noexcept {
-        return _mm_sll_epi32(a, _mm_cvtsi32_si128(bits));
     }
     GSTAR_AVX2 static __m128i least(__m128i a, __m128i b) noexcept {
         return _mm_min_epu32(a, b);
@@ -155,15 +125,9 @@ struct floats : simd::numbers8, decisions {
     static constexpr unsigned one_register = 8;
     static constexpr unsigned two_registers = 16;
     using numbers8::all_of;
-    using numbers8::store;
 
     GSTAR_AVX2 static __m256 read(const float* from) noexcept {
         return _mm256_loadu_ps(from);
-    }
-    GSTAR_AVX2 static __m256 read_once(const float* from) noexcept {
-        __m256 x = _mm256_loadu_ps(from);
-        GSTAR_KEEP_READ(x);
-        return x;
     }
     GSTAR_AVX2 static __m256 gather(const float* from, __m256i at) noexcept {
         return _mm256_i32gather_ps(from, at, 4);
@@ -177,9 +141,6 @@ struct floats : simd::numbers8, decisions {
         return _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, at),
                                 _mm256_permutevar8x32_ps(high, at), which);
     }
-    GSTAR_AVX2 static void store(float* to, __m256 v) noexcept {
-        _mm256_storeu_ps(to, v);
-    }
     GSTAR_AVX2 static __m256 all_of(float v) noexcept { return _mm256_set1_ps(v); }
 
     GSTAR_AVX2 static __m256 at_least(__m256 a, __m256 b) noexcept {
@@ -188,75 +149,12 @@ struct floats : simd::numbers8, decisions {
     GSTAR_AVX2 static __m256 unordered(__m256 a, __m256 b) noexcept {
         return _mm256_cmp_ps(a, b, _CMP_UNORD_Q);
     }
-    GSTAR_AVX2 static __m256 within(__m256 x, __m256 lo, __m256 hi) noexcept {
-        return _mm256_and_ps(_mm256_cmp_ps(x, lo, _CMP_GE_OQ),
-                             _mm256_cmp_ps(x, hi, _CMP_LE_OQ));
-    }
-    GSTAR_AVX2 static __m256 and_outside(__m256 m, __m256 x, __m256 lo,
-                                         __m256 hi) noexcept {
-        return _mm256_and_ps(m, _mm256_or_ps(_mm256_cmp_ps(x, hi, _CMP_GE_OQ),
-                                             _mm256_cmp_ps(x, lo, _CMP_LT_OQ)));
-    }
     GSTAR_AVX2 static __m256 none() noexcept { return _mm256_setzero_ps(); }
     GSTAR_AVX2 static __m256 either(__m256 a, __m256 b) noexcept {
         return _mm256_or_ps(a, b);
     }
     GSTAR_AVX2 static bool any(__m256 m) noexcept {
         return _mm256_movemask_ps(m) != 0;
-    }
-    GSTAR_AVX2 static unsigned others(__m256 m) noexcept {
-        return static_cast<unsigned>(_mm256_movemask_ps(m)) ^ 0xffu;
-    }
-    static unsigned lowest(unsigned bits) noexcept {
-        return static_cast<unsigned>(__builtin_ctz(bits));
-    }
-    GSTAR_AVX2 static __m256i keep(__m256 m, __m256i a,
-                                   __m256i otherwise) noexcept {
-        return _mm256_blendv_epi8(otherwise, a, _mm256_castps_si256(m));
-    }
-
-    struct parts {
-        __m256 whole;
-        __m256i number;
-    };
-    GSTAR_AVX2 static parts floor(__m256 t, __m256) noexcept {
-        const __m256 whole = _mm256_floor_ps(t);
-        return {whole, _mm256_cvttps_epi32(whole)};
-    }
-    GSTAR_AVX2 static __m256i truncate(__m256 v, __m256) noexcept {
-        return _mm256_cvttps_epi32(v);
-    }
-    GSTAR_AVX2 static __m256 round24(__m256 v) noexcept { return v; }
-
-    /// 64 bits for each of eight numbers: the even ones and the odd ones.
-    struct wide_numbers {
-        __m256i even;
-        __m256i odd;
-    };
-    using wide_sum = __m256i;
-    GSTAR_AVX2 static wide_sum no_sum() noexcept { return _mm256_setzero_si256(); }
-    GSTAR_AVX2 static wide_numbers squared(__m256i v) noexcept {
-        const __m256i high = _mm256_srli_epi64(v, 32);
-        return {_mm256_mul_epu32(v, v), _mm256_mul_epu32(high, high)};
-    }
-    GSTAR_AVX2 static wide_numbers widened_numbers(__m256i v) noexcept {
-        return {_mm256_shuffle_epi32(v, 0xA0), _mm256_shuffle_epi32(v, 0xF5)};
-    }
-    /// sum + those of `v` whose key is `wanted`.
-    GSTAR_AVX2 static __m256i add_where(__m256i sum, const wide_numbers& key,
-                                        std::uint32_t wanted,
-                                        const wide_numbers& v) noexcept {
-        const __m256i here = all_of(wanted);
-        const __m256i a =
-            _mm256_and_si256(v.even, _mm256_cmpeq_epi32(key.even, here));
-        const __m256i b =
-            _mm256_and_si256(v.odd, _mm256_cmpeq_epi32(key.odd, here));
-        return _mm256_add_epi64(sum, _mm256_add_epi64(a, b));
-    }
-    GSTAR_AVX2 static std::uint64_t total(__m256i sum) noexcept {
-        alignas(32) std::uint64_t part[4];
-        _mm256_store_si256(reinterpret_cast<__m256i*>(part), sum);
-        return part[0] + part[1] + part[2] + part[3];
     }
 
     GSTAR_AVX2 static __m256i answer_of(__m256 m) noexcept {
@@ -273,15 +171,9 @@ struct doubles : simd::numbers4, decisions {
     static constexpr unsigned one_register = 0;
     static constexpr unsigned two_registers = 8;
     using numbers4::all_of;
-    using numbers4::store;
 
     GSTAR_AVX2 static __m256d read(const double* from) noexcept {
         return _mm256_loadu_pd(from);
-    }
-    GSTAR_AVX2 static __m256d read_once(const double* from) noexcept {
-        __m256d x = _mm256_loadu_pd(from);
-        GSTAR_KEEP_READ(x);
-        return x;
     }
     GSTAR_AVX2 static __m256d gather(const double* from, __m128i at) noexcept {
         return _mm256_i32gather_pd(from, at, 8);
@@ -301,9 +193,6 @@ struct doubles : simd::numbers4, decisions {
                                     _mm256_castpd_ps(high), halves)),
                                 which);
     }
-    GSTAR_AVX2 static void store(double* to, __m256d v) noexcept {
-        _mm256_storeu_pd(to, v);
-    }
     GSTAR_AVX2 static __m256d all_of(double v) noexcept {
         return _mm256_set1_pd(v);
     }
@@ -314,55 +203,12 @@ struct doubles : simd::numbers4, decisions {
     GSTAR_AVX2 static __m256d unordered(__m256d a, __m256d b) noexcept {
         return _mm256_cmp_pd(a, b, _CMP_UNORD_Q);
     }
-    GSTAR_AVX2 static __m256d within(__m256d x, __m256d lo, __m256d hi) noexcept {
-        return _mm256_and_pd(_mm256_cmp_pd(x, lo, _CMP_GE_OQ),
-                             _mm256_cmp_pd(x, hi, _CMP_LE_OQ));
-    }
-    GSTAR_AVX2 static __m256d and_outside(__m256d m, __m256d x, __m256d lo,
-                                          __m256d hi) noexcept {
-        return _mm256_and_pd(m, _mm256_or_pd(_mm256_cmp_pd(x, hi, _CMP_GE_OQ),
-                                             _mm256_cmp_pd(x, lo, _CMP_LT_OQ)));
-    }
     GSTAR_AVX2 static __m256d none() noexcept { return _mm256_setzero_pd(); }
     GSTAR_AVX2 static __m256d either(__m256d a, __m256d b) noexcept {
         return _mm256_or_pd(a, b);
     }
     GSTAR_AVX2 static bool any(__m256d m) noexcept {
         return _mm256_movemask_pd(m) != 0;
-    }
-    GSTAR_AVX2 static unsigned others(__m256d m) noexcept {
-        return static_cast<unsigned>(_mm256_movemask_pd(m)) ^ 0xfu;
-    }
-    static unsigned lowest(unsigned bits) noexcept {
-        return static_cast<unsigned>(__builtin_ctz(bits));
-    }
-    GSTAR_AVX2 static __m128i keep(__m256d m, __m128i a,
-                                   __m128i otherwise) noexcept {
-        const __m256i low_halves = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
-        const __m128i narrow = _mm256_castsi256_si128(
-            _mm256_permutevar8x32_epi32(_mm256_castpd_si256(m), low_halves));
-        return _mm_blendv_epi8(otherwise, a, narrow);
-    }
-
-    struct parts {
-        __m256d whole;
-        __m128i number;
-    };
-    GSTAR_AVX2 static parts floor(__m256d t, __m256d) noexcept {
-        const __m256d whole = _mm256_floor_pd(t);
-        return {whole, _mm256_cvttpd_epi32(whole)};
-    }
-    GSTAR_AVX2 static __m128i truncate(__m256d v, __m256d) noexcept {
-        return _mm256_cvttpd_epi32(v);
-    }
-    GSTAR_AVX2 static __m256d round24(__m256d v) noexcept {
-        const __m256i round = _mm256_set1_epi64x(0x0FFFFFFF);
-        const __m256i odd = _mm256_set1_epi64x(1);
-        const __m256i cut = _mm256_set1_epi64x(~std::int64_t{0x1FFFFFFF});
-        const __m256i bits = _mm256_castpd_si256(v);
-        const __m256i even = _mm256_and_si256(_mm256_srli_epi64(bits, 29), odd);
-        return _mm256_castsi256_pd(_mm256_and_si256(
-            _mm256_add_epi64(_mm256_add_epi64(bits, round), even), cut));
     }
 
     GSTAR_AVX2 static __m128i low_half(__m256i g) noexcept {

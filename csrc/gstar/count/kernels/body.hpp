@@ -5,136 +5,230 @@
 // attribute from its arguments. Alone, the file is empty.
 #ifdef GSTAR_TARGET
 
-/// Extremes of the cells, from memory; squares are left to the second loop.
+/// Values by cell, from memory.
 template <class S>
-class any_cells {
-public:
-    explicit any_cells(const count_target& to) noexcept
-        : lo_(lows<typename S::value>(to)), hi_(highs<typename S::value>(to)) {}
+struct cells_in_memory {
+    const typename S::value* values;
+    cells_in_memory(const typename S::value* v, std::uint32_t) noexcept
+        : values(v) {}
+    GSTAR_TARGET typename S::values of(typename S::numbers cell) const noexcept {
+        return S::gather(values, cell);
+    }
+};
 
-    GSTAR_TARGET typename S::values lo(typename S::numbers cell) const noexcept {
-        return S::gather(lo_, cell);
-    }
-    GSTAR_TARGET typename S::values hi(typename S::numbers cell) const noexcept {
-        return S::gather(hi_, cell);
-    }
-    GSTAR_TARGET void add(typename S::numbers, typename S::numbers) noexcept {}
-    void finish(const count_target& to, const block_places& at,
-                const std::uint32_t* cells, std::size_t n) const noexcept {
-        add_squares(to, at, cells, n);
+/// From a register.
+template <class S>
+struct cells_in_register {
+    typename S::table values;
+    GSTAR_TARGET cells_in_register(const typename S::value* v,
+                                   std::uint32_t cells) noexcept
+        : values(padded(v, cells).values) {}
+    GSTAR_TARGET typename S::values of(typename S::numbers cell) const noexcept {
+        return values.of(cell);
     }
 
 private:
-    const typename S::value* lo_;
-    const typename S::value* hi_;
+    struct room {
+        alignas(64) typename S::value values[S::table_size];
+    };
+    static room padded(const typename S::value* v, std::uint32_t cells) noexcept {
+        room out = {};
+        for (std::uint32_t c = 0; c < cells; ++c) out.values[c] = v[c];
+        return out;
+    }
 };
 
-/// Extremes and squares of up to four cells (two groups), in registers.
-template <class S>
-class few_cells {
+/// Cells from bytes, 64 rows at a time: all of them can be had, or none.
+class byte_cells {
 public:
-    GSTAR_TARGET explicit few_cells(const count_target& to) noexcept {
-        alignas(64) typename S::value lo[S::one_register] = {};
-        alignas(64) typename S::value hi[S::one_register] = {};
-        for (std::uint32_t c = 0; c < to.cells && c < most_few_cells; ++c) {
-            lo[c] = lows<typename S::value>(to)[c];
-            hi[c] = highs<typename S::value>(to)[c];
-        }
-        lo_ = S::read(lo);
-        hi_ = S::read(hi);
-        for (auto& sum : sums_) sum = S::no_sum();
-    }
+    static constexpr std::size_t rows = byte_rows;  ///< that are taken at once
 
-    GSTAR_TARGET typename S::values lo(typename S::numbers cell) const noexcept {
-        return S::pick(lo_, cell);
+    explicit byte_cells(const byte_columns& from) noexcept : from_(from) {}
+
+    GSTAR_TARGET bool take(std::size_t i) noexcept {
+        prefetch(from_.labels + i + ahead_rows);
+        prefetch(from_.groups + i + ahead_rows);
+        return cells_of_bytes(from_.labels + i, from_.groups + i, from_.slots,
+                              cells_);
     }
-    GSTAR_TARGET typename S::values hi(typename S::numbers cell) const noexcept {
-        return S::pick(hi_, cell);
-    }
-    /// Offsets below 2^24 and their cells.
-    GSTAR_TARGET void add(typename S::numbers cell,
-                          typename S::numbers offset) noexcept {
-        const auto squares = S::squared(offset);
-        const auto key = S::widened_numbers(cell);
-        for (std::uint32_t c = 0; c < most_few_cells; ++c)
-            sums_[c] = S::add_where(sums_[c], key, c, squares);
-    }
-    GSTAR_TARGET void finish(const count_target& to, const block_places&,
-                             const std::uint32_t*, std::size_t) const noexcept {
-        for (std::uint32_t c = 0; c < to.cells; ++c)
-            to.squares[c * square_lanes] += S::total(sums_[c]);
+    const std::uint8_t* at(std::size_t i) const noexcept {
+        return cells_ + i % byte_rows;
     }
 
 private:
-    typename S::values lo_;
-    typename S::values hi_;
-    typename S::wide_sum sums_[most_few_cells];
+    byte_columns from_;
+    alignas(64) std::uint8_t cells_[byte_rows];
 };
 
-/// Count `n` rows and return how many went to `specials` (room for `n`).
-template <class S, class Cells>
-GSTAR_TARGET std::size_t count_block(const count_target& to,
-                                     const typename S::score* scores,
-                                     const std::uint32_t* cells, std::size_t n,
-                                     special* specials) noexcept {
+/// Which word rows go to, and what they add to it.
+template <class S, class Extremes>
+class placer {
+public:
     using value = typename S::value;
-    const auto scale = S::all_of(  // a power of two: exact
-        static_cast<value>(std::ldexp(1.0, -to.at.level)));
-    const auto units = S::all_of(static_cast<value>(1 << offset_bits));
-    const auto minus_one = S::all_of(value{-1});
-    const auto one = S::all_of(value{1});
-    const auto first = S::all_of(static_cast<std::uint32_t>(to.at.first));
-    const auto spare = S::all_of(to.spare);
-    const auto zero = S::all_of(std::uint32_t{0});
-    const int shift = std::ilogb(static_cast<double>(to.at.bins));
-    block_places at;
-    Cells known(to);
-    std::size_t n_special = 0;
-    std::size_t i = 0;
-    for (; i + S::lanes <= n; i += S::lanes) {
-        if constexpr (S::lanes > 1) prefetch(scores + i + block_rows);
-        const auto x = S::read_once(scores + i);
-        const auto cell = S::load(cells + i);
-        const auto t = x * scale;
-        const auto inside = S::within(x, known.lo(cell), known.hi(cell));
-        const auto fine = S::and_outside(inside, t, minus_one, one);
-        const auto bin = S::floor(t, fine);
-        auto place =
-            S::add(S::shifted(cell, shift), S::subtract(bin.number, first));
-        auto offset = S::truncate((S::round24(t) - bin.whole) * units, fine);
-        if (const unsigned others = S::others(fine); others != 0) {
-            alignas(64) value read[S::lanes];
-            S::store(read, x);
-            for (unsigned left = others; left != 0; left &= left - 1) {
-                const unsigned j = S::lowest(left);
-                const auto row = static_cast<std::uint32_t>(i) + j;
-                specials[n_special++] = {static_cast<double>(read[j]), cells[row],
-                                         row};
-            }
-            if constexpr (S::lanes == 1) continue;
-            place = S::keep(fine, place, spare);
-            offset = S::keep(fine, offset, zero);
+    using numbers = typename S::numbers;
+
+    GSTAR_TARGET explicit placer(const count_target& to) noexcept
+        : lo_(lows<value>(to), to.cells),
+          hi_(highs<value>(to), to.cells),
+          below_(S::all_of(-size_as<value>(to.least_below))),
+          above_(S::all_of(size_as<value>(to.least_above))),
+          zero_counts_(S::all_or_none(to.zero)),
+          lowest_(S::whole(to.lowest + S::bias)),
+          highest_(S::whole(to.highest + S::bias)),
+          ulps_(S::whole(23 - to.per)),
+          per_(S::whole(to.per)),
+          bins_log2_(S::whole(bit_length(to.bins) - 1)),
+          // Numbers are progress from octave 0 of the score's type.
+          first_(sides(to.shift_above - before(to), to.shift_below + before(to))),
+          zero_(S::whole(to.shift_zero)),
+          spare_(S::whole(static_cast<std::int32_t>(to.spare))) {
+        if constexpr (S::lanes > 1) {
+            const inner_range<value> inner(to);
+            inner_lo_ = S::all_of(inner.lo);
+            inner_hi_ = S::all_of(inner.hi);
+            least_ = sides(inner.least[0], inner.least[1]);
+            span_ = sides(inner.span[0], inner.span[1]);
         }
+    }
+
+    struct rows {
+        numbers place;
+        numbers offset;
+        unsigned specials;  ///< a bit for each; they go to the spare word
+    };
+
+    GSTAR_TARGET rows place(const typename S::values& x,
+                            numbers cell) const noexcept {
         if constexpr (S::lanes == 1) {
-            to.words[place] += word_one + offset;
-            to.squares[cell * square_lanes + i % square_lanes] +=
-                std::uint64_t{offset} * offset;
+            if (S::others(fine(x, cell)) != 0) return {spare_, 0, 1};
+            if (S::is_zero(x)) return {S::left(cell, bins_log2_) + zero_, 0, 0};
+        }
+        const auto b = S::bits_of(x);
+        // All three parts of the grid are one formula: only the clamp differs.
+        const auto octave = S::clamp(b.exponent, lowest_, highest_);
+        const auto width = S::subtract(S::add(octave, ulps_), b.exponent);
+        const auto number = S::differ(
+            S::add(S::right(b.significand, width), S::left(octave, per_)), b.sign);
+        const auto words = S::left(cell, bins_log2_);
+        const auto place =
+            S::add(words, S::add(number, S::by_sign(b.sign, first_)));
+        const auto offset = S::offset(b, width);
+        if constexpr (S::lanes == 1) {
+            return {place, offset, 0};
         } else {
-            S::store(at.place + i, place);
-            S::store(at.offset + i, offset);
-            known.add(cell, offset);
+            if (S::all_at_most(S::subtract(b.size, S::by_sign(b.sign, least_)),
+                               S::by_sign(b.sign, span_)) &&
+                S::all_within(x, inner_lo_, inner_hi_))
+                return {place, offset, 0};
+            const auto zero = S::is_zero(x);
+            const auto counts = fine(x, cell);
+            const auto found = S::keep(zero, S::add(words, zero_), place);
+            return {S::keep(counts, found, spare_),
+                    S::keep(zero, S::whole(0), offset), S::others(counts)};
         }
     }
-    if constexpr (S::lanes > 1) {
-        known.finish(to, at, cells, i);
-        add_places(to, at, i);
-        const std::size_t rest =
-            count_generic(to, scores + i, cells + i, n - i, specials + n_special);
-        for (std::size_t j = n_special; j < n_special + rest; ++j)
-            specials[j].row += static_cast<std::uint32_t>(i);
-        n_special += rest;
+
+private:
+    GSTAR_TARGET typename S::mask fine(const typename S::values& x,
+                                       numbers cell) const noexcept {
+        return S::and_either(S::within(x, lo_.of(cell), hi_.of(cell)),
+                             S::outside(x, below_, above_), S::is_zero(x),
+                             zero_counts_);
     }
-    return n_special;
+    GSTAR_TARGET static typename S::sides sides(std::int32_t positive,
+                                                std::int32_t negative) noexcept {
+        return {S::whole(positive), S::whole(positive ^ negative)};
+    }
+    static std::int32_t before(const count_target& to) noexcept {
+        return (to.lowest + S::bias) * (1 << to.per);
+    }
+
+    Extremes lo_;
+    Extremes hi_;
+    typename S::values below_;
+    typename S::values above_;
+    typename S::mask zero_counts_;
+    numbers lowest_;
+    numbers highest_;
+    numbers ulps_;
+    numbers per_;
+    numbers bins_log2_;
+    typename S::sides first_;
+    numbers zero_;
+    numbers spare_;
+    typename S::values inner_lo_;
+    typename S::values inner_hi_;
+    typename S::sides least_;
+    typename S::sides span_;
+};
+
+/// Count up to `n` rows, 64 at a time where rows go through the ring. Stops before
+/// rows whose cells cannot be had, or which `specials`, with room for `most`,
+/// might not hold.
+template <class S, class Extremes, class Cells>
+GSTAR_TARGET progress count_steps(const count_target& to,
+                                  const typename S::score* scores, Cells& cells,
+                                  std::size_t n, special* specials,
+                                  std::size_t most) noexcept {
+    constexpr std::size_t step = S::lanes == 1 ? Cells::rows : byte_rows;
+    constexpr std::size_t part = S::lanes == 1 ? 1 : ring_rows;
+    const placer<S, Extremes> places(to);
+    std::uint64_t* const words = to.words;
+    ring waiting;
+    if constexpr (S::lanes > 1) waiting.clear(to.spare);
+    std::size_t found = 0;
+    std::size_t i = 0;
+    while (i + step <= n && found + step <= most && cells.take(i)) {
+        for (std::size_t t = 0; t < step / part; ++t, i += part) {
+            ring_slot& slot = waiting.slots[t % ring_slots];
+            if constexpr (S::lanes > 1) {
+                prefetch(scores + i + ahead_rows);
+                if constexpr (sizeof(*scores) == 8)
+                    prefetch(scores + i + ahead_rows + 8);
+            }
+            for (std::size_t j = 0; j < part; j += S::lanes) {
+                const auto cell = S::load(cells.at(i + j));
+                const auto x = S::read_once(scores + i + j);
+                const auto rows = places.place(x, cell);
+                if (rows.specials != 0) {
+                    alignas(64) typename S::value read[S::lanes];
+                    S::put(read, x);
+                    for (unsigned left = rows.specials; left != 0;
+                         left &= left - 1) {
+                        const unsigned k = lowest_bit(left);
+                        specials[found++] = {static_cast<double>(read[k]),
+                                             cells.at(i + j)[k],
+                                             static_cast<std::uint32_t>(i + j + k)};
+                    }
+                    if constexpr (S::lanes == 1) continue;
+                }
+                if constexpr (S::lanes == 1) {
+                    words[rows.place] += word_one + rows.offset;
+                } else {
+                    S::store(slot.place + j, rows.place);
+                    S::store(slot.offset + j, rows.offset);
+                }
+            }
+            if constexpr (S::lanes > 1)
+                add_slot(
+                    words,
+                    waiting.slots[(t + ring_slots - ring_distance) % ring_slots]);
+        }
+    }
+    if constexpr (S::lanes > 1) waiting.finish(words, i / part);
+    return {i, found};
+}
+
+template <class Float, class Cells>
+GSTAR_TARGET progress count(const count_target& to, const Float* scores,
+                            Cells& cells, std::size_t n, special* specials,
+                            std::size_t most) noexcept {
+    using S = rows_of<Float>;
+    if constexpr (S::table_size != 0)
+        if (to.cells <= S::table_size)
+            return count_steps<S, cells_in_register<S>>(to, scores, cells, n,
+                                                        specials, most);
+    return count_steps<S, cells_in_memory<S>>(to, scores, cells, n, specials, most);
 }
 
 #endif

@@ -1,0 +1,222 @@
+// cell_reader.hpp - the counts and sums of cells, taken off bytes and checked.
+#pragma once
+
+#include <algorithm>  // max, min
+#include <cmath>      // fabs, signbit
+#include <cstddef>    // size_t
+#include <cstdint>
+#include <limits>
+
+#include "gstar/base/bytes.hpp"
+#include "gstar/base/wide.hpp"
+#include "gstar/count/bytes/version_1.hpp"
+#include "gstar/count/bytes/wide_numbers.hpp"
+#include "gstar/count/cell_sums.hpp"
+#include "gstar/count/window.hpp"
+
+namespace gstar {
+
+constexpr std::uint64_t most_rows = (std::uint64_t{1} << 63) - 1;
+
+namespace detail {
+
+/// A cell without its bins.
+struct cell_totals {
+    std::uint64_t below = 0;
+    std::uint64_t above = 0;
+    std::uint64_t rows = 0;  ///< all of them; more than `most_rows`: too many
+    wide<2> squared;         ///< sum of squared weights, where bytes have it
+    double lo = std::numeric_limits<double>::infinity();
+    double hi = -std::numeric_limits<double>::infinity();
+};
+
+/// A bin as bytes have it; `zero` has the sum if it touches zero.
+struct stored_bin {
+    std::int64_t index;
+    std::int64_t k;
+    std::uint64_t n;
+    bin_sum sum;  ///< of offsets, in units of 2^grid::unit(k)
+    zero_sum zero;
+};
+
+/// Takes cells off bytes, one after the other. What a cell has goes to a `Sink`:
+/// `bin(const stored_bin&)` for each bin, and then `cell(const cell_totals&)`.
+/// Where `Sink::first` the bytes are checked; who reads them again may trust them.
+class cell_reader {
+public:
+    /// `squares`: whether there are sums of squared weights.
+    cell_reader(byte_reader from, const window& at, bool squares, bool version_1)
+        : from_(from), at_(at), squares_(squares), version_1_(version_1) {}
+
+    template <class Sink>
+    void read(Sink& sink) {
+        byte_reader from = from_;  // a local one stays in registers
+        cell_totals t;
+        t.below = from.varint(most_rows);
+        t.above = from.varint(most_rows);
+        t.rows = t.below + t.above;
+        const std::uint64_t n_full = from.varint(at_.bins());
+        const bool squares = squares_ && (t.rows != 0 || n_full != 0);
+        const bool fits = !squares || read_varint(from, t.squared);
+        if (n_full != 0) {
+            t.lo = from.real();
+            t.hi = from.real();
+            if (!is_score(t.lo) || !is_score(t.hi))
+                from.refuse("a smallest or largest score is impossible");
+            if (version_1_)
+                read_old_bins(from, t, n_full, sink);
+            else
+                read_bins(from, t, n_full, sink, nullptr);
+        }
+        if (Sink::first && squares && t.rows <= most_rows) {
+            wide<2> most;
+            most.add_product(t.rows, t.rows, 0);
+            if (!fits || t.squared.is_zero() || most < t.squared)
+                from.refuse("a sum of squared weights is impossible");
+        }
+        sink.cell(t);
+        from_ = from;
+    }
+
+    const byte_reader& rest() const noexcept { return from_; }
+
+private:
+    static bool is_score(double x) noexcept {
+        return std::fabs(x) <= greatest_score() && !(x == 0 && std::signbit(x));
+    }
+
+    /// The bins of version 1, and the sum of squares in front of them.
+    template <class Sink>
+    void read_old_bins(byte_reader& from, cell_totals& t, std::uint64_t n_full,
+                       Sink& sink) {
+        wide<66> squares;
+        const bool fits = read_number(from, squares, 2148, 2148);
+        square_bounds bounds(at_.level());
+        read_bins(from, t, n_full, sink, &bounds);
+        if (Sink::first && t.rows <= most_rows &&
+            (!fits || !bounds.hold(squares, t.lo, t.hi)))
+            from.refuse("a sum of squares is impossible");
+    }
+
+    template <class Sink>
+    void read_bins(byte_reader& caller, cell_totals& t, std::uint64_t n_full,
+                   Sink& sink, square_bounds* old) {
+        byte_reader from = caller;
+        const std::int64_t bins = at_.bins();
+        const grid on = at_.on();
+        std::uint32_t run = 0;
+        std::int64_t first = 0;
+        stored_bin b;
+        b.index = -1;
+        for (std::uint64_t i = 0; i < n_full; ++i) {
+            b.index += 1 + static_cast<std::int64_t>(
+                               from.varint(static_cast<std::uint64_t>(bins) - 1));
+            if (b.index >= bins) from.refuse("a bin lies beyond the last one");
+            while (run + 1 < at_.n_runs() && b.index >= at_.start(run + 1)) ++run;
+            if (run + 1 < at_.n_runs() && b.index + 1 == at_.start(run + 1))
+                from.refuse("a gap between bins has rows");
+            b.k = at_[run].first + (b.index - at_.start(run));
+            b.n = from.varint(most_rows);
+            if (b.n == 0) from.refuse("a bin has no rows");
+            t.rows = std::min(t.rows, most_rows + 1) + b.n;
+            const bool fine = at_zero(b.k)
+                                  ? read_zero(from, b, on, Sink::first, old)
+                                  : read_sum(from, b, on, Sink::first, old);
+            if (!fine) from.refuse("a sum is impossible");
+            if (i == 0) first = b.k;
+            sink.bin(b);
+        }
+        caller = from;
+        if (!Sink::first) return;
+        if (t.lo > t.hi || on.number(t.lo) != first || on.number(t.hi) != b.k)
+            from.refuse("a smallest or largest score lies outside its bin");
+    }
+
+    /// Read the sum of a bin, in version 1 in a unit of its own; false if no n
+    /// rounded scores of the bin can have it.
+    static bool read_sum(byte_reader& from, stored_bin& b, const grid& on,
+                         bool check, square_bounds* old) {
+        const bool fits = read_zigzag(from, b.sum);
+        if (!check && old == nullptr) return true;
+        const grid::whole_edge nearer = on.edge(b.k > 0 ? b.k : -b.k - 1);
+        const int spacing =
+            nearer.width + bit_length(static_cast<std::uint64_t>(nearer.j)) - 24;
+        const bin_form form{nearer.width, std::min(nearer.width, spacing),
+                            std::max(spacing, -1045)};
+        if (old == nullptr) return fits && is_possible(b, on, form);
+        const bin_sum as_read = b.sum;
+        bool whole = true;
+        for (int at = form.width - old_offset_bits; at < form.unit; ++at) {
+            whole = whole && (b.sum.limb(0) & 1) == 0;
+            b.sum.halve();
+        }
+        if (!check) return true;
+        if (!fits || !whole || !is_possible(b, on, form)) return false;
+        const int unit = form.width - old_offset_bits;
+        old->add(b.n, b.k, as_read,
+                 form.spacing > form.width
+                     ? std::uint64_t{1} << (form.spacing - 1 - unit)
+                     : 0);
+        return true;
+    }
+
+    /// Powers of two of a bin that does not touch zero.
+    struct bin_form {
+        int width;
+        int unit;     ///< of the sum of offsets
+        int spacing;  ///< distance of 24-bit numbers, the unit or more
+    };
+
+    static bool is_possible(const stored_bin& b, const grid& on,
+                            const bin_form& form) noexcept {
+        const auto wider = static_cast<unsigned>(form.width - form.unit);
+        if (form.spacing <= form.unit && b.n >> 32 == 0)  // nearly always
+            return b.sum.limb(1) == 0 && b.sum.limb(0) <= b.n << wider;
+        // Half the spacing is how far rounding may carry a score out of its bin.
+        const std::uint64_t slack = form.spacing > form.width
+                                        ? std::uint64_t{1}
+                                              << (form.spacing - 1 - form.unit)
+                                        : 0;
+        bin_sum least;
+        least.add_product(b.n, slack, 0, true);
+        bin_sum most;
+        most.add_product(b.n, slack + (std::uint64_t{1} << wider), 0);
+        if (b.sum < least || most < b.sum) return false;
+        if (form.spacing <= form.unit) return true;
+        // The sum of scores is a multiple of the spacing.
+        const grid::whole_edge lower = on.edge(b.k);
+        const bool minus = b.k < 0;
+        wide<4> scores;
+        scores.add_product(b.n,
+                           static_cast<std::uint64_t>(minus ? -lower.j : lower.j),
+                           static_cast<unsigned>(lower.width - form.unit), minus);
+        scores.add_product(b.sum.limb(0), 1, 0);
+        scores.add(static_cast<std::int64_t>(b.sum.limb(1)), 64);
+        return scores.limb(0) << (64 - (form.spacing - form.unit)) == 0;
+    }
+
+    static bool read_zero(byte_reader& from, stored_bin& b, const grid& on,
+                          bool check, square_bounds* old) {
+        constexpr int lowest = 1097;  // exponents that the format has for sums
+        const bool fits = read_number(from, b.zero, zero_unit, lowest);
+        if (!check) return true;
+        zero_sum bound;
+        bound.add_product(
+            b.n, 1, static_cast<unsigned>(std::max(on.least(), -1045) + zero_unit),
+            b.k != 0);
+        const zero_sum nothing;
+        if (!fits || (b.k == 0 ? b.zero.negative() || bound < b.zero
+                               : b.zero < bound || nothing < b.zero))
+            return false;
+        if (old != nullptr) old->add_zero(b.n, b.zero);
+        return true;
+    }
+
+    byte_reader from_;
+    const window& at_;
+    bool squares_;
+    bool version_1_;
+};
+
+}  // namespace detail
+}  // namespace gstar

@@ -1,0 +1,54 @@
+"""What a sketch's bytes describe, of any version, and how all of them are refused."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final, NamedTuple, NoReturn, TypeAlias
+
+from gstar_fast._base.grid import Extent, Window
+from gstar_fast._base.names import Name
+from gstar_fast._base.refusals.refusal import refusal
+
+MAGIC: Final = b"\x89GSTAR\r\n"
+HEADER: Final = struct.Struct("<8sHHIQ")
+WEIGHTED, FIXED, GIVEN, LINEAR, NO_SQUARES = 1, 2, 4, 8, 16
+
+Section: TypeAlias = tuple[int, bool, bytes]  # type, needed, content
+
+
+def refuse(why: str) -> NoReturn:
+    """Every refusal reads alike; the compiled reader has the same words for what is wrong with a whole file."""
+    raise refusal("not_valid", "sketch", value=why)
+
+
+class Cell(NamedTuple):
+    """One label of one group: what the format stores, sums in units of the grid's SUM_UNIT."""
+
+    below: int
+    above: int
+    smallest: float
+    largest: float
+    squares: int  # V; 0 where it is not known, or the sketch is not weighted
+    bins: Sequence[tuple[int, int, int]]  # (index, count, sum of scores) of the bins that have rows, ascending
+
+    @property
+    def rows(self) -> int:
+        """All rows, those beyond the window too."""
+        return self.below + self.above + sum(count for _, count, _ in self.bins)
+
+
+class Content(NamedTuple):
+    """All that bytes say; `cells` holds labels 0, 1, 2 of the first group, then of the second, ..."""
+
+    window: Window
+    extent: Extent  # of the rows that were not counted under version 1; none with a range
+    weighted: bool
+    fixed: bool
+    given: bool
+    linear: bool
+    knows_squares: bool
+    skipped: int
+    names: tuple[Name, ...]
+    cells: Sequence[Cell]
+    sections: tuple[Section, ...] = ()

@@ -1,0 +1,117 @@
+"""What a sketch remembers of its tables: the names of their columns, and which label meant 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from gstar_fast._base.bytes import name_bytes
+from gstar_fast._base.names import Name, Scalar, joined_columns
+from gstar_fast._base.public import lives_in
+from gstar_fast._base.sketch_parts.content import Section
+from gstar_fast._base.sketch_parts.sections import COLUMNS, POSITIVE, columns_bytes, columns_of, positive_of
+
+
+@lives_in("gstar_fast.results")
+class Mixed(Enum):
+    """Stands in the place of a column's name where tables had different ones."""
+
+    MIXED = "several"
+
+
+MIXED: Final = Mixed.MIXED
+
+
+@lives_in("gstar_fast.results")
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns that the rows of a sketch came from, for later steps and for readers.
+
+    Attributes
+    ----------
+    score, label : str, Mixed.MIXED or None
+        None where no table named one.
+    group : tuple of str, Mixed.MIXED or None
+        Several where groups are intersections.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"p": [0.25, 0.75], "y": [0, 1], "sex": ["F", "M"]})
+    >>> gf.Sketch().update_table(people, score="p", label="y", group="sex").columns
+    Columns(score='p', label='y', group=('sex',))
+    """
+
+    score: str | Mixed | None = None
+    label: str | Mixed | None = None
+    group: tuple[str, ...] | Mixed | None = None
+
+    def __str__(self) -> str:
+        """Such as "score p, label y, group sex and race"."""
+        named = ((name, getattr(self, name)) for name in ("score", "label", "group"))
+        return ", ".join(f"{name} {_words(value)}" for name, value in named if value is not None)
+
+    def of_thresholds(self, groups: Sequence[Name]) -> tuple[str | None, str | None]:
+        """Score and group column as thresholds for these groups store them; None where no one name is known."""
+        score = self.score if isinstance(self.score, str) else None
+        if not isinstance(self.group, tuple):
+            return score, None
+        several = all(isinstance(name, tuple) for name in groups)  # not so after `pooled`, for instance
+        return score, joined_columns(self.group) if several == (len(self.group) > 1) else None
+
+
+def _words(value: str | tuple[str, ...] | Mixed) -> str:
+    if isinstance(value, Mixed):
+        return "(several)"
+    return value if isinstance(value, str) else " and ".join(value)
+
+
+def in_words(columns: Columns, positive: Scalar | None) -> str:
+    """Such as "score p, label y, group sex; label 1 is 'yes'"; nothing where nobody named anything."""
+    told = [str(columns), "" if positive is None else f"label 1 is {positive!r}"]
+    return "; ".join(filter(None, told))
+
+
+# ------------------------------------------------------------------------------------------------------------- sections
+
+
+def sections_of(columns: Columns, positive: Scalar | None, others: Iterable[Section] = ()) -> tuple[Section, ...]:
+    """Sections that say this, beside others of other types; what says nothing has none."""
+    kept = {one[0]: one for one in others if one[0] not in (COLUMNS, POSITIVE)}
+    if columns != Columns():
+        score, label = ((name,) if isinstance(name, str) else name for name in (columns.score, columns.label))
+        kept[COLUMNS] = COLUMNS, False, columns_bytes([_plain(names) for names in (score, label, columns.group)])
+    if positive is not None:
+        kept[POSITIVE] = POSITIVE, True, name_bytes(positive)
+    return tuple(kept[kind] for kind in sorted(kept))
+
+
+def _plain(names: tuple[str, ...] | Mixed | None) -> tuple[str, ...] | None:
+    """As sections have it: nothing for no name, None for several."""
+    return None if isinstance(names, Mixed) else names or ()
+
+
+def columns_in(sections: Iterable[Section]) -> Columns:
+    """The columns that sections name."""
+    content = next((content for kind, _, content in sections if kind == COLUMNS), None)
+    if content is None:
+        return Columns()
+    score, label, group = columns_of(content)
+    return Columns(_only(score), _only(label), MIXED if group is None else group or None)
+
+
+def _only(names: tuple[str, ...] | None) -> str | Mixed | None:
+    return MIXED if names is None else names[0] if names else None
+
+
+def positive_in(sections: Iterable[Section]) -> Scalar | None:
+    """The label that 1 stood for; None where nobody said."""
+    content = next((content for kind, _, content in sections if kind == POSITIVE), None)
+    if content is None:
+        return None
+    name = positive_of(content)
+    assert not isinstance(name, tuple), "the core has checked it"
+    return name

@@ -1,0 +1,69 @@
+"""Rows into a core: a batch, a table, or one row that is passed over."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gstar_fast import _backends
+from gstar_fast._backends.common.rows import label_of, score_of, unknown_group
+from gstar_fast._backends.interface import SketchCore, Watch
+from gstar_fast._base.names import Name, Scalar, clean_name
+from gstar_fast._input.arrow import read_batches
+from gstar_fast._input.columns import Batch, batch_of_columns
+from gstar_fast._input.missing import Passing
+from gstar_fast._input.positive import labels_by
+
+
+def empty_like(core: SketchCore, backend: str, watch: Watch | None = None) -> SketchCore:
+    """A core without rows that has the options of another."""
+    window = (core.level, core.first) if core.fixed else None
+    names = core.groups if core.given else None
+    return _backends.room("sketch", backend).Core(core.bins, window, names, core.memory_limit, watch)
+
+
+def count(core: SketchCore, batch: Batch, passing: Passing, threads: int) -> None:
+    """Count a batch, all or nothing."""
+    scores, skip_nan = passing.marked(batch.scores)
+    core.update(scores, batch.labels, batch.codes, batch.names, batch.weights, skip_nan, threads, batch.unlabelled_code)
+
+
+class Table(NamedTuple):
+    """A table or stream, and the names of its columns."""
+
+    data: object
+    score: str
+    label: str | None
+    groups: tuple[str, ...]
+    weight: str | None
+    positive: Scalar | None = None  # the label that means 1, where labels are not 0 and 1
+
+
+def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) -> None:
+    """Count the rows of a table, batch by batch; a bad one leaves the batches before it counted."""
+    extra = [name for name in (table.label, table.weight) if name is not None]
+    called = [f"column {name!r}" for name in table.groups]
+    for scores, *rest in read_batches(table.data, [table.score, *table.groups, *extra]):
+        groups, rest = rest[: len(called)], rest[len(called) :]
+        labels = rest.pop(0) if table.label is not None else None
+        if labels is not None and table.positive is not None:
+            labels = labels_by(labels, table.positive)
+        weights = rest.pop(0) if table.weight is not None else None
+        count(core, batch_of_columns(scores, labels, groups, called, weights), passing, threads)
+
+
+def skip_one(core: SketchCore, score: object, label: object, group: object, passing: Passing) -> bool:
+    """Pass a single row over if it has no score, and say whether; the rest of it is checked as that of others."""
+    if not passing.covers(score_of(score)):
+        return False
+    code, name = label_of(label), clean_name(group)
+    _check_given(core, name)
+    labels, codes = np.array([code], np.uint8), np.zeros(1, np.int64)
+    core.update(np.full(1, np.nan), labels, codes, (name,), None, True, 1, True)
+    return True
+
+
+def _check_given(core: SketchCore, name: Name) -> None:
+    if core.given and name not in core.groups:
+        raise unknown_group(name, core.groups)

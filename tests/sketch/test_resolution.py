@@ -1,0 +1,140 @@
+"""How finely bins divide the rows: what spoils a sketch, what does not, and the warnings that say so."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import gstar_fast as gf
+
+pytestmark = pytest.mark.usefixtures("backend")
+
+
+@pytest.fixture
+def logits():
+    return np.random.default_rng(0).normal(size=2000)
+
+
+def count(scores, **options):
+    """One group, no labels."""
+    return gf.Sketch.from_rows(scores, None, np.zeros(len(scores), int), **options)
+
+
+def warned(scores, **options):
+    """The warnings that counting gives."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        count(scores, **options)
+    return [w.message for w in caught]
+
+
+# ---------------------------------------------------------------------------------------------------- what does no harm
+
+
+@pytest.mark.parametrize("wild", [1e6, -1e9, 1e12, -1e-30])
+def test_one_wild_score_leaves_the_others_apart(logits, wild):
+    wide = count(np.append(logits, wild))
+    assert wide.resolution > 300
+    assert wide.coarseness.share < 0.03
+    assert warned(np.append(logits, wild)) == []
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [0.3] * 1000,
+        [0.0, 1.0] * 500,
+        [0.1, 0.2, 1e9],
+        [np.inf] * 1000,
+        np.arange(1000) % 7,
+        [-5, 1] * 500,
+        np.round(np.random.default_rng(0).random(5000), 2),  # decimals: many rows to a bin, one value in each
+        np.random.default_rng(0).integers(300, 850, 5000),
+        1 + 1e-12 * np.random.default_rng(0).normal(size=5000),
+        np.linspace(0, 1, 1000),
+    ],
+    ids=[
+        *("constant", "two", "few rows", "infinite", "few whole numbers", "two sides", "decimals", "credit"),
+        *("12th digit", "even"),
+    ],
+)
+def test_values_that_bins_tell_apart_do_not_warn(scores):
+    assert warned(scores) == []
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+def test_coarseness_names_the_fullest_bin_with_different_scores():
+    scores = np.concatenate([np.full(500, 3.0), 3.0 + np.arange(1, 101) / 1000, np.arange(0, 16, 0.04)])
+    sketch = gf.Sketch(bins=16, range=(0, 16)).update(scores, np.ones(1000, int), ["x"] * 1000)
+    found = sketch.coarseness
+    assert found == (0.625, 1, "x", 3.0, 4.0)  # 500 + 100 and 25 of the last, of 1000
+    alone = gf.Sketch(bins=16, range=(0, 16)).update(np.full(1000, 3.0), np.ones(1000, int), ["x"] * 1000)
+    assert alone.coarseness.share == 0
+    assert gf.Sketch().coarseness.share == 0
+
+
+def test_coarseness_is_that_of_the_rows():
+    """Against counting by hand, at edges that numpy searches."""
+    random = np.random.default_rng(3)
+    scores, labels, groups = random.normal(size=3000), random.integers(0, 2, 3000), random.integers(0, 3, 3000)
+    sketch = gf.Sketch.from_rows(scores, labels, groups, bins=64)
+    bins = np.searchsorted(sketch.edges, scores, side="right") - 1
+    shares = {
+        np.bincount(bins[(labels == y) & (groups == g)]).max() / ((labels == y) & (groups == g)).sum()
+        for y in (0, 1)
+        for g in range(3)
+    }
+    assert sketch.coarseness.share == max(shares)
+
+
+# ------------------------------------------------------------------------------------------------------------- warnings
+
+
+def test_bins_that_may_cost_something_warn_once_and_say_how_much(logits):
+    close = 1004 + logits / 1000
+    sketch = count(close)
+    match = r"one bin, from .* holds 99\.9% of the unlabelled rows of group 0.*off by up to 1\..*range=\(lo, hi\)"
+    with pytest.warns(gf.ResolutionWarning, match=match) as caught:
+        sketch.update([1e-3, 3e6], None, [0, 0])
+    assert [w.filename for w in caught] == [__file__]
+    assert caught[0].message.code == "resolution"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sketch.update([1e12], None, [0])
+        sketch.copy().update(close, None, [0] * len(close))
+
+
+def test_merging_and_a_row_at_a_time_warn_too(logits):
+    close = 1004 + logits / 1000
+    with pytest.warns(gf.ResolutionWarning):
+        _ = count(close) + count([1e-3, 3e6])
+    with pytest.warns(gf.ResolutionWarning):
+        count(np.append(close, 1e-3)).update_one(3e6, None, 0)
+
+
+def test_a_sentinel_is_named_with_its_rows_and_the_way_out(logits):
+    (message,) = warned(np.append(1 / (1 + np.exp(-logits)), [-999.0] * 20))
+    assert isinstance(message, gf.SentinelWarning)
+    assert str(message).startswith("20 rows have the score -999.0, far from all others, which lie from 0.0")
+    assert "pass missing=-999" in str(message)
+    assert message.value[:2] == (-999.0, 20)
+
+
+@pytest.mark.parametrize(
+    "scores", [[-999.0] * 3, [-999.0, -998.0] * 10, np.full(2000, 50.0)], ids=["few", "two", "most"]
+)
+def test_other_far_scores_are_no_sentinel(logits, scores):
+    assert warned(np.append(logits, scores)) == []
+
+
+def test_a_sentinel_above_and_one_in_a_weighted_sketch(logits):
+    assert "9999.0" in str(warned(np.append(logits, [9999.0] * 20))[0])
+    scores = np.append(logits, [-999.0] * 20)
+    with pytest.warns(gf.SentinelWarning, match=r"^10 rows have the score -999\.0"):
+        gf.Sketch().update(scores, None, [0] * len(scores), weights=np.full(len(scores), 0.5))
+
+
+def test_range_keeps_the_resolution_and_sentinels_out(logits):
+    scores = np.append(logits, [1e9] * 20)
+    assert count(scores, range=(-8, 8)).resolution > 1000
+    assert warned(scores, range=(-8, 8)) == []
