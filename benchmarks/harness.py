@@ -63,7 +63,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-PACKAGES = ("numpy", "scipy", "numba", "boost-histogram", "polars", "duckdb", "datasketches")
+PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "boost-histogram", "polars", "duckdb", "datasketches")
 PACKAGES += ("fairlearn", "error-parity", "oxonfair", "scikit-learn")
 
 

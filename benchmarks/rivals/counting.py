@@ -1,8 +1,9 @@
 """What others use to count scores by label, group and bin, each written as a careful user would write it.
 
 A rival is made with `prepare(rows, window)`, which may convert its input to whatever it likes best and compile; only
-the call it returns is timed. All of them get a window known beforehand, which the sketch has to find by itself. Each
-call answers with counts of shape (2, n_groups, bins), so that answers can be compared before the clock counts.
+the call it returns is timed. All of them get a window known beforehand, with equal bins, which they compute quickest;
+the sketch has to find its own, whose bins are finer near zero. Each call answers with counts of shape
+(2, n_groups, bins), so that answers can be compared before the clock counts.
 """
 
 from __future__ import annotations
@@ -57,6 +58,14 @@ def reference(rows: Rows, window: Window) -> np.ndarray:
     counts = np.zeros((2, rows.n_groups, window.bins), dtype=np.int64)
     np.add.at(counts, (rows.labels, rows.groups, number), 1)
     return counts
+
+
+def reference_between(rows: Rows, edges: np.ndarray) -> np.ndarray:
+    """Counts between any ascending edges, each bin with its lower one. Not a contender."""
+    bins = len(edges) - 1
+    number = np.searchsorted(edges, rows.scores, side="right") - 1
+    cell = rows.labels.astype(np.int64) * rows.n_groups + rows.groups
+    return np.bincount(cell * bins + number, minlength=2 * rows.n_groups * bins).reshape(2, rows.n_groups, bins)
 
 
 def numpy_histogram(rows: Rows, window: Window) -> Call:
