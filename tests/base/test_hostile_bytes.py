@@ -230,6 +230,14 @@ def test_what_cells_could_claim_is_refused(backend):
     weighted = v(0) + v(0) + v(1) + v(9) + ONE + v(1) + v(3) + z(0)
     assert gf.Sketch.from_bytes(cell(weighted, flags=3)).n_rows == 3 / 2**20
     assert gf.Sketch.from_bytes(cell(weighted.replace(v(9) + ONE, ONE), flags=3 | 16))._core.squared_weights() is None
+
+    most_rows = 2**63 - 1
+
+    def most(squares: int) -> bytes:
+        return start + v(squares) + ONE + v(1) + v(most_rows) + z(0)
+
+    assert gf.Sketch.from_bytes(cell(most(most_rows**2), flags=3)).n_rows == most_rows / 2**20
+    assert gf.Sketch.from_bytes(cell(start + ONE + v(1) + v(2**32) + z(2**55))).n_rows == 2**32
     refused(
         {
             "rows 2**63": cell(v(2**62) + v(2**62) + v(0)),
@@ -252,6 +260,8 @@ def test_what_cells_could_claim_is_refused(backend):
             "huge exponent": cell(start + two(0.5, 0.5) + v(0) + v(1) + z(1) + z(2**60)),
             "squares 0": cell(weighted.replace(v(9), v(0)), flags=3),
             "squares above": cell(weighted.replace(v(9), v(10)), flags=3),
+            "squares of the most rows above": cell(most(most_rows**2 + 1), flags=3),
+            "sum of 2**32 rows above": cell(start + ONE + v(1) + v(2**32) + z(2**55 + 1)),
             "squares of a cell without rows": claim(FIXED, v(1), b"\0", z(5), weighted, v(0), END, flags=3),
         }
     )
