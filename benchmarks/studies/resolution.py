@@ -68,7 +68,7 @@ def log_linear(x: np.ndarray) -> np.ndarray:
     reach = top - int(octave[size > 0].min(initial=top)) + 1
     octaves = min(reach, BINS // 64 // sides - 1)
     per = 1 << (BINS // (sides * (octaves + 1))).bit_length() - 1
-    width = np.maximum(octave, top - octaves + 1) - 1
+    width = np.maximum(np.where(size == 0, top - octaves, octave), top - octaves + 1) - 1
     depth = width - (top - octaves)
     number = np.floor(np.ldexp(size, -width) * per) + depth * per
     return np.where(x < 0, -number - 1, number).astype(np.int64)
@@ -101,6 +101,7 @@ def look(kind: Set, seed: int, rows: Rows) -> dict[str, Any]:
     for grid, number in numbers.items():
         places = np.unique(number, return_inverse=True)[1]
         assert places.max() < BINS, (grid, kind.name, places.max())
+        assert (np.diff(places[np.argsort(rows[0])]) >= 0).all(), (grid, kind.name, "a higher score, a lower bin")
         cost[grid] = error_at(places, rows, kind) - least
     direct = gf.solve(sketch, limits={"equalized_odds": kind.limit}, balanced=kind.balanced)
     assert abs(direct.loss**0.5 - least - cost["ours"]) < 1e-9, "the sketch itself gives the same"
