@@ -51,8 +51,8 @@ def merge_all(
     >>> week.n_rows, week == sum(days)
     (3, True)
     """
-    one = isinstance(sketches, (Sketch, bytes, bytearray, memoryview, str, os.PathLike))
-    if one or not isinstance(sketches, Iterable):
+    single = isinstance(sketches, (Sketch, bytes, bytearray, memoryview, str, os.PathLike))
+    if single or not isinstance(sketches, Iterable):
         raise refusal("not_several", "sketches", value=sketches)
     total, empty = Sketch(nan=nan, missing=missing, memory_limit=memory_limit), True
     for position, one in enumerate(sketches):

@@ -50,6 +50,9 @@ OPTIONS |= entries(
     positive_alone=lambda e, _: (
         f"positive={e.value!r} names a label, and no column of labels is named; pass label= too"
     ),
+    positive_kind=lambda e, _: (
+        f"positive={e.value!r} is no label here, because the labels are {e.limit}; pass positive= as the column has it"
+    ),
     no_group_column=lambda _, __: "group must name a column, or several; got an empty list",
     min_rows=lambda e, say: f"{say.argument('min_rows')} must be finite and not negative; got {e.value!r}",
 )
