@@ -59,6 +59,8 @@ def checked_passing(nan: object, missing: object, own: Passing = NOTHING) -> Pas
 
 
 def _values(missing: object) -> tuple[float, ...]:
+    if isinstance(missing, np.ndarray):
+        missing = missing.tolist()  # of one without axes a number
     several = missing if isinstance(missing, Iterable) and not isinstance(missing, (str, bytes)) else (missing,)
     return tuple(dict.fromkeys(_value(one) for one in several))
 

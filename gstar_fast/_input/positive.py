@@ -33,7 +33,9 @@ def labels_by(column: Column, positive: Scalar) -> Column:
         ones = np.array([_same(name, positive) for name in (*names, None)])
         codes = np.array(values, np.int64)
         codes[(codes < 0) | (codes >= len(names))] = len(names)
-        return Column(ones[codes].view(np.uint8), _both(valid, known[codes]), None)
+        there = _both(valid, known[codes])
+        _check_kind(positive, {isinstance(name, str) for name in names if not is_missing(name)}, codes, there)
+        return Column(ones[codes].view(np.uint8), there, None)
     if values.dtype.kind == "f":
         nan = np.isnan(values)
         if valid is not None:
@@ -41,12 +43,20 @@ def labels_by(column: Column, positive: Scalar) -> Column:
         if nan.any():
             raise refusal("nan_label", "labels", int(nan.argmax()))
     if values.dtype.kind in "biufU":
-        comparable = isinstance(positive, str) == (values.dtype.kind == "U")
-        same = values == positive if comparable else np.zeros(len(values), bool)
+        text = values.dtype.kind == "U"
+        _check_kind(positive, {text}, values, valid)
+        same = values == positive if isinstance(positive, str) == text else np.zeros(len(values), bool)
         return Column(same.view(np.uint8), valid, None)
     private = values.tolist()
     same = np.array([_same(value, positive) for value in private], bool)
     return Column(same.view(np.uint8), _both(valid, np.array([not is_missing(v) for v in private], bool)), None)
+
+
+def _check_kind(positive: Scalar, texts: set[bool], rows: Values, there: Values | None) -> None:
+    """Refuse text where all labels are numbers, and a number where all are text; of no labels anything may be said."""
+    if isinstance(positive, str) not in texts and len(rows) and (there is None or there.any()):
+        kind = "text" if True in texts else "numbers or bools"
+        raise refusal("positive_kind", "positive", value=positive, limit=kind)
 
 
 def _same(value: object, positive: Scalar) -> bool:

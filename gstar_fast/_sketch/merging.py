@@ -51,7 +51,8 @@ def merge_all(
     >>> week.n_rows, week == sum(days)
     (3, True)
     """
-    if isinstance(sketches, (Sketch, bytes, bytearray, memoryview, str, os.PathLike)):
+    single = isinstance(sketches, (Sketch, bytes, bytearray, memoryview, str, os.PathLike))
+    if single or not isinstance(sketches, Iterable):
         raise refusal("not_several", "sketches", value=sketches)
     total, empty = Sketch(nan=nan, missing=missing, memory_limit=memory_limit), True
     for position, one in enumerate(sketches):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+import weakref
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._backends.interface import SketchCore
+from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._words import WEIGHT_UNIT
@@ -57,13 +58,34 @@ def coarsest_of(core: SketchCore) -> Coarsest:
     return Coarsest(share, label if label < 2 else None, core.groups[place], lo, hi)
 
 
-def warn_of(core: SketchCore, told: frozenset[str]) -> frozenset[str]:
-    """Warn of what may be wrong with the scores, each kind once; return the kinds that have been told of."""
+class Watched(Protocol):
+    """What a look needs of a sketch."""
+
+    _core: SketchCore
+    _warned: frozenset[str]  # the kinds of warnings it has given
+    _looked: int  # the rows it had at the last look
+
+
+def watch_of(sketch: weakref.ref[Watched]) -> Watch:
+    """What a core calls when its level changed or its rows doubled; holds no reference to the sketch."""
+
+    def look() -> None:
+        if (alive := sketch()) is not None:
+            look_at(alive)
+
+    return look
+
+
+def look_at(sketch: Watched) -> None:
+    """Warn of what may be wrong with the scores, each kind once, unless no rows came since the last look."""
+    if sketch._warned == WARNINGS or sketch._looked == sketch._core.total:
+        return
+    core = sketch._core.copy()
+    sketch._looked = core.total
     for kind, find in _FINDERS.items():
-        if kind not in told and (found := find(core)) is not None:
+        if kind not in sketch._warned and (found := find(core)) is not None:
             _warn(refusal(kind, "scores", value=found))
-            told |= {kind}
-    return told
+            sketch._warned |= {kind}
 
 
 def _find_coarse(core: SketchCore) -> tuple[object, ...] | None:

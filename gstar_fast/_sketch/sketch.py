@@ -24,7 +24,7 @@ from gstar_fast._sketch.columns import Columns, sections_of
 from gstar_fast._sketch.counting import Table, count, count_table, empty_like, skip_one
 from gstar_fast._sketch.options import PlotOptions, WindowOptions
 from gstar_fast._sketch.pooling import checked_min_rows, names_with, small_groups
-from gstar_fast._sketch.resolution import WARNINGS, warn_of
+from gstar_fast._sketch.resolution import WARNINGS, watch_of
 from gstar_fast._sketch.view import SketchView
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ class Sketch(SketchView):
         self._backend = backend
         self._passing = passing
         self._warned: frozenset[str] = frozenset()  # the kinds of warnings it has given
-        self._core = make_core(_watch(weakref.ref(self)))
+        self._looked = 0  # how much it held when it was last looked at for warnings
+        self._core = make_core(watch_of(weakref.ref(self)))
         if passing == NOTHING:  # the core's own bound method, so that a row at a time costs no Python frame
             self.update_one = self._core.update_one  # type: ignore[method-assign]
 
@@ -102,7 +103,7 @@ class Sketch(SketchView):
         new._set_up(like._backend, like._passing, lambda watch: empty_like(core, like._backend, watch))
         new._warned = WARNINGS  # these rows have had theirs
         new._core.merge(core)
-        new._warned = like._warned
+        new._warned, new._looked = like._warned, like._looked
         return new
 
     # ------------------------------------------------------------------------------------------------------- counting
@@ -414,17 +415,6 @@ class Sketch(SketchView):
 
     def _repr_html_(self) -> str:
         return show.html(self)
-
-
-def _watch(sketch: weakref.ref[Sketch]) -> Watch:
-    """What a core calls when its level changed or its rows doubled; holds no reference to the sketch."""
-
-    def look() -> None:
-        alive = sketch()
-        if alive is not None and alive._warned != WARNINGS:
-            alive._warned = warn_of(alive._core.copy(), alive._warned)
-
-    return look
 
 
 def _unpickled(

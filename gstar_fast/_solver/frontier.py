@@ -18,6 +18,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
 from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, check_groups, question_limits
@@ -199,6 +200,7 @@ def frontier(
     smooth = not (isinstance(density, str) and density == "empirical")
     if penalties is not None and by != "penalties":
         raise ValueError("penalties= goes with by='penalties'")
+    look_at(sketch)
     if smooth:
         if penalties is None or objective.limits:
             raise ValueError("a smooth density needs by='penalties' and penalties=[...], and takes no limits")

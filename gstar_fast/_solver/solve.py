@@ -13,6 +13,7 @@ from gstar_fast._backends.interface import Arrays, Ints
 from gstar_fast._base.names import Name
 from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
+from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.degenerate import warn_if_degenerate
 from gstar_fast._solver.mixture import Mixture, mix, mixed
@@ -91,6 +92,8 @@ def solve(
         If the thresholds hold what was asked by hardly deciding.
     MissingClassWarning
         If a group is left out of a gap, for want of labels.
+    ResolutionWarning, SentinelWarning
+        As when rows are counted, if the sketch has not given them yet.
 
     Examples
     --------
@@ -109,6 +112,7 @@ def solve(
         objective, method=method, density=density, unified=unified, randomize=randomize, max_seconds=max_seconds
     )
     least = checked_min_rows(min_rows)
+    look_at(sketch)
     counted, name = sketch, ""
     if least > 0:
         sketch = sketch.copy()  # others may go on updating it

@@ -180,9 +180,22 @@ def test_a_label_that_means_1(backend, labels, positive, kind):
     assert expected._remember(expected.columns, positive).to_bytes() == sketch.to_bytes()
     pandas = frame.to_pandas(use_pyarrow_extension_array=kind != pl.Categorical)
     assert gf.Sketch().update_table(pandas, score="p", label="y", group="g", positive=positive) == sketch
-    other = "other" if kind != pl.String else 1
+    text = isinstance(positive, str)
+    with pytest.raises(
+        ValueError, match=f"is no label here, because the labels are {'text' if text else 'numbers or b'}"
+    ):
+        gf.Sketch().update_table(frame, score="p", label="y", group="g", positive=1 if text else str(positive))
+    other = "other" if text else 77
     none = gf.Sketch().update_table(frame, score="p", label="y", group="g", positive=other)
     assert (none.counts[1].sum(), none.counts[0].sum()) == (0, 4)
+
+
+def test_a_batch_without_any_label_is_of_no_kind(backend):
+    for kind in (pl.String, pl.Categorical, pl.Int8, pl.Null):
+        frame = pl.DataFrame({"p": [0.1, 0.2], "y": pl.Series([None, None], dtype=kind), "g": ["a", "a"]})
+        for rows, positive in ((2, "yes"), (2, 1), (0, "yes"), (0, 1)):
+            sketch = gf.Sketch().update_table(frame.head(rows), score="p", label="y", group="g", positive=positive)
+            assert (sketch.unlabelled.sum(), sketch.n_rows) == (rows, rows)
 
 
 def test_a_positive_label_must_be_one():

@@ -79,7 +79,7 @@ def test_what_cannot_be_merged_at_all(parts, tmp_path):
             gf.merge_all(empty)
     with pytest.raises(TypeError, match=r"sketches must be sketches, bytes of such, or paths .* got int at position 1"):
         gf.merge_all([cut[0], 7])
-    for one in (cut[0], cut[0].to_bytes(), "a.gstar", Path("a.gstar")):
+    for one in (cut[0], cut[0].to_bytes(), "a.gstar", Path("a.gstar"), None, 7):
         with pytest.raises(TypeError, match=r"sketches must be a list or the like, got .*; for one pass a list of one"):
             gf.merge_all(one)
     with pytest.raises(FileNotFoundError, match=r"gone\.gstar"):

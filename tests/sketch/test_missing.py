@@ -103,7 +103,8 @@ def test_kinds_of_numbers(backend):
     for missing in (-999, np.int8(-99), np.float32(-0.5), Decimal("-3"), np.array([-1, -2]), {1.0, 2.0}, range(3)):
         values = [float(x) for x in (missing if hasattr(missing, "__len__") else [missing])]
         assert gf.Sketch(missing=missing).update(values, None, [0] * len(values)).skipped == len(values)
-    assert gf.Sketch(missing=-999).update(np.array([-999, 1]), None, [0, 0]).skipped == 1
+    for missing in (-999, np.array(-999)):
+        assert gf.Sketch(missing=missing).update(np.array([-999, 1]), None, [0, 0]).skipped == 1
     assert gf.Sketch(missing=0).update([-0.0, 0.0], None, [0, 0]).skipped == 2
 
 

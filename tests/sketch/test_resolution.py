@@ -93,7 +93,7 @@ def test_coarseness_is_that_of_the_rows():
 def test_bins_that_may_cost_something_warn_once_and_say_how_much(logits):
     close = 1004 + logits / 1000
     sketch = count(close)
-    match = r"one bin, from .* holds 99\.9% of the unlabelled rows of group 0.*off by up to 1\..*range=\(lo, hi\)"
+    match = r"one bin, from .* holds 99\.9% of the unlabelled rows of group 0.*off by up to 1, .*range=\(lo, hi\)"
     with pytest.warns(gf.ResolutionWarning, match=match) as caught:
         sketch.update([1e-3, 3e6], None, [0, 0])
     assert [w.filename for w in caught] == [__file__]
@@ -132,6 +132,44 @@ def test_a_sentinel_above_and_one_in_a_weighted_sketch(logits):
     scores = np.append(logits, [-999.0] * 20)
     with pytest.warns(gf.SentinelWarning, match=r"^10 rows have the score -999\.0"):
         gf.Sketch().update(scores, None, [0] * len(scores), weights=np.full(len(scores), 0.5))
+
+
+def test_a_sentinel_is_named_with_every_digit_and_all_its_rows():
+    scores = np.concatenate([np.random.default_rng(0).uniform(0, 1e5, 2000), np.full(20, 9999999.0)])
+    with pytest.warns(gf.SentinelWarning, match=r"^20000000 rows .* pass missing=9999999: "):
+        gf.Sketch().update(scores, None, [0] * len(scores), weights=np.where(scores > 1e6, 10**6, 10**5))
+
+
+def labelled(scores):
+    """Two groups, both labels."""
+    rows = np.arange(len(scores))
+    return gf.Sketch.from_rows(scores, rows % 2, rows // 2 % 2)
+
+
+def late(scores):
+    """Rows that come last and in small batches, so that the sketch itself does not look again."""
+    sketch = labelled(scores)
+    for _ in range(5):
+        sketch.update([-1.0] * 4, [0, 1, 0, 1], [0, 0, 1, 1])
+    return sketch
+
+
+@pytest.mark.parametrize("ask", [gf.solve, lambda sketch: gf.frontier(sketch, "equal_opportunity")])
+def test_sentinels_that_come_last_are_named_once_by_whoever_asks_for_thresholds(logits, ask):
+    sketch = late(1 / (1 + np.exp(-logits)))
+    with pytest.warns(gf.SentinelWarning, match=r"^20 rows have the score -1\.0") as caught:
+        ask(sketch)
+    assert [w.filename for w in caught if isinstance(w.message, gf.SentinelWarning)] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gf.SentinelWarning)
+        for again in (sketch, sketch.copy()):
+            ask(again)
+
+
+def test_rows_that_a_file_brought_are_looked_at_when_thresholds_are_asked_for(logits):
+    read = gf.Sketch.from_bytes(late(1 / (1 + np.exp(-logits))).to_bytes())
+    with pytest.warns(gf.SentinelWarning):
+        gf.solve(read)
 
 
 def test_range_keeps_the_resolution_and_sentinels_out(logits):

@@ -50,6 +50,9 @@ OPTIONS |= entries(
     positive_alone=lambda e, _: (
         f"positive={e.value!r} names a label, and no column of labels is named; pass label= too"
     ),
+    positive_kind=lambda e, _: (
+        f"positive={e.value!r} is no label here, because the labels are {e.limit}; pass positive= as the column has it"
+    ),
     no_group_column=lambda _, __: "group must name a column, or several; got an empty list",
     min_rows=lambda e, say: f"{say.argument('min_rows')} must be finite and not negative; got {e.value!r}",
 )
@@ -61,18 +64,19 @@ def _resolution(e: Any, say: Face) -> str:
     finer = f"{say.option('bins', str(4 * bins))}, " if 4 * bins <= 65536 else ""
     return (
         f"one bin, from {lo:.9g} to {hi:.9g}, holds {share:.1%} of the {which} of group {group!r}, and their scores "
-        f"differ: no threshold can tell them apart, so a rate may be off by up to {share:.2g}. Scores run from "
-        f"{smallest!r} to {largest!r}. {say.give.capitalize()} {finer}{say.option('range', '(lo, hi)')} around the "
-        f"scores that matter, {say.option('missing', 'VALUE')} for a score that stands for none, or logits for "
-        "probabilities near 1"
+        f"differ: no threshold can tell them apart, so a rate may be off by up to {share:.2g}, or by less where most "
+        f"of them are one and the same. Scores run from {smallest!r} to {largest!r}. {say.give.capitalize()} {finer}"
+        f"{say.option('range', '(lo, hi)')} around the scores that matter, {say.option('missing', 'VALUE')} for a "
+        "score that stands for none, or logits for probabilities near 1"
     )
 
 
 def _sentinel(e: Any, say: Face) -> str:
     score, rows, lo, hi = e.value
+    value = repr(score).removesuffix(".0")  # every digit: scores are compared with it
     return (
-        f"{rows:g} rows have the score {score!r}, far from all others, which lie from {lo:.6g} to {hi:.6g}. If it "
-        f"stands for a missing score, {say.give} {say.option('missing', f'{score:g}')}: such rows are then skipped, "
+        f"{rows:.15g} rows have the score {score!r}, far from all others, which lie from {lo:.6g} to {hi:.6g}. If it "
+        f"stands for a missing score, {say.give} {say.option('missing', value)}: such rows are then skipped, "
         "and their number is kept; else nothing is wrong"
     )
 
