@@ -68,8 +68,8 @@ def to_sql(
     if dialect not in IS_NAN:
         raise refusal("not_one_of", "dialect", value=dialect, limit=tuple(IS_NAN))
     decider = as_decider(decider)
-    _refuse_randomized(decider, "SQL")
-    columns = [_quoted(column) for column in _group_columns(decider, group)]
+    refuse_randomized(decider, "SQL")
+    columns = [_quoted(column) for column in group_columns_of(decider, group)]
     value = f"CAST({_quoted(score)} AS DOUBLE PRECISION)"
     return "\n".join(["CASE", *_sql_cases(decider, _quoted(score), value, columns, dialect), "END"])
 
@@ -122,7 +122,7 @@ def _sql_name(name: Scalar) -> str:
     return "'" + name.replace("'", "''") + "'"
 
 
-def _group_columns(decider: Decider, group: str | Sequence[str]) -> list[str]:
+def group_columns_of(decider: Decider, group: str | Sequence[str]) -> list[str]:
     """Names of the columns of groups, as many as every group has parts."""
     columns = [group] if isinstance(group, str) else list(group)
     if not all(isinstance(column, str) for column in columns):
@@ -145,7 +145,7 @@ def _quoted(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def _refuse_randomized(decider: Decider, what: str) -> None:
+def refuse_randomized(decider: Decider, what: str) -> None:
     if decider.randomized:
         raise ValueError(
             f"randomised thresholds need the hash of a key, which {what} does not have; decide with gstar_fast"
@@ -184,8 +184,8 @@ def to_onnx(
     except ImportError:
         raise ImportError("to_onnx needs the package onnx; install it with: pip install gstar-fast[onnx]") from None
     decider = as_decider(decider)
-    _refuse_randomized(decider, "ONNX")
-    columns = _group_columns(decider, group)
+    refuse_randomized(decider, "ONNX")
+    columns = group_columns_of(decider, group)
     nodes: list[onnx.NodeProto] = []
 
     def node(kind: str, ins: list[str], out: str, **options: Any) -> str:

@@ -119,6 +119,10 @@ ROWS |= entries(
         f"{e.value[0]} panes need {e.value[1]} bytes of memory together, memory_limit is {e.limit}; pass a larger one "
         "if you trust these bytes"
     ),
+    other_checkpoint=lambda e, _: (
+        f"batch {e.value} comes after {e.limit} was written, so that file is from another checkpoint of the stream; "
+        f"use a new {e.argument} for a new checkpoint"
+    ),
     group_not_there=lambda e, _: f"group {e.value!r} is not in the sketch; its groups are {e.limit}",
     label_not_there=lambda e, _: f"label must be 0, 1 or None (unlabelled), got {e.value!r}",
     no_such_column=lambda e, _: f"{e.argument} has no column {e.value!r}; its columns are {e.limit}",
@@ -159,6 +163,9 @@ ROWS |= entries(
         f"got {kind_of(e.value)}{e.limit}"
     ),
     arrow_type=lambda e, _: f"{e.argument} must hold numbers, bools or strings, got the Arrow type {kind_of(e.value)}",
+    not_partitions=lambda e, _: (
+        f"{e.argument} must be a Dask data frame, or a list of Delayed that each give a table; got {kind_of(e.value)}"
+    ),
     column_entry=lambda e, say: (
         f"{say.argument(e.argument)} is a list of columns, but its entry {e.row} is a {kind_of(e.value)}; pass arrays "
         "or series of one length"
@@ -192,7 +199,7 @@ def _group_missing(e: Any, say: Face) -> str:
     then = ", then pass groups.astype(int)" if e.value == "float" else ""
     return (
         f"{say.column(e.argument)}{say.argument('groups')} has a missing value{say.at(e.row, e.argument)}; drop such "
-        f"rows or give them a group of their own{then}"
+        f"rows or {say.own_group}{then}"
     )
 
 
