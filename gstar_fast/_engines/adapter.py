@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypedDict
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
 
 from gstar_fast import errors
 from gstar_fast._base.names import Name, Scalar, clean_name
@@ -16,7 +17,7 @@ from gstar_fast._base.refusals.refusal import refusal, worded
 from gstar_fast._base.refusals.wording import Face
 from gstar_fast._input.missing import Missing, checked_passing
 from gstar_fast._input.positive import checked_positive
-from gstar_fast._sketch.columns import Columns, sections_of
+from gstar_fast._sketch.columns import Columns
 from gstar_fast._sketch.counting import Table, count_table
 from gstar_fast._sketch.merging import add, merge_all
 from gstar_fast._sketch.resolution import WARNINGS
@@ -58,7 +59,8 @@ class Partition(Face):
         return ""
 
 
-class Job(NamedTuple):
+@dataclass(frozen=True)
+class Job:
     """What every task is told; small, and can be pickled."""
 
     table: Table
@@ -173,11 +175,11 @@ class _RefusedError(Exception):
 
 def _refusal_bytes(error: errors.InputError, words: str) -> bytes:
     value = error.value if isinstance(error.value, (str, int, float, type(None))) else repr(error.value)
-    told = {"kind": type(error).__name__, "words": words, "code": error.code, "argument": error.argument, "value": value}
-    return REFUSED + json.dumps(told).encode("utf-8")
+    fields = {"code": error.code, "argument": error.argument, "value": value}
+    return REFUSED + json.dumps({"kind": type(error).__name__, "words": words, "fields": fields}).encode("utf-8")
 
 
 def _read_refusal(answer: bytes) -> errors.InputError:
     told = json.loads(answer.removeprefix(REFUSED))
-    kind: type[errors.InputError] = getattr(errors, told.pop("kind"))
-    return kind(told.pop("words"), **told)
+    kind: type[errors.InputError] = getattr(errors, told["kind"])
+    return kind(told["words"], **told["fields"])

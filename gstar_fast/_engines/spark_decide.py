@@ -7,7 +7,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
-from gstar_fast._base.names import Name, Scalar, as_tuple, listed
+from gstar_fast._base.names import as_tuple, listed
 from gstar_fast._base.refusals.refusal import Words, refusal
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
@@ -16,17 +16,8 @@ from gstar_fast._decide.export import group_columns_of, refuse_randomized
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# Type of a column of groups -> the type of the names that can stand in it, and what both are compared as.
-_NAMES = {
-    "string": (str, "string"),
-    "char": (str, "string"),
-    "varchar": (str, "string"),
-    "boolean": (bool, "boolean"),
-    "byte": (int, "long"),
-    "short": (int, "long"),
-    "integer": (int, "long"),
-    "long": (int, "long"),
-}
+_NUMBERS = ("boolean", "byte", "short", "integer", "long")
+_TEXTS = ("string", "char", "varchar")
 
 
 def decide(
@@ -64,7 +55,8 @@ def decide(
     refuse_randomized(decider, "a Spark expression")
     value = df[quoted(score)].cast("double")
     is_nan = value.isNull() | F.isnan(value)
-    policy = F.lit(decider.nan) if decider.nan != "raise" else _refused(f"column {score!r} has NaN or null; choose nan=")
+    no_score = f"column {score!r} has NaN or null; drop such rows, or choose nan=False or nan=True"
+    policy = _refused(no_score) if decider.nan == "raise" else F.lit(decider.nan)
     if decider.unified:
         decision = F.when(is_nan, policy).otherwise(value >= F.lit(next(iter(decider.thresholds.values()))))
     else:
@@ -77,33 +69,28 @@ def _threshold(df: DataFrame, decider: Decider, names: list[str]) -> Column:
     """The threshold of each row's group; a row without one fails the query."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    kinds, columns = [], []
-    for name in names:
-        found = df.schema[name].dataType.typeName()
-        if found not in _NAMES:
-            raise refusal("bad_group_type", f"column {name!r}", value=Words(found))
-        kinds.append(_NAMES[found][0])
-        columns.append(df[quoted(name)].cast(_NAMES[found][1]))
+    found = [df.schema[name].dataType.typeName() for name in names]
+    for name, kind in zip(names, found, strict=True):
+        if kind not in _NUMBERS + _TEXTS:
+            raise refusal("bad_group_type", f"column {name!r}", value=Words(kind))
+    texts = [kind in _TEXTS for kind in found]
+    forms = ["string" if text else "long" for text in texts]  # True is 1, as everywhere in Python
+    columns = [df[quoted(name)].cast(form) for name, form in zip(names, forms, strict=True)]
     unknown = decider._thresholds.unknown_threshold
     if unknown is not None:
         other: Any = F.lit(unknown)
     else:
         shown = F.concat_ws(", ", *[column.cast("string") for column in columns])
-        words = f" has no threshold; there are {listed(decider.groups)}; choose unknown="
+        words = f" has no threshold; there are {listed(decider.groups)}; choose unknown='default' or a number"
         other = _refused(F.concat(F.lit("group "), shown, F.lit(words)))
     null = reduce(or_, [column.isNull() for column in columns])
     cases = F.when(null, _refused(f"column {' and '.join(map(repr, names))} has a null; drop such rows"))
-    for name, threshold in decider.thresholds.items():
-        if all(type(part) is kind for part, kind in zip(as_tuple(name), kinds, strict=True)):
-            cases = cases.when(_is(columns, name), F.lit(threshold))
+    for group, threshold in decider.thresholds.items():
+        parts = [part if isinstance(part, str) else int(part) for part in as_tuple(group)]
+        if [isinstance(part, str) for part in parts] == texts:
+            same = [column == F.lit(part) for column, part in zip(columns, parts, strict=True)]
+            cases = cases.when(reduce(and_, same), F.lit(threshold))
     return cases.otherwise(other)
-
-
-def _is(columns: list[Column], name: Name) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    parts: list[Scalar] = [*as_tuple(name)]
-    return reduce(and_, [column == F.lit(part) for column, part in zip(columns, parts, strict=True)])
 
 
 def _refused(words: Any) -> Column:
