@@ -102,12 +102,14 @@ def decide(
 
 
 def _parts(data: Any, job: Job) -> list[Any]:
-    if hasattr(data, "to_delayed") and hasattr(data, "columns"):
-        check_columns(job, data.columns, "data")
-        return list(data[job.columns].to_delayed())
-    if hasattr(data, "dask") or not isinstance(data, Iterable):
+    from dask.delayed import Delayed
+
+    if isinstance(data, Delayed) or not isinstance(data, Iterable):
         raise refusal("not_partitions", "data", value=data)
-    return list(data)
+    if not hasattr(data, "to_delayed"):
+        return list(data)
+    check_columns(job, data.columns, "data")
+    return list(data[job.columns].to_delayed())
 
 
 def _count(job: Job, part: object) -> bytes:

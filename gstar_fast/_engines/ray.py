@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from gstar_fast._base.names import Scalar
@@ -38,7 +38,7 @@ def sketch(
     merge, answers = ray.remote(_merge), counted.to_arrow_refs()
     while len(answers) > 1:
         answers = [merge.remote(job, *piece) for piece in in_pieces(answers)]
-    return job.finish(answer for table in ray.get(answers) for answer in table["answer"].to_pylist())
+    return job.finish(_answers(ray.get(answers)))
 
 
 def _count(table: Any, job: Job) -> Any:
@@ -46,7 +46,12 @@ def _count(table: Any, job: Job) -> Any:
 
 
 def _merge(job: Job, *tables: Any) -> Any:
-    return _answer(job.merge(answer for table in tables for answer in table["answer"].to_pylist()))
+    return _answer(job.merge(_answers(tables)))
+
+
+def _answers(tables: Iterable[Any]) -> Iterator[bytes]:
+    """Of a block without rows there is none, nor a column of them."""
+    return (answer for table in tables if table.num_rows for answer in table["answer"].to_pylist())
 
 
 def _answer(answer: bytes) -> Any:
