@@ -117,20 +117,24 @@ def _counted(df: DataFrame, job: Job, merge_tasks: int | None) -> Sketch:
         context = getattr(df.sparkSession, "_sc", None)  # not there with Spark Connect
         merge_tasks = FAN_IN if context is None else min(FAN_IN, context.defaultParallelism)
     decimals = {field.name for field in df.schema if field.dataType.typeName() == "decimal"} - {*job.table.groups}
-    named = {name: df[quoted(name)] for name in job.columns}
-    rows = df.select(*[c.cast("double").alias(name) if name in decimals else c for name, c in named.items()])
-    answers = rows.mapInArrow(_task(job.count), "answer binary")
+    named = [(df[quoted(name)], name) for name in job.columns]
+    plain = [(column.cast("double") if name in decimals else column) for column, name in named]
+    rows = df.select(*[column.alias(f"c{i}") for i, column in enumerate(plain)])  # mapInArrow trips over some names
+    answers = rows.mapInArrow(_task(job.count, job.columns), "answer binary")
     for tasks in (merge_tasks, 1) if merge_tasks > 1 else (1,):
-        answers = answers.repartition(tasks).mapInArrow(_task(lambda blobs: job.merge(_values(blobs))), "answer binary")
+        merge = _task(lambda blobs: job.merge(_values(blobs)))
+        answers = answers.repartition(tasks).mapInArrow(merge, "answer binary")
     return job.finish(bytes(row[0]) for row in answers.collect())
 
 
-def _task(answer: Callable[[Any], bytes]) -> Callable[[Batches], Batches]:
+def _task(answer: Callable[[Any], bytes], names: list[str] | None = None) -> Callable[[Batches], Batches]:
     """What a task does: all batches of a partition, as one reader, into one answer; no rows, no answer."""
 
     def run(batches: Batches) -> Batches:
         import pyarrow as pa
 
+        if names is not None:
+            batches = (pa.RecordBatch.from_arrays(batch.columns, names) for batch in batches)
         first = next(batches, None)
         if first is not None:
             reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))

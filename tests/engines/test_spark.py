@@ -180,10 +180,12 @@ def people(spark, tmp_path_factory):
     rng = np.random.default_rng(9)
     scores = awkward_scores(n, 8)
     scores[::97] = np.nan
+    with np.errstate(over="ignore"):
+        narrow = scores.astype(np.float32)
     table = pa.table(
         {
             "s": pa.array(scores, mask=np.arange(n) % 89 == 0),
-            "f": pa.array(scores.astype(np.float32)),
+            "f": narrow,
             "i": pa.array(rng.integers(-2, 3, n)),
             "g": rng.choice(["F", "M", "it's \\ `x`"], n),
             "k": rng.integers(0, 3, n),
