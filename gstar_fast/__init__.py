@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._engines import dask as dask
     from gstar_fast._engines import ray as ray
     from gstar_fast._engines import spark as spark
+    from gstar_fast._engines import sql as sql
     from gstar_fast._estimator.classifier import GroupThresholdClassifier as GroupThresholdClassifier
     from gstar_fast._install import get_cmake_dir as get_cmake_dir
     from gstar_fast._install import get_include as get_include
@@ -49,7 +50,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
 
 # Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
 _MODULES = ("datasets", "errors", "plot", "results")
-_ENGINES = ("dask", "ray", "spark")  # modules of the room `_engines`
+_ENGINES = ("dask", "ray", "spark", "sql")  # modules of the room `_engines`
 _ROOMS = {
     "_audit.audit": ("Audit", "audit"),
     "_backends": ("use_backend",),

@@ -106,10 +106,11 @@ def _parts(data: Any, job: Job) -> list[Any]:
 
     if isinstance(data, Delayed) or not isinstance(data, Iterable):
         raise refusal("not_partitions", "data", value=data)
-    if not hasattr(data, "to_delayed"):
-        return list(data)
-    check_columns(job, data.columns, "data")
-    return list(data[job.columns].to_delayed())
+    frame: Any = data
+    if not hasattr(frame, "to_delayed"):
+        return list(frame)
+    check_columns(job, frame.columns, "data")
+    return list(frame[job.columns].to_delayed())
 
 
 def _count(job: Job, part: object) -> bytes:

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.engines import COLUMNS, absent, awkward_rows, awkward_scores, needs
+from helpers.databases import absent
+from helpers.engines import COLUMNS, awkward_rows, awkward_scores, needs
 
 import gstar_fast as gf
 

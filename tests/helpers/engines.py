@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pytest
+
+from helpers.databases import absent
 
 COLUMNS = {"score": "the score", "label": "y", "group": "who"}
-
-
-def absent(reason: str) -> NoReturn:
-    """Skip a test that needs an engine, unless it must run."""
-    if os.environ.get("GSTAR_FAST_REQUIRE_ENGINES") == "1":
-        pytest.fail(f"GSTAR_FAST_REQUIRE_ENGINES=1, but {reason}", pytrace=False)
-    pytest.skip(reason)
 
 
 def needs(package: str) -> None:
