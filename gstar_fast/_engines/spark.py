@@ -7,24 +7,21 @@ gstar_fast and the Python of the driver (`PYSPARK_PYTHON`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from gstar_fast._base.names import Scalar
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._engines.adapter import FAN_IN, CountOptions, Job, check_columns, job_of
-from gstar_fast._engines.spark_decide import decide, quoted
+from gstar_fast._engines.adapter import CountOptions, job_of
+from gstar_fast._engines.spark_decide import decide
+from gstar_fast._engines.spark_rows import counted, pushed_down
 from gstar_fast._sketch.sketch import Sketch
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 __all__ = ["decide", "foreach_batch", "sketch"]
-
-Batches = Iterator["pa.RecordBatch"]
 
 
 def sketch(
@@ -36,6 +33,7 @@ def sketch(
     weight: str | None = None,
     nan: Literal["raise", "skip"] = "raise",
     null_group: Scalar | None = None,
+    pushdown: bool = False,
     merge_tasks: int | None = None,
     **options: Unpack[CountOptions],
 ) -> Sketch:
@@ -53,6 +51,9 @@ def sketch(
         What to do with rows whose score is NaN or null; skipped ones are counted in `skipped`.
     null_group : str, int or bool, optional
         Group of the rows whose group is null. Without it such a row is an error.
+    pushdown : bool
+        Count with two queries of Spark's own, as `gstar_fast.sql.sketch` does, where no Python may run on the
+        executors. It takes more time, and neither `weight` nor `missing`. The bytes are the same.
     merge_tasks : int, optional
         Tasks that merge the sketches of the partitions, before one task merges theirs. Without it the number of
         cores, and at most 32; more are useful from about 100,000 partitions on.
@@ -65,7 +66,7 @@ def sketch(
         If a row is refused; the message names the column and what to do.
     """
     job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, null_group=null_group, **options)
-    return _counted(df, job, merge_tasks)
+    return pushed_down(df, job) if pushdown else counted(df, job, merge_tasks)
 
 
 def foreach_batch(
@@ -106,42 +107,6 @@ def foreach_batch(
         if last > file.name:
             raise refusal("other_checkpoint", "folder", value=batch_id, limit=str(place / last))
         place.mkdir(parents=True, exist_ok=True)
-        _counted(df, job, None).save(file)
+        counted(df, job, None).save(file)
 
     return count_batch
-
-
-def _counted(df: DataFrame, job: Job, merge_tasks: int | None) -> Sketch:
-    check_columns(job, df.columns, "df")
-    if merge_tasks is None:
-        context = getattr(df.sparkSession, "_sc", None)  # not there with Spark Connect
-        merge_tasks = FAN_IN if context is None else min(FAN_IN, context.defaultParallelism)
-    decimals = {field.name for field in df.schema if field.dataType.typeName() == "decimal"} - {*job.table.groups}
-    named = [(df[quoted(name)], name) for name in job.columns]
-    plain = [(column.cast("double") if name in decimals else column) for column, name in named]
-    rows = df.select(*[column.alias(f"c{i}") for i, column in enumerate(plain)])  # mapInArrow trips over some names
-    answers = rows.mapInArrow(_task(job.count, job.columns), "answer binary")
-    for tasks in (merge_tasks, 1) if merge_tasks > 1 else (1,):
-        merge = _task(lambda blobs: job.merge(_values(blobs)))
-        answers = answers.repartition(tasks).mapInArrow(merge, "answer binary")
-    return job.finish(bytes(row[0]) for row in answers.collect())
-
-
-def _task(answer: Callable[[Any], bytes], names: list[str] | None = None) -> Callable[[Batches], Batches]:
-    """What a task does: all batches of a partition, as one reader, into one answer; no rows, no answer."""
-
-    def run(batches: Batches) -> Batches:
-        import pyarrow as pa
-
-        if names is not None:
-            batches = (pa.RecordBatch.from_arrays(batch.columns, names) for batch in batches)
-        first = next(batches, None)
-        if first is not None:
-            reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
-            yield pa.record_batch([pa.array([answer(reader)], pa.binary())], names=["answer"])
-
-    return run
-
-
-def _values(blobs: pa.RecordBatchReader) -> Iterator[bytes]:
-    return (blob.as_py() for batch in blobs for blob in batch.column(0))

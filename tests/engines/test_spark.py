@@ -73,6 +73,22 @@ def test_the_bytes_are_those_of_one_pass(frame):
     assert gf.spark.sketch(rows.where("other < 0"), **COLUMNS).to_bytes() == none.to_bytes()
 
 
+def test_pushed_down_to_spark_the_bytes_are_the_same(frame, spark):
+    """By queries of Spark's own; nulls, NaN and the positive label are taken as Python takes them."""
+    table = awkward_rows(5_000, 2)
+    one = gf.Sketch().update_table(table, **COLUMNS)
+    assert gf.spark.sketch(frame(table, 3), **COLUMNS, pushdown=True).to_bytes() == one.to_bytes()
+    rows = [(0.5, "y\\'\\n", None), (float("nan"), "no", 3), (-0.0, None, 3), (None, "y\\'\\n", 4), (1e-310, "no", 4)]
+    small = spark.createDataFrame(rows, "`the score` double, y string, who int")
+    options = {"positive": "y\\'\\n", "nan": "skip", "null_group": "none", "bins": 64, "range": (-1.0, 1.0)}
+    python = gf.spark.sketch(small, **COLUMNS, **options)
+    assert python.positive == "y\\'\\n"
+    assert gf.spark.sketch(small, **COLUMNS, **options, pushdown=True).to_bytes() == python.to_bytes()
+    assert spark.catalog.listTables() == []
+    with pytest.raises(ValueError, match="pushdown=True counts with queries that have no missing, got -1"):
+        gf.spark.sketch(small, **COLUMNS, missing=-1, pushdown=True)
+
+
 def test_options_decimals_and_hostile_names_go_along(spark):
     from pyspark.sql import functions as F  # noqa: N812
 

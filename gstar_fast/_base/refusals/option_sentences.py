@@ -51,6 +51,9 @@ OPTIONS |= entries(
     positive_alone=lambda e, _: (
         f"positive={e.value!r} names a label, and no column of labels is named; pass label= too"
     ),
+    not_pushed_down=lambda e, _: (
+        f"pushdown=True counts with queries that have no {e.argument}, got {e.value!r}; leave one of the two out"
+    ),
     no_group_column=lambda _, __: "group must name a column, or several; got an empty list",
     min_rows=lambda e, say: f"{say.argument('min_rows')} must be finite and not negative; got {e.value!r}",
 )
