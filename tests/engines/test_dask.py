@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from helpers.engines import COLUMNS, awkward_rows, awkward_scores, needs
+from helpers.engines import COLUMNS, awkward_rows, awkward_scores, needs, run_page
 
 import gstar_fast as gf
 
@@ -173,3 +173,7 @@ def test_decisions_that_are_refused_are_errors_of_ours(client):
     mixed = gf.Decider({"F": 0.5}, mixtures={"F": [(0.25, 0.5), (0.75, 0.5)]})
     with pytest.raises(ValueError, match="these thresholds are randomised"):
         gf.dask.decide(frame, mixed, score="s", group="g")
+
+
+def test_the_page_runs(client, tmp_path):
+    assert run_page("Dask", tmp_path, {}) == 1

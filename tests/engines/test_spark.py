@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.databases import absent
-from helpers.engines import COLUMNS, awkward_rows, awkward_scores, needs
+from helpers.engines import COLUMNS, awkward_rows, awkward_scores, needs, run_page
 
 import gstar_fast as gf
 
@@ -253,3 +253,7 @@ def test_decisions_that_are_refused_fail_the_query_and_say_why(spark):
         gf.spark.decide(frame, gf.Decider({"F": 0.5}, mixtures={"F": [(0, 0.5), (1, 0.5)]}), score="s", group="g")
     with pytest.raises(TypeError, match=r"column 'd': group names must be int, str, .* got double"):
         gf.spark.decide(frame, decider, score="s", group="d")
+
+
+def test_the_page_runs(spark, tmp_path):
+    assert run_page("Spark", tmp_path, {"spark": spark}) == 2

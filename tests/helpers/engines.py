@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from helpers.databases import absent
+from helpers.pages import ROOT, blocks
 
 COLUMNS = {"score": "the score", "label": "y", "group": "who"}
 
@@ -44,3 +47,15 @@ def awkward_rows(n: int, seed: int, groups: list[object] | None = None) -> pa.Ta
     labels = pa.array(rng.integers(0, 2, n), mask=rng.random(n) < 0.1)
     who = pa.array(names).take(pa.array(rng.integers(0, len(names), n)))
     return pa.table({"the score": awkward_scores(n, seed), "y": labels, "who": who, "other": np.arange(n)})
+
+
+def run_page(engine: str, folder: Path, names: dict[str, object]) -> int:
+    """Run the blocks of an engine on the page of engines, and say how many; paths are in the folder on workers too."""
+    page = (ROOT / "docs/guide/engines.md").read_text(encoding="utf-8")
+    start, *sections = page.split("\n## ")
+    section = next(text for text in sections if text.startswith(f"{engine}\n"))
+    found = [block.code for block in blocks(section) if block.language == "{code-block} python"]
+    for code in [*[block.code for block in blocks(start) if block.language == "python"], *found]:
+        there = re.sub(r'"(people|batches|checkpoint)"', rf'"{folder.as_posix()}/\1"', code)
+        exec(compile(there, "engines.md", "exec"), names)
+    return len(found)
