@@ -5,6 +5,7 @@
 #   make demo            the whole road on ten million scores, from counting to a report
 #   make test            Python tests on every backend, C++ tests, Python tests with the sanitized core
 #   make python-test-shuffled  the same Python tests in random order, with Ctrl-C and hang-up ignored
+#   make engines-test    tests on real engines: Dask, Spark and databases; needs Java, and PostgreSQL's programs
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
 #   make lint            style, types, layers, spelling, sp-repo-review; clang-format and clang-tidy for C++
@@ -51,7 +52,7 @@ FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 REQUIRE_CORE := $(if $(shell command -v $(CXX) 2>/dev/null),GSTAR_FAST_REQUIRE_CORE=1)
 
 .PHONY: demo setup test python-test python-test-shuffled cpp-test test-sanitized docs package bench bench-check
-.PHONY: lint lint-python lint-cpp format fuzz clean
+.PHONY: engines-test lint lint-python lint-cpp format fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/core
@@ -68,6 +69,10 @@ python-test: $(STAMPS)/test $(STAMPS)/docs
 # As a job of nohup or cron runs them, in an order of chance: pytest prints the seed that repeats it.
 python-test-shuffled: $(STAMPS)/test $(STAMPS)/docs
 	@trap '' INT QUIT HUP; $(NOX) tests -- -q --random-order-bucket=global $(PYTEST_ARGS)
+
+# Where an engine is missing its tests are skipped; GSTAR_FAST_REQUIRE_ENGINES=1 makes that a failure.
+engines-test: $(STAMPS)/test $(STAMPS)/engines
+	$(NOX) engines $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
 
 # ---- set-up -----------------------------------------------------------------
 
@@ -87,7 +92,7 @@ setup:
 	@for extra in test docs bench lint; do $(MAKE) --no-print-directory $(STAMPS)/$$extra || exit 1; done
 
 # What an extra lists, without building the package once more.
-$(STAMPS)/test $(STAMPS)/docs $(STAMPS)/bench $(STAMPS)/lint: $(STAMPS)/%: $(STAMPS)/core pyproject.toml
+$(STAMPS)/test $(STAMPS)/docs $(STAMPS)/bench $(STAMPS)/lint $(STAMPS)/engines: $(STAMPS)/%: $(STAMPS)/core pyproject.toml
 	@echo "installing what $* needs"
 	@$(BIN)/python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
 	    print(*project['optional-dependencies']['$*'], sep='\n')" > $(STAMPS)/$*.txt
@@ -163,9 +168,9 @@ SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CX
 
 # The other backends run no C++, so only tests on the native one (and those without a backend) are run again. A fork
 # while other threads allocate is left to the plain run: ASan's allocator has no fork handlers before GCC 14, and its
-# lock may stay closed in the child. Pages, pictures, the estimator
-# and the command line run no C++ that the rest does not.
-NO_NEW_CORE = tests/project tests/estimator tests/cli tests/report $(wildcard tests/decide/test_embed.py tests/decide/test_service.py \
+# lock may stay closed in the child. Pages, pictures, the estimator,
+# engines and the command line run no C++ that the rest does not.
+NO_NEW_CORE = tests/project tests/estimator tests/engines tests/cli tests/report $(wildcard tests/decide/test_embed.py tests/decide/test_service.py \
     tests/audit/test_audit_*.py)
 ifeq ($(call can,$(CXX),$(SANITIZE)),yes)
 test-sanitized: $(STAMPS)/test

@@ -26,7 +26,7 @@ FOR_USERS = (
     "plot",
     "sklearn",
     "onnx",
-)  # extras of users
+)  # extras of users; engines have a session of their own
 INSTALLED_TESTS = [f"tests/{room}" for room in ("base", "input", "sketch", "backends", "density", "decide", "solver")]
 BENCHES = ("sketch", "groups", "density", "decide", "audit", "cli")
 
@@ -59,6 +59,13 @@ def newest(session):
     session.install("--upgrade", "--pre", *requirements())
     session.install("-e", ".[test,docs]")
     session.run("pytest", *session.posargs)
+
+
+@nox.session(default=False)
+def engines(session):
+    """Run the tests that need an engine or a database, on those that are installed."""
+    session.install("-e", ".[test,engines]")
+    session.run("pytest", "-q", "--durations=5", "tests/engines", *session.posargs)
 
 
 @nox.session(default=False)

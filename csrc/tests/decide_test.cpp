@@ -165,8 +165,10 @@ int main() {
         CHECK(out[70] == 0 && out[150] == 1 && out[0] == 1);
         t.nan = nan_policy::reject;
         t.unknown_number = 10;
+        out.assign(200, 9);
         decider(t).many(r, out.data());
         CHECK(out[70] == 1 && out[150] == 0 && out[0] == 1);
+        for (const std::uint8_t answer : out) CHECK(answer != 9);
         std::vector<std::int8_t> below(200, 1);
         below[90] = -1;
         r.groups = column_of(below, dtype::i8);

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gstar_fast._base.names import LONGEST_TUPLE
+from gstar_fast._base.factorize import unique_numbers
+from gstar_fast._base.names import LONGEST_TUPLE, Scalar, is_missing
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._input.arrow import is_arrow
+from gstar_fast._input.arrow import Column, is_arrow
 
 
 class Columns(NamedTuple):
@@ -69,6 +70,24 @@ def _columns_of_list(data: Any, argument: str) -> Columns:
 
 def _is_column(value: Any) -> bool:
     return getattr(value, "ndim", None) == 1 or (is_arrow(value) and column_names(value) is None)
+
+
+def nulls_named(column: Column, name: Scalar) -> Column:
+    """A column of groups with a name for every null; one of floats, which are no groups, stays as it is."""
+    values, valid, names = column
+    if names is None:
+        if valid is None or values.dtype.kind not in "biu":
+            return column
+        numbers, there = unique_numbers(values[valid].astype(np.int64) if values.dtype.kind == "b" else values[valid])
+        codes = np.full(len(values), len(numbers))
+        codes[valid] = there
+        known = [bool(number) for number in numbers] if values.dtype.kind == "b" else list(numbers)
+        return Column(codes, None, (*known, name))
+    null = (values < 0) | (values >= len(names))
+    if valid is not None:
+        null |= ~valid
+    named = tuple(name if is_missing(entry) else entry for entry in names)
+    return Column(np.where(null, len(names), values.astype(np.int64)), None, (*named, name))
 
 
 def check_one_length(lengths: Mapping[str, int]) -> None:

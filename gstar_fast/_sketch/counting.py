@@ -12,6 +12,7 @@ from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.names import Name, Scalar, clean_name
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import Batch, batch_of_columns
+from gstar_fast._input.group_columns import nulls_named
 from gstar_fast._input.missing import Passing
 from gstar_fast._input.positive import labels_by
 
@@ -38,6 +39,7 @@ class Table(NamedTuple):
     groups: tuple[str, ...]
     weight: str | None
     positive: Scalar | None = None  # the label that means 1, where labels are not 0 and 1
+    null_group: Scalar | None = None  # what a null in a column of groups is called; None: it is refused
 
 
 def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) -> None:
@@ -46,6 +48,8 @@ def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) 
     called = [f"column {name!r}" for name in table.groups]
     for scores, *rest in read_batches(table.data, [table.score, *table.groups, *extra]):
         groups, rest = rest[: len(called)], rest[len(called) :]
+        if table.null_group is not None:
+            groups = [nulls_named(column, table.null_group) for column in groups]
         labels = rest.pop(0) if table.label is not None else None
         if labels is not None and table.positive is not None:
             labels = labels_by(labels, table.positive)

@@ -51,6 +51,18 @@ def hard_scores(thresholds, n, dtype, seed=0):
     return scores
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [31, 33, 64, 100, 255])
+def test_a_nan_that_is_rejected_changes_no_other_row(kernel, n, dtype):
+    """Rows after the last full register are decided too; `out` shows those that are not."""
+    decider = gf.Decider({0: 0.5, 1: 1.5, 2: 2.5}, nan=False, unknown=0.0)
+    scores, groups = (np.arange(n) % 7 * 0.5).astype(dtype), np.arange(n) % 4
+    scores[3] = np.nan
+    expected = scores >= np.array([0.5, 1.5, 2.5, 0.0])[groups]
+    for out in (np.zeros(n, bool), np.ones(n, bool)):
+        assert np.array_equal(decider(scores, groups, out=out), expected)
+
+
 def some_thresholds(n_groups, seed=1):
     values = np.random.default_rng(seed).normal(size=n_groups)
     fixed = [INF, -INF, 0.0, 1e-310, 1e300, -1e300, 0.1]

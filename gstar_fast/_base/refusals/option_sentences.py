@@ -34,6 +34,7 @@ OPTIONS |= entries(
         f"{say.argument('missing')} must be a number that stands for no score, or several, got {e.value!r}"
     ),
     positive_type=lambda e, _: f"positive must be a label, that is a str, an int or a bool, got {e.value!r}",
+    null_group_type=lambda e, _: f"null_group must be a str, an int or a bool, got {e.value!r}",
     panes_type=lambda e, _: f"panes must be an int, got {kind_of(e.value)}",
     min_rows_type=lambda e, say: f"{say.argument('min_rows')} must be a number of rows; got {e.value!r}",
 )
@@ -52,6 +53,9 @@ OPTIONS |= entries(
     ),
     positive_kind=lambda e, _: (
         f"positive={e.value!r} is no label here, because the labels are {e.limit}; pass positive= as the column has it"
+    ),
+    not_pushed_down=lambda e, _: (
+        f"pushdown=True counts with queries that have no {e.argument}, got {e.value!r}; leave one of the two out"
     ),
     no_group_column=lambda _, __: "group must name a column, or several; got an empty list",
     min_rows=lambda e, say: f"{say.argument('min_rows')} must be finite and not negative; got {e.value!r}",

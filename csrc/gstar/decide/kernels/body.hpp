@@ -107,12 +107,14 @@ GSTAR_TARGET bool decide(const typename S::score* scores, const Index* groups,
     if constexpr (S::two_registers != 0)
         if (table.used > S::one_register && table.used <= S::two_registers)
             usual = run<S>(scores, groups, n, in_two<S>(table.values), out, done);
-    if (!usual && !run<S>(scores, groups, n, in_memory<S>(table.values, table.size),
-                          out, done))
-        return false;
-    if constexpr (S::lanes == 1) return true;
+    if (!usual)
+        usual = run<S>(scores, groups, n, in_memory<S>(table.values, table.size),
+                       out, done);
+    if constexpr (S::lanes == 1) return usual;
+    // Also after a NaN: where NaN is rejected, the caller keeps all answers.
     return decide_generic(scores + done, groups + done, n - done, table,
-                          out + done);
+                          out + done) &&
+           usual;
 }
 
 /// One threshold for everybody: the compiler's own vectors are wide enough.

@@ -57,8 +57,8 @@ using lanes_of = std::conditional_t<sizeof(Float) == 4, Floats, Doubles>;
 
 /// `out[i] = scores[i] >= threshold of groups[i]`.
 ///
-/// False if a score or a threshold was NaN: such a block is then decided again,
-/// row by row, from one new reading.
+/// False if a score or a threshold was NaN: such a row has the answer 0. Unless
+/// that is right, the block is decided again, row by row, from one new reading.
 template <class Float, class Index>
 bool decide_rows(const Float* scores, const Index* groups, std::size_t n,
                  const threshold_table& table, std::uint8_t* out) noexcept {

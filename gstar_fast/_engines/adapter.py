@@ -1,0 +1,185 @@
+"""What all engines share: partition -> one Arrow stream -> bytes of a sketch -> a tree of merges -> the sketch.
+
+Tasks answer with bytes and write nothing, so that one may fail, be repeated, or run twice. A refused row is an answer
+too: a task that raised would be tried again in vain, and the reader would find our words under those of the engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+from gstar_fast import errors
+from gstar_fast._base.names import Name, Scalar, clean_name
+from gstar_fast._base.refusals.refusal import refusal, worded
+from gstar_fast._base.refusals.wording import Face
+from gstar_fast._input.missing import Missing, checked_passing
+from gstar_fast._input.positive import checked_positive
+from gstar_fast._sketch.columns import Columns
+from gstar_fast._sketch.counting import Table, count_table
+from gstar_fast._sketch.merging import add, merge_all
+from gstar_fast._sketch.resolution import WARNINGS
+from gstar_fast._sketch.sketch import Sketch
+
+FAN_IN = 32  # answers that one task merges
+REFUSED = b"refused\n"  # how the answer of a task begins that has no sketch
+
+
+class CountOptions(TypedDict, total=False):
+    """Options of `Sketch` and `Sketch.update_table` that engines hand on."""
+
+    positive: Scalar | None
+    missing: Missing
+    bins: int
+    range: tuple[float, float] | None
+    groups: Iterable[Name] | None
+    memory_limit: int
+
+
+class Partition(Face):
+    """Columns of the user's table for the arrays of a partition; a row's place there says nothing."""
+
+    own_group = "pass null_group= with a name for their group"
+
+    def __init__(self, table: Table) -> None:
+        groups = " and ".join(map(repr, table.groups))
+        self._columns = {
+            "scores": f"column {table.score!r}",
+            "labels": f"column {table.label!r}",
+            "weights": f"column {table.weight!r}",
+            "groups": f"column {groups}",
+        }
+
+    def argument(self, name: str | None) -> str:
+        return self._columns.get(str(name), str(name))
+
+    def at(self, _row: int | None, _argument: str | None = None) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every task is told; small, and can be pickled."""
+
+    table: Table
+    nan: Literal["raise", "skip"]
+    missing: Missing
+    options: dict[str, Any]  # of the sketch
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read, each once."""
+        table = self.table
+        named = (table.score, *table.groups, table.label, table.weight)
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+    def count(self, data: object) -> bytes:
+        """Answer of one partition: a table or stream of Arrow data, or None for one without rows."""
+        return self._answer(lambda: self._counted(data))
+
+    def merge(self, answers: Iterable[bytes]) -> bytes:
+        """Answer of a task that merges the answers of others; a refusal among them is its own."""
+        return self._answer(lambda: self._merged(answers, _silent(Sketch())))
+
+    def finish(self, answers: Iterable[bytes]) -> Sketch:
+        """The sketch of all answers; raises what a task has refused."""
+        first = self._counted(None)  # there may be no partition at all
+        try:
+            memory_limit = self.options.get("memory_limit", 2**30)
+            total = merge_all([first.to_bytes()], nan=self.nan, missing=self.missing, memory_limit=memory_limit)
+            return self._merged(answers, total)
+        except _RefusedError as refused:
+            raise _read_refusal(refused.answer) from None
+
+    def _counted(self, data: object) -> Sketch:
+        sketch = _silent(Sketch(**self.options))
+        if data is not None:
+            count_table(sketch._core, self.table._replace(data=data), checked_passing(self.nan, self.missing), 1)
+        table = self.table
+        return sketch._remember(Columns(table.score, table.label, table.groups), table.positive)
+
+    def _merged(self, answers: Iterable[bytes], total: Sketch) -> Sketch:
+        for answer in answers:
+            if answer.startswith(REFUSED):
+                raise _RefusedError(answer)
+            add(total, answer)
+        return total
+
+    def _answer(self, made: Callable[[], Sketch]) -> bytes:
+        try:
+            return made().to_bytes()
+        except _RefusedError as refused:
+            return refused.answer
+        except errors.InputError as error:
+            return _refusal_bytes(error, worded(error, Partition(self.table)))
+
+
+def job_of(
+    *,
+    score: str,
+    label: str | None,
+    group: str | Sequence[str],
+    weight: str | None,
+    nan: Literal["raise", "skip"],
+    null_group: Scalar | None,
+    positive: Scalar | None = None,
+    missing: Missing = None,
+    **options: Any,
+) -> Job:
+    """Check all options where the user is, before any task starts."""
+    groups = (group,) if isinstance(group, str) else tuple(group)
+    if not groups:
+        raise refusal("no_group_column", "group")
+    if options.get("groups") is not None:
+        options["groups"] = tuple(options["groups"])
+    Sketch(nan=nan, missing=missing, **options)
+    if null_group is not None and isinstance(clean_name(null_group, argument="null_group"), tuple):
+        raise refusal("null_group_type", "null_group", value=null_group)
+    return Job(
+        Table(None, score, label, groups, weight, checked_positive(positive, label), null_group), nan, missing, options
+    )
+
+
+def check_columns(job: Job, found: Iterable[str], argument: str) -> None:
+    """Refuse a table without the columns that the job names."""
+    there = list(found)
+    for name in job.columns:
+        if there.count(name) != 1:
+            code = "no_such_column" if name not in there else "column_twice"
+            raise refusal(code, argument, value=name, limit=", ".join(map(repr, there)))
+
+
+def in_pieces(answers: Sequence[Any]) -> list[Sequence[Any]]:
+    """Answers in the pieces that one task each merges."""
+    return [answers[start : start + FAN_IN] for start in range(0, len(answers), FAN_IN)]
+
+
+def _silent(sketch: Sketch) -> Sketch:
+    """A sketch on a worker: warnings are for the user, who gets them with the whole."""
+    sketch._warned = WARNINGS
+    return sketch
+
+
+# ------------------------------------------------------------------------------------------------------------- refusals
+
+
+class _RefusedError(Exception):
+    """A task has refused a row; the answer says which and why."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__(answer)
+        self.answer = answer
+
+
+def _refusal_bytes(error: errors.InputError, words: str) -> bytes:
+    value = error.value if isinstance(error.value, (str, int, float, type(None))) else repr(error.value)
+    fields = {"code": error.code, "argument": error.argument, "value": value}
+    return REFUSED + json.dumps({"kind": type(error).__name__, "words": words, "fields": fields}).encode("utf-8")
+
+
+def _read_refusal(answer: bytes) -> errors.InputError:
+    told = json.loads(answer.removeprefix(REFUSED))
+    kind: type[errors.InputError] = getattr(errors, told["kind"])
+    return kind(told["words"], **told["fields"])

@@ -1,0 +1,224 @@
+"""What all engines share, without an engine: pieces of a table, their answers, and any tree of merges."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.engines import COLUMNS, awkward_rows
+
+import gstar_fast as gf
+from gstar_fast._engines.adapter import FAN_IN, REFUSED, in_pieces, job_of
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.ResolutionWarning", "ignore::gstar_fast.errors.SentinelWarning"
+)
+
+
+def make_job(**options):
+    return job_of(**{**COLUMNS, "weight": None, "nan": "raise", "null_group": None, **options})
+
+
+def pieces(table, n, seed):
+    """Cut anywhere; some pieces are empty."""
+    rng = np.random.default_rng(seed)
+    cuts = np.sort(rng.integers(0, len(table) + 1, n - 1)).tolist()
+    cuts += [cuts[0]] if cuts else []  # an empty piece, for certain
+    edges = [0, *sorted(cuts), len(table)]
+    return [table.slice(a, b - a) for a, b in pairwise(edges)]
+
+
+def merged_as_a_tree(job, answers, seed):
+    """Answers in any order, merged in pieces of any size until one is left."""
+    rng = np.random.default_rng(seed)
+    while len(answers) > 1:
+        answers = [answers[i] for i in rng.permutation(len(answers))]
+        size = int(rng.integers(2, 5))
+        answers = [job.merge(iter(answers[i : i + size])) for i in range(0, len(answers), size)]
+    return answers
+
+
+def counted(job, tables, seed=0):
+    job = pickle.loads(pickle.dumps(job))
+    return job.finish(merged_as_a_tree(job, [job.count(one) for one in tables], seed))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pieces_in_any_tree_give_the_bytes_of_one_pass(backend, seed):
+    table = awkward_rows(3_000, seed)
+    one = gf.Sketch().update_table(table, **COLUMNS)
+    assert counted(make_job(), pieces(table, 9, seed), seed).to_bytes() == one.to_bytes()
+
+
+def test_a_piece_is_one_stream_whose_batches_differ_in_their_dictionaries(backend):
+    table = awkward_rows(2_000, 5)
+    coded = [one.set_column(2, "who", one["who"].dictionary_encode()) for one in pieces(table, 4, 5) if len(one)]
+    batches = [batch for one in coded for batch in one.to_batches()]
+    reader = pa.RecordBatchReader.from_batches(batches[0].schema, iter(batches))
+    one = gf.Sketch().update_table(table, **COLUMNS)
+    assert counted(make_job(), [reader]).to_bytes() == one.to_bytes()
+
+
+def test_an_answer_that_comes_again_is_the_same(backend):
+    """A task that is repeated, or runs twice, answers the same; engines take one of the two."""
+    table, job = awkward_rows(500, 1), make_job()
+    assert job.count(table) == job.count(table)
+
+
+def test_groups_of_other_types_in_other_pieces(backend):
+    """One partition may have numbers where another has texts, and a third nothing at all."""
+    kinds = [[3, -1], ["3", "F"], [True, False]]
+    tables = [awkward_rows(400, seed, groups) for seed, groups in enumerate(kinds[:2])]
+    empty = tables[0].slice(0, 0).set_column(2, "who", pa.nulls(0))
+    one = gf.Sketch()
+    for table in tables:
+        one.update_table(table, **COLUMNS)
+    assert counted(make_job(), [tables[0], empty, tables[1]]).to_bytes() == one.to_bytes()
+    assert one.groups == (-1, 3, "3", "F")
+    with pytest.raises(ValueError, match=r"groups has both (False and 0|True and 1)"):
+        counted(make_job(), [awkward_rows(9, 0, [0, 1]), awkward_rows(9, 0, kinds[2])])
+
+
+def test_no_partition_at_all_is_an_empty_sketch_of_these_columns(backend):
+    job = make_job(bins=64, positive="yes")
+    one = gf.Sketch(bins=64).update_table(awkward_rows(0, 0), **COLUMNS, positive="yes")
+    assert job.finish([]).to_bytes() == one.to_bytes()
+
+
+def test_options_go_along(backend):
+    table = awkward_rows(900, 3).set_column(1, "y", pa.array(["yes", "no", None] * 300))
+    table = table.append_column("w", pa.array(np.arange(900) % 4 * 0.5))
+    options = {"positive": "yes", "missing": (0.0,)}
+    of_sketch = {"bins": 64, "range": (-2.0, 2.0), "groups": sorted(set(table["who"].to_pylist()), reverse=True)}
+    one = gf.Sketch(**of_sketch).update_table(table, **COLUMNS, **options, weight="w")
+    again = counted(make_job(**options, **of_sketch, weight="w"), pieces(table, 5, 3))
+    assert again.to_bytes() == one.to_bytes()
+    assert again.columns == one.columns
+    assert again.positive == "yes"
+    assert again.skipped > 0
+
+
+def test_several_columns_of_groups_make_tuples(backend):
+    table = awkward_rows(600, 4).append_column("old", pa.array([True, False, None] * 200))
+    job = make_job(group=["who", "old"], null_group="?")
+    names = [*zip(table["who"].to_pylist(), ["?" if x is None else x for x in table["old"].to_pylist()], strict=True)]
+    one = gf.Sketch().update(table["the score"], table["y"], names)
+    assert counted(job, pieces(table, 4, 4)) == one
+
+
+TEXTS = pa.array(["F", None, "M", "F", "other"])
+WITH_NULLS = {
+    "text": TEXTS,
+    "dictionary": TEXTS.dictionary_encode(),
+    "null in a dictionary": pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, 2], pa.int8()).take([0, 1, 2, 0, 1]), TEXTS[:3]
+    ),
+    "numbers": pa.array([7, None, -3, 7, 2**40]),
+    "small numbers": pa.array([7, None, 3, 7, 200], pa.uint8()),
+    "bools": pa.array([True, None, False, True, None]),
+    "nulls": pa.nulls(5),
+    "no null": pa.array(["a", "b", "c", "d", "e"]),
+}
+
+
+@pytest.mark.parametrize("name", ["other", 7, "ein Name"])
+@pytest.mark.parametrize("kind", WITH_NULLS)
+def test_a_null_group_has_the_name_that_it_is_given(backend, kind, name):
+    who = WITH_NULLS[kind]
+    table = pa.table({"the score": [0.5, 1.5, -2.0, 3.0, 0.25], "y": [0, 1, 1, 0, None], "who": who})
+    one = gf.Sketch().update(table["the score"], table["y"], [name if x is None else x for x in who.to_pylist()])
+    assert counted(make_job(null_group=name), [table, table.slice(5)]) == one
+
+
+REFUSED_ROWS = {
+    "null group": ({"who": [None, "F"]}, TypeError, "missing_group", "column 'who' has a missing value; .*null_group="),
+    "NaN": ({"the score": [np.nan, 1.0]}, ValueError, "nan_score", "column 'the score' has NaN; .*nan=\"skip\""),
+    "null score": ({"the score": [None, 1.0]}, ValueError, "nan_score", "column 'the score' has NaN; .*nan=\"skip\""),
+    "label 2": ({"y": [2, 1]}, ValueError, "bad_label", "column 'y' must be 0 or 1, got 2$"),
+    "text score": ({"the score": ["1", "2"]}, TypeError, "categories", "column 'the score' must be numbers"),
+    "float group": ({"who": [1.5, 2.0]}, TypeError, "bad_group_type", "group names must be int, str"),
+    "date group": ({"who": pa.array([1, 2], pa.date32())}, TypeError, "arrow_type", "column 'who' must hold numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED_ROWS)
+def test_a_refused_row_is_an_answer_and_one_error_where_the_user_is(backend, kind):
+    """The task succeeds, so that no engine repeats it; the words name the user's column and no row of a partition."""
+    change, error, code, words = REFUSED_ROWS[kind]
+    good = {"the score": [0.5, 1.5], "y": [0, 1], "who": ["F", "M"]}
+    job = make_job()
+    bad = job.count(pa.table(good | change))
+    assert bad.startswith(REFUSED)
+    with pytest.raises(error, match=words) as caught:
+        job.finish(merged_as_a_tree(job, [*[job.count(pa.table(good)) for _ in range(9)], bad], 0))
+    assert isinstance(caught.value, gf.errors.InputError)
+    assert (caught.value.code, caught.value.row) == (code, None)
+    assert "at row" not in str(caught.value)
+
+
+def test_rows_that_may_be_skipped_are_counted_as_skipped(backend):
+    table = pa.table({"the score": [np.nan, None, 0.5], "y": [1, 0, 1], "who": ["F", "M", "F"]})
+    assert counted(make_job(nan="skip"), [table, table]).skipped == 4
+
+
+def test_what_is_no_refusal_fails_the_task():
+    """A disk that fails may work the next time: that is for the engine to try again."""
+
+    def broken():
+        yield from awkward_rows(5, 0).to_batches()
+        raise OSError("the disk is gone")
+
+    reader = pa.RecordBatchReader.from_batches(awkward_rows(0, 0).schema, broken())
+    with pytest.raises(OSError, match="the disk is gone"):
+        make_job().count(reader)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bins": 100}, "bins must be a power of two"),
+        ({"nan": "drop"}, 'nan must be "raise" or "skip"'),
+        ({"group": []}, "group must name a column"),
+        ({"positive": "yes", "label": None}, "no column of labels is named"),
+        ({"null_group": ("a", 1)}, "null_group must be a str, an int or a bool"),
+        ({"null_group": 1.5}, "group names must be int, str"),
+        ({"range": (1, 0)}, "range must have lo < hi"),
+    ],
+)
+def test_wrong_options_are_refused_before_any_task(options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        make_job(**options)
+
+
+@pytest.mark.filterwarnings("error")
+def test_workers_are_silent_and_the_user_is_warned_once(backend):
+    """The warning is about all rows; one of each partition would be noise in the logs of workers."""
+    n = 4_000
+    near_one = np.where(np.arange(n) % 40, 1 - np.random.default_rng(0).random(n) * 1e-5, np.linspace(0, 1, n))
+    table = pa.table({"the score": near_one, "y": [0, 1] * (n // 2), "who": ["F"] * n})
+    job = make_job()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        answers = [job.merge([job.count(one) for one in pieces(table, 3, 0)])]
+        assert told == []
+        job.finish(answers)
+    assert [warning.category for warning in told] == [gf.ResolutionWarning]
+
+
+def test_a_task_merges_few_answers():
+    assert [len(piece) for piece in in_pieces(range(2 * FAN_IN + 1))] == [FAN_IN, FAN_IN, 1]
+
+
+def test_importing_the_library_imports_no_engine():
+    code = (
+        "import sys, gstar_fast as gf\n"
+        "assert not any(name.startswith('gstar_fast._engines') for name in sys.modules)\n"
+        "print(gf.dask.sketch.__module__, gf.spark.sketch.__module__, gf.ray.sketch.__module__)\n"
+        "assert not {'dask', 'pyspark', 'ray', 'pyarrow', 'pandas'} & {*sys.modules}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [f"gstar_fast._engines.{name}" for name in ("dask", "spark", "ray")]
