@@ -23,6 +23,7 @@ FOR_USERS = (
     "pandas",
     "polars",
     "arrow",
+    "remote",
     "plot",
     "sklearn",
     "onnx",

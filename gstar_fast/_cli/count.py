@@ -165,8 +165,11 @@ class Tally:
         c = self.columns
         scores = self.scores_of(block.columns[c.score], _where(source, c.score), first_row)
         labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label))
-        name_of = name_of_text if text else None
-        groups = [groups_of(block.columns[name], _where(source, name), name_of, first_row) for name in c.group]
+        texts = [name_of_text if text or name in block.folders else None for name in c.group]
+        groups = [
+            groups_of(block.columns[name], _where(source, name), name_of, first_row)
+            for name, name_of in zip(c.group, texts, strict=True)
+        ]
         weights = None if c.weight is None else numbers_of(block.columns[c.weight], _where(source, c.weight), first_row)
         try:
             if len(groups) == 1:

@@ -17,7 +17,8 @@ from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, tables_of
 from gstar_fast._cli.resume import Unfinished
 from gstar_fast._cli.save import check_output, write_bytes
-from gstar_fast._cli.tables.inputs import Identity, Input
+from gstar_fast._cli.tables.inputs import Input
+from gstar_fast._cli.tables.places import Identity
 
 
 def sketch(given: argparse.Namespace, console: Console) -> None:
