@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._density.density import densities as densities
     from gstar_fast._density.density import density as density
     from gstar_fast._density.quality import fit_quality as fit_quality
+    from gstar_fast._engines import sql as sql
     from gstar_fast._estimator.classifier import GroupThresholdClassifier as GroupThresholdClassifier
     from gstar_fast._install import get_cmake_dir as get_cmake_dir
     from gstar_fast._install import get_include as get_include
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
 
 # Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
 _MODULES = ("datasets", "errors", "plot", "results")
+_ENGINES = ("sql",)  # modules of the room `_engines`
 _ROOMS = {
     "_audit.audit": ("Audit", "audit"),
     "_backends": ("use_backend",),
@@ -76,12 +78,14 @@ _ROOMS = {
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
-__all__ = sorted([*_MODULES, *_HOMES, "__version__"])
+__all__ = sorted([*_MODULES, *_ENGINES, *_HOMES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"gstar_fast.{name}")
+    if name in _ENGINES:
+        return import_module(f"gstar_fast._engines.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'gstar_fast' has no attribute {name!r}")
     value = getattr(import_module(f"gstar_fast.{_HOMES[name]}"), name)

@@ -14,6 +14,7 @@ import numpy as np
 
 from gstar_fast._base.names import Name, Scalar, as_tuple
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.sql import DIALECTS, STANDARD, literal, quoted
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
 
 if TYPE_CHECKING:
@@ -23,13 +24,7 @@ __all__ = ["to_onnx", "to_sql"]
 
 Dialect = Literal["standard", "duckdb", "postgres", "sqlite"]
 
-# A NaN is a number like others to SQL, larger than all and equal to itself, where it is not simply NULL.
-IS_NAN = {
-    "standard": "{score} <> {score}",
-    "duckdb": "isnan({score})",
-    "postgres": "{score} = 'NaN'::double precision",
-    "sqlite": None,
-}
+NAN_OF = {"standard": STANDARD.nan} | {name: DIALECTS[name].nan for name in ("duckdb", "postgres", "sqlite")}
 LARGEST = 1.7976931348623157e308
 
 
@@ -65,18 +60,18 @@ def to_sql(
       WHEN "group" = 'M' THEN CAST("score" AS DOUBLE PRECISION) >= CAST('0.75' AS DOUBLE PRECISION)
     END
     """
-    if dialect not in IS_NAN:
-        raise refusal("not_one_of", "dialect", value=dialect, limit=tuple(IS_NAN))
+    if dialect not in NAN_OF:
+        raise refusal("not_one_of", "dialect", value=dialect, limit=tuple(NAN_OF))
     decider = as_decider(decider)
     _refuse_randomized(decider, "SQL")
-    columns = [_quoted(column) for column in _group_columns(decider, group)]
-    value = f"CAST({_quoted(score)} AS DOUBLE PRECISION)"
-    return "\n".join(["CASE", *_sql_cases(decider, _quoted(score), value, columns, dialect), "END"])
+    columns = [quoted(column) for column in _group_columns(decider, group)]
+    value = f"CAST({quoted(score)} AS DOUBLE PRECISION)"
+    return "\n".join(["CASE", *_sql_cases(decider, quoted(score), value, columns, dialect), "END"])
 
 
 def _sql_cases(decider: Decider, score: str, value: str, columns: list[str], dialect: str) -> Iterator[str]:
-    form = IS_NAN[dialect]
-    missing = f"{score} IS NULL" if form is None else f"{score} IS NULL OR {form.format(score=value)}"
+    form = NAN_OF[dialect]
+    missing = f"{score} IS NULL" if form is None else f"{score} IS NULL OR {form.format(x=value)}"
     policy = {"raise": "NULL", False: "FALSE", True: "TRUE"}[decider.nan]
     if not decider.unified:  # a row without a group is refused before anything else is asked
         null = " OR ".join(f"{column} IS NULL" for column in columns)
@@ -103,23 +98,13 @@ def _sql_compare(value: str, threshold: float) -> str:
 
 def _sql_is(columns: list[str], name: Name) -> str:
     """Whether a row's group is this one; not as a row value, `(a, b) = (1, 2)`, which not every database has."""
-    return " AND ".join(f"{column} = {_sql_name(part)}" for column, part in zip(columns, as_tuple(name), strict=True))
+    return " AND ".join(f"{column} = {literal(part)}" for column, part in zip(columns, as_tuple(name), strict=True))
 
 
 def _sql_unseen(columns: list[str], names: Sequence[Name]) -> str:
     if len(columns) == 1:
-        return f"{columns[0]} NOT IN ({', '.join(_sql_name(*as_tuple(name)) for name in names)})"
+        return f"{columns[0]} NOT IN ({', '.join(literal(as_tuple(name)[0]) for name in names)})"
     return f"NOT ({' OR '.join(f'({_sql_is(columns, name)})' for name in names)})"
-
-
-def _sql_name(name: Scalar) -> str:
-    if isinstance(name, bool):
-        return str(name).upper()
-    if isinstance(name, int):
-        return str(name)
-    if "\0" in name:
-        raise ValueError(f"SQL has no string with a null character, as in {name!r}")
-    return "'" + name.replace("'", "''") + "'"
 
 
 def _group_columns(decider: Decider, group: str | Sequence[str]) -> list[str]:
@@ -137,12 +122,6 @@ def _group_columns(decider: Decider, group: str | Sequence[str]) -> list[str]:
                 f"{len(columns)}; name {'them all in this order: group=[...]' if width > 1 else 'one'}"
             )
     return columns
-
-
-def _quoted(column: str) -> str:
-    if not column or "\0" in column:
-        raise ValueError(f"a column must have a name, got {column!r}")
-    return '"' + column.replace('"', '""') + '"'
 
 
 def _refuse_randomized(decider: Decider, what: str) -> None:

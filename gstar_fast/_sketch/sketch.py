@@ -22,6 +22,7 @@ from gstar_fast._input.positive import checked_positive
 from gstar_fast._sketch import show
 from gstar_fast._sketch.columns import Columns, sections_of
 from gstar_fast._sketch.counting import Table, count, count_table, empty_like, skip_one
+from gstar_fast._sketch.from_bins import FromBins
 from gstar_fast._sketch.options import PlotOptions, WindowOptions
 from gstar_fast._sketch.pooling import checked_min_rows, names_with, small_groups
 from gstar_fast._sketch.resolution import WARNINGS, warn_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @lives_in("gstar_fast")
-class Sketch(SketchView):
+class Sketch(FromBins, SketchView):
     """Counts of scores for each label and group: exact at its edges, mergeable, independent of the order of rows.
 
     Parameters

@@ -119,6 +119,22 @@ ROWS |= entries(
         f"{e.value[0]} panes need {e.value[1]} bytes of memory together, memory_limit is {e.limit}; pass a larger one "
         "if you trust these bytes"
     ),
+    sql_rows=lambda e, _: f"execute must return the rows of its SELECT, one of them here, got {e.value}",
+    sql_extent=lambda e, _: f"extent must be the row of five values that the first query gave, got {e.value!r}",
+    sql_changed=lambda _, __: (
+        "scores of the table changed while it was counted; run both queries in one transaction, or on a copy"
+    ),
+    sql_most_rows=lambda e, _: (
+        f"{e.value} rows lie in one bin of one group, and the sums of a database hold {e.limit}; count parts of the "
+        "table and add their sketches"
+    ),
+    null_character=lambda e, _: f"SQL has no string with a null character, as in {e.value!r}",
+    column_name=lambda e, _: f"a {e.argument} must have a name, got {e.value!r}",
+    bad_bin=lambda e, _: f"row {e.row} of rows {e.value}",
+    bins_level=lambda e, _: (
+        f"the rows were made for level {e.value}, and their scores have level {e.limit}; count them again: some may "
+        "have been added while they were counted"
+    ),
     group_not_there=lambda e, _: f"group {e.value!r} is not in the sketch; its groups are {e.limit}",
     label_not_there=lambda e, _: f"label must be 0, 1 or None (unlabelled), got {e.value!r}",
     no_such_column=lambda e, _: f"{e.argument} has no column {e.value!r}; its columns are {e.limit}",
@@ -144,6 +160,10 @@ ROWS |= entries(
     ),
     lazy_frame=lambda e, say: (
         f"{say.argument(e.argument)} is a {kind_of(e.value)}, which has no rows yet; pass {e.argument}.collect()"
+    ),
+    column_name_type=lambda e, _: f"a {e.argument} must be given by its name, got {kind_of(e.value)}",
+    not_a_bin=lambda e, _: (
+        f"row {e.row} of rows must be a tuple (group, label, count, min, max, sum, unit), got {kind_of(e.value)}"
     ),
     not_a_sketch=lambda e, _: f"can only merge a Sketch, got {kind_of(e.value)}",
     not_mergeable=lambda e, _: (

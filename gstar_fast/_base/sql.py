@@ -1,0 +1,88 @@
+"""SQL's dialects: how each writes names, texts, types, and what its NaN is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gstar_fast._base.names import Scalar
+from gstar_fast._base.refusals.refusal import refusal
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between databases, as far as our queries meet it."""
+
+    double: str  # type of a float64 that may be NULL
+    whole: str  # {x}, a whole number or NULL, as one of 32 bits or more, whose sum has 64 or more
+    nan: str | None  # asks whether {x} is NaN; None where no value is
+    open: str = '"'  # around names
+    close: str = '"'
+    backslash: bool = False  # whether a backslash in names and texts escapes what follows
+    floor: str = "FLOOR({x})"
+    count: str = "COUNT(*)"
+    constant: str = ""  # type of a float64 that is not NULL, where it has another name
+    fence: str = ""  # ends a subquery that the planner shall not copy into each place that reads it
+
+
+# A NaN is a number like others to most databases, larger than all and equal to itself, where it is not simply NULL.
+DIALECTS: Final = {
+    "duckdb": Dialect("DOUBLE", "CAST({x} AS INTEGER)", "isnan({x})"),
+    "postgres": Dialect("DOUBLE PRECISION", "CAST({x} AS INTEGER)", "{x} = 'NaN'::double precision", fence="OFFSET 0"),
+    "sqlite": Dialect(
+        "REAL",
+        "CAST({x} AS INTEGER)",
+        None,
+        floor="(CAST({x} AS INTEGER) - (CAST({x} AS INTEGER) > {x}))",  # older ones have no FLOOR; CAST cuts off
+        fence="LIMIT -1",
+    ),
+    "clickhouse": Dialect(
+        "Nullable(Float64)",
+        "accurateCastOrNull({x}, 'Int64')",  # it computes where a NULL stands, too, and CAST would refuse that
+        "isNaN({x})",
+        backslash=True,
+        constant="Float64",
+    ),
+    "spark": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "isnan({x})", "`", "`"),
+    "bigquery": Dialect("FLOAT64", "CAST({x} AS INT64)", "IS_NAN({x})", "`", "`", backslash=True),
+    "snowflake": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "{x} = CAST('NaN' AS DOUBLE)"),
+    "mssql": Dialect("FLOAT", "CAST({x} AS BIGINT)", None, "[", "]", count="COUNT_BIG(*)"),
+}
+
+
+def dialect_named(name: object, among: Sequence[str] = tuple(DIALECTS)) -> Dialect:
+    """The dialect of this name."""
+    if not isinstance(name, str) or name not in among:
+        raise refusal("not_one_of", "dialect", value=name, limit=tuple(among))
+    return DIALECTS[name]
+
+
+STANDARD: Final = Dialect("DOUBLE PRECISION", "CAST({x} AS BIGINT)", "{x} <> {x}")
+
+
+def quoted(name: str, dialect: Dialect = STANDARD) -> str:
+    """A column or table by name, whatever the name is."""
+    if not isinstance(name, str):
+        raise refusal("column_name_type", "column", value=name)
+    if not name or "\0" in name:
+        raise refusal("column_name", "column", value=name)
+    if dialect.backslash:
+        name = name.replace("\\", "\\\\")
+        if dialect.open == "`":  # BigQuery escapes its quotes too
+            return "`" + name.replace("`", "\\`") + "`"
+    return dialect.open + name.replace(dialect.close, dialect.close * 2) + dialect.close
+
+
+def literal(value: Scalar, dialect: Dialect = STANDARD) -> str:
+    """A bool, an int or a text."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return str(value)
+    if "\0" in value:
+        raise refusal("null_character", value=value)
+    if dialect.backslash:
+        value = value.replace("\\", "\\\\")
+        return "'" + value.replace("'", "\\'") + "'"
+    return "'" + value.replace("'", "''") + "'"

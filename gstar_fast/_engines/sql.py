@@ -1,0 +1,247 @@
+"""Count a table where it is: one GROUP BY in a database, and the sketch of one pass over its rows.
+
+No Python runs in the database, and no rows leave it: what comes back are the counts and sums of each bin.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+from gstar_fast._backends.common.rows import label_of
+from gstar_fast._base.grid import Extent, Window, linear_window, window_of
+from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, clean_name
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.sql import Dialect, dialect_named, literal, quoted
+from gstar_fast._engines import sql_text
+from gstar_fast._input.options import checked_bins, checked_nan, checked_window
+from gstar_fast._input.positive import checked_positive
+from gstar_fast._sketch.columns import Columns
+from gstar_fast._sketch.from_bins import whole_number
+from gstar_fast._sketch.sketch import Sketch
+
+__all__ = ["Query", "sketch", "sketch_query"]
+
+DialectName: TypeAlias = Literal[
+    "duckdb", "postgres", "sqlite", "clickhouse", "spark", "bigquery", "snowflake", "mssql"
+]
+
+
+class Query(str):
+    """A SELECT in the place of a table: its text goes into the query as it is.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> source = gf.sql.Query("SELECT * FROM people WHERE year = 2026")
+    """
+
+    __slots__ = ()
+
+
+Source: TypeAlias = str | Sequence[str] | Query
+
+
+def sketch_query(
+    source: Source,
+    *,
+    score: str,
+    label: str | None,
+    group: str | Sequence[str],
+    dialect: DialectName,
+    range: tuple[float, float] | None = None,  # noqa: A002 (the word numpy uses)
+    bins: int = 4096,
+    exact: bool = True,
+    positive: Scalar | None = None,
+    extent: Sequence[Any] | None = None,
+) -> str:
+    """The SELECT that counts a table; with neither `range` nor `extent`, the one that finds the extent of its scores.
+
+    `sketch` runs both and makes the sketch. Take the text where you cannot run it from Python.
+
+    Parameters
+    ----------
+    source, score, label, group, dialect, range, bins, exact, positive
+        As in `sketch`.
+    extent : sequence of five values, optional
+        The row that the first query gave.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> first = gf.sql.sketch_query("people", score="p", label="y", group="sex", dialect="duckdb")
+    >>> print(first.splitlines()[0])
+    SELECT MAX(CASE WHEN x > 0 THEN x END) AS most_above, MIN(CASE WHEN x > 0 THEN x END) AS least_above,
+    """
+    bins, named = checked_bins(bins), dialect_named(dialect)
+    query = sql_text.Query(
+        named, *_rows(source, score, label, _columns(group), checked_positive(positive, label), named)
+    )
+    if range is None and extent is None:
+        return query.of_extent()
+    return query.of_bins(*_window(extent, range, bins), exact)
+
+
+def sketch(
+    execute: Callable[[str], Iterable[Sequence[Any]]],
+    source: Source,
+    *,
+    score: str,
+    label: str | None,
+    group: str | Sequence[str],
+    dialect: DialectName,
+    range: tuple[float, float] | None = None,  # noqa: A002 (the word numpy uses)
+    bins: int = 4096,
+    exact: bool = True,
+    positive: Scalar | None = None,
+    nan: Literal["raise", "skip"] = "raise",
+    null_group: Scalar | None = None,
+    groups: Iterable[Name] | None = None,
+    memory_limit: int = 2**30,
+) -> Sketch:
+    """Count a table in its database: the sketch that `Sketch.update_table` makes of its rows, byte for byte.
+
+    Parameters
+    ----------
+    execute : callable
+        Runs a SELECT and returns its rows, such as ``lambda query: connection.execute(query).fetchall()``. It is called
+        once with `range`, else twice: no row may come or go in between.
+    source : str, list of str, or Query
+        Name of a table; its schema and name; or a SELECT in its place.
+    score, label : str
+        Names of columns; `label` None for unlabelled rows. Scores are converted to float64.
+    group : str or list of str
+        Name of the column of groups; several make tuples, for intersections.
+    dialect : str
+        One of duckdb, postgres, sqlite, clickhouse, spark, bigquery, snowflake, mssql.
+    range, bins, groups, memory_limit
+        As in `Sketch`.
+    exact : bool
+        False leaves the sums of scores out: the sketch then has no means, see `Sketch.has_means`.
+    positive, nan
+        As in `Sketch.update_table`; a NULL score counts as NaN.
+    null_group : str, int or bool, optional
+        Name of a NULL in a column of groups. Without it a NULL is refused.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> import gstar_fast as gf
+    >>> db = sqlite3.connect(":memory:")
+    >>> db.executescript("CREATE TABLE people (p REAL, y INT, sex TEXT); INSERT INTO people VALUES (0.25, 0, 'F')")
+    ... # doctest: +ELLIPSIS
+    <sqlite3.Cursor ...>
+    >>> gf.sql.sketch(db.execute, "people", score="p", label="y", group="sex", dialect="sqlite").n_rows
+    1
+    """
+    skip, columns = checked_nan(nan), _columns(group)
+    options: dict[str, Any] = {"score": score, "label": label, "group": columns, "dialect": dialect, "bins": bins}
+    options |= {"range": range, "exact": exact, "positive": positive}
+    first = None
+    if range is None:
+        answers = list(execute(sketch_query(source, **options)))
+        if len(answers) != 1:
+            raise refusal("sql_rows", "execute", value=len(answers))
+        first = tuple(answers[0])
+    answer = execute(sketch_query(source, **options, extent=first))
+    window, found = _window(first, range, checked_bins(bins))
+    reader = _Reader(len(columns), label is not None, skip, null_group, sql_text.names_of(window, found))
+    level = None if found is None else window.grid.level
+    new = Sketch.from_bins(
+        reader.bins(answer), bins=bins, level=level, range=range, groups=groups, memory_limit=memory_limit
+    )
+    return new._remember(Columns(score, label, columns), checked_positive(positive, label))
+
+
+# ----------------------------------------------------------------------------------------------------------------- text
+
+
+def _columns(group: str | Sequence[str]) -> tuple[str, ...]:
+    columns = (group,) if isinstance(group, str) else tuple(group)
+    if not columns:
+        raise refusal("no_group_column", "group")
+    if len(columns) > LONGEST_TUPLE:
+        raise refusal("too_many_columns", "group", value=len(columns), limit=LONGEST_TUPLE)
+    return columns
+
+
+def _rows(
+    source: Source, score: str, label: str | None, columns: Sequence[str], positive: Scalar | None, dialect: Dialect
+) -> tuple[str, list[str]]:
+    """The SELECT of label, groups and score, and the names that it gives to the label and the groups."""
+    if isinstance(source, Query):
+        table = f"(\n{source}\n)"
+    else:
+        table = ".".join(quoted(part, dialect) for part in ([source] if isinstance(source, str) else source))
+    names = [f"g{i}" for i, _ in enumerate(columns, 1)]
+    told = [f"t.{quoted(column, dialect)} AS {name}" for column, name in zip(columns, names, strict=True)]
+    if label is not None:
+        names.insert(0, "y")
+        y = f"t.{quoted(label, dialect)}"
+        if positive is not None:
+            y = f"CASE WHEN {y} = {literal(positive, dialect)} THEN 1 WHEN {y} IS NOT NULL THEN 0 END"
+        told.insert(0, f"{y} AS y")
+    told.append(f"CAST(t.{quoted(score, dialect)} AS {dialect.double}) AS x")
+    return f"SELECT {', '.join(told)}\nFROM {table} t", names
+
+
+def _window(row: Sequence[Any] | None, limits: tuple[float, float] | None, bins: int) -> tuple[Window, Extent | None]:
+    """The window of a range; or that of an extent, and the extent."""
+    if limits is not None or row is None:
+        return linear_window(*checked_window(limits, bins), bins), None
+    extent = _extent(row)
+    return window_of(extent, bins), extent
+
+
+def _extent(row: Sequence[Any]) -> Extent:
+    """What the first query found."""
+    if len(row) != 5:
+        raise refusal("sql_extent", "extent", value=tuple(row))
+    *ends, zero = row
+    return Extent.of_scores([float(end) for end in ends if end is not None] + [0.0] * bool(zero))
+
+
+# ----------------------------------------------------------------------------------------------------------------- rows
+
+
+class _Reader:
+    """Rows of the second query -> rows of `Sketch.from_bins`."""
+
+    def __init__(
+        self, n_columns: int, labelled: bool, skip_nan: bool, null_group: Scalar | None, names: sql_text.Names
+    ) -> None:
+        self._n, self._labelled, self._names = n_columns, labelled, names
+        self._skip_nan, self._null_group = skip_nan, null_group
+
+    def bins(self, rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+        """The bins; scores that no sketch takes are refused."""
+        for row in rows:
+            label = row[0] if self._labelled else None
+            values = tuple(row)[self._labelled :]
+            parts, (b, count, *total, lo, hi) = values[: self._n], values[self._n :]
+            group = tuple(self._null_group if part is None else part for part in parts)
+            name = clean_name(group if self._n > 1 else group[0])
+            label_of(label)
+            yield name, label, count, *self._told(b, lo, hi, count, total)
+
+    def _told(self, b: Any, lo: Any, hi: Any, count: Any, total: list[Any]) -> tuple[Any, ...]:
+        """Smallest and largest score, and where a bin has one the sum of its scores and its unit."""
+        if b is None:
+            if not self._skip_nan:
+                raise refusal("nan_score", "scores")
+            return None, None, *[None, None] * len(total)
+        if b == self._names.too_large:
+            raise refusal("too_large", "scores", value=lo if abs(lo) > abs(hi) else hi)
+        if b == self._names.changed:
+            raise refusal("sql_changed", "source")
+        if b in (self._names.below, self._names.above):
+            end = -math.inf if b == self._names.below else math.inf
+            return end, end, *[None, None] * len(total)
+        if lo == 0 or not total:
+            return lo, hi, *[0, 0] * len(total)
+        if (whole_number(count) or 0) >= sql_text.MOST_ROWS:
+            raise refusal("sql_most_rows", "source", value=count, limit=sql_text.MOST_ROWS)
+        if sql_text.octave(lo) != sql_text.octave(hi):
+            raise refusal("sql_changed", "source")
+        return lo, hi, total[0], sql_text.octave(lo) - sql_text.FINEST

@@ -1,0 +1,292 @@
+"""A sketch of counts that were made elsewhere: by a database, a cluster, a program in another language."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple, NoReturn, Self
+
+import numpy as np
+
+from gstar_fast._backends.common.rows import MOST_ROWS, check_size, label_of, unknown_group
+from gstar_fast._base import sketch_format
+from gstar_fast._base.arrays import Bools, Floats, Ints
+from gstar_fast._base.grid import (
+    LARGEST_SCORE,
+    SUM_UNIT,
+    Extent,
+    Window,
+    as_float,
+    linear_window,
+    round24,
+    whole_scores,
+    window_of,
+)
+from gstar_fast._base.names import Name, canonical, check_distinct, clean_name, given_names
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.sketch_parts.content import Cell, Content
+from gstar_fast._input.options import checked_bins, checked_limit, checked_window
+
+HIGHEST_UNIT = 1024  # sums of scores within 2**1000 need none above this
+
+
+class Counted(NamedTuple):
+    """A row that came from elsewhere: each value is possible."""
+
+    at: int  # which row
+    name: Name
+    label: int
+    rows: int
+    smallest: float
+    largest: float
+    total: int | None  # sum of the rounded scores, in units of 2**SUM_UNIT; None where nobody knows it
+    squares: int
+
+
+class FromBins:
+    """The part of `Sketch` that takes counts in the place of rows."""
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, memory_limit: int = 2**30) -> Self:
+        """Read what was written."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_bins(
+        cls,
+        rows: Iterable[Sequence[object]],
+        *,
+        bins: int = 4096,
+        level: int | None = None,
+        range: tuple[float, float] | None = None,  # noqa: A002 (the word numpy uses)
+        groups: Iterable[Name] | None = None,
+        memory_limit: int = 2**30,
+    ) -> Self:
+        """A sketch of counts that were made elsewhere, with the bytes it would have if the scores were counted here.
+
+        Each row tells of some scores of one label and group that lie in one bin. A bin may have several rows: they are
+        added up. Scores below zero, zero, and scores above zero have rows of their own (with `range` this is not
+        needed).
+
+        Parameters
+        ----------
+        rows : iterable of tuples (group, label, count, min, max, sum, unit) or (..., squares)
+            - group: its name, a tuple for intersections
+            - label: 0, 1, or None for unlabelled scores
+            - count: how many scores
+            - min, max: the smallest and the largest of them. Of infinite scores and of those outside of `range` only
+              the count matters, and sum may be None. None for min, max and sum: these scores were NaN or missing, and
+              are counted in `skipped`
+            - sum: an int; the sum of the scores, each rounded to 24 significant bits (ties to even), is
+              ``sum * 2**unit``
+            - squares: only of weighted scores, and then in all rows: the sum of their squared weights in units of
+              2**-40, while count and sum are in units of weight, 2**-20
+        bins, range, groups, memory_limit
+            As in `Sketch`.
+        level : int, optional
+            The level that the rows were made for. The scores must have this one.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a row, or all of them together, cannot come from scores; it says what is wrong with which row.
+
+        Examples
+        --------
+        >>> import gstar_fast as gf
+        >>> rows = [("F", 0, 2, 0.25, 0.25, 2, -2), ("F", 1, 1, 0.75, 0.75, 3, -2)]
+        >>> gf.Sketch.from_bins(rows) == gf.Sketch.from_rows([0.25, 0.75, 0.25], [0, 1, 0], ["F", "F", "F"])
+        True
+        """
+        bins, limit = checked_bins(bins), checked_limit(memory_limit)
+        fixed = None if range is None else linear_window(*checked_window(range, bins), bins)
+        given = None if groups is None else given_names(groups)
+        content = content_of(rows, bins, fixed, given, limit)
+        if level is not None and content.window.grid.level != level:
+            raise refusal("bins_level", "level", value=level, limit=content.window.grid.level)
+        return cls.from_bytes(sketch_format.write(content), memory_limit=limit)
+
+
+def content_of(
+    rows: Iterable[Sequence[object]],
+    bins: int,
+    fixed: Window | None,
+    given: tuple[Name, ...] | None,
+    memory_limit: int,
+) -> Content:
+    """What the bytes of these rows will say."""
+    read, weighted, skipped = _read(rows, given)
+    names = tuple(canonical({row.name for row in read})) if given is None else given
+    check_distinct((*names, *(row.name for row in read)))
+    check_size(len(names), bins, memory_limit)
+    if max(skipped, sum(row.rows for row in read)) > MOST_ROWS:
+        raise refusal("too_many_rows")
+    ends = np.array([(row.smallest, row.largest) for row in read], np.float64).reshape(-1, 2)
+    extent = _extent(read, ends) if fixed is None else Extent()
+    window = window_of(extent, bins) if fixed is None else fixed
+    places = _places(read, window, ends, fixed is not None)
+    _check_sums(read, ends, (places >= 0) & (places < bins))
+    cells = _cells(read, places.tolist(), names, bins)
+    return Content(window, extent, weighted, fixed is not None, given is not None, False, True, skipped, names, cells)
+
+
+def _extent(read: Sequence[Counted], ends: Floats) -> Extent:
+    """The extent of rows that each have scores on one side of zero."""
+    finite = np.isfinite(ends).all(axis=1)
+    apart = finite & (np.sign(ends[:, 0]) != np.sign(ends[:, 1]))
+    _refuse_first(apart, read, "scores on more than one side of zero")
+    return Extent.of(ends[finite].reshape(-1))
+
+
+def _places(read: Sequence[Counted], window: Window, ends: Floats, fixed: bool) -> Ints:
+    """Which of our bins each row is; -1 for scores below the window, and the number of bins for those above."""
+    lo, hi = window.edges[[0, -1]].tolist() if fixed else (-LARGEST_SCORE, math.nextafter(LARGEST_SCORE, math.inf))
+    below, above = ends[:, 1] < lo, ends[:, 0] >= hi
+    inside = (ends[:, 0] >= lo) & (ends[:, 1] < hi)
+    _refuse_first(~(below | above | inside), read, "scores inside and outside of the window")
+    numbers = window.grid.numbers(np.where(inside[:, None], ends, 0.0))
+    level = window.grid.level
+    _refuse_first(inside & (numbers[:, 0] != numbers[:, 1]), read, f"scores of more than one bin of level {level}")
+    places: Ints = np.where(below, -1, window.bins)
+    places[inside] = window.indices(numbers[inside, 0])
+    return places
+
+
+def _refuse_first(wrong: Bools, read: Sequence[Counted], what: str) -> None:
+    if wrong.any():
+        row = read[int(wrong.argmax())]
+        _refuse(row.at, f"has {what}, from {row.smallest!r} to {row.largest!r}; give each part a row of its own")
+
+
+def _check_sums(read: Sequence[Counted], ends: Floats, inside: Bools) -> None:
+    """Refuse sums that scores between the ends of their row do not have."""
+    bounds = whole_scores(round24(np.where(inside[:, None], ends, 0.0)))
+    for place in np.flatnonzero(inside).tolist():
+        row, (lo, hi) = read[place], bounds[place]
+        if row.total is None:
+            _refuse(row.at, "has no sum, and its scores lie inside the window")
+        if not row.rows * lo <= row.total <= row.rows * hi:
+            scores = f"{row.rows} scores from {row.smallest!r} to {row.largest!r}"
+            _refuse(row.at, f"has a sum that {scores}, rounded to 24 bits, do not have")
+
+
+def _cells(read: Sequence[Counted], places: Sequence[int], names: Sequence[Name], bins: int) -> list[Cell]:
+    """The cells of each group, labels 0, 1, 2; rows of one bin are added up."""
+    first = {name: 3 * i for i, name in enumerate(names)}
+    cells = [_Growing({}) for _ in range(3 * len(names))]
+    for row, index in zip(read, places, strict=True):
+        cell = cells[first[row.name] + row.label]
+        cell.squares += row.squares
+        if index < 0:
+            cell.below += row.rows
+        elif index >= bins:
+            cell.above += row.rows
+        else:
+            count, total = cell.bins.get(index, (0, 0))
+            cell.bins[index] = count + row.rows, total + (row.total or 0)
+            cell.smallest, cell.largest = min(cell.smallest, row.smallest), max(cell.largest, row.largest)
+    return [
+        Cell(c.below, c.above, c.smallest, c.largest, c.squares, [(i, *c.bins[i]) for i in sorted(c.bins)])
+        for c in cells
+    ]
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A cell while rows are added to it."""
+
+    bins: dict[int, tuple[int, int]]  # count and sum by index
+    below: int = 0
+    above: int = 0
+    smallest: float = math.inf
+    largest: float = -math.inf
+    squares: int = 0
+
+
+# ----------------------------------------------------------------------------------------------------------------- rows
+
+
+def _refuse(row: int, what: str) -> NoReturn:
+    raise refusal("bad_bin", "rows", row, what)
+
+
+def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> tuple[list[Counted], bool, int]:
+    """The rows that have scores, whether they are weighted, and how many scores are missing."""
+    known = None if given is None else set(given)
+    read, width, skipped = [], None, 0
+    for at, row in enumerate(rows):
+        if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
+            raise refusal("not_a_bin", "rows", at, row)
+        values = tuple(row)
+        if len(values) not in (7, 8) or len(values) != (width or len(values)):
+            _refuse(at, f"has {len(values)} values; group, label, count, min, max, sum and unit are 7, squares the 8th")
+        width = len(values)
+        one = _read_row(at, *values)
+        if known is not None and one.name not in known:
+            raise unknown_group(one.name, given or (), at)
+        if one.smallest != one.smallest:
+            skipped += one.rows
+        else:
+            read.append(one)
+    return read, width == 8, skipped
+
+
+def _read_row(
+    at: int, group: Any, label: Any, count: Any, smallest: Any, largest: Any, total: Any, unit: Any, squares: Any = 0
+) -> Counted:
+    name = clean_name(group, at)
+    try:
+        code = label_of(label)
+    except (TypeError, ValueError):
+        _refuse(at, f"has the label {label!r}; labels are 0, 1 or None")
+    n = whole_number(count)
+    if n is None or n < 1:
+        _refuse(at, f"has a count of {count!r}; counts are whole numbers from 1 on")
+    if smallest is None and largest is None and total is None:
+        return Counted(at, name, code, n, math.nan, math.nan, None, 0)
+    v = whole_number(squares)
+    if v is None or v < 0:
+        _refuse(at, f"has squares of {squares!r}; they are whole numbers from 0 on")
+    lo, hi = _score(smallest, "min", at), _score(largest, "max", at)
+    if not lo <= hi:
+        _refuse(at, f"has a min of {lo!r} above its max of {hi!r}")
+    return Counted(at, name, code, n, lo, hi, None if total is None else _total(total, unit, at), v)
+
+
+def _score(value: Any, what: str, at: int) -> float:
+    if isinstance(value, (bool, np.bool_, str, bytes, complex)) or not hasattr(value, "__float__"):
+        _refuse(at, f"has a {what} of {value!r}; it must be a number")
+    try:
+        score = as_float(value) + 0.0  # -0.0 becomes 0.0
+    except OverflowError:
+        raise refusal("too_large", "scores", at, value) from None
+    if score != score:
+        _refuse(at, f"has a {what} that is NaN; a row of scores that are missing has None for min, max and sum")
+    if LARGEST_SCORE < abs(score) < math.inf:
+        raise refusal("too_large", "scores", at, score)
+    return score
+
+
+def _total(total: Any, unit: Any, at: int) -> int:
+    """A sum, in units of 2**SUM_UNIT."""
+    number, exponent = whole_number(total), whole_number(unit)
+    if number is None or exponent is None:
+        _refuse(at, f"has a sum of {total!r} and a unit of {unit!r}; both are whole numbers, for sum * 2**unit")
+    if not SUM_UNIT <= exponent <= HIGHEST_UNIT:
+        _refuse(at, f"has a unit of {exponent}; units are from {SUM_UNIT} to {HIGHEST_UNIT}")
+    return number << exponent - SUM_UNIT
+
+
+def whole_number(value: Any) -> int | None:
+    """An int of any kind, also a Decimal, as databases have sums; None for all else."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, Decimal):
+        return int(value) if value.is_finite() and value == value.to_integral_value() else None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
