@@ -24,6 +24,7 @@ FOR_USERS = (
     "polars",
     "arrow",
     "remote",
+    "sql",
     "plot",
     "sklearn",
     "onnx",

@@ -124,10 +124,18 @@ def _output(parser: argparse.ArgumentParser, text: str, *, required: bool = Fals
 
 
 def _sketch(p: argparse.ArgumentParser) -> None:
-    p.add_argument("inputs", nargs="+", metavar="IN", help="tables, folders, patterns, or - for standard input")
+    p.add_argument("inputs", nargs="*", metavar="IN", help="tables, folders, patterns, or - for standard input")
     _output(p, "the sketch to write; - for standard output", required=True)
     _counting(p, needed=True)
     _reading(p)
+    group = p.add_argument_group("count in a database")
+    group.add_argument(
+        "--sql",
+        metavar="URL",
+        help="duckdb:FILE, sqlite:FILE or postgresql://...; the rows stay there, and nothing is written",
+    )
+    group.add_argument("--table", metavar="NAME", help="its table or view, exactly as it is named there")
+    group.add_argument("--schema", metavar="NAME", help="schema of the table, if it is not the usual one")
     group = p.add_argument_group("continue a count")
     group.add_argument("--resume", action="store_true", help="continue an interrupted count of the same files")
     group.add_argument(
@@ -276,6 +284,7 @@ is exact at its edges, and does not depend on the order of the rows.""",
 examples:
   gstar-fast sketch scores.csv -o s.gstar --score p --label y --group sex
   gstar-fast sketch 'part-*.parquet' -o s.gstar --score p --label y --group sex --group race
+  gstar-fast sketch --sql duckdb:scores.db --table people -o s.gstar --score p --label y --group sex
   zcat scores.csv.gz | gstar-fast sketch - -o s.gstar --score p --label outcome --positive yes --group sex
 
 Ctrl-C keeps what is counted in OUTPUT.partial. The same command with --resume continues, and gives the same bytes as
