@@ -147,7 +147,8 @@ def test_errors_of_a_store_are_told_in_one_line_without_passwords(here, store, m
 
     fsspec.register_implementation("refusing", Refusing, clobber=True)
     error = said(capsys, "sketch", "refusing://ann:sesame@host/in/t.csv", "-o", "s.gstar", *COLUMNS)
-    assert "refusing://ann:***@host/in/t.csv" in error
+    assert "refusing://ann:***@host/in/t.csv cannot be reached.\n" in error
+    assert "found: no route from refusing://ann:***@host/in to anywhere" in error
     assert "sesame" not in error
 
 
@@ -164,3 +165,29 @@ def test_errors_of_a_store_are_told_in_one_line_without_passwords(here, store, m
 )
 def test_passwords_are_hidden(text, shown):
     assert places.shown(text) == shown
+
+
+@pytest.mark.parametrize("files", ["csv"], indirect=True)
+def test_the_command_that_goes_on_hides_a_password(files, monkeypatch, capsys):
+    fsspec = pytest.importorskip("fsspec")
+    from fsspec.implementations.local import LocalFileSystem
+
+    class Guarded(LocalFileSystem):
+        """Files of this machine behind a name and a password."""
+
+        protocol = "guarded"
+
+        @classmethod
+        def _strip_protocol(cls, path):
+            return super()._strip_protocol(str(path).rpartition("@")[2])
+
+    fsspec.register_implementation("guarded", Guarded, clobber=True)
+    names, _ = files
+    words = ["sketch", *(f"guarded://ann:sesame@{Path(name).resolve()}" for name in names), "-o", "s.gstar"]
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 3)
+        assert main([*words, "--score", "score", "--label", "label", "--group", "group"]) == 130
+    error = capsys.readouterr().err
+    assert "to go on: gstar-fast sketch --resume" in error
+    assert "sesame" not in error
+    assert "sesame" not in Path("s.gstar.partial").read_text()

@@ -20,7 +20,7 @@ from gstar_fast._cli.resume import Unfinished
 from gstar_fast._cli.save import check_output, write_bytes
 from gstar_fast._cli.tables.columns import label_name
 from gstar_fast._cli.tables.inputs import Input
-from gstar_fast._cli.tables.places import Identity
+from gstar_fast._cli.tables.places import Identity, forget, shown
 from gstar_fast._cli.wording import Table
 from gstar_fast.errors import InputError
 
@@ -70,6 +70,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         except Interrupted as end:
             raise Interrupted(_how_to_go_on(given, inputs, places, save, partial), end.code - 128) from None
         tally.check_positive()
+        forget(one.path for one in inputs if one.path is not None)
         for one, before in zip(inputs, identities, strict=True):
             if _changed(one, before):
                 console.note(f"note: {one.name} has changed while it was counted; count it anew when it is at rest")
@@ -201,7 +202,7 @@ def _how_to_go_on(
         return f"{kept}\na pipe cannot be resumed; to take the count as it is: {as_it_is}"
     words = [word for word in given.argv if word != "--resume"]
     words.insert(words.index("sketch") + 1, "--resume")  # not at the end, which may belong to --
-    return f"{kept}\nto go on: {shlex.join(['gstar-fast', *words])}"
+    return f"{kept}\nto go on: {shown(shlex.join(['gstar-fast', *words]))}"
 
 
 def _summary(

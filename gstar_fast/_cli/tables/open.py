@@ -33,7 +33,7 @@ def open_table(source: Input, *, as_text: bool = False, whole: bool = False) -> 
     except CliError:
         raise
     except READ_ERRORS as error:
-        raise unreadable(source, error) from error
+        raise unreadable(source, error) from _cause(source, error)
 
 
 @contextlib.contextmanager
@@ -45,13 +45,18 @@ def reading(source: Input, *, as_text: bool = False, whole: bool = False) -> Ite
     except CliError:
         raise
     except READ_ERRORS as error:
-        raise unreadable(source, error) from error
-    except Exception as error:
-        if source.path is None or not is_url(source.path):
+        raise unreadable(source, error) from _cause(source, error)
+    except Exception as error:  # stores have errors of their own kinds
+        if _cause(source, error) is not None:
             raise
-        raise unreadable(source, error) from None  # stores have errors of their own kinds
+        raise unreadable(source, error) from None
     finally:
         reader.close()
+
+
+def _cause(source: Input, error: Exception) -> Exception | None:
+    """What --debug may show: errors of stores may repeat a password."""
+    return None if source.path is not None and is_url(source.path) else error
 
 
 def _open(source: Input, as_text: bool, whole: bool) -> Reader:

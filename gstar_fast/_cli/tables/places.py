@@ -6,7 +6,7 @@ import contextlib
 import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias, cast
@@ -177,7 +177,6 @@ class Remote:
         """Of a store that keeps no time of change, the size alone tells."""
         with _told(name):
             fs, path = _opened(name)
-            fs.invalidate_cache()
             size = int(fs.info(path)["size"])
             return {"path": self.canonical(name), "size": size, "changed": str(fs.ukey(path))}
 
@@ -187,6 +186,14 @@ class Remote:
             if "file" in fs.protocol:
                 return os.path.realpath(path)
             return shown(str(fs.unstrip_protocol(path)))
+
+
+def forget(names: Iterable[str]) -> None:
+    """Let stores forget what they listed, so that a change shows."""
+    for name in names:
+        if is_url(name):
+            with _told(name):
+                _opened(name)[0].invalidate_cache()
 
 
 @cache
@@ -202,8 +209,10 @@ def _opened(name: str) -> tuple[Any, str]:
     """The file system of fsspec for a URL, and the path in it."""
     protocol = _URL.match(name)[1]  # type: ignore[index]
     fsspec = _fsspec(protocol)
-    if protocol not in fsspec.available_protocols():
-        raise CliError(f"{shown(name)}: fsspec knows no {protocol}://; check how it is written")
+    try:
+        fsspec.get_filesystem_class(protocol)
+    except ValueError:
+        raise CliError(f"{shown(name)}: fsspec knows no {protocol}://; check how it is written") from None
     fs, path = fsspec.core.url_to_fs(name)
     return fs, str(path)
 
