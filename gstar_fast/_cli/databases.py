@@ -68,7 +68,7 @@ def _duckdb(path: str) -> Iterator[Database]:
     except ImportError:
         raise extra_missing(f"--sql duckdb:{path}", "duckdb", "sql") from None
     with _told(f"duckdb:{path}", duckdb.Error), duckdb.connect(path, read_only=True) as connection:
-        connection.execute("BEGIN TRANSACTION READ ONLY")
+        connection.execute("BEGIN TRANSACTION")
         yield Database("duckdb", lambda query: connection.execute(query).fetchall())
 
 

@@ -126,6 +126,7 @@ def test_a_column_of_the_file_wins(here):
         ("sex=%ZZ", "the folder 'sex=%ZZ' has '%ZZ', which encodes no character; a percent sign is written %25"),
         ("sex=5%", "the folder 'sex=5%' has '%', which encodes no character"),
         ("sex=%FF", "the folder 'sex=%FF' is not percent-encoded UTF-8; rename the folder"),
+        ("sex=%ED%A0%80", "is not percent-encoded UTF-8; rename the folder"),
         ("sex=__HIVE_DEFAULT_PARTITION__", "column 'sex' is empty in 1 of the 1 rows"),
         ("sex=", "column 'sex' is empty in 1 of the 1 rows"),
         ("sex=F/sex=M", "is in two folders for the column 'sex'; it can have one value only"),

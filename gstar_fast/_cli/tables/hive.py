@@ -42,7 +42,7 @@ def _decoded(text: str, where: str) -> str:
         raise CliError(f"{where} has {wrong[0]!r}, which encodes no character; a percent sign is written %25")
     try:
         return unquote_to_bytes(text).decode()
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise CliError(f"{where} is not percent-encoded UTF-8; rename the folder") from None
 
 
