@@ -82,6 +82,20 @@ def test_folders_that_pyarrow_wrote(here, table):
     assert count("in/year=*/**/*.parquet", columns=BY_BOTH).to_bytes() == bytes_of(table, "sex", "year")
 
 
+def test_folders_that_duckdb_wrote(here, table):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        connection.register("people", table)
+        connection.execute("COPY (SELECT * FROM people) TO 'in' (FORMAT parquet, PARTITION_BY (sex, year))")
+    assert count("in", columns=BY_BOTH).to_bytes() == bytes_of(table, "sex", "year")
+
+
+def test_folders_that_polars_wrote(here, table):
+    polars = pytest.importorskip("polars")
+    polars.from_arrow(table).write_parquet("in", partition_by=["year", "sex"])
+    assert count("in", columns=BY_BOTH).to_bytes() == bytes_of(table, "sex", "year")
+
+
 def test_a_folder_of_a_partition_may_be_named_itself(here, table):
     write_hive(table, "in", "parquet")
     assert count("in/sex=F", columns=BY_BOTH).groups == (("F", 2019), ("F", 2020))
