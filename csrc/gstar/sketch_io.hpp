@@ -217,7 +217,7 @@ struct sketch_bytes {
             }
             sections written;
             for (const section& one : s.sections_)
-                if (all_sections || one.type == section::positive)
+                if (all_sections || one.speaks_of_rows())
                     written.push_back(one);
             detail::write_sections(to, written);
             return to.sealed();
@@ -371,7 +371,7 @@ inline std::vector<std::uint8_t> to_bytes(sketch& s) {
     return sketch_bytes::write(s, true);
 }
 
-/// The same with no section but the positive label: they speak of the rows alone.
+/// The same with no sections but those that speak of the rows.
 inline std::vector<std::uint8_t> row_bytes(sketch& s) {
     return sketch_bytes::write(s, false);
 }

@@ -119,7 +119,7 @@ class SketchCore(Protocol):
     def relabelled(self, names: tuple[Name, ...]) -> Self: ...  # groups that get one name become one group
     def set_sections(self, sections: tuple[Section, ...]) -> None: ...  # all of them; refuses wrong forms
     def to_bytes(self) -> bytes: ...
-    def row_bytes(self) -> bytes: ...  # with no section but the positive label
+    def row_bytes(self) -> bytes: ...  # with no sections but those that speak of the rows
     def pooled(self) -> tuple[Ints, float, float, int, int]: ...  # rows by bin; extreme scores, and their bins
     def fullest(
         self, least: int = 1

@@ -19,7 +19,8 @@ class Dialect:
     nan: str | None  # asks whether {x} is NaN; None where no value is
     open: str = '"'  # around names
     close: str = '"'
-    backslash: bool = False  # whether a backslash in names and texts escapes what follows
+    backslash_in_names: bool = False  # whether it escapes what follows
+    backslash_in_texts: bool = False
     floor: str = "FLOOR({x})"
     count: str = "COUNT(*)"
     constant: str = ""  # type of a float64 that is not NULL, where it has another name
@@ -41,13 +42,14 @@ DIALECTS: Final = {
         "Nullable(Float64)",
         "accurateCastOrNull({x}, 'Int64')",  # it computes where a NULL stands, too, and CAST would refuse that
         "isNaN({x})",
-        backslash=True,
+        backslash_in_names=True,
+        backslash_in_texts=True,
         constant="Float64",
     ),
-    "spark": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "isnan({x})", "`", "`"),
-    "bigquery": Dialect("FLOAT64", "CAST({x} AS INT64)", "IS_NAN({x})", "`", "`", backslash=True),
-    "snowflake": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "{x} = CAST('NaN' AS DOUBLE)"),
-    "mssql": Dialect("FLOAT", "CAST({x} AS BIGINT)", None, "[", "]", count="COUNT_BIG(*)"),
+    "spark": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "isnan({x})", "`", "`", backslash_in_texts=True),
+    "bigquery": Dialect("FLOAT64", "CAST({x} AS INT64)", "IS_NAN({x})", "`", "`", True, True),
+    "snowflake": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "{x} = CAST('NaN' AS DOUBLE)", backslash_in_texts=True),
+    "mssql": Dialect("DOUBLE PRECISION", "CAST({x} AS BIGINT)", None, "[", "]", count="COUNT_BIG(*)"),
 }
 
 
@@ -67,7 +69,7 @@ def quoted(name: str, dialect: Dialect = STANDARD) -> str:
         raise refusal("column_name_type", "column", value=name)
     if not name or "\0" in name:
         raise refusal("column_name", "column", value=name)
-    if dialect.backslash:
+    if dialect.backslash_in_names:
         name = name.replace("\\", "\\\\")
         if dialect.open == "`":  # BigQuery escapes its quotes too
             return "`" + name.replace("`", "\\`") + "`"
@@ -82,7 +84,7 @@ def literal(value: Scalar, dialect: Dialect = STANDARD) -> str:
         return str(value)
     if "\0" in value:
         raise refusal("null_character", value=value)
-    if dialect.backslash:
+    if dialect.backslash_in_texts:
         value = value.replace("\\", "\\\\")
         return "'" + value.replace("'", "\\'") + "'"
     return "'" + value.replace("'", "''") + "'"

@@ -39,7 +39,7 @@ class Cell:
         self.label, self.group = label, group
         self.edges: Array = own.edges
         self.counts, self.below, self.above = own.counts, own.below, own.above
-        self.smallest, self.largest = own.smallest, own.largest
+        self.smallest, self.largest, self.has_means = own.smallest, own.largest, own.has_means
         self._own, self._bins = own, own.used
         self.used, self.points = self._bins.places, self._bins.points
         self.n = own.counts[self.used].astype(np.float64)
@@ -123,6 +123,9 @@ class Cell:
             room = np.minimum(h, self.largest - self.smallest)  # a bin may be far wider than the scores of the cell
             near, numbers = CLOSE * room, h / spacing24(x)  # of 24 bits in a bin; sums tell them apart if some are
         several, alike = self.n >= 2, h <= np.spacing(np.abs(lower))
+        if not self.has_means:
+            out[self.used[several & alike]] = lower[several & alike]
+            return out
         shared = (x - lower <= near) | (lower + h - x <= near)
         for end in (self.smallest, self.largest):
             shared |= np.abs(x - end) <= near + np.abs(round24(np.array(end)) - end)

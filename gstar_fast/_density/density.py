@@ -254,6 +254,11 @@ def make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
     room = _backends.room("density")
     if kind == "empirical":
         return Density(cell, kind, {}, room.empirical(cell.edges, cell.cdf_at_edges, cell.atoms))
+    if not cell.has_means:
+        raise NoDensityError(
+            f"the sketch was counted without sums of scores, so no {kind} density can be made; use kind='empirical', "
+            "or count with exact=True"
+        )
     if not cell.inside:
         raise NoDensityError(
             f"{cell} has no finite score inside the window, so no {kind} density can be made; use kind='empirical'"

@@ -146,7 +146,7 @@ def sketch(
         first = tuple(answers[0])
     answer = execute(sketch_query(source, **options, extent=first))
     window, found = _window(first, range, checked_bins(bins))
-    reader = _Reader(len(columns), label is not None, skip, null_group, sql_text.names_of(window, found))
+    reader = _Reader(len(columns), label is not None, skip, null_group, window, found)
     level = None if found is None else window.grid.level
     new = Sketch.from_bins(
         reader.bins(answer), bins=bins, level=level, range=range, groups=groups, memory_limit=memory_limit
@@ -209,10 +209,16 @@ class _Reader:
     """Rows of the second query -> rows of `Sketch.from_bins`."""
 
     def __init__(
-        self, n_columns: int, labelled: bool, skip_nan: bool, null_group: Scalar | None, names: sql_text.Names
+        self,
+        n_columns: int,
+        labelled: bool,
+        skip_nan: bool,
+        null_group: Scalar | None,
+        window: Window,
+        extent: Extent | None,
     ) -> None:
-        self._n, self._labelled, self._names = n_columns, labelled, names
-        self._skip_nan, self._null_group = skip_nan, null_group
+        self._n, self._labelled, self._skip_nan, self._null_group = n_columns, labelled, skip_nan, null_group
+        self._names, self._octaves = sql_text.names_of(window, extent), sql_text.octaves_of(window, extent)
 
     def bins(self, rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
         """The bins; scores that no sketch takes are refused."""
@@ -242,6 +248,7 @@ class _Reader:
             return lo, hi, *[0, 0] * len(total)
         if (whole_number(count) or 0) >= sql_text.MOST_ROWS:
             raise refusal("sql_most_rows", "source", value=count, limit=sql_text.MOST_ROWS)
-        if sql_text.octave(lo) != sql_text.octave(hi):
+        e, known = sql_text.octave(lo), self._octaves[lo > 0]
+        if e != sql_text.octave(hi) or not known or not max(known[0], sql_text.NORMAL) <= e:
             raise refusal("sql_changed", "source")
-        return lo, hi, total[0], sql_text.octave(lo) - sql_text.FINEST
+        return lo, hi, total[0], e - sql_text.FINEST

@@ -55,14 +55,15 @@ class SketchCell:
         Extreme scores inside the window; NaN where there is none.
     """
 
-    def __init__(self, core: CellCopy) -> None:
+    def __init__(self, core: CellCopy, has_means: bool) -> None:
         raw: Ints = core.counts
         self._raw, self.weighted = raw, core.weighted
         self.counts: Values = raw / WEIGHT_UNIT if core.weighted else raw
         self.below: int | float = core.below / WEIGHT_UNIT if core.weighted else core.below
         self.above: int | float = core.above / WEIGHT_UNIT if core.weighted else core.above
         self.edges: Floats = core.edges
-        self.means: Floats = core.means
+        self.has_means = has_means  # else they are NaN
+        self.means: Floats = core.means if has_means else np.full(len(raw), math.nan)
         self.smallest, self.largest = float(core.min), float(core.max)
 
     @cached_property
@@ -77,6 +78,9 @@ class SketchCell:
         rows = math.fsum(n)
         if not rows:
             return Moments(0, *[math.nan] * 6)
+        count = rows / WEIGHT_UNIT if self.weighted else int(self._raw.sum())
+        if not self.has_means:
+            return Moments(count, math.nan, math.nan, math.nan, math.nan, self.smallest, self.largest)
         # a power of two brings every score to at most 1, so that no fourth power overflows or vanishes
         exponent = max(math.frexp(self.smallest)[1], math.frexp(self.largest)[1])
         mean = math.fsum(n * np.ldexp(self.means[used.places], -exponent)) / rows
@@ -89,7 +93,6 @@ class SketchCell:
         tell_apart = second**2 > 0
         skewness = third / second**1.5 if tell_apart else math.nan
         kurtosis = fourth / second**2 - 3 if tell_apart else math.nan
-        count = rows / WEIGHT_UNIT if self.weighted else int(self._raw.sum())
         mean, variance = _times_two_to(mean, exponent), _times_two_to(second, 2 * exponent)
         mean = min(max(mean, self.smallest), self.largest)  # of rounded scores it may lie just outside
         return Moments(count, mean, variance, skewness, kurtosis, self.smallest, self.largest)
@@ -102,7 +105,7 @@ class UsedBins:
     places: Ints  # which bins
     lower: Floats  # rows lie between these: the edges, or the extreme scores of the cell
     upper: Floats
-    points: Floats  # mean score, or the middle of a bin that is finer than 24 bits tell
+    points: Floats  # mean score, or the middle of a bin that is finer than 24 bits tell, or whose mean is not known
     deviations: Floats  # of the rows of one bin around their mean, as if they lay evenly, as far as there is room
 
     @classmethod
@@ -111,7 +114,7 @@ class UsedBins:
         lower = np.maximum(cell.edges[places], cell.smallest)
         upper = np.minimum(np.nextafter(cell.edges[places + 1], -np.inf), cell.largest)  # a bin lacks its upper edge
         means = cell.means[places]
-        told_apart = spacing24(means) < upper - lower
+        told_apart = (spacing24(means) < upper - lower) & cell.has_means
         points = np.clip(np.where(told_apart, means, lower / 2 + upper / 2), lower, upper)
         alone = np.zeros(len(places), bool) if cell.weighted else cell.counts[places] == 1
         # the even spread, or less next to an edge; a root at a time, since squares of huge scores are no numbers

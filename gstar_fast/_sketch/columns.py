@@ -1,4 +1,4 @@
-"""What a sketch remembers of its tables: the names of their columns, and which label meant 1."""
+"""What a sketch remembers of its tables: the names of their columns, which label meant 1, and what was not counted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from gstar_fast._base.bytes import name_bytes
 from gstar_fast._base.names import Name, Scalar, joined_columns
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.sketch_parts.content import Section
-from gstar_fast._base.sketch_parts.sections import COLUMNS, POSITIVE, columns_bytes, columns_of, positive_of
+from gstar_fast._base.sketch_parts.sections import (
+    COLUMNS,
+    NO_SUMS,
+    POSITIVE,
+    columns_bytes,
+    columns_of,
+    positive_of,
+)
 
 
 @lives_in("gstar_fast.results")
@@ -115,3 +122,8 @@ def positive_in(sections: Iterable[Section]) -> Scalar | None:
     name = positive_of(content)
     assert not isinstance(name, tuple), "the core has checked it"
     return name
+
+
+def sums_in(sections: Iterable[Section]) -> bool:
+    """Whether sums of scores are those of the rows."""
+    return all(kind != NO_SUMS for kind, _, _ in sections)

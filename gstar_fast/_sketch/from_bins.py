@@ -28,8 +28,11 @@ from gstar_fast._base.grid import (
 from gstar_fast._base.names import Name, canonical, check_distinct, clean_name, given_names
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.sketch_parts.content import Cell, Content
+from gstar_fast._base.sketch_parts.sections import NO_SUMS
 from gstar_fast._input.options import checked_bins, checked_limit, checked_window
+from gstar_fast._sketch.cell import spacing24
 
+COUNTS, EXACT, WEIGHTED = 5, 7, 8  # values of a row
 HIGHEST_UNIT = 1024  # sums of scores within 2**1000 need none above this
 
 
@@ -73,7 +76,7 @@ class FromBins:
 
         Parameters
         ----------
-        rows : iterable of tuples (group, label, count, min, max, sum, unit) or (..., squares)
+        rows : iterable of tuples (group, label, count, min, max, sum, unit)
             - group: its name, a tuple for intersections
             - label: 0, 1, or None for unlabelled scores
             - count: how many scores
@@ -82,8 +85,10 @@ class FromBins:
               are counted in `skipped`
             - sum: an int; the sum of the scores, each rounded to 24 significant bits (ties to even), is
               ``sum * 2**unit``
-            - squares: only of weighted scores, and then in all rows: the sum of their squared weights in units of
-              2**-40, while count and sum are in units of weight, 2**-20
+
+            Without sum and unit, in all rows, the sketch has no means, see `has_means`. Rows of weighted scores have an
+            eighth value: squares, the sum of their squared weights in units of 2**-40 (a row of whole weight w counts
+            as w rows of weight 1); count and sum are then in units of 2**-20.
         bins, range, groups, memory_limit
             As in `Sketch`.
         level : int, optional
@@ -118,7 +123,7 @@ def content_of(
     memory_limit: int,
 ) -> Content:
     """What the bytes of these rows will say."""
-    read, weighted, skipped = _read(rows, given)
+    read, width, skipped = _read(rows, given)
     names = tuple(canonical({row.name for row in read})) if given is None else given
     check_distinct((*names, *(row.name for row in read)))
     check_size(len(names), bins, memory_limit)
@@ -128,9 +133,10 @@ def content_of(
     extent = _extent(read, ends) if fixed is None else Extent()
     window = window_of(extent, bins) if fixed is None else fixed
     places = _places(read, window, ends, fixed is not None)
-    _check_sums(read, ends, (places >= 0) & (places < bins))
-    cells = _cells(read, places.tolist(), names, bins)
-    return Content(window, extent, weighted, fixed is not None, given is not None, False, True, skipped, names, cells)
+    totals = _totals(read, ends, (places >= 0) & (places < bins), width)
+    cells = _cells(read, totals, places.tolist(), names, bins)
+    flags = width == WEIGHTED, fixed is not None, given is not None, False, True
+    return Content(window, extent, *flags, skipped, names, cells, ((NO_SUMS, True, b""),) * (width == COUNTS))
 
 
 def _extent(read: Sequence[Counted], ends: Floats) -> Extent:
@@ -161,23 +167,35 @@ def _refuse_first(wrong: Bools, read: Sequence[Counted], what: str) -> None:
         _refuse(row.at, f"has {what}, from {row.smallest!r} to {row.largest!r}; give each part a row of its own")
 
 
-def _check_sums(read: Sequence[Counted], ends: Floats, inside: Bools) -> None:
-    """Refuse sums that scores between the ends of their row do not have."""
-    bounds = whole_scores(round24(np.where(inside[:, None], ends, 0.0)))
-    for place in np.flatnonzero(inside).tolist():
-        row, (lo, hi) = read[place], bounds[place]
-        if row.total is None:
+def _totals(read: Sequence[Counted], ends: Floats, inside: Bools, width: int) -> list[int]:
+    """The sum of each row, 0 outside of the window; refuses one that scores between the ends of its row do not have.
+
+    Where sums are not known, all scores of a row are taken to be half way between its ends.
+    """
+    ends = np.where(inside[:, None], ends, 0.0)
+    if width == COUNTS:
+        return [row.rows * one for row, one in zip(read, whole_scores(round24(ends.sum(axis=1) / 2)), strict=True)]
+    totals = [row.total or 0 for row in read]
+    spacings = (np.log2(spacing24(np.abs(ends).min(axis=1))) - SUM_UNIT).astype(int).tolist()
+    for place, (lo, hi) in enumerate(whole_scores(round24(ends))):
+        row = read[place]
+        if not inside[place]:
+            totals[place] = 0
+        elif row.total is None:
             _refuse(row.at, "has no sum, and its scores lie inside the window")
-        if not row.rows * lo <= row.total <= row.rows * hi:
+        elif not row.rows * lo <= row.total <= row.rows * hi or row.total & (1 << spacings[place]) - 1:
             scores = f"{row.rows} scores from {row.smallest!r} to {row.largest!r}"
             _refuse(row.at, f"has a sum that {scores}, rounded to 24 bits, do not have")
+    return totals
 
 
-def _cells(read: Sequence[Counted], places: Sequence[int], names: Sequence[Name], bins: int) -> list[Cell]:
+def _cells(
+    read: Sequence[Counted], totals: Sequence[int], places: Sequence[int], names: Sequence[Name], bins: int
+) -> list[Cell]:
     """The cells of each group, labels 0, 1, 2; rows of one bin are added up."""
     first = {name: 3 * i for i, name in enumerate(names)}
     cells = [_Growing({}) for _ in range(3 * len(names))]
-    for row, index in zip(read, places, strict=True):
+    for row, total, index in zip(read, totals, places, strict=True):
         cell = cells[first[row.name] + row.label]
         cell.squares += row.squares
         if index < 0:
@@ -185,8 +203,8 @@ def _cells(read: Sequence[Counted], places: Sequence[int], names: Sequence[Name]
         elif index >= bins:
             cell.above += row.rows
         else:
-            count, total = cell.bins.get(index, (0, 0))
-            cell.bins[index] = count + row.rows, total + (row.total or 0)
+            before = cell.bins.get(index, (0, 0))
+            cell.bins[index] = before[0] + row.rows, before[1] + total
             cell.smallest, cell.largest = min(cell.smallest, row.smallest), max(cell.largest, row.largest)
     return [
         Cell(c.below, c.above, c.smallest, c.largest, c.squares, [(i, *c.bins[i]) for i in sorted(c.bins)])
@@ -213,16 +231,18 @@ def _refuse(row: int, what: str) -> NoReturn:
     raise refusal("bad_bin", "rows", row, what)
 
 
-def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> tuple[list[Counted], bool, int]:
-    """The rows that have scores, whether they are weighted, and how many scores are missing."""
+def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> tuple[list[Counted], int, int]:
+    """The rows that have scores, how many values each has, and how many scores are missing."""
     known = None if given is None else set(given)
-    read, width, skipped = [], None, 0
+    read: list[Counted] = []
+    width, skipped = 0, 0
     for at, row in enumerate(rows):
         if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
             raise refusal("not_a_bin", "rows", at, row)
         values = tuple(row)
-        if len(values) not in (7, 8) or len(values) != (width or len(values)):
-            _refuse(at, f"has {len(values)} values; group, label, count, min, max, sum and unit are 7, squares the 8th")
+        if len(values) not in (COUNTS, EXACT, WEIGHTED) or len(values) != (width or len(values)):
+            kinds = "group, label, count, min, max; then sum, unit; then squares"
+            _refuse(at, f"has {len(values)} values; all rows have 5, 7 or 8: {kinds}")
         width = len(values)
         one = _read_row(at, *values)
         if known is not None and one.name not in known:
@@ -231,11 +251,19 @@ def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> t
             skipped += one.rows
         else:
             read.append(one)
-    return read, width == 8, skipped
+    return read, width, skipped
 
 
 def _read_row(
-    at: int, group: Any, label: Any, count: Any, smallest: Any, largest: Any, total: Any, unit: Any, squares: Any = 0
+    at: int,
+    group: Any,
+    label: Any,
+    count: Any,
+    smallest: Any,
+    largest: Any,
+    total: Any = None,
+    unit: Any = None,
+    squares: Any = 0,
 ) -> Counted:
     name = clean_name(group, at)
     try:

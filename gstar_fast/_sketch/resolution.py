@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._sketch.columns import sums_in
 from gstar_fast._words import WEIGHT_UNIT
 
 _PACKAGE = str(Path(__file__).parent.parent)
@@ -50,11 +52,25 @@ def resolution_of(core: SketchCore) -> int:
 
 def coarsest_of(core: SketchCore) -> Coarsest:
     """Where rates can move most because rows share a bin; bins with few rows do not count."""
-    share, label, place, index = core.fullest(FEW_ROWS * (WEIGHT_UNIT if core.weighted else 1))
+    find = core.fullest if sums_in(core.sections) else partial(_fullest, core)
+    share, label, place, index = find(FEW_ROWS * (WEIGHT_UNIT if core.weighted else 1))
     if not share:
         return Coarsest(0.0, None, None, 0.0, 0.0)
     lo, hi = core.edges[index : index + 2].tolist()
     return Coarsest(share, label if label < 2 else None, core.groups[place], lo, hi)
+
+
+def _fullest(core: SketchCore, least: int) -> tuple[float, int, int, int]:
+    """As the core has it, where no sums tell which bins hold one score only."""
+    best = (0.0, 0, 0, 0)
+    below, above = core.below(), core.above()
+    for label in range(3):
+        counts = core.counts(label)
+        for place, row in enumerate(counts):
+            index = int(row.argmax())
+            share = float(row[index]) / float(max(int(row.sum()) + below[label, place] + above[label, place], 1))
+            best = (share, label, place, index) if row[index] >= max(least, 1) and share > best[0] else best
+    return best
 
 
 def warn_of(core: SketchCore, told: frozenset[str]) -> frozenset[str]:

@@ -32,7 +32,8 @@ def _facts(sketch: Sketch) -> list[str]:
     groups = f"{n} group{'s' * (n != 1)}" + (f": {listed(sketch.groups)}" if n else "")
     skipped = [f"{sketch.skipped} without a score skipped"] if sketch.skipped else []
     pooled = [f"pooled: {listed(sketch.pooled_groups)}"] if sketch.pooled_groups else []
-    return [f"{_rows(sketch)}, {groups}", window_words(sketch), *skipped, *pooled]
+    means = [] if sketch.has_means else ["without means"]
+    return [f"{_rows(sketch)}, {groups}", window_words(sketch), *means, *skipped, *pooled]
 
 
 def text(sketch: Sketch) -> str:

@@ -10,7 +10,7 @@ from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import Name, Scalar, clean_name, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.cell import Moments, SketchCell
-from gstar_fast._sketch.columns import Columns, columns_in, positive_in
+from gstar_fast._sketch.columns import Columns, columns_in, positive_in, sums_in
 from gstar_fast._sketch.resolution import Coarsest, coarsest_of, resolution_of
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
@@ -79,9 +79,20 @@ class SketchView:
         return _in_rows(np.stack([frozen.counts(0), frozen.counts(1)]), frozen)
 
     @property
+    def has_means(self) -> bool:
+        """Whether the sums of scores are known; not where rows were counted elsewhere without them.
+
+        Thresholds and audits need none. `means`, and all of `moments` but the count and the extremes, are NaN without
+        them, and densities other than the empirical one are refused.
+        """
+        return sums_in(self._core.sections)
+
+    @property
     def means(self) -> Floats:
         """Mean score of each label, group and bin, shape (2, n_groups, bins); NaN where there are no rows."""
         frozen = self._core.copy()
+        if not sums_in(frozen.sections):
+            return np.full((2, len(frozen.groups), frozen.bins), np.nan)
         return np.stack([frozen.means(0), frozen.means(1)])
 
     @property
@@ -132,7 +143,7 @@ class SketchView:
         names = self.groups
         if name not in names:
             raise refusal("group_not_there", "group", value=name, limit=listed(names))
-        return SketchCell(self._core.cell(row, name))
+        return SketchCell(self._core.cell(row, name), self.has_means)
 
     def moments(self, label: int | None, group: Name) -> Moments:
         """Moments of one cell's finite scores inside the window.

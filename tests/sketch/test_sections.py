@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 
 COLUMNS, POSITIVE = 1, 2
+NO_SUMS = (3, True, b"")
 
 
 def columns(score: object, label: object = (), group: object = ()) -> tuple[int, bool, bytes]:
@@ -41,11 +42,12 @@ def sketch_with(*sections: tuple[int, bool, bytes], rows: int = 1, bins: int = 1
 
 
 NAMED = st.sampled_from([(), None, ("p",), ("q",), ("ä",)])
-UNKNOWN = st.tuples(st.sampled_from([0, 3, 2**62]), st.just(False), st.binary(max_size=5))
+UNKNOWN = st.tuples(st.sampled_from([0, 4, 2**62]), st.just(False), st.binary(max_size=5))
 SECTIONS = st.builds(
-    lambda one, two, other: [s for s in (one, two, other) if s is not None],
+    lambda *found: [s for s in found if s is not None],
     st.one_of(st.none(), st.builds(columns, NAMED, NAMED, st.sampled_from([(), None, ("sex",), ("sex", "age")]))),
     st.one_of(st.none(), st.sampled_from([positive(1), positive("yes"), positive(True), positive(-3)])),
+    st.sampled_from([None, NO_SUMS]),
     st.one_of(st.none(), UNKNOWN),
 ).map(lambda found: tuple(sorted(s for s in found if s != columns(()))))
 
@@ -60,7 +62,7 @@ def test_sections_survive_bytes_and_copies_and_do_not_count_as_rows(backend, sec
     assert back._core.sections == sections
     assert sketch._core.copy().sections == sections
     assert sketch._core.relabelled(tuple("b" for _ in sketch.groups)).sections == sections
-    plain = sketch_with(*[s for s in sections if s[0] == POSITIVE], rows=rows)
+    plain = sketch_with(*[s for s in sections if s[0] in (POSITIVE, NO_SUMS[0])], rows=rows)
     assert sketch._core.row_bytes() == plain.to_bytes() == plain._core.row_bytes()
     with gf.use_backend("numpy"):
         assert sketch_with(*sections, rows=rows).to_bytes() == data
@@ -93,7 +95,9 @@ WRONG = {
     "a positive label beyond 64 bits": [positive(2**63)],
     "out of order": [positive("yes"), columns(("p",))],
     "twice": [positive("yes"), positive("yes")],
-    "unknown and needed": [(3, True, b"")],
+    "no sums not needed": [(3, False, b"")],
+    "no sums and more": [(3, True, b"\0")],
+    "unknown and needed": [(4, True, b"")],
     "a type of 2**63": [(2**63, False, b"")],
 }
 
@@ -114,11 +118,11 @@ def test_a_section_of_a_wrong_form_is_refused(backend, what):
 def test_needed_is_a_byte_of_0_or_1_and_lengths_are_checked(backend):
     front = varint(4) + zigzag(0) + b"\0" + varint(0) + varint(0)
     for rest in (
-        varint(1) + varint(3) + b"\2" + varint(0),
-        varint(1) + varint(3) + b"\0" + varint(1),
-        varint(1) + varint(3) + b"\0" + varint(2**62),
-        varint(2**62) + varint(3) + b"\0" + varint(0),
-        varint(2) + varint(3) + b"\0" + varint(0),
+        varint(1) + varint(4) + b"\2" + varint(0),
+        varint(1) + varint(4) + b"\0" + varint(1),
+        varint(1) + varint(4) + b"\0" + varint(2**62),
+        varint(2**62) + varint(4) + b"\0" + varint(0),
+        varint(2) + varint(4) + b"\0" + varint(0),
     ):
         with pytest.raises(ValueError, match="not a valid sketch"):
             gf.Sketch.from_bytes(sealed(front + rest, 0))
@@ -154,6 +158,17 @@ def test_different_positive_labels_are_refused_and_nothing_changes(backend):
         sketch_with(positive(1), rows=0) + sketch_with(positive(True), rows=0)
     assert sketch.to_bytes() == before
     assert (sketch + sketch_with())._core.sections == (sketch_with() + sketch)._core.sections == sketch._core.sections
+
+
+def test_rows_without_sums_leave_the_total_without_means(backend):
+    for rows in (0, 1):
+        for total in (sketch_with(NO_SUMS) + sketch_with(rows=rows), sketch_with(rows=rows) + sketch_with(NO_SUMS)):
+            assert total._core.sections == (NO_SUMS,)
+            assert not total.has_means
+            assert np.isnan(total.means).all()
+            assert "without means" in repr(total)
+    assert sketch_with().has_means
+    assert sketch_with(NO_SUMS) != sketch_with()
 
 
 def test_an_unknown_section_stays_with_the_only_sketch_that_has_rows(backend):

@@ -25,7 +25,7 @@ from gstar_fast._base.grid import Extent, Grid, Window, linear_window, mixed_win
 from gstar_fast._base.names import Name, canonical, check_distinct, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.sketch_parts.content import Cell, Content, Section
-from gstar_fast._base.sketch_parts.sections import POSITIVE, check_sections, merged_sections
+from gstar_fast._base.sketch_parts.sections import OF_ROWS, check_sections, merged_sections
 from gstar_fast._words import WEIGHT_UNIT
 
 DEFAULT_BINS = 4096
@@ -276,9 +276,9 @@ class Core:
         return io.write(self._content())
 
     def row_bytes(self) -> bytes:
-        """The same with no section but the positive label: they speak of the rows alone."""
+        """The same with no sections but those that speak of the rows."""
         content = self._content()
-        return io.write(content._replace(sections=tuple(s for s in content.sections if s[0] == POSITIVE)))
+        return io.write(content._replace(sections=tuple(s for s in content.sections if s[0] in OF_ROWS)))
 
     def _content(self) -> Content:
         with LOCK:

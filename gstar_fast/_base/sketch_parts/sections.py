@@ -13,6 +13,9 @@ from gstar_fast._base.sketch_parts.content import Section, refuse
 
 COLUMNS: Final = 1
 POSITIVE: Final = 2
+NO_SUMS: Final = 3
+KNOWN: Final = (COLUMNS, POSITIVE, NO_SUMS)
+OF_ROWS: Final = (POSITIVE, NO_SUMS)  # part of what was counted, not of where that came from; readers need these
 
 
 def sections_bytes(sections: Sequence[Section]) -> bytes:
@@ -39,9 +42,11 @@ def check_sections(sections: Sequence[Section]) -> None:
     if any(b <= a for a, b in pairwise(types)) or not all(0 <= kind < 2**63 for kind in types):
         refuse("sections are out of order")
     for kind, needed, content in sections:
-        if needed and kind not in (COLUMNS, POSITIVE):
+        if needed and kind not in KNOWN:
             refuse(f"it needs a section of type {kind}, which this library does not know; install a newer one")
-        if needed != (kind == POSITIVE) or (kind == COLUMNS and columns_of(content) == ((), (), ())):
+        if needed != (kind in OF_ROWS) or (kind == COLUMNS and columns_of(content) == ((), (), ())):
+            refuse("a section is impossible")
+        if kind == NO_SUMS and content:
             refuse("a section is impossible")
         if kind == POSITIVE:
             positive_of(content)
@@ -106,11 +111,11 @@ def merged_sections(
         other, own = (repr(positive_of(sections[POSITIVE])) for sections in (b, a))
         raise refusal("different_positive", "positive", value=other, limit=own)
     merged = {} if we_have_rows == they_have_rows else dict(a if we_have_rows else b)
-    merged |= {kind: (a | b)[kind] for kind in (COLUMNS, POSITIVE) if kind in a or kind in b}
+    merged |= {kind: (a | b)[kind] for kind in KNOWN if kind in a or kind in b}
     if COLUMNS in a and COLUMNS in b:
         pairs = zip(columns_of(a[COLUMNS]), columns_of(b[COLUMNS]), strict=True)
         merged[COLUMNS] = columns_bytes([_merged_columns(x, y) for x, y in pairs])
-    return tuple((kind, kind == POSITIVE, merged[kind]) for kind in sorted(merged))
+    return tuple((kind, kind in OF_ROWS, merged[kind]) for kind in sorted(merged))
 
 
 def _merged_columns(a: Columns, b: Columns) -> Columns:

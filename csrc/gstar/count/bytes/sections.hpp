@@ -1,8 +1,8 @@
 // sections.hpp - what the bytes of a sketch say beside its rows.
 //
-// Two types are known: the columns that rows came from, and the value that label
-// 1 stood for. Others are kept as they are, unless a reader must know them
-// (docs/sketch_format.md).
+// Three types are known: the columns that rows came from, the value that label 1
+// stood for, and that sums of scores are not those of the rows. Others are kept as
+// they are, unless a reader must know them (docs/sketch_format.md).
 #pragma once
 
 #include <algorithm>  // sort
@@ -22,13 +22,19 @@ namespace gstar {
 struct section {
     static constexpr std::uint64_t columns = 1;   ///< named by their roles
     static constexpr std::uint64_t positive = 2;  ///< what label 1 stood for
+    static constexpr std::uint64_t no_sums = 3;   ///< sums are of bins, not rows
     static constexpr std::uint64_t most_type = (std::uint64_t{1} << 63) - 1;
 
     std::uint64_t type = 0;
     bool needed = false;  ///< a reader that does not know it refuses the whole
     std::string content;
 
-    bool known() const noexcept { return type == columns || type == positive; }
+    bool known() const noexcept { return type == columns || speaks_of_rows(); }
+
+    /// Whether it is part of what was counted, not of where that came from.
+    bool speaks_of_rows() const noexcept {
+        return type == positive || type == no_sums;
+    }
 };
 
 using sections = std::vector<section>;  ///< types ascending
@@ -130,7 +136,8 @@ inline void check_sections(const sections& all) {
                 "sketch", "it needs a section of type " + std::to_string(s.type) +
                               ", which this library does not know; install a "
                               "newer one");
-        if (s.needed != (s.type == section::positive))
+        if (s.needed != s.speaks_of_rows() ||
+            (s.type == section::no_sums && !s.content.empty()))
             detail::bad_bytes("sketch", "a section is impossible");
         if (s.type == section::columns &&
             detail::columns_of(s.content) ==
@@ -148,7 +155,8 @@ inline sections merged_sections(const sections& ours, const sections& theirs,
     if (theirs.empty() && !they_have_rows) return ours;
     if (ours.empty() && !we_have_rows) return theirs;
     sections out;
-    for (const std::uint64_t type : {section::columns, section::positive}) {
+    for (const std::uint64_t type :
+         {section::columns, section::positive, section::no_sums}) {
         const section* const a = detail::find_section(ours, type);
         const section* const b = detail::find_section(theirs, type);
         if (a == nullptr && b == nullptr) continue;

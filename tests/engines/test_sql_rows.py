@@ -1,0 +1,245 @@
+"""Labels, groups, names of columns, and rows that are refused: as counting here has it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sqlite3
+from typing import Any
+
+import pytest
+from helpers.databases import Database
+
+import gstar_fast as gf
+
+COLUMNS: dict[str, Any] = {"score": "p", "label": "y", "group": "g"}
+HOSTILE = [
+    '"',
+    "'",
+    "`",
+    "]",
+    "[",
+    "\\",
+    "a b",
+    "a;DROP TABLE t",
+    "--",
+    "/*",
+    "select",
+    "é",
+    "人",
+    "a.b",
+    "%s",
+    "{x}",
+    "?",
+    "$1",
+]
+
+
+def count(database: Database, source: Any = "t", **options: Any) -> gf.Sketch:
+    return gf.sql.sketch(database.execute, source, dialect=database.dialect, **(COLUMNS | options))
+
+
+def one_pass(scores: Any, labels: Any, groups: Any, **options: Any) -> gf.Sketch:
+    sketch = gf.Sketch(**options)
+    for row in zip(scores, labels, groups, strict=True):
+        sketch.update_one(*row)
+    return sketch
+
+
+SCORES = [0.25, 0.5, 0.75, 1.5, 0.25, 0.5]
+HARMLESS = {("one", "zero"), ("zero", "one")}  # of the same level: nothing is lost
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0, 1, 0, 1, 1, None], [False, True, None, True, False, True], [0.0, 1.0, None, 1.0, 0.0, 0.0], [None] * 6],
+)
+def test_labels_are_0_1_or_null(database, labels):
+    if database.dialect == "sqlite" and labels[0] is False:
+        labels = [None if y is None else int(y) for y in labels]
+    database.load("t", {"p": SCORES, "y": [None] * 6 if labels[0] is None else labels, "g": ["a"] * 6})
+    assert count(database) == one_pass(SCORES, labels, ["a"] * 6)
+
+
+def test_rows_without_a_column_of_labels_are_unlabelled(database):
+    database.load("t", {"p": SCORES, "g": ["a", "b"] * 3})
+    assert count(database, label=None) == one_pass(SCORES, [None] * 6, ["a", "b"] * 3)
+
+
+def test_a_label_may_be_named_that_means_1(database):
+    database.load("t", {"p": SCORES, "y": ["yes", "no", "it's", None, "yes", "no"], "g": ["a"] * 6})
+    counted = count(database, positive="yes")
+    assert counted.positive == "yes"
+    assert counted.columns == gf.results.Columns("p", "y", ("g",))
+    assert counted.counts[1].sum() == 2
+    assert counted.counts[0].sum() == 3
+    assert counted.unlabelled.sum() == 1
+    assert count(database, positive="it's").counts[1].sum() == 1
+
+
+@pytest.mark.parametrize(
+    "groups", [["F", "M", "", "é'人", " ", "F"], [3, -1, 2**62, 0, 3, -(2**63)], [True, False, True, True, False, True]]
+)
+def test_groups_are_texts_whole_numbers_or_bools(database, groups):
+    database.load("t", {"p": SCORES, "y": [0, 1] * 3, "g": groups})
+    if database.dialect == "sqlite":  # it has no bools
+        groups = [int(g) if isinstance(g, bool) else g for g in groups]
+    counted = count(database)
+    assert counted == one_pass(SCORES, [0, 1] * 3, groups)
+    assert [*map(type, counted.groups)] == [type(groups[0])] * len(counted.groups)
+
+
+def test_several_columns_of_groups_make_tuples(database):
+    sexes, ages = ["F", "M", "F", "M", "F", "F"], [1, 2, 3, 1, 2, 3]
+    database.load("t", {"p": SCORES, "y": [0, 1] * 3, "sex": sexes, "age": ages})
+    counted = count(database, group=["sex", "age"])
+    assert counted == one_pass(SCORES, [0, 1] * 3, zip(sexes, ages, strict=True))
+    assert count(database, group=["sex"]) == one_pass(SCORES, [0, 1] * 3, sexes)
+
+
+def test_a_null_group_is_refused_or_named(database):
+    database.load("t", {"p": SCORES, "y": [0, 1] * 3, "g": ["a", None, "b", None, "a", "?"]})
+    with pytest.raises(TypeError, match="groups has a missing value"):
+        count(database)
+    assert count(database, null_group="?") == one_pass(SCORES, [0, 1] * 3, ["a", "?", "b", "?", "a", "?"])
+
+
+@pytest.mark.parametrize("options", [{}, {"range": (0, 1)}])
+def test_a_score_that_is_null_or_nan_is_refused_or_skipped(database, options):
+    scores = [0.5, None, 0.25, math.nan, None, 2.0]
+    if database.dialect == "sqlite":
+        scores[3] = None
+    database.load("t", {"p": scores, "y": [0, 1, 1, 0, 0, 1], "g": ["a", "b", "a", "a", "a", "a"]})
+    with pytest.raises(ValueError, match=r'has NaN; drop such rows or pass nan="skip"'):
+        count(database, **options)
+    counted = count(database, nan="skip", **options)
+    assert counted.skipped == 3
+    assert counted == gf.Sketch(nan="skip", **options).update(
+        [math.nan if x is None else x for x in scores], [0, 1, 1, 0, 0, 1], ["a", "b", "a", "a", "a", "a"]
+    )
+
+
+def test_rows_that_are_skipped_are_checked_as_others_are(database):
+    database.load("t", {"p": [0.5, None], "y": [0, 7], "g": ["a", "a"]})
+    with pytest.raises(ValueError, match="labels must be 0 or 1, got 7"):
+        count(database, nan="skip")
+    database.load("t", {"p": [0.5, None], "y": [0, 1], "g": ["a", None]})
+    with pytest.raises(TypeError, match="missing value"):
+        count(database, nan="skip")
+    with pytest.raises(ValueError, match="group 'b'"):
+        count(database, nan="skip", null_group="b", groups=["a"])
+
+
+@pytest.mark.parametrize("options", [{}, {"range": (0, 1)}])
+@pytest.mark.parametrize("bad", [1.1e301, -1.7976931348623157e308, math.nextafter(2.0**1000, math.inf)])
+def test_finite_scores_beyond_2_to_1000_are_refused(database, options, bad):
+    database.load("t", {"p": [0.5, bad], "y": [0, 1], "g": ["a", "a"]})
+    with pytest.raises(ValueError, match=r"finite scores must lie within 2\*\*1000"):
+        count(database, **options)
+
+
+@pytest.mark.parametrize("labels", [[0, 2], [-1, 1], [0.5, 1.0]])
+def test_other_labels_are_refused(database, labels):
+    database.load("t", {"p": [0.5, 0.25], "y": labels, "g": ["a", "a"]})
+    with pytest.raises(ValueError, match="labels must be 0 or 1, got"):
+        count(database)
+    database.load("t", {"p": [0.5, 0.25], "y": ["0", "1"], "g": ["a", "a"]})
+    with pytest.raises(TypeError, match="label must be 0, 1 or None, got str"):
+        count(database)
+
+
+def test_groups_that_are_no_names_are_refused(database):
+    database.load("t", {"p": [0.5, 0.25], "y": [0, 1], "g": [1.5, 2.5]})
+    with pytest.raises(TypeError, match="group names must be int, str, bool"):
+        count(database)
+    database.load("t", {"p": [0.5, 0.25], "y": [0, 1], "g": ["a", "b"]})
+    with pytest.raises(ValueError, match=r"group 'b' at row [01] is not one of the given groups 'a'"):
+        count(database, groups=["a"])
+    assert count(database, groups=["c", "b", "a"]).groups == ("c", "b", "a")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_only_names(database, name):
+    database.load("t", {"p": [0.5], "y": [1], "g": ["a"]})
+    table = "u" if database.dialect == "clickhouse" else name  # its tables are files, and not all may be called so
+    database.load(table, {name: SCORES, name + "y": [0, 1] * 3, name + "g": ["a", "b'"] * 3})
+    counted = count(database, table, score=name, label=name + "y", group=[name + "g", name + "y"])
+    assert counted == one_pass(SCORES, [0, 1] * 3, zip(["a", "b'"] * 3, [0, 1] * 3, strict=True))
+    assert database.execute("SELECT COUNT(*) FROM t") == [(1,)]
+
+
+def test_a_column_that_is_not_there_is_the_databases_error(database):
+    database.load("t", {"p": [0.5], "y": [1], "g": ["a"]})
+    for wrong in ("score", "label", "group"):
+        with pytest.raises(Exception, match=r"(?i)nothing_there"):
+            count(database, **{wrong: "nothing_there"})
+        if database.dialect == "postgres":
+            database.connection.rollback()
+            database.load("t", {"p": [0.5], "y": [1], "g": ["a"]})
+
+
+def test_a_select_may_stand_for_a_table_and_a_schema_before_it(database):
+    database.load("t", {"p": SCORES, "y": [0, 1] * 3, "g": ["a", "b"] * 3})
+    expected = one_pass(SCORES[::2], [0] * 3, ["a"] * 3)
+    assert count(database, gf.sql.Query("SELECT * FROM t WHERE y = 0 -- a comment")) == expected
+    schema = {"duckdb": "main", "sqlite": "main", "postgres": "public", "clickhouse": "default"}[database.dialect]
+    assert count(database, (schema, "t")).n_rows == 6
+
+
+def test_scores_of_other_types_become_float64(database):
+    database.load("t", {"p": [1, 2**53 + 1, -3], "y": [0, 1, 1], "g": ["a"] * 3})
+    assert count(database) == one_pass([1, 2**53 + 1, -3], [0, 1, 1], ["a"] * 3)
+
+
+@pytest.mark.parametrize("options", [{}, {"range": (0, 1)}])
+def test_without_sums_the_counts_are_those_of_one_pass(database, options):
+    database.load("t", {"p": SCORES, "y": [0, 1] * 3, "g": ["a", "b"] * 3})
+    counted, expected = count(database, exact=False, **options), one_pass(SCORES, [0, 1] * 3, ["a", "b"] * 3, **options)
+    assert not counted.has_means
+    assert (counted.counts == expected.counts).all()
+    assert (counted.edges == expected.edges).all()
+    assert (counted.above == expected.above).all()
+
+
+# ------------------------------------------------------------------------------------------- what execute may do wrong
+
+
+def test_a_table_that_changes_between_the_two_queries_is_noticed():
+    """Each pair of tables: the first query sees one, the second another."""
+    tables = {
+        "one": [1.0, 1.5],
+        "more": [1.0, 1.5, 900.0],
+        "nearer": [1.0, 1.5, 1e-7],
+        "other": [-1.0],
+        "zero": [1.0, 1.5, 0.0],
+    }
+    db = sqlite3.connect(":memory:")
+    for name, scores in tables.items():
+        db.execute(f"CREATE TABLE {name} (p REAL, y INT, g TEXT)")
+        db.executemany(f"INSERT INTO {name} VALUES (?, 1, 'a')", [(x,) for x in scores])
+
+    for before, after in itertools.permutations(tables, 2):
+        queries = itertools.count()
+
+        def execute(query: str) -> Any:
+            return db.execute(query.replace('"t"', before if next(queries) == 0 else after))  # noqa: B023
+
+        if (before, after) in HARMLESS:
+            made = gf.sql.sketch(execute, "t", **COLUMNS, dialect="sqlite")
+            assert made == one_pass(tables[after], [1] * len(tables[after]), ["a"] * len(tables[after]))
+        else:
+            with pytest.raises(ValueError, match=r"changed while it was counted|count them again"):
+                gf.sql.sketch(execute, "t", **COLUMNS, dialect="sqlite")
+
+
+def test_an_execute_that_gives_no_rows_is_refused():
+    with pytest.raises(ValueError, match="execute must return the rows of its SELECT, one of them here, got 0"):
+        gf.sql.sketch(lambda _: [], "t", **COLUMNS, dialect="duckdb")
+    with pytest.raises(ValueError, match="extent must be the row of five values"):
+        gf.sql.sketch(lambda _: [(1, 2)], "t", **COLUMNS, dialect="duckdb")
+
+
+def test_more_rows_than_sums_of_64_bits_hold_are_refused():
+    answers = iter([[(0.5, 0.5, None, None, 0)], [(1, "a", 0.5, 2**38, 2**61, 0.5, 0.5)]])
+    with pytest.raises(ValueError, match="274877906944 rows lie in one bin"):
+        gf.sql.sketch(lambda _: next(answers), "t", **COLUMNS, dialect="duckdb")

@@ -1,0 +1,116 @@
+"""The text of queries: dialects that no test runs are parsed, and constants are what they say."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pytest
+from helpers.databases import DATABASES
+
+import gstar_fast as gf
+from gstar_fast._base.sql import DIALECTS, literal, quoted
+from gstar_fast._engines.sql_text import Constants
+
+sqlglot = pytest.importorskip("sqlglot")
+SQLGLOT = {"mssql": "tsql"}  # what it calls the others is what we call them
+COLUMNS: dict[str, Any] = {"score": 'p"`]', "label": "y", "group": ["sex", "the 'age'"]}
+KINDS: dict[str, dict[str, Any]] = {
+    "the extent": {},
+    "probabilities": {"extent": (1.0, 0.01, None, None, 0)},
+    "both sides": {"extent": (9.0, 1e-7, -9.0, -1e-7, 1)},
+    "every size": {"extent": (1e300, 5e-324, -1e300, -5e-324, 1)},
+    "a range": {"range": (0, 1)},
+    "a positive label": {"range": (0, 1), "positive": "it's \\"},
+    "no sums": {"range": (0, 1), "exact": False},
+    "no labels": {"range": (0, 1), "label": None},
+}
+
+
+def test_sqlglot_knows_every_dialect_and_four_are_run():
+    assert set(DATABASES) < set(DIALECTS)
+    for name in DIALECTS:
+        assert sqlglot.Dialect.get(SQLGLOT.get(name, name)) is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_query_is_one_select_of_its_dialect(dialect, kind):
+    query = gf.sql.sketch_query(("a schema", "it's"), **COLUMNS | KINDS[kind], dialect=dialect)
+    parsed = sqlglot.parse(query, read=SQLGLOT.get(dialect, dialect))
+    assert len(parsed) == 1
+    (select,) = parsed
+    assert isinstance(select, sqlglot.exp.Select)
+    (table,) = select.find_all(sqlglot.exp.Table)
+    assert (table.db, table.name) == ("a schema", "it's")
+    read = {column.name for column in select.find_all(sqlglot.exp.Column) if column.table == "t"}
+    told = {**COLUMNS, **KINDS[kind]}
+    assert read == {told["score"], *told["group"]} | ({told["label"]} - {None})
+    for literal_ in select.find_all(sqlglot.exp.Literal):
+        assert not literal_.is_string or literal_.this in ("NaN", "Int64", told.get("positive"))
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name not in DATABASES])
+def test_a_query_that_is_not_run_means_the_same_in_duckdb(dialect):
+    """As sqlglot reads and rewrites it."""
+    options: dict[str, Any] = {"score": "p", "label": "y", "group": "g", "extent": (9.0, 1e-7, -9.0, -1e-7, 1)}
+    own, written = (gf.sql.sketch_query("t", **options, dialect=name) for name in ("duckdb", dialect))
+    (read,) = sqlglot.transpile(written, read=SQLGLOT.get(dialect, dialect), write="duckdb")
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(
+            "CREATE TABLE t AS SELECT sin(i) * 9 AS p, i % 2 AS y, 'a' || i % 3 AS g FROM range(1000) r(i) "
+            "UNION ALL SELECT 0, 1, 'a' UNION ALL SELECT NULL, 1, 'a' UNION ALL SELECT 1e-7, NULL, 'b'"
+        )
+        rows = [sorted(map(repr, connection.execute(query).fetchall())) for query in (own, read)]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_constants_are_exact(dialect):
+    number = Constants(DIALECTS[dialect])
+    for value, exponent in [(1, e) for e in range(-1074, 1001, 7)] + [(0, -5), (-3, -12), (2**53 - 1, 900), (12, -3)]:
+        text = re.sub(r"CAST\((-?\d+) AS [A-Za-z0-9 ]+\)", r"Fraction(\1)", number(value, exponent))
+        assert set(re.findall(r"[A-Za-z]+", text)) == {"Fraction"}
+        assert all(abs(int(whole)) < 2**63 for whole in re.findall(r"\d+", text))
+        exact = eval(text, {"Fraction": Fraction})
+        assert exact == Fraction(value) * Fraction(2) ** exponent
+
+
+def test_names_and_texts_are_quoted_as_each_dialect_does():
+    name = 'a"`]\\'
+    shown = {dialect: quoted(name, DIALECTS[dialect]) for dialect in DIALECTS}
+    assert shown["duckdb"] == shown["postgres"] == shown["sqlite"] == shown["snowflake"] == '"a""`]\\"'
+    assert shown["clickhouse"] == '"a""`]\\\\"'
+    assert shown["spark"] == '`a"``]\\`'
+    assert shown["bigquery"] == '`a"\\`]\\\\`'
+    assert shown["mssql"] == '[a"`]]\\]'
+    assert literal("it's \\", DIALECTS["duckdb"]) == "'it''s \\'"
+    assert all(literal("it's \\", DIALECTS[one]) == "'it\\'s \\\\'" for one in ("bigquery", "spark", "snowflake"))
+    assert [literal(value) for value in (True, False, -3)] == ["TRUE", "FALSE", "-3"]
+    for bad in ("", "a\0b"):
+        with pytest.raises(ValueError, match="a column must have a name"):
+            quoted(bad, DIALECTS["duckdb"])
+    with pytest.raises(ValueError, match="null character"):
+        literal("a\0")
+    with pytest.raises(TypeError, match="must be given by its name, got int"):
+        gf.sql.sketch_query("t", score=1, label="y", group="g", dialect="duckdb")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dialect": "mysql"}, "dialect must be one of duckdb, postgres, sqlite, .*; got 'mysql'"),
+        ({"bins": 5}, "bins must be a power of two"),
+        ({"range": (1, 0)}, "range must have lo < hi"),
+        ({"group": []}, "at least one column of groups|group"),
+        ({"group": [str(i) for i in range(17)]}, "17 columns, and at most 16"),
+        ({"label": None, "positive": "yes"}, "positive"),
+        ({"extent": (1, 2)}, "extent must be the row of five values"),
+    ],
+)
+def test_options_are_refused_before_anything_runs(options, words):
+    known: dict[str, Any] = {"score": "p", "label": "y", "group": "g", "dialect": "duckdb"}
+    with pytest.raises(ValueError, match=words):
+        gf.sql.sketch_query("t", **known | options)
