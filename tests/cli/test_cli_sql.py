@@ -184,6 +184,17 @@ def test_rows_that_no_sketch_takes_are_refused_in_the_words_of_the_table(here, c
     assert main(sketch("sqlite:///people.db", "--nan", "skip", "-q")) == 1
 
 
+@pytest.mark.parametrize("value", ["N/A", "0.7x", "", "0.5", b"1"])
+def test_text_in_a_column_of_scores_is_not_taken_for_a_number(here, capsys, value):
+    """SQLite keeps any value in any column, and its cast makes 0 of N/A."""
+    with contextlib.closing(sqlite3.connect("people.db")) as connection:
+        connection.execute("CREATE TABLE people (p, y INTEGER, sex TEXT)")
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", [(0.5, 0, "F"), (1, 1, "F"), (value, 1, "F")])
+        connection.commit()
+    assert "table 'people': column 'p' must hold numbers, found " in fails(capsys, 1, *sketch("sqlite:people.db"))
+    assert not Path("s.gstar").exists()
+
+
 def test_without_a_driver_it_says_what_to_install(here, capsys, monkeypatch):
     Path("people.db").write_text("")
     for name in ("duckdb", "psycopg"):
