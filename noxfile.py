@@ -23,6 +23,8 @@ FOR_USERS = (
     "pandas",
     "polars",
     "arrow",
+    "remote",
+    "sql",
     "plot",
     "sklearn",
     "onnx",

@@ -66,10 +66,19 @@ def read_limited(
 ) -> bytes:
     """Read a file, but not one too large to be meant; `why` says what it is then, and what to do."""
     with Path(path).open("rb") as file:
-        data = file.read(most + 1)
+        data = read_at_most(file, most + 1, os.fstat(file.fileno()).st_size + 1)
     if len(data) > most:
         raise ValueError(f"{os.fspath(path)!r} is {why}")
     return data
+
+
+def read_at_most(file: BinaryIO, most: int, at_once: int = 2**20) -> bytes:
+    """Bytes to the end of a file, or the first `most`; a single read would take memory for as many first."""
+    parts: list[bytes] = []
+    while most and (part := file.read(min(most, max(at_once, 2**16)))):
+        parts.append(part)
+        most -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _open_unnamed(folder: Path) -> int | None:

@@ -133,6 +133,13 @@ class Columns:
         groups = {f"--group {name}": name for name in self.group}
         return {"--score": self.score, "--label": self.label, **groups, "--weight": self.weight}
 
+    @property
+    def arguments(self) -> dict[str, str]:
+        """Which argument of the library each of them is."""
+        named = {"scores": self.score, "labels": self.label, "groups": self.group[0], "weights": self.weight}
+        named |= {f"group {i}": name for i, name in enumerate(self.group)}
+        return {name: column for name, column in named.items() if column is not None}
+
     def named(self, sketch: gf.Sketch) -> gf.Sketch:
         """The sketch, which is to remember them."""
         positive = None if self.positive is None else label_name(self.positive)
@@ -165,8 +172,11 @@ class Tally:
         c = self.columns
         scores = self.scores_of(block.columns[c.score], _where(source, c.score), first_row)
         labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label))
-        name_of = name_of_text if text else None
-        groups = [groups_of(block.columns[name], _where(source, name), name_of, first_row) for name in c.group]
+        texts = [name_of_text if text or name in block.folders else None for name in c.group]
+        groups = [
+            groups_of(block.columns[name], _where(source, name), name_of, first_row)
+            for name, name_of in zip(c.group, texts, strict=True)
+        ]
         weights = None if c.weight is None else numbers_of(block.columns[c.weight], _where(source, c.weight), first_row)
         try:
             if len(groups) == 1:
@@ -200,18 +210,16 @@ class Tally:
 
     def _face(self, first_row: int) -> Table:
         """Columns for arrays, rows of the file for rows of the block."""
-        c = self.columns
-        named = {"scores": c.score, "labels": c.label, "groups": c.group[0], "weights": c.weight}
-        named |= {f"group {i}": name for i, name in enumerate(c.group)}
-        return Table({name: column for name, column in named.items() if column is not None}, c.group, first_row)
+        return Table(self.columns.arguments, self.columns.group, first_row)
 
     def check_positive(self) -> None:
         """Refuse a count in which the label named as positive never came."""
-        if self.columns.positive is not None and self.sketch.n_rows and not _positives(self.sketch):
+        if self.columns.positive is not None and self.sketch.n_rows and not has_positives(self.sketch):
             raise self.labels.never_came("--positive")
 
 
-def _positives(sketch: gf.Sketch) -> bool:
+def has_positives(sketch: gf.Sketch) -> bool:
+    """Whether some row has the label 1."""
     return bool(sketch.counts[1].any() or sketch.below[1].any() or sketch.above[1].any())
 
 

@@ -43,4 +43,9 @@ def worded(told: BaseException, face: Options | None = None) -> str:
 
 def pyarrow_missing(what: str) -> CliError:
     """The error for a format that cannot be read or written without pyarrow."""
-    return CliError(f"{what} needs pyarrow, which is not installed; run: pip install 'gstar-fast[arrow]'")
+    return extra_missing(what, "pyarrow", "arrow")
+
+
+def extra_missing(what: str, package: str, extra: str) -> CliError:
+    """The error for what cannot be done without a package that an extra of ours installs."""
+    return CliError(f"{what} needs {package}, which is not installed; run: pip install 'gstar-fast[{extra}]'")

@@ -29,9 +29,10 @@ ROAD = """from tables to decisions:
   gstar-fast COMMAND --help  explains one command, with examples"""
 
 TABLES_HELP = """tables:
-  CSV and TSV (also .gz, .bz2), Parquet, Feather and Arrow IPC, NPZ (one 1-D array for each column); - is standard
-  input. A folder means all tables in it. A quoted pattern such as 'part-*.parquet' means all files that match.
+  CSV and TSV (also .gz, .bz2, .zst, .lz4), Parquet, Feather and Arrow IPC, NPZ (one 1-D array for each column); - is
+  standard input. A folder means all tables in it. A quoted pattern such as 'part-*.parquet' means all files that match.
   Other files of a folder are skipped, and a note names them.
+  Folders named column=value (sex=F/part-0.parquet) give a column. s3:// and other URLs are read through fsspec.
   Tables are read block by block, so they may be larger than memory."""
 
 
@@ -123,10 +124,18 @@ def _output(parser: argparse.ArgumentParser, text: str, *, required: bool = Fals
 
 
 def _sketch(p: argparse.ArgumentParser) -> None:
-    p.add_argument("inputs", nargs="+", metavar="IN", help="tables, folders, patterns, or - for standard input")
+    p.add_argument("inputs", nargs="*", metavar="IN", help="tables, folders, patterns, or - for standard input")
     _output(p, "the sketch to write; - for standard output", required=True)
     _counting(p, needed=True)
     _reading(p)
+    group = p.add_argument_group("count in a database")
+    group.add_argument(
+        "--sql",
+        metavar="URL",
+        help="duckdb:FILE, sqlite:FILE or postgresql://...; the rows stay there, and nothing is written",
+    )
+    group.add_argument("--table", metavar="NAME", help="its table or view, exactly as it is named there")
+    group.add_argument("--schema", metavar="NAME", help="schema of the table, if it is not the usual one")
     group = p.add_argument_group("continue a count")
     group.add_argument("--resume", action="store_true", help="continue an interrupted count of the same files")
     group.add_argument(
@@ -231,7 +240,7 @@ def _report(p: argparse.ArgumentParser) -> None:
 def _apply(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="tables, folders, patterns, or - for standard input")
     p.add_argument("--thresholds", metavar="FILE", required=True, help="thresholds that `solve` saved")
-    _output(p, "the table to write, in any format; - for standard output", required=True)
+    _output(p, "the table to write, or a folder (out/); - for standard output", required=True)
     p.add_argument("--score", metavar="COL", help="default: the column named in the thresholds")
     p.add_argument("--group", metavar="COL", action="append", help="default: as named in the thresholds")
     p.add_argument("--key", metavar="COL", help="identifies a row, for randomised thresholds; text 7 is the number 7")
@@ -243,6 +252,9 @@ def _apply(p: argparse.ArgumentParser) -> None:
     p.add_argument("--allow-expired", action="store_true", help="take thresholds that have expired")
     p.add_argument("--allow-infeasible", action="store_true", help="take thresholds that miss their limits")
     p.add_argument("--to", choices=FORMATS, help="format to write, if the name does not show it")
+    p.add_argument(
+        "--resume", action="store_true", help="continue an output folder: decide only what is not decided yet"
+    )
     p.add_argument("--progress", action="store_true", default=None, help="show progress also without a terminal")
     _reading(p)
 
@@ -272,6 +284,7 @@ is exact at its edges, and does not depend on the order of the rows.""",
 examples:
   gstar-fast sketch scores.csv -o s.gstar --score p --label y --group sex
   gstar-fast sketch 'part-*.parquet' -o s.gstar --score p --label y --group sex --group race
+  gstar-fast sketch --sql duckdb:scores.db --table people -o s.gstar --score p --label y --group sex
   zcat scores.csv.gz | gstar-fast sketch - -o s.gstar --score p --label outcome --positive yes --group sex
 
 Ctrl-C keeps what is counted in OUTPUT.partial. The same command with --resume continues, and gives the same bytes as
@@ -349,7 +362,12 @@ examples:
 examples:
   gstar-fast apply new.csv --thresholds thresholds.json -o decided.csv
   gstar-fast apply new/ --thresholds thresholds.json --unknown default -o decided.parquet
-  cat new.csv | gstar-fast apply - --thresholds thresholds.json -o - | head""",
+  gstar-fast apply new/ --thresholds thresholds.json -o decided/ --resume
+  cat new.csv | gstar-fast apply - --thresholds thresholds.json -o - | head
+
+An output that ends in / is a folder: each table of the input folder is written to a table of the same name in it, when
+it is complete. If the command is stopped, or new tables come, the same command with --resume decides what is not yet
+decided.""",
     ),
     "demo": (
         "run all steps on data it makes itself",

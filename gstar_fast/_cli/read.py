@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import gstar_fast as gf
-from gstar_fast._base.files import read_limited
+from gstar_fast._base.files import read_at_most, read_limited
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import counted
 from gstar_fast._cli import resume
@@ -24,6 +24,7 @@ from gstar_fast._cli.tables.inputs import (
     refuse_twins,
     standard_input,
 )
+from gstar_fast._cli.tables.places import is_url, place_of, shown
 from gstar_fast.errors import InputError
 
 _LARGEST = 2**31 + 2**20  # bytes of a sketch, as `Sketch.load` has it
@@ -65,16 +66,16 @@ def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
     try:
         return gf.Sketch.from_bytes(content)
     except ValueError as error:
-        raise CliError(f"{STANDARD_INPUT if path == '-' else path} is not a sketch: {error}") from None
+        raise CliError(f"{STANDARD_INPUT if path == '-' else shown(path)} is not a sketch: {error}") from None
 
 
 def _content(path: str, unfinished: Console | None) -> gf.Sketch | bytes:
     """What a file, or standard input, holds: bytes that ought to be a sketch, or the sketch of an unfinished count."""
     if path == "-":
-        return standard_input().read(_LARGEST)
+        return read_at_most(standard_input(), _LARGEST)
     if not resume.is_unfinished(path):
         refuse_json(path)
-        return read_limited(path, _LARGEST)
+        return _far(path) if is_url(path) else read_limited(path, _LARGEST)
     if unfinished is None:
         whole = path.removesuffix(resume.ENDING)
         raise CliError(
@@ -86,12 +87,20 @@ def _content(path: str, unfinished: Console | None) -> gf.Sketch | bytes:
     return state.sketch
 
 
+def _far(url: str) -> bytes:
+    with place_of(url).open(url) as file:
+        data = read_at_most(file, _LARGEST)
+    if len(data) == _LARGEST:
+        raise CliError(f"{shown(url)} is larger than any sketch; check the path")
+    return data
+
+
 def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
     """The sum of saved sketches, each named once."""
     if len(paths) == 1:
         return load_sketch(paths[0], unfinished=unfinished)
     refuse_twins(paths)
-    names = [STANDARD_INPUT if path == "-" else path for path in paths]
+    names = [STANDARD_INPUT if path == "-" else shown(path) for path in paths]
     try:
         return gf.merge_all(_content(path, unfinished) for path in paths)
     except InputError as error:

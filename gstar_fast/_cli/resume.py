@@ -115,6 +115,11 @@ def go_on(path: Path, asked: dict[str, object], inputs: list[Input]) -> tuple[Un
     for file in before.files:
         i = places[file["path"]]
         now = inputs[i].identity()
+        if now.get("folders") != file.get("folders"):
+            raise CliError(
+                f"{inputs[i].name} was in the folders {file.get('folders')} when its rows were counted; "
+                "name it as before, or leave out --resume to begin anew"
+            )
         if (now["size"], now["changed"]) != (file.get("size"), file.get("changed")):
             raise CliError(
                 f"{inputs[i].name} has changed since its rows were counted; leave out --resume to begin anew"

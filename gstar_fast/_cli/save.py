@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from gstar_fast._cli.errors import USAGE, CliError
 from gstar_fast._cli.output import Console
+from gstar_fast._cli.tables.places import is_url, shown
 
 Kind = TypeVar("Kind")
 
@@ -18,6 +19,8 @@ def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
     """Refuse, before any work is done, an output that cannot be written or that is one of the inputs."""
     if path is None or path == "-":
         return
+    if is_url(path):
+        raise CliError(f"{shown(path)} is elsewhere, and outputs are files of this machine; write one and copy it")
     target = Path(path)
     folder = target.parent
     if not folder.is_dir():

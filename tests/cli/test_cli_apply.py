@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.applied import THRESHOLDS, apply, read, said
+from helpers.table_files import pressed
 
 import gstar_fast as gf
 from gstar_fast._cli.commands.apply import Deciding
@@ -26,7 +27,7 @@ from gstar_fast._cli.tables import arrow  # noqa: E402
 pytestmark = pytest.mark.usefixtures("saved_thresholds")
 
 ROWS = 1_000
-FORMATS = ["csv", "tsv", "csv.gz", "csv.bz2", "parquet", "arrow", "npz"]
+FORMATS = ["csv", "tsv", "csv.gz", "csv.bz2", "csv.zst", "csv.lz4", "parquet", "arrow", "npz"]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,12 @@ def write(table, name):
 
         out = io.BytesIO()
         pa_csv.write_csv(table, out, pa_csv.WriteOptions(delimiter="\t" if ".tsv" in name else ","))
-        press = {"gz": gzip.compress, "bz2": bz2.compress}.get(name.rsplit(".", 1)[1], bytes)
+        press = {
+            "gz": gzip.compress,
+            "bz2": bz2.compress,
+            "zst": lambda data: pressed(data, "zstd"),
+            "lz4": lambda data: pressed(data, "lz4"),
+        }.get(name.rsplit(".", 1)[1], bytes)
         Path(name).write_bytes(press(out.getvalue()))
     elif name.endswith("parquet"):
         pq.write_table(table, name, row_group_size=400)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import sys
+import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.commands import COLUMNS, fails
 from helpers.golden import golden
@@ -92,6 +94,31 @@ def test_a_merge_that_would_count_twice_or_nothing_is_refused(days, capsys, word
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     assert said in fails(capsys, 1, "merge", *words)
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def test_a_folder_of_sketches_is_merged_in_the_memory_of_one(here, capsys):
+    """Not in that of all: each file is read, added and let go."""
+    random = np.random.default_rng(0)
+    day = gf.Sketch.from_rows(random.normal(size=20_000), random.integers(0, 2, 20_000), random.integers(0, 3, 20_000))
+    data = day.to_bytes()
+    Path("days").mkdir()
+    for i in range(300):
+        Path(f"days/{i:03}.gstar").write_bytes(data)
+    assert main(["merge", "days/00*", "-o", "all.gstar", "-q"]) == 0  # so that all modules are there
+    tracemalloc.start()
+    try:
+        assert main(["merge", "days", "-o", "all.gstar", "-q"]) == 0
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert np.array_equal(gf.Sketch.load("all.gstar").counts, 300 * day.counts)
+    assert peak < 300 * len(data) / 2
+    Path("days/031.gstar").write_bytes(data[:200] + bytes([data[200] ^ 1]) + data[201:])
+    Path("all.gstar").unlink()
+    assert "days/031.gstar is not a sketch: " in fails(capsys, 1, "merge", "days", "-o", "all.gstar")
+    assert not Path("all.gstar").exists()
+    Path("empty").mkdir()
+    assert "empty has no sketches in it" in fails(capsys, 1, "merge", "empty", "-o", "all.gstar")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ NAMES = [
     "t.tsv",
     "t.csv.gz",
     "t.csv.bz2",
+    "t.csv.zst",
+    "t.csv.lz4",
     "t.parquet",
     "t.pq",
     "t.feather",

@@ -29,7 +29,7 @@ def folder(here, table):
     """A folder with one table, and much besides."""
     Path("in/deep").mkdir(parents=True)
     write(table, "in/a.csv")
-    for name in ("b.csv.zst", "notes.txt", "deep/c.jsonl", "_old.csv", "_SUCCESS", ".a.csv.crc", ".DS_Store"):
+    for name in ("b.csv.xz", "notes.txt", "deep/c.jsonl", "_old.csv", "_SUCCESS", ".a.csv.crc", ".DS_Store"):
         Path("in", name).write_text("p,y,g\n")
     Path("in/_temporary").mkdir()
     Path("in/_temporary/d.csv").write_text("p,y,g\n")
@@ -38,7 +38,7 @@ def folder(here, table):
     write(table, "elsewhere/e.csv")
     Path("in/link").symlink_to(Path("elsewhere").resolve())
     return [
-        *("in/_old.csv", "in/_temporary/d.csv", "in/b.csv.zst", "in/deep/c.jsonl", "in/gone.csv", "in/link"),
+        *("in/_old.csv", "in/_temporary/d.csv", "in/b.csv.xz", "in/deep/c.jsonl", "in/gone.csv", "in/link"),
         "in/notes.txt",
     ]
 
@@ -55,8 +55,10 @@ def test_every_file_that_is_passed_over_is_named_with_the_reason(folder, expecte
         capsys.readouterr()
         assert main(words) == 0
         error = capsys.readouterr().err
-        endings = ".csv, .tsv, .parquet, .pq, .arrow, .arrows, .feather, .ipc, .npz (CSV also with .gz, .bz2)"
-        files = "in/b.csv.zst, in/deep/c.jsonl, in/notes.txt"
+        endings = (
+            ".csv, .tsv, .parquet, .pq, .arrow, .arrows, .feather, .ipc, .npz (CSV also with .gz, .bz2, .zst, .lz4)"
+        )
+        files = "in/b.csv.xz, in/deep/c.jsonl, in/notes.txt"
         assert f"note: passed over, since the ending is not one of {endings}: {files}\n" in error
         assert "what begins with . or _ is not data by custom: in/_old.csv, in/_temporary/d.csv\n" in error
         assert "a broken link or a pipe is read only by its own name: in/gone.csv, in/link\n" in error
@@ -81,13 +83,13 @@ def test_a_note_names_the_first_of_many_files(here, capsys):
     Path("in").mkdir()
     Path("in/a.csv").write_text("p,y,g\n1,1,a\n")
     for i in range(100):
-        Path(f"in/{i:03}.csv.zst").write_text("")
+        Path(f"in/{i:03}.csv.xz").write_text("")
     assert main(["sketch", "in", "-o", "s.gstar", *COLUMNS]) == 0
-    assert "in/008.csv.zst, in/009.csv.zst, ... (100 in all)\n" in capsys.readouterr().err
+    assert "in/008.csv.xz, in/009.csv.xz, ... (100 in all)\n" in capsys.readouterr().err
     Path("in/a.csv").unlink()
     error = said(capsys, "sketch", "in", "-o", "s.gstar", *COLUMNS)
     assert "in has no tables in it; looked for .csv" in error
-    assert "; it has in/000.csv.zst, " in error
+    assert "; it has in/000.csv.xz, " in error
 
 
 def test_a_folder_that_a_pattern_names_is_not_forgotten(here, table, capsys):

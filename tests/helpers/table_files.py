@@ -27,6 +27,14 @@ def npz(table, path):
     np.savez_compressed(path, **columns)
 
 
+def pressed(data, codec):
+    """Bytes as the programs zstd and lz4 write them."""
+    out = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(out, codec) as file:
+        file.write(data)
+    return out.getvalue().to_pybytes()
+
+
 def write(table, name):
     """A table in the format of the name."""
     path = Path(name)
@@ -39,6 +47,9 @@ def write(table, name):
     elif name.endswith(".csv.bz2"):
         write(table, "plain.csv")
         path.write_bytes(bz2.compress(Path("plain.csv").read_bytes()))
+    elif name.endswith((".csv.zst", ".csv.lz4")):
+        write(table, "plain.csv")
+        path.write_bytes(pressed(Path("plain.csv").read_bytes(), "zstd" if name.endswith("zst") else "lz4"))
     elif name.endswith((".parquet", ".pq")):
         pq.write_table(table, name, row_group_size=1_000)
     elif name.endswith(".feather"):

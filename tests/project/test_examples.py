@@ -1,5 +1,6 @@
 """Every example runs, says what it is there to say, and is shown in the docs."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -54,6 +55,28 @@ def test_example_says_what_it_is_there_to_say(script, tmp_path):
     for sentence in SENTENCES[script]:
         assert re.search(sentence, printed), f"{sentence!r} is not in:\n{printed}"
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
+
+
+ENGINES = {"beam.py": "apache_beam", "flink.py": "pyflink", "airflow_dag.py": None}  # Airflow needs a home of its own
+
+
+@pytest.mark.parametrize("script", [script for script, engine in ENGINES.items() if engine])
+def test_recipes_of_engines_give_the_bytes_of_one_pass(script, tmp_path):
+    """Where the engine is installed; docs/guide/recipes.md says with which version it was tried by hand."""
+    if importlib.util.find_spec(ENGINES[script]) is None:
+        pytest.skip(f"{ENGINES[script]} is not installed")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(ROOT / "examples/engines" / script)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"100,000 rows.*, the bytes of one pass", done.stdout)
+
+
+def test_every_recipe_is_shown():
+    assert {path.name for path in (ROOT / "examples/engines").glob("*.py")} == set(ENGINES)
+    page = (ROOT / "docs/guide/recipes.md").read_text(encoding="utf-8")
+    for name in ENGINES:
+        assert f"{{literalinclude}} ../../examples/engines/{name}\n" in page
 
 
 def test_every_example_is_run_and_shown():

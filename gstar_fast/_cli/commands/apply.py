@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
+import shlex
 import sys
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +17,9 @@ from numpy.typing import NDArray
 import gstar_fast as gf
 from gstar_fast._base.files import open_atomically
 from gstar_fast._base.names import Name
-from gstar_fast._base.text import counted, span
+from gstar_fast._base.text import counted, some, span
 from gstar_fast._base.thresholds import Nan
+from gstar_fast._cli import partitions
 from gstar_fast._cli.count import Distance, Stop, read_ahead
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
 from gstar_fast._cli.output import Console, Progress
@@ -23,6 +28,7 @@ from gstar_fast._cli.save import check_output
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, numbers_of
 from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds, Reader, format_of_output
 from gstar_fast._cli.tables.open import check_columns, reading
+from gstar_fast._cli.tables.places import place_of, shown
 from gstar_fast._cli.tables.types import CommonTypes
 from gstar_fast._cli.tables.write import Tap, Writer, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
@@ -41,29 +47,23 @@ def apply(given: argparse.Namespace, console: Console) -> None:
         given.thresholds, unknown=given.unknown, nan=_NAN[given.nan], allow_expired=given.allow_expired
     )
     deciding = Deciding(decider, given)
+    if partitions.is_folder(given.output):
+        _to_folder(given, deciding, console)
+        return
+    if given.resume:
+        raise CliError(f"--resume continues a folder, and {given.output} is a file; leave it out", USAGE)
     kind, compression = format_of_output(given.output, given.to)
     inputs, passed = tables_of(given, console)
     check_output(given.output, [*(one.path for one in inputs), given.thresholds])
     progress = Progress(shown=given.progress, quiet=console.quiet)
-    with contextlib.ExitStack() as stack:
-        stop = stack.enter_context(Stop())
-        tap = Tap(sys.stdout.buffer if given.output == "-" else stack.enter_context(open_atomically(given.output)))
-        writer = writer_for(kind, compression, tap, delimiter=given.delimiter if kind == "csv" else None)
-        try:
-            rows, accepted = _copy(inputs, deciding, writer, stop, progress, kind)
-            if stop.signal is not None:
-                raise Interrupted("stopped; nothing was written", stop.signal)
-        except BaseException:
-            tap.shut = True
-            writer.close()
-            raise
-        finally:
-            progress.close()
-        writer.close()
-        tap.flush()
+    run = _Run(deciding, progress, Distance(inputs))
+    try:
+        with Stop() as run.stop:
+            rows, accepted = run.write(inputs, given.output, kind, compression, given.delimiter)
+    finally:
+        progress.close()
     if given.output == "-":
         return
-    share = f", {accepted / rows:.2%} of them accepted" if rows else ""
     console.answer(
         {
             "output": given.output,
@@ -72,8 +72,76 @@ def apply(given: argparse.Namespace, console: Console) -> None:
             "passed_over": passed,
             "seconds": progress.seconds,
         },
-        f"{given.output}: {counted(rows, 'row')} decided{share}, in {span(progress.seconds)}",
+        f"{given.output}: {_summary(rows, accepted)}, in {span(progress.seconds)}",
     )
+
+
+def _summary(rows: int, accepted: int) -> str:
+    return f"{counted(rows, 'row')} decided" + (f", {accepted / rows:.2%} of them accepted" if rows else "")
+
+
+def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) -> None:
+    """Table by table: what is decided stays, whatever happens to the others."""
+    inputs, passed = tables_of(given, console)
+    tasks = partitions.tasks(given.inputs, inputs, given.output, given.to)
+    record = partitions.begin(given.output, _asked(given), resume=given.resume)
+    left = [task for task in tasks if not record.is_done(task)]
+    before = len(tasks) - len(left)
+    if gone := record.gone(tasks):
+        console.note(f"note: {given.output} keeps decided tables whose inputs are gone: {some(gone, 10)}")
+    if before:
+        console.note(f"going on after {counted(before, 'table')}")
+    progress = Progress(shown=given.progress, quiet=console.quiet)
+    run = _Run(deciding, progress, Distance([task.source for task in left]), folders=False)
+    done = 0
+    try:
+        with Stop() as run.stop:
+            for task in left:
+                task.output.parent.mkdir(parents=True, exist_ok=True)
+                source = partitions.source_of(task)  # before it is read: a change while that goes on must show
+                rows, accepted = run.write(
+                    [task.source], str(task.output), task.format, task.compression, given.delimiter, done
+                )
+                record.add(task, source, rows, accepted)
+                done += 1
+    except Interrupted as end:
+        raise Interrupted(_how_to_go_on(given, before + done, len(tasks)), end.code - 128) from None
+    except Exception:
+        if before + done:
+            console.note(f"{before + done} of {counted(len(tasks), 'table')} are decided; --resume goes on after them")
+        raise
+    finally:
+        progress.close()
+    console.answer(
+        {
+            "output": given.output,
+            "tables": done,
+            "tables_before": before,
+            "rows": run.rows,
+            "accepted": run.accepted,
+            "passed_over": passed,
+            "seconds": progress.seconds,
+        },
+        f"{given.output}: {counted(done, 'table')}, {_summary(run.rows, run.accepted)}, in {span(progress.seconds)}"
+        + (f"\n{counted(before, 'table')} had been decided before" if before else ""),
+    )
+
+
+def _asked(given: argparse.Namespace) -> dict[str, object]:
+    """What the decided tables depend on."""
+    options = ("score", "group", "key", "unknown", "nan", "replace", "to", "format", "delimiter")
+    return {
+        "thresholds": hashlib.sha256(Path(given.thresholds).read_bytes()).hexdigest(),
+        "input": place_of(given.inputs[0]).canonical(given.inputs[0]),
+        **{name: getattr(given, name) for name in options},
+    }
+
+
+def _how_to_go_on(given: argparse.Namespace, done: int, tables: int) -> str:
+    words = [word for word in given.argv if word != "--resume"]
+    words.insert(words.index("apply") + 1, "--resume")  # not at the end, which may belong to --
+    kept = f"stopped; {done} of {counted(tables, 'table')} are decided and kept in {given.output}"
+    return f"{kept}\nto go on: {shown(shlex.join(['gstar-fast', *words]))}"
 
 
 def _refuse_infeasible(path: str) -> None:
@@ -142,7 +210,7 @@ class Deciding:
         assert self.score is not None
         scores = numbers_of(block.columns[self.score], where(self.score), first_row)
         groups = [
-            groups_of(block.columns[name], where(name), known if text else None, first_row)
+            groups_of(block.columns[name], where(name), known if text or name in block.folders else None, first_row)
             for name, known in zip(self.group, self._name_of, strict=False)
         ]
         one: Column = None
@@ -164,23 +232,64 @@ class Deciding:
         return decisions.view(np.uint8)
 
 
-def _copy(
-    inputs: list[Input], deciding: Deciding, writer: Writer, stop: Stop, progress: Progress, kind: str
-) -> tuple[int, int]:
-    """Every block of every input, decided, to the writer; rows, and how many of them are accepted."""
-    distance = Distance(inputs)
-    rows = accepted = 0
-    rows_of = [0] * len(inputs)
-    with read_ahead(_blocks(inputs, deciding, kind), stop) as ahead:
-        for i, block, is_text in ahead:
-            decisions = deciding.decide(inputs[i], block, rows_of[i], is_text)
-            with _naming(inputs[i]):
-                writer.write({**_kept(block), DECISION: decisions}, block.rows, block.written)
-            rows_of[i] += block.rows
-            rows += block.rows
-            accepted += int(decisions.sum())
-            progress.update(rows, distance.share(i, block.done))
-    return rows, accepted
+@dataclass
+class _Run:
+    """Tables that are decided one after the other; counts what it wrote."""
+
+    deciding: Deciding
+    progress: Progress
+    distance: Distance
+    folders: bool = True  # whether columns that the names of folders give are written
+    stop: Stop = field(default_factory=Stop)
+    rows: int = 0
+    accepted: int = 0
+
+    def write(
+        self,
+        inputs: list[Input],
+        output: str,
+        kind: str,
+        compression: str | None,
+        delimiter: str | None,
+        first: int = 0,
+    ) -> tuple[int, int]:
+        """Write one table, whole or not at all; how many rows it has, and how many of them are accepted."""
+        with contextlib.ExitStack() as stack:
+            tap = Tap(sys.stdout.buffer if output == "-" else stack.enter_context(open_atomically(output)))
+            writer = writer_for(kind, compression, tap, delimiter=delimiter if kind == "csv" else None)
+            try:
+                found = self._copy(inputs, writer, kind, first)
+                if self.stop.signal is not None:
+                    raise Interrupted("stopped; nothing was written", self.stop.signal)
+            except BaseException:
+                tap.shut = True
+                writer.close()
+                raise
+            writer.close()
+            tap.flush()
+        return found
+
+    def _copy(self, inputs: list[Input], writer: Writer, kind: str, first: int) -> tuple[int, int]:
+        """Every block of every input, decided, to the writer; `first` is the place of the first input in the run."""
+        rows = accepted = 0
+        rows_of = [0] * len(inputs)
+        with read_ahead(_blocks(inputs, self.deciding, kind), self.stop) as ahead:
+            for i, block, is_text in ahead:
+                decisions = self.deciding.decide(inputs[i], block, rows_of[i], is_text)
+                with _naming(inputs[i]):
+                    written = None if self.folders and block.folders else block.written
+                    writer.write({**self._kept(block), DECISION: decisions}, block.rows, written)
+                rows_of[i] += block.rows
+                rows += block.rows
+                accepted += int(decisions.sum())
+                self.progress.update(self.rows + rows, self.distance.share(first + i, block.done))
+        self.rows += rows
+        self.accepted += accepted
+        return rows, accepted
+
+    def _kept(self, block: Block) -> dict[str, Column]:
+        gone = () if self.folders else block.folders
+        return {name: column for name, column in _kept(block).items() if name not in gone}
 
 
 def _kept(block: Block) -> dict[str, Column]:

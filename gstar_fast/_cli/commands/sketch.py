@@ -11,13 +11,18 @@ import gstar_fast as gf
 from gstar_fast._base.text import counted, span
 from gstar_fast._cli import resume
 from gstar_fast._cli.commands.show import facts
-from gstar_fast._cli.count import Columns, Place, Stop, Tally, count
-from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
+from gstar_fast._cli.count import Columns, Place, Stop, Tally, count, has_positives
+from gstar_fast._cli.databases import connected, refuse_text_scores
+from gstar_fast._cli.errors import USAGE, CliError, Interrupted, exit_code, worded
 from gstar_fast._cli.output import Console, Progress
-from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, tables_of
+from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, refuse_options, tables_of
 from gstar_fast._cli.resume import Unfinished
 from gstar_fast._cli.save import check_output, write_bytes
-from gstar_fast._cli.tables.inputs import Identity, Input
+from gstar_fast._cli.tables.columns import label_name
+from gstar_fast._cli.tables.inputs import Input
+from gstar_fast._cli.tables.places import Identity, forget, shown
+from gstar_fast._cli.wording import Table
+from gstar_fast.errors import InputError
 
 
 def sketch(given: argparse.Namespace, console: Console) -> None:
@@ -26,6 +31,12 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         raise CliError("--resume and --append need a file to write to, not -o -", USAGE)
     if not given.checkpoint >= 0:  # NaN among them, with which the time to save would never come
         raise CliError(f"--checkpoint must be a number of seconds, 0 or more, got {given.checkpoint:g}", USAGE)
+    if given.sql is not None:
+        _in_database(given, console)
+        return
+    if not given.inputs:
+        raise CliError("name tables to count, or a database with --sql; see: gstar-fast sketch --help", USAGE)
+    refuse_options(given, ("table", "schema"), "is about a database, and there is no --sql")
     columns = columns_of(given)
     inputs, passed = tables_of(given, console)
     check_output(given.output, (one.path for one in inputs))
@@ -59,29 +70,82 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         except Interrupted as end:
             raise Interrupted(_how_to_go_on(given, inputs, places, save, partial), end.code - 128) from None
         tally.check_positive()
+        forget(one.path for one in inputs if one.path is not None)
         for one, before in zip(inputs, identities, strict=True):
             if _changed(one, before):
                 console.note(f"note: {one.name} has changed while it was counted; count it anew when it is at rest")
-        total = new if base is None else base + new
-        note_alike(total, console)
-        if given.output == "-":
-            write_bytes(total.to_bytes())
-            return
-        total.save(given.output)
+        total = _total(given, console, base, new)
         partial.unlink(missing_ok=True)
-    rows = sum(place.rows for place in places)
+    _answer(given, console, total, base, new, (sum(place.rows for place in places), len(inputs), passed), progress)
+
+
+def _total(given: argparse.Namespace, console: Console, base: gf.Sketch | None, new: gf.Sketch) -> gf.Sketch:
+    """The sketch, with what was there before; written."""
+    total = new if base is None else base + new
+    note_alike(total, console)
+    if given.output == "-":
+        write_bytes(total.to_bytes())
+    else:
+        total.save(given.output)
+    return total
+
+
+def _answer(
+    given: argparse.Namespace,
+    console: Console,
+    total: gf.Sketch,
+    base: gf.Sketch | None,
+    new: gf.Sketch,
+    read: tuple[int, int, list[str]],  # rows, tables, and files that were passed over
+    progress: Progress,
+) -> None:
+    if given.output == "-":
+        return
+    rows, tables, passed = read
     was = {} if base is None else {"rows_before": base.n_rows, "rows_added": new.n_rows}
+    facts_of_run = {"output": given.output, "files": tables, "passed_over": passed, "seconds": progress.seconds}
     console.answer(
-        {
-            "output": given.output,
-            "files": len(inputs),
-            "passed_over": passed,
-            "seconds": progress.seconds,
-            **was,
-            **facts(total),
-        },
-        lambda: _summary(given.output, total, rows, len(inputs), progress.seconds, base),
+        {**facts_of_run, **was, **facts(total)},
+        lambda: _summary(given.output, total, rows, tables, progress.seconds, base),
     )
+
+
+def _in_database(given: argparse.Namespace, console: Console) -> None:
+    """Count a table where it is: the database counts, and only the counts of bins come back."""
+    if given.inputs:
+        raise CliError("--sql counts a table of a database; leave out the files, or count them by themselves", USAGE)
+    if not given.table:
+        raise CliError("--sql needs the name of a table: --table NAME", USAGE)
+    refuse_options(given, ("weight", "missing"), "is not for --sql yet")
+    refuse_options(given, ("resume", "format", "delimiter"), "is about files, and --sql reads none")
+    columns = columns_of(given)
+    check_output(given.output)
+    base = _base(given, columns)
+    like = new_sketch(given, columns, base)
+    progress = Progress(shown=False)
+    source = [given.table] if given.schema is None else [given.schema, given.table]
+    with connected(given.sql) as database:
+        try:
+            refuse_text_scores(database, source, columns.score)
+            new = gf.sql.sketch(
+                database.execute,
+                source,
+                score=columns.score,
+                label=columns.label,
+                group=columns.group,
+                dialect=database.dialect,
+                range=given.range and (given.range[0], given.range[1]),
+                bins=like.bins,
+                positive=None if columns.positive is None else label_name(columns.positive),
+                nan=given.nan,
+            )
+        except InputError as error:
+            face = Table(columns.arguments, columns.group, 0)
+            raise CliError(f"table {given.table!r}: {worded(error, face)}", exit_code(error)) from error
+    if columns.positive is not None and new.n_rows and not has_positives(new):
+        raise CliError(f"no row has the label {columns.positive!r} (--positive)")
+    total = _total(given, console, base, new)
+    _answer(given, console, total, base, new, (int(new.n_rows), 1, []), progress)
 
 
 def _changed(one: Input, before: Identity) -> bool:
@@ -139,7 +203,7 @@ def _how_to_go_on(
         return f"{kept}\na pipe cannot be resumed; to take the count as it is: {as_it_is}"
     words = [word for word in given.argv if word != "--resume"]
     words.insert(words.index("sketch") + 1, "--resume")  # not at the end, which may belong to --
-    return f"{kept}\nto go on: {shlex.join(['gstar-fast', *words])}"
+    return f"{kept}\nto go on: {shown(shlex.join(['gstar-fast', *words]))}"
 
 
 def _summary(

@@ -13,6 +13,7 @@ import pyarrow as pa
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.columns import MISSING, no_number
 from gstar_fast._cli.tables.inputs import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
+from gstar_fast._cli.tables.places import is_url
 from gstar_fast._cli.tables.plain import Rewound, cut_short, delimiter_of, header_of, text_of
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ class IpcReader:
         import pyarrow.ipc as ipc
 
         self._ipc = ipc
-        path = source.path
-        self._file: pa.NativeFile = pa.PythonFile(source.stream, "r") if path is None else pa.OSFile(path)
+        local = source.path is not None and not is_url(source.path)
+        self._file: pa.NativeFile = pa.OSFile(source.path) if local else pa.PythonFile(source.open(), "r")
         self._source = source
         seekable = source.path is not None
         if seekable:

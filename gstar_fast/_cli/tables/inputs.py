@@ -5,8 +5,6 @@ A reader gives the rows of one file in order, block by block, so that memory dep
 
 from __future__ import annotations
 
-import glob
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TextIO, TypeAli
 
 from gstar_fast._base.text import near, some
 from gstar_fast._cli.errors import CliError
+from gstar_fast._cli.tables.places import Identity, first_bytes, is_url, partition_folders, place_of, shown
 
 BLOCK_ROWS = 1 << 18  # so many rows cost no more for coming in a block, and memory stays small
 
@@ -30,7 +29,7 @@ _ENDINGS = {
     ".ipc": "arrow",
     ".npz": "npz",
 }
-_COMPRESSED = {".gz": "gzip", ".bz2": "bz2"}
+_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 _TABLE_ENDINGS = f"{', '.join(_ENDINGS)} (CSV also with {', '.join(_COMPRESSED)})"
 STANDARD_INPUT = "standard input"
 SKETCH_MAGIC = b"\x89GSTAR\r\n"
@@ -40,11 +39,11 @@ _MAGICS = (
     (b"\xff\xff\xff\xff", "arrow"),  # a stream, which has no magic but begins so
     (b"PK\x03\x04", "npz"),
 )
+_COMPRESSED_MAGICS = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\x04\x22\x4d\x18", "lz4"))
 
 
 Column: TypeAlias = Any  # one entry a row: an array of NumPy or Arrow, or a list of text
 Columns: TypeAlias = Mapping[str, Column]
-Identity: TypeAlias = dict[str, str | int | None]  # of a file: where it is, its size, when it was changed
 
 Kinds: TypeAlias = Mapping[str, Literal["number", "text"]]
 NO_KINDS: Kinds = {}
@@ -71,6 +70,7 @@ class Block(NamedTuple):
     rows: int
     done: float | None  # share of the file that is read by now; None where nobody knows
     written: Written | None = None  # the same rows, where they are text and all columns are wanted
+    folders: tuple[str, ...] = ()  # columns that the names of folders give, not the file
 
 
 class Reader(Protocol):
@@ -106,14 +106,21 @@ class Input:
     @property
     def size(self) -> int | None:
         """Bytes, where it is a file."""
-        return None if self.path is None else Path(self.path).stat().st_size
+        return None if self.path is None else place_of(self.path).size(self.path)
+
+    def open(self) -> BinaryIO:
+        """Its bytes from the beginning, or what is left of a pipe."""
+        if self.path is not None:
+            return place_of(self.path).open(self.path)
+        assert self.stream is not None
+        return self.stream
 
     def identity(self) -> Identity:
-        """What tells whether a file is still the one that was read."""
+        """What tells whether a file is still the one that was read, and its rows still mean the same."""
         if self.path is None:
             return {"path": "-", "size": None, "changed": None}
-        state = Path(self.path).stat()
-        return {"path": os.path.realpath(self.path), "size": state.st_size, "changed": state.st_mtime_ns}
+        folders = partition_folders(self.path)
+        return {**place_of(self.path).identity(self.path), **({"folders": "/".join(folders)} if folders else {})}
 
 
 # -------------------------------------------------------------------------------------------------------------- finding
@@ -171,9 +178,9 @@ def find_sketches(given: list[str], output: str, passed: PassedOver) -> list[str
             found.append(name)
             continue
         files = _files_of(name, "sketches", _why_no_sketch, passed)
-        place = os.path.realpath(output)
-        inside = Path(place).is_relative_to(os.path.realpath(name))
-        if output != "-" and files != [name] and (inside or place in map(os.path.realpath, files)):
+        place = Path(place_of(output).canonical(output))
+        places = [Path(place_of(one).canonical(one)) for one in [name, *files]]
+        if output != "-" and files != [name] and (place.is_relative_to(places[0]) or place in places):
             raise CliError(f"{output} is among {name}, so that it would be merged again next time; write it elsewhere")
         found += files
     refuse_twins(found)
@@ -182,45 +189,39 @@ def find_sketches(given: list[str], output: str, passed: PassedOver) -> list[str
 
 def _files_of(name: str, what: str, why_not: Callable[[str], str | None], passed: PassedOver) -> list[str]:
     """A file, a folder or a pattern -> the files that are meant; `why_not` says why one in a folder is none."""
-    path = Path(name)
-    if path.is_dir():
+    place = place_of(name)
+    if place.is_folder(name):
         files, others = [], []
-        for file in _below(name):
-            hidden = any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
-            why = why_not(str(file)) if file.is_file() else _NO_FILE
+        for file, inside, is_file in place.below(name):
+            hidden = any(map(_is_hidden, Path(inside).parts))
+            why = why_not(file) if is_file else _NO_FILE
             if why is None and not hidden:
-                files.append(str(file))
+                files.append(file)
             elif not hidden or why is None:  # markers such as _SUCCESS are none of the user's business
-                others.append(str(file))
-                passed.add(str(file), why or _HIDDEN)
+                others.append(shown(file))
+                passed.add(shown(file), why or _HIDDEN)
         if not files:
             looked = _TABLE_ENDINGS if what == "tables" else ".gstar"
             has = f"; it has {some(sorted(others), 5)}" if others else ""
-            raise CliError(f"{name} has no {what} in it; looked for {looked}{has}")
+            raise CliError(f"{shown(name)} has no {what} in it; looked for {looked}{has}")
         return sorted(files)
-    if path.exists():
+    if place.exists(name):
         return [name]
     if any(sign in name for sign in "*?["):
-        matches = glob.glob(name, recursive=True)  # noqa: PTH207
-        files = sorted(file for file in matches if Path(file).is_file())
+        matches = place.matching(name)
+        files = sorted(file for file in matches if place.is_file(file))
         if not files:
-            raise CliError(f"no file matches {name!r}")
+            raise CliError(f"no file matches {shown(name)!r}")
         for folder in set(matches) - set(files):
             if not any(Path(file).is_relative_to(folder) for file in files):
                 passed.add(folder, "a folder is read only by its own name, or with /** in the pattern")
         return files
-    raise CliError(f"{name} does not exist{_near_file(path)}")
+    raise CliError(f"{shown(name)} does not exist{'' if is_url(name) else _near_file(Path(name))}")
 
 
-def _below(folder: str) -> Iterator[Path]:
-    """All files below a folder, and links to folders, which are not followed."""
-
-    def fail(error: OSError) -> None:
-        raise CliError(f"{error.filename} cannot be read: {error.strerror}")
-
-    for place, folders, files in os.walk(folder, onerror=fail):
-        yield from (Path(place, name) for name in files)
-        yield from (Path(place, name) for name in folders if Path(place, name).is_symlink())
+def _is_hidden(part: str) -> bool:
+    """What begins so is no data by custom, unless it is a folder of the partition column `_year`."""
+    return part.startswith(".") or (part.startswith("_") and "=" not in part)
 
 
 def _why_no_table(file: str) -> str | None:
@@ -237,10 +238,10 @@ def refuse_twins(names: Iterable[str]) -> None:
     """Refuse a file that is named twice, be it by a link."""
     seen: dict[str, str] = {}
     for name in names:
-        place = os.path.realpath(name)
+        place = place_of(name).canonical(name)
         if place in seen:
-            twin = "" if seen[place] == name else f" (also as {seen[place]})"
-            raise CliError(f"{name} is given twice{twin}, and its rows would count twice; name it once")
+            twin = "" if seen[place] == name else f" (also as {shown(seen[place])})"
+            raise CliError(f"{shown(name)} is given twice{twin}, and its rows would count twice; name it once")
         seen[place] = name
 
 
@@ -272,16 +273,16 @@ def _format_of_name(name: str) -> tuple[str, str | None] | None:
 
 
 def _input_of(name: str, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
-    if not Path(name).is_file():  # a pipe, such as <(zcat scores.csv.gz), which is read only once
+    if not place_of(name).is_file(name):  # a pipe, such as <(zcat scores.csv.gz), which is read only once
         return _pipe(name, Path(name).open("rb"), format, delimiter)
     named = _format_of_name(name)
     compression = named[1] if named else _COMPRESSED.get(Path(name.lower()).suffix)
     if format is None:
         refuse_json(name)
-        format = named[0] if named else _format_of_bytes(_first_bytes(name), name)  # noqa: A001
+        format = named[0] if named else _format_of_bytes(first_bytes(name), shown(name))  # noqa: A001
     if format not in ("csv", "tsv"):
         compression = None
-    return Input(name, name, format, compression, delimiter)
+    return Input(shown(name), name, format, compression, delimiter)
 
 
 def _standard_input(format: str | None, delimiter: str | None) -> Input:  # noqa: A002
@@ -292,7 +293,9 @@ def _pipe(name: str, stream: BufferedReader, format: str | None, delimiter: str 
     first = stream.peek(8)[:8]
     if format is None:
         format = _format_of_bytes(first, name)  # noqa: A001
-    compression = "gzip" if format in ("csv", "tsv") and first.startswith(b"\x1f\x8b") else None
+    compression = None
+    if format in ("csv", "tsv"):
+        compression = next((kind for magic, kind in _COMPRESSED_MAGICS if first.startswith(magic)), None)
     return Input(name, None, format, compression, delimiter, stream)
 
 
@@ -316,14 +319,6 @@ def standard_input() -> BufferedReader:
     return _opened[1]
 
 
-def _first_bytes(path: str) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(8)
-    except OSError as error:
-        raise CliError(f"{path} cannot be read: {error.strerror}") from None
-
-
 def _format_of_bytes(first: bytes, name: str) -> str:
     if first == SKETCH_MAGIC:
         raise CliError(
@@ -339,7 +334,7 @@ def is_sketch(name: str) -> bool:
     path = Path(name)
     if path.suffix in (".gstar", ".partial"):
         return True
-    return path.is_file() and _format_of_name(name) is None and _first_bytes(name) == SKETCH_MAGIC
+    return _format_of_name(name) is None and place_of(name).is_file(name) and first_bytes(name) == SKETCH_MAGIC
 
 
 def format_of_output(name: str, format: str | None) -> tuple[str, str | None]:  # noqa: A002
@@ -350,8 +345,20 @@ def format_of_output(name: str, format: str | None) -> tuple[str, str | None]:  
     if name == "-":
         return "csv", None
     if named is None:
-        raise CliError(f"the format of {name} is not clear from its name; end it in {some(_ENDINGS)}, or give --to")
+        raise CliError(
+            f"the format of {name} is not clear from its name; end it in {some(_ENDINGS)}, or give --to; "
+            "the name of a folder ends in /"
+        )
     return named
+
+
+def with_format(name: str, format: str) -> str:  # noqa: A002
+    """The name of a table with the ending of another format; one that has the format keeps its own."""
+    named = _format_of_name(name)
+    if named is not None and named[0] == format:
+        return name
+    stem = Path(name).with_suffix("") if named is not None and named[1] is not None else Path(name)
+    return str(stem.with_suffix(f".{format}"))
 
 
 def has_pyarrow() -> bool:
@@ -364,9 +371,9 @@ def has_pyarrow() -> bool:
 
 
 def spooled(source: Input) -> BinaryIO | str:
-    """A file one can seek in: the path, or standard input copied to a temporary file."""
+    """A file one can seek in: the path, a file elsewhere, or standard input copied to a temporary file."""
     if source.path is not None:
-        return source.path
+        return source.open() if is_url(source.path) else source.path
     import shutil
     import tempfile
 

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from gstar_fast._base.text import near, some
 from gstar_fast._cli.errors import CliError, pyarrow_missing
 from gstar_fast._cli.tables import inputs
+from gstar_fast._cli.tables.hive import partitioned
 from gstar_fast._cli.tables.inputs import Input, Reader
+from gstar_fast._cli.tables.places import is_url, shown
 
 # what readers raise at a file that is damaged; pyarrow's own errors are among them
 READ_ERRORS = (OSError, ValueError, EOFError, zlib.error)
@@ -22,11 +24,16 @@ def open_table(source: Input, *, as_text: bool = False, whole: bool = False) -> 
     own types. Whatever is wrong with the file is a CliError that names it.
     """
     try:
-        return _open(source, as_text, whole)
+        reader = _open(source, as_text, whole)
+        try:
+            return partitioned(reader, source, as_text=as_text, whole=whole)
+        except BaseException:
+            reader.close()
+            raise
     except CliError:
         raise
     except READ_ERRORS as error:
-        raise unreadable(source, error) from error
+        raise unreadable(source, error) from _cause(source, error)
 
 
 @contextlib.contextmanager
@@ -38,9 +45,18 @@ def reading(source: Input, *, as_text: bool = False, whole: bool = False) -> Ite
     except CliError:
         raise
     except READ_ERRORS as error:
-        raise unreadable(source, error) from error
+        raise unreadable(source, error) from _cause(source, error)
+    except Exception as error:  # stores have errors of their own kinds
+        if _cause(source, error) is not None:
+            raise
+        raise unreadable(source, error) from None
     finally:
         reader.close()
+
+
+def _cause(source: Input, error: Exception) -> Exception | None:
+    """What --debug may show: errors of stores may repeat a password."""
+    return None if source.path is not None and is_url(source.path) else error
 
 
 def _open(source: Input, as_text: bool, whole: bool) -> Reader:
@@ -69,7 +85,7 @@ def unreadable(source: Input, error: Exception) -> CliError:
         return CliError(f"{source.name} may not be read: permission denied")
     words = {"npz": "an NPZ file", "arrow": "an Arrow or Feather file", "parquet": "a Parquet file"}
     what = words.get(source.format, "a CSV file")
-    said = " ".join(str(error).split())
+    said = " ".join(shown(str(error)).split())
     said = said[:200] + "..." if len(said) > 200 else said
     return CliError(
         f"{source.name} cannot be read as {what} to its end; it is another format (--format), damaged or cut short.\n"

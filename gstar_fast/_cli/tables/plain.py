@@ -11,13 +11,13 @@ import itertools
 import re
 import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
 from gstar_fast._base.arrays import DType, Values
-from gstar_fast._cli.errors import CliError
+from gstar_fast._cli.errors import CliError, pyarrow_missing
+from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.inputs import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, Written, spooled
 
 if TYPE_CHECKING:
@@ -35,21 +35,29 @@ def delimiter_of(source: Input) -> str:
 
 def text_of(source: Input) -> tuple[BinaryIO, BinaryIO]:
     """The bytes of a CSV file as they lie on disk, which tell how far one is, and as they are read."""
-    if source.path is not None:
-        raw: BinaryIO = Path(source.path).open("rb")  # noqa: SIM115 (closed by a reader's close)
-    else:
-        assert source.stream is not None
-        raw = source.stream
-    return raw, _decompressed(raw, source.compression)
+    raw = source.open()
+    try:
+        return raw, _decompressed(raw, source)
+    except BaseException:
+        if source.path is not None:
+            raw.close()
+        raise
 
 
-def _decompressed(raw: BinaryIO, compression: str | None) -> BinaryIO:
+def _decompressed(raw: BinaryIO, source: Input) -> BinaryIO:
     """The bytes behind a compressed file; closing it leaves the compressed one open."""
-    if compression == "gzip":
+    if source.compression == "gzip":
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
-    if compression == "bz2":
+    if source.compression == "bz2":
         return cast(BinaryIO, bz2.BZ2File(raw))
-    return raw
+    if source.compression is None:
+        return raw
+    if not inputs.has_pyarrow():
+        raise pyarrow_missing(f"{source.name}: reading {source.compression}")
+    import pyarrow as pa
+
+    codec = pa.CompressedInputStream(pa.PythonFile(Rewound(raw, b""), "r"), source.compression)
+    return cast(BinaryIO, io.BufferedReader(codec, 1 << 20))
 
 
 def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str], str, bytes]:

@@ -70,6 +70,9 @@ class Tap:
         if not self.shut:
             self._file.flush()
 
+    def close(self) -> None:
+        """Nothing: whoever opened the file closes it."""
+
 
 def writer_for(kind: str, compression: str | None, out: Tap, *, delimiter: str | None = None) -> Writer:
     """A writer of this format to an open file."""
@@ -89,12 +92,10 @@ class _CsvWriter:
     """CSV; what comes from a CSV file of the same form is copied to the character."""
 
     def __init__(self, out: Tap, compression: str | None, delimiter: str) -> None:
-        self._compressed: bz2.BZ2File | gzip.GzipFile | None = None
-        if compression == "bz2":
-            self._compressed = bz2.BZ2File(out, "wb")
-        elif compression == "gzip":
-            self._compressed = gzip.GzipFile(fileobj=out, mode="wb", mtime=0)
-        self._out: Tap | bz2.BZ2File | gzip.GzipFile = out if self._compressed is None else self._compressed
+        self._compressed = _compressing(out, compression)
+        self._out: Tap | bz2.BZ2File | gzip.GzipFile | pa.NativeFile = out
+        if self._compressed is not None:
+            self._out = self._compressed
         self._delimiter = delimiter
         self._names: list[str] | None = None
         self._end = "\n"
@@ -149,6 +150,21 @@ class _CsvWriter:
     def close(self) -> None:
         if self._compressed is not None:
             self._compressed.close()
+
+
+def _compressing(out: Tap, compression: str | None) -> bz2.BZ2File | gzip.GzipFile | pa.NativeFile | None:
+    """A file that compresses what is written to it."""
+    if compression is None:
+        return None
+    if compression == "bz2":
+        return bz2.BZ2File(out, "wb")
+    if compression == "gzip":
+        return gzip.GzipFile(fileobj=out, mode="wb", mtime=0)
+    if not inputs.has_pyarrow():
+        raise pyarrow_missing(f"writing {compression}")
+    import pyarrow as pa
+
+    return pa.CompressedOutputStream(pa.PythonFile(out, "w"), compression)
 
 
 def _extended(written: Written, lines: list[str], name: str, values: Sequence[object]) -> bytes:

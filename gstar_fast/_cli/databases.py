@@ -1,0 +1,108 @@
+"""Databases that `sketch --sql` counts in: a URL -> what runs a SELECT there, on a connection that only reads."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+from urllib.parse import quote, unquote
+
+from gstar_fast._base.sql import dialect_named, quoted
+from gstar_fast._cli.errors import USAGE, CliError, extra_missing
+from gstar_fast._cli.tables.columns import no_number
+from gstar_fast._cli.tables.places import shown
+
+Dialect: TypeAlias = Literal["duckdb", "postgres", "sqlite"]
+_KNOWN = "duckdb:FILE, sqlite:FILE and postgresql://..."
+
+
+class Database(NamedTuple):
+    """An open database."""
+
+    dialect: Dialect
+    execute: Callable[[str], Any]  # a SELECT -> its rows
+
+
+@contextlib.contextmanager
+def connected(url: str) -> Iterator[Database]:
+    """The database of a URL; what it says of a query, too, is an error of ours, and passwords are not repeated.
+
+    Both queries of a count see the same rows: they run in one transaction.
+    """
+    kind, _, rest = url.partition(":")
+    if kind in ("postgresql", "postgres") and rest.startswith("//"):
+        opened = _postgres(url)
+    elif kind in ("duckdb", "sqlite") and rest:
+        place = rest[3:] if rest.startswith("///") else rest  # as SQLAlchemy writes it
+        if not Path(place).is_file():
+            raise CliError(f"{place} does not exist, or is no file; --sql {kind}:FILE names a database")
+        opened = _duckdb(place) if kind == "duckdb" else _sqlite(place)
+    else:
+        raise CliError(f"--sql takes {_KNOWN}; got {shown(url)!r}", USAGE)
+    with opened as database:
+        yield database
+
+
+def refuse_text_scores(database: Database, source: list[str], score: str) -> None:
+    """Refuse scores that are text in SQLite, which keeps any value in any column and takes N/A for the number 0."""
+    if database.dialect != "sqlite":
+        return
+    dialect = dialect_named(database.dialect)
+    column, table = f"t.{quoted(score, dialect)}", ".".join(quoted(name, dialect) for name in source)
+    kinds = f"SELECT {column} FROM {table} t WHERE typeof({column}) NOT IN ('real', 'integer', 'null') LIMIT 1"
+    for (value,) in database.execute(kinds):
+        raise no_number(f"table {source[-1]!r}: column {score!r}", str(value))
+
+
+@contextlib.contextmanager
+def _told(url: str, kind: type[Exception]) -> Iterator[None]:
+    """What a driver says, in one line and without the password."""
+    try:
+        yield
+    except kind as error:
+        said = " ".join(str(error).split())
+        for secret in _secrets(url):
+            said = said.replace(secret, "***")
+        raise CliError(f"{shown(url)}: the database refuses.\nfound: {shown(said)[:300]}") from None
+
+
+def _secrets(url: str) -> list[str]:
+    """Passwords in a URL, as they are written and as they are meant; short ones are in too many words."""
+    found = re.findall(r"://[^:/@]*:(.*)@", url) + re.findall(r"(?i)password=([^&]*)", url)
+    return sorted({word for one in found for word in (one, unquote(one)) if len(word) > 2}, key=len, reverse=True)
+
+
+@contextlib.contextmanager
+def _duckdb(path: str) -> Iterator[Database]:
+    try:
+        import duckdb
+    except ImportError:
+        raise extra_missing(f"--sql duckdb:{path}", "duckdb", "sql") from None
+    with _told(f"duckdb:{path}", duckdb.Error), duckdb.connect(path, read_only=True) as connection:
+        connection.execute("BEGIN TRANSACTION")
+        yield Database("duckdb", lambda query: connection.execute(query).fetchall())
+
+
+@contextlib.contextmanager
+def _sqlite(path: str) -> Iterator[Database]:
+    import sqlite3
+
+    with _told(f"sqlite:{path}", sqlite3.Error):
+        name = f"file:{quote(path)}?mode=ro"
+        with contextlib.closing(sqlite3.connect(name, uri=True, isolation_level=None)) as connection:
+            connection.execute("BEGIN")
+            yield Database("sqlite", lambda query: connection.execute(query).fetchall())
+
+
+@contextlib.contextmanager
+def _postgres(url: str) -> Iterator[Database]:
+    try:
+        import psycopg
+    except ImportError:
+        raise extra_missing("--sql postgresql://", "psycopg", "sql") from None
+    with _told(url, psycopg.Error), contextlib.closing(psycopg.connect(url)) as connection:
+        connection.read_only = True
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        yield Database("postgres", lambda query: connection.execute(query).fetchall())
