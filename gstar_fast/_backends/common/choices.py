@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -29,14 +29,15 @@ def limited(p: Arrays) -> list[int]:
 
 
 def extremes(p: Arrays, r: int, numbers: Numbers) -> tuple[Values, Values]:
-    """The smallest and largest value of rate r."""
-    rates = [p.rates[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
-    if not rates:
+    """The smallest and largest value that rate r may have in any group."""
+    low, high = p.bands
+    lows = [low[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
+    if not lows:
         return np.zeros(()), np.zeros(())
-    low = high = rates[0]
-    for rate in rates[1:]:
-        low, high = np.minimum(low, rate), np.maximum(high, rate)
-    return low, high
+    highs = lows
+    if high is not low:
+        highs = [high[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
+    return reduce(np.minimum, lows), reduce(np.maximum, highs)
 
 
 def allowed(p: Arrays, numbers: Numbers) -> Values:
@@ -45,6 +46,12 @@ def allowed(p: Arrays, numbers: Numbers) -> Values:
     for r in limited(p):
         fits = fits & within(*extremes(p, r, numbers), p.limit[r], p.ratio[r])
     return fits
+
+
+def refuse_bands(p: Arrays) -> None:
+    """Penalties weigh rates that are known."""
+    if p.banded:
+        raise ValueError("bands of rates go with limits alone; this search has penalties")
 
 
 MOST_AT_ONCE = 512  # groups whose pairs are laid out at once: a few MiB

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._backends.common import descent
-from gstar_fast._backends.common.choices import allowed, cut_of, extremes, loss_of, within
+from gstar_fast._backends.common.choices import allowed, cut_of, extremes, limited, loss_of, refuse_bands, within
 from gstar_fast._backends.common.descent import alternate, newton
 from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
 from gstar_fast._backends.numpy.targets import solve_penalties
@@ -56,7 +56,10 @@ def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:
 
 
 class Box(NamedTuple):
-    """All choices whose smallest rates t lie in after < t <= upto, with the best choice their windows allow."""
+    """All choices whose smallest rates t lie in after < t <= upto, with the best choice their windows allow.
+
+    Where rates have bands, t is the smallest low end.
+    """
 
     cost: float
     distance: int
@@ -71,12 +74,15 @@ def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints)
 
     Best is by cost, then distance, then number. On entry `numbers` holds the choice of a wider box, or -1s.
     """
+    lows, highs = p.bands
     for k in range(len(numbers)):
         at = slice(p.start[k], p.start[k + 1])
         admitted = np.ones(at.stop - at.start, dtype=bool)
         for r in range(len(limit)):
             if p.has[r, k]:
-                admitted &= (p.rates[r, at] > after[r]) & within(upto[r], p.rates[r, at], limit[r], p.ratio[r])
+                # t is no higher than any low end, so a band that is too wide by itself is never admitted
+                most = np.minimum(upto[r], lows[r, at]) if p.banded else upto[r]
+                admitted &= (lows[r, at] > after[r]) & within(most, highs[r, at], limit[r], p.ratio[r])
         if not admitted.any():
             return False
         if numbers[k] < 0 or not admitted[numbers[k]]:
@@ -140,8 +146,9 @@ def solve_limits(
 def frontier(p: Arrays, swept: Flags, node_limit: int, windows: type[Windows] = Windows) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost.
 
-    The gap is the largest difference over the swept rates. Returns the choices (n, K), their gaps, and the gap down to
-    which the list is proven complete (0 unless the node limit was reached).
+    The gap is the largest difference over the swept rates, from the lowest low end to the highest high end where they
+    have bands. Returns the choices (n, K), their gaps, and the gap down to which the list is proven complete (0 unless
+    the node limit was reached).
     """
     if len(p.start) == 3:
         return pair_frontier(p, swept)
@@ -176,17 +183,23 @@ def pair_frontier(p: Arrays, swept: Flags) -> tuple[Ints, Floats, float]:
     """The frontier of two groups: each candidate of the first against all of the second."""
     n_first, n_second = np.diff(p.start)
     second = np.arange(n_second)
+    bounded = limited(p)
+    read = [r for r in range(len(p.limit)) if p.has[r].all() and (swept[r] or r in bounded)]
     # columns: cost, gap, distance, numbers; costs and distances of float64 are exact up to 2^53
     stairs = np.empty((0, 5))
     for first in range(n_first):
-        gap = np.zeros(n_second)
-        for r in np.flatnonzero(swept):
-            if p.has[r].all():
-                gap = np.maximum(gap, np.abs(p.rates[r, first] - p.rates[r, p.start[1] :]))
+        gap, fits = np.zeros(n_second), np.ones(n_second, dtype=bool)
+        for r in read:
+            low, high = extremes(p, r, (first, second))
+            if swept[r]:
+                gap = np.maximum(gap, high - low)
+            if r in bounded:
+                fits &= within(low, high, p.limit[r], p.ratio[r])
         cost = p.cost[first] + p.cost[p.start[1] :]
         distance = p.distance[first] + p.distance[p.start[1] :]
         row = np.stack([cost, gap, distance, np.full(n_second, first), second], axis=1)
-        row = row[np.broadcast_to(allowed(p, (first, second)), n_second)]
+        if bounded:
+            row = row[fits]
         if len(stairs) > 0:  # stairs fall in cost as the gap rises
             step = np.searchsorted(stairs[:, 1], row[:, 1], side="right") - 1
             row = row[(step < 0) | (row[:, 0] <= stairs[step, 0])]
@@ -203,6 +216,7 @@ def pair_frontier(p: Arrays, swept: Flags) -> tuple[Ints, Floats, float]:
 
 def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
     """The least loss over all pairs of two groups' candidates; row by row, cheapest rows first."""
+    refuse_bands(p)
     n_first, n_second = np.diff(p.start)
     second = np.arange(n_second)
     cheapest = p.cost[p.start[1] :].min()
