@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
@@ -149,8 +148,3 @@ def binomial_sketch(accepted: Floats, totals: Floats) -> gf.Sketch:
     return gf.Sketch.from_rows(
         np.repeat(scores, counts), np.repeat(labels, counts), np.repeat(groups, counts), bins=16, range=(0, 2)
     )
-
-
-def as_mapping(values: Mapping[Any, Any]) -> dict[str, Any]:
-    """Keys as text, for JSON."""
-    return {str(key): value for key, value in values.items()}
