@@ -158,8 +158,8 @@ def halves_section(lines: list[Report]) -> str:
     return section(
         "Halves of the score files",
         "Promises found on either half of a file and looked at on the other. *Above*: the gap there is above the "
-        "limit, which chance in that half causes too. *Surely broken*: the lower end of its interval of 95 % is. Both are per "
-        "cent of the promises made; the last columns are of the plain thresholds in the same halves.",
+        "limit, which chance in that half causes too. *Surely broken*: the lower end of its interval of 95 % is. "
+        "Both are per cent of the promises made; the last columns are of the plain thresholds in the same halves.",
         ["data", "files", "asked", "promised", "above", "surely broken", "plain: above", "plain: surely broken"],
         body,
     )

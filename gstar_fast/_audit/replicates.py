@@ -153,6 +153,8 @@ def why_not(result: Result) -> str | None:
         return "it was found on smooth densities, not on the counts"
     if result.min_rows:
         return "small groups were pooled before it was found"
+    if result.verdict == "promised":
+        return "they were chosen for a promise, which speaks of new rows itself"
     return None
 
 

@@ -38,6 +38,9 @@ from gstar_fast._solver.solve import solve
 
 __all__ = ["GroupThresholdClassifier"]
 
+_QUESTION = ("limits", "penalties", "method", "density", "costs", "balanced", "unified", "randomize", "min_rows")
+_QUESTION += ("max_seconds", "confidence", "prefer")  # what `solve` is asked
+
 
 def _estimator_has(name: str) -> Callable[[GroupThresholdClassifier], bool]:
     def check(self: GroupThresholdClassifier) -> bool:
@@ -59,8 +62,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     ----------
     estimator : estimator
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
-    limits, penalties, method, density, costs, balanced, unified, randomize, min_rows, max_seconds
-        What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
+    limits, penalties, method, density, costs, balanced, unified, randomize, min_rows, max_seconds, confidence, prefer
+        What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`. With `confidence`,
+        `fit` warns (`UnpromisedWarning`) if the limits cannot be promised for new rows; plain thresholds then decide.
     sensitive_features : str, int or list of these, optional
         Columns of X that say which group a row is in: names of a data frame, or positions. Several make intersections:
         groups are then tuples such as ``('F', 'black')``. This is the form that works wherever scikit-learn calls
@@ -138,6 +142,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         randomize: bool = False,
         min_rows: float = 0,
         max_seconds: float | None = None,
+        confidence: float | None = None,
+        prefer: str | None = None,
         sensitive_features: object = None,
         drop_sensitive: bool = True,
         unknown: Unknown = "raise",
@@ -161,6 +167,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.randomize = randomize
         self.min_rows = min_rows
         self.max_seconds = max_seconds
+        self.confidence = confidence
+        self.prefer = prefer
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.unknown = unknown
@@ -296,19 +304,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return None if declined else weights
 
     def _solve(self, sketch: Sketch, column: str | None) -> tuple[Result, Decider]:
-        result = solve(
-            sketch,
-            limits=self.limits,
-            penalties=self.penalties,
-            method=self.method,
-            density=self.density,
-            costs=self.costs,
-            balanced=self.balanced,
-            unified=self.unified,
-            randomize=self.randomize,
-            min_rows=self.min_rows,
-            max_seconds=self.max_seconds,
-        )
+        result = solve(sketch, **{name: getattr(self, name) for name in _QUESTION})
         result = replace(result, group_column=column)
         return result, result.decider(unknown=self.unknown)
 

@@ -74,6 +74,8 @@ def _question(r: Result) -> list[str]:
         out.append(f"costs={r.costs!r}")
     if r.min_rows:
         out.append(f"min_rows={r.min_rows:g}")
+    if r.promise is not None:
+        out.append(f"confidence={r.promise.confidence!r}")
     switches = {"balanced": r.balanced, "unified": r.unified, "randomize": r.randomized}
     return out + [f"{name}=True" for name, on in switches.items() if on]
 
