@@ -68,8 +68,8 @@ def page(report: Report) -> str:
         section(
             "Goals",
             f"Missed: {'; '.join(missed)}." if missed else "All goals of this run were met.",
-            ["what", "goal", "found", ""],
-            [[what, goal, figure, "met" if ok else "**missed**"] for what, goal, figure, ok in met],
+            ["what", "goal", "found", "met"],
+            [[what, goal, figure, "yes" if ok else "NO"] for what, goal, figure, ok in met],
         ),
         section(
             f"Promises at confidence {CONFIDENCE:g}",
