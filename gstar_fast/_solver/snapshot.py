@@ -53,10 +53,10 @@ class Snapshot:
         return cls(tuple(names[k] for k in order), core.edges, rows, unit, frozen.digest, *columns, squares)
 
     def thresholds(self, candidates: Ints) -> Floats:
-        """Candidate 0 is -inf, candidate 1 + i is edge i."""
+        """Candidate 0 is -inf, candidate 1 + i is edge i, the one after the last edge is +inf."""
         return self.candidates[candidates]
 
     @cached_property
     def candidates(self) -> Floats:
-        """All of them: -inf, then every edge."""
-        return np.concatenate([[-np.inf], self.edges])
+        """All of them: -inf, then every edge, then +inf."""
+        return np.concatenate([[-np.inf], self.edges, [np.inf]])
