@@ -262,6 +262,18 @@ class Arrays:
     ratio: Floats  # (R,) least ratio, tolerance included; -1 where none
     penalty: Floats  # (R,)
     unit: float
+    # bands: a rate is only known to lie in [low, high], and a limit holds for the whole of it; without penalties only
+    low: Floats | None = None  # (R, n); None: the rates themselves
+    high: Floats | None = None  # (R, n)
+
+    @property
+    def bands(self) -> tuple[Floats, Floats]:
+        """The ends of every rate."""
+        return self.rates if self.low is None else self.low, self.rates if self.high is None else self.high
+
+    @property
+    def banded(self) -> bool:
+        return self.low is not None or self.high is not None
 
 
 class SmoothProblem(NamedTuple):

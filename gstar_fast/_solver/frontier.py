@@ -19,13 +19,13 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERIA, RATES
 from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
 from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, check_groups, question_limits
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
 from gstar_fast._solver.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
-from gstar_fast._solver.solve import finish, finish_choice, finish_mixture
 
 if TYPE_CHECKING:
     import pandas as pd

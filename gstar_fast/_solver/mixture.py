@@ -2,9 +2,10 @@
 
 Every candidate of every group is a column: its rates and its cost. A group's weights add up to one. For each limited
 rate there is a variable t, the low end of its window, with rows `rate - t >= 0`, `rate - t <= limit` and, for a ratio,
-`rate - t / ratio <= 0`. One more variable z loosens every upper row; a first phase drives it to zero. Columns are
-priced straight from the arrays, so the program is never written down. It is the same for all backends: the basis has a
-few dozen rows, and one order of operations gives one answer.
+`rate - t / ratio <= 0`. Where rates have bands, the first of these rows takes the low end and the others the high end:
+the band of a mixture is the mean of its candidates' bands. One more variable z loosens every upper row; a first phase
+drives it to zero. Columns are priced straight from the arrays, so the program is never written down. It is the same for
+all backends: the basis has a few dozen rows, and one order of operations gives one answer.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Program:
         self.row_group = np.array([k for _, k, _, _ in kinds], dtype=np.int64)
         self.t_weight = np.array([w for _, _, w, _ in kinds])
         self.sign = np.array([s for _, _, _, s in kinds])
+        self.low, self.high = p.bands
         # names of columns: ("x", entry), ("t", rate), ("s", row), ("z", 0)
         self.basis: list[tuple[str, int]] = []
         self.inverse = np.eye(m)
@@ -85,7 +87,8 @@ class Program:
             k = self.group[i]
             out[k] = 1.0
             mine = self.row_group == k
-            out[self.n_groups :][mine] = self.p.rates[self.row_rate[mine], i]
+            rates = self.row_rate[mine]
+            out[self.n_groups :][mine] = np.where(self.sign[mine] < 0, self.low[rates, i], self.high[rates, i])
         elif kind == "t":
             mine = self.row_rate == i
             out[self.n_groups :][mine] = self.t_weight[mine]
@@ -98,10 +101,10 @@ class Program:
     def begin(self) -> None:
         """Everybody accepted: t is each rate's smallest value, slacks take up the rest, z the worst excess."""
         first = self.p.start[:-1]
-        values = self.p.rates[:, first]  # (R, K)
+        lows, highs = self.low[:, first], self.high[:, first]  # (R, K)
         basis: list[tuple[str, int]] = [("x", int(i)) for i in first]
         low = {
-            int(r): min((values[r, k], k) for k in range(self.n_groups) if self.p.has[r, k])
+            int(r): min((lows[r, k], k) for k in range(self.n_groups) if self.p.has[r, k])
             for r in np.unique(self.row_rate)
         }
         excess, worst = 0.0, -1
@@ -112,7 +115,7 @@ class Program:
                 basis.append(("t", r))
                 continue
             basis.append(("s", row))
-            over = values[r, k] + weight * level - self.right[row]
+            over = highs[r, k] + weight * level - self.right[row]
             if sign > 0 and over > excess:
                 excess, worst = over, row
         if worst >= 0:
@@ -131,12 +134,17 @@ class Program:
 
     def entering(self, dual: Floats, phase: int, careful: bool) -> tuple[str, int] | None:
         """The column with the lowest reduced cost; the first negative one when cycling threatens (Bland)."""
-        by_rate = np.zeros((len(self.p.limit), self.n_groups))
-        np.add.at(by_rate, (self.row_rate, self.row_group), dual[self.n_groups :])
         reduced = self.cost.copy() if phase == 2 else np.zeros(len(self.cost))
         reduced -= dual[: self.n_groups][self.group]
-        for r in np.unique(self.row_rate):
-            reduced -= by_rate[r][self.group] * self.p.rates[r]
+        lower = self.sign < 0
+        parts: list[tuple[Floats, Bools | slice]] = [(self.low, slice(None))]
+        if self.p.banded:
+            parts = [(self.low, lower), (self.high, ~lower)]
+        for rates, rows in parts:
+            by_rate = np.zeros((len(self.p.limit), self.n_groups))
+            np.add.at(by_rate, (self.row_rate[rows], self.row_group[rows]), dual[self.n_groups :][rows])
+            for r in np.unique(self.row_rate[rows]):
+                reduced -= by_rate[r][self.group] * rates[r]
         inside = set(self.basis)
         slack = -self.sign * dual[self.n_groups :]
         options: list[tuple[float, tuple[str, int]]] = []
@@ -158,7 +166,7 @@ class Program:
         """Bring a column into the basis; returns the length of the step."""
         direction = self.inverse @ self.column(name)
         level = self.inverse @ self.right
-        up = np.flatnonzero(direction > 1e-12)
+        up = np.flatnonzero(direction > 1e-9)  # less may be rounding, and a pivot on it ruins the basis
         if len(up) == 0:
             raise AssertionError("the linear program is unbounded, which bounded rates rule out")
         steps = np.maximum(level[up], 0.0) / direction[up]
@@ -194,6 +202,8 @@ class Program:
                     at = [kind for kind, _ in self.basis].index("z")
                     if level[at] > 1e-9:
                         return None
+                    if level[at] > 1e-12:  # forgiven: without it no basis is feasible, and the steps lead anywhere
+                        self.right[self.n_groups :][self.sign > 0] += level[at]
                     if not self.expel(at):
                         return None
                     continue
@@ -273,8 +283,9 @@ def corners_of(p: Arrays, swept: Bools) -> dict[float, tuple[float, Mixture]]:
         return float(mixed(p.cost / p.unit, p, mixture).sum()), mixture.slope, mixture
 
     def spread(mixture: Mixture) -> float:
-        rates = mixed(p.rates, p, mixture)
-        return float(max(np.ptp(rates[r][p.has[r].astype(bool)]) for r in np.flatnonzero(swept)))
+        lows, highs = (mixed(ends, p, mixture) for ends in p.bands)
+        has = p.has.astype(bool)
+        return float(max(highs[r][has[r]].max() - lows[r][has[r]].min() for r in np.flatnonzero(swept)))
 
     cheapest = solve(1.0)
     if cheapest is None:

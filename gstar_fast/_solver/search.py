@@ -63,17 +63,20 @@ class Search:
         return cautions(self.groups, after, before, totals, scale, objective, weight_unit=unit, **ways)
 
 
-def prepare(sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False) -> Search:
+def prepare(
+    sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False, certain: bool = False
+) -> Search:
     """Count what every candidate accepts, and lay out the rates that matter.
 
-    `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups.
+    `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups; `certain` adds those
+    whose tpr, fpr and selection rate are known for any rows (`with_certain`).
     """
     snapshot = Snapshot.of(sketch)
     totals = snapshot.rows.sum(axis=2)
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
     notes = check_groups(objective, snapshot.groups, has)
-    return lay_out(snapshot, objective, totals, scale, has, tuple(notes), swept, shared)
+    return lay_out(snapshot, objective, totals, scale, has, tuple(notes), swept, shared, certain)
 
 
 def lay_out(
@@ -85,10 +88,13 @@ def lay_out(
     notes: tuple[str, ...] = (),
     swept: tuple[int, ...] = (),
     shared: bool = False,
+    certain: bool = False,
 ) -> Search:
     """What `prepare` does once the counts are there and checked."""
     rows = snapshot.rows
     table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
+    if certain:
+        table = with_certain(table, rows.shape[2], scale)
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
     active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
     arrays = Arrays(
@@ -192,6 +198,27 @@ def every_candidate(rows: Ints, scale: Scale) -> Table:
         at_unified=accepted[:, :, best],
         unified=best,
     )
+
+
+def with_certain(table: Table, n_candidates: int, scale: Scale) -> Table:
+    """The table with -inf and +inf as entries of their own in each group: they accept everybody and nobody for certain.
+
+    The edges beside them accept the same counted rows, and rows to come may lie beyond. -inf is candidate 0 and +inf
+    candidate `n_candidates`: the entries whose `Search.thresholds` are infinite. A group with rows above the last edge
+    has no +inf, which may accept some of them.
+    """
+    n_groups = len(table.start) - 1
+    edges = np.flatnonzero(table.candidate > 0)
+    all_groups = np.arange(n_groups)
+    closed = all_groups[~table.accepted[:, table.start[1:] - 1].any(axis=0)]  # where the last edge accepts nobody
+    group = np.concatenate([all_groups, np.repeat(all_groups, np.diff(table.start))[edges], closed])
+    candidate = np.concatenate([0 * all_groups, table.candidate[edges], 0 * closed + n_candidates])
+    nobody = 0 * table.totals[:, closed]
+    accepted = np.concatenate([table.totals, table.accepted[:, edges], nobody], axis=1)
+    cost = np.concatenate([scale.fp * table.totals[0], table.cost[edges], scale.fn * table.totals[1, closed]])
+    order = np.argsort(group, kind="stable")
+    start = np.searchsorted(group[order], np.arange(n_groups + 1))
+    return table._replace(start=start, candidate=candidate[order], accepted=accepted[:, order], cost=cost[order])
 
 
 # -------------------------------------------------------------------------------------------------- limits out of reach

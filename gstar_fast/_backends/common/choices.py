@@ -29,13 +29,14 @@ def limited(p: Arrays) -> list[int]:
 
 
 def extremes(p: Arrays, r: int, numbers: Numbers) -> tuple[Values, Values]:
-    """The smallest and largest value of rate r."""
-    rates = [p.rates[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
-    if not rates:
+    """The smallest and largest value that rate r may have in any group."""
+    lows, highs = p.bands
+    entries = [p.start[k] + number for k, number in enumerate(numbers) if p.has[r, k]]
+    if not entries:
         return np.zeros(()), np.zeros(())
-    low = high = rates[0]
-    for rate in rates[1:]:
-        low, high = np.minimum(low, rate), np.maximum(high, rate)
+    low, high = lows[r, entries[0]], highs[r, entries[0]]
+    for entry in entries[1:]:
+        low, high = np.minimum(low, lows[r, entry]), np.maximum(high, highs[r, entry])
     return low, high
 
 

@@ -56,7 +56,10 @@ def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:
 
 
 class Box(NamedTuple):
-    """All choices whose smallest rates t lie in after < t <= upto, with the best choice their windows allow."""
+    """All choices whose smallest rates t lie in after < t <= upto, with the best choice their windows allow.
+
+    Where rates have bands, t is the smallest low end.
+    """
 
     cost: float
     distance: int
@@ -71,12 +74,15 @@ def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints)
 
     Best is by cost, then distance, then number. On entry `numbers` holds the choice of a wider box, or -1s.
     """
+    lows, highs = p.bands
     for k in range(len(numbers)):
         at = slice(p.start[k], p.start[k + 1])
         admitted = np.ones(at.stop - at.start, dtype=bool)
         for r in range(len(limit)):
             if p.has[r, k]:
-                admitted &= (p.rates[r, at] > after[r]) & within(upto[r], p.rates[r, at], limit[r], p.ratio[r])
+                # t is no higher than any low end, so a band that is too wide by itself is never admitted
+                most = np.minimum(upto[r], lows[r, at]) if p.banded else upto[r]
+                admitted &= (lows[r, at] > after[r]) & within(most, highs[r, at], limit[r], p.ratio[r])
         if not admitted.any():
             return False
         if numbers[k] < 0 or not admitted[numbers[k]]:
@@ -140,8 +146,9 @@ def solve_limits(
 def frontier(p: Arrays, swept: Flags, node_limit: int, windows: type[Windows] = Windows) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost.
 
-    The gap is the largest difference over the swept rates. Returns the choices (n, K), their gaps, and the gap down to
-    which the list is proven complete (0 unless the node limit was reached).
+    The gap is the largest difference over the swept rates, from the lowest low end to the highest high end where they
+    have bands. Returns the choices (n, K), their gaps, and the gap down to which the list is proven complete (0 unless
+    the node limit was reached).
     """
     if len(p.start) == 3:
         return pair_frontier(p, swept)
@@ -182,7 +189,8 @@ def pair_frontier(p: Arrays, swept: Flags) -> tuple[Ints, Floats, float]:
         gap = np.zeros(n_second)
         for r in np.flatnonzero(swept):
             if p.has[r].all():
-                gap = np.maximum(gap, np.abs(p.rates[r, first] - p.rates[r, p.start[1] :]))
+                low, high = extremes(p, int(r), (first, second))
+                gap = np.maximum(gap, high - low)
         cost = p.cost[first] + p.cost[p.start[1] :]
         distance = p.distance[first] + p.distance[p.start[1] :]
         row = np.stack([cost, gap, distance, np.full(n_second, first), second], axis=1)
