@@ -37,6 +37,11 @@ HEAD = ["setting", "groups", "limit", "rows", "draws", "plain holds", "promised"
 HEAD += ["useful", "cost", "refused"]
 
 
+def with_level(level: object, row: list[str]) -> list[str]:
+    """A line with its confidence after the name."""
+    return [row[0], str(level), *row[1:]]
+
+
 def section(title: str, words: str, head: list[str], body: Iterable[list[str]]) -> str:
     rows = list(body)
     return f"## {title}\n\n{words}\n\n{table(head, rows)}\n" if rows else ""
@@ -53,7 +58,7 @@ def page(report: Report) -> str:
         counted = (
             f"{DRAWS} draws were meant for each setting; some had fewer ({', '.join(map(str, fewer))}), see the column"
         )
-    levels = [[str(level), *row_of(one, level)] for level in OTHERS for one in settings if str(level) in one["levels"]]
+    levels = [with_level(level, row_of(one, level)) for level in OTHERS for one in settings if str(level) in one["levels"]]
     stable = [
         [
             one["name"],
@@ -77,7 +82,7 @@ def page(report: Report) -> str:
             HEAD,
             map(row_of, settings),
         ),
-        section("Other confidences", "The same settings and draws.", ["confidence", *HEAD], levels),
+        section("Other confidences", "The same settings and draws.", with_level("confidence", HEAD), levels),
         section(
             'prefer="stable"',
             "The fairest thresholds whose error is within half a standard error of the least. It promises nothing. "

@@ -32,7 +32,7 @@ from gstar_fast._estimator.rows import decide, read_rows
 from gstar_fast._estimator.training import count, positive_of, prefit, train
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import Objective, check_options, check_several
+from gstar_fast._solver.question import Objective, check_confidence, check_options, check_promise, check_several
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.solve import solve
 
@@ -279,6 +279,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         objective = Objective.of(self.limits, self.penalties, self.costs, self.balanced)
         ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize", "max_seconds")}
         check_options(objective, **ways)
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+            check_promise(objective, counted=self.density == "empirical", max_seconds=self.max_seconds)
         checked_min_rows(self.min_rows)
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
