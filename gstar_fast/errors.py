@@ -152,7 +152,7 @@ class SentinelWarning(_Coded, UserWarning):
 
 
 class UnpromisedWarning(UserWarning):
-    """Thresholds are about to decide that were asked to hold their limits on new rows, and for which nothing is promised.
+    """Thresholds are about to decide that hold their limits on the counted rows, and are not promised to on new ones.
 
-    They hold the limits on the rows that were counted.
+    A promise was asked for with ``confidence=``.
     """

@@ -25,14 +25,19 @@ void bind_searches(py::module_& m, const char* name) {
         .def(py::init([](array<std::int64_t> start, array<Cost> cost,
                          array<std::int64_t> distance, array<double> rates,
                          array<std::uint8_t> has, array<double> limit,
-                         array<double> ratio, array<double> penalty, double unit) {
-                 given g{start, cost,  distance, rates, has,
-                         limit, ratio, penalty,  unit};
+                         array<double> ratio, array<double> penalty, double unit,
+                         const py::object& low, const py::object& high) {
+                 const auto ends = [&](const py::object& band) {
+                     return band.is_none() ? rates : band.cast<array<double>>();
+                 };
+                 given g{start, cost,    distance, rates,     has,       limit,
+                         ratio, penalty, unit,     ends(low), ends(high)};
                  g.problem();  // throws if they do not fit
                  return g;
              }),
              "start"_a, "cost"_a, "distance"_a, "rates"_a, "has"_a, "limit"_a,
-             "ratio"_a, "penalty"_a, "unit"_a)
+             "ratio"_a, "penalty"_a, "unit"_a, "low"_a = py::none(),
+             "high"_a = py::none())
         .def(
             "solve_limits",
             [](const given& self, std::size_t node_limit, double seconds) {

@@ -47,6 +47,7 @@ struct arrays {
     array<std::uint8_t> has;
     array<double> limit, ratio, penalty;
     double unit;
+    array<double> low, high;
 
     gstar::problem<Cost> problem() const {
         const std::size_t n_groups = static_cast<std::size_t>(start.size()) - 1;
@@ -56,6 +57,7 @@ struct arrays {
             static_cast<std::size_t>(start.data()[n_groups]) != n ||
             static_cast<std::size_t>(distance.size()) != n ||
             static_cast<std::size_t>(rates.size()) != n_rates * n ||
+            low.size() != rates.size() || high.size() != rates.size() ||
             static_cast<std::size_t>(has.size()) != n_rates * n_groups ||
             static_cast<std::size_t>(ratio.size()) != n_rates ||
             static_cast<std::size_t>(penalty.size()) != n_rates)
@@ -67,7 +69,8 @@ struct arrays {
                     "every group of a search needs a candidate");
         return {n_groups,       n_rates,       view(start), view(cost),
                 view(distance), view(rates),   view(has),   view(limit),
-                view(ratio),    view(penalty), unit};
+                view(ratio),    view(penalty), unit,        view(low),
+                view(high)};
     }
 };
 

@@ -5,7 +5,7 @@
 // last gap.
 #pragma once
 
-#include <algorithm>  // lower_bound, upper_bound, push_heap, pop_heap
+#include <algorithm>  // lower_bound, min, max, push_heap, pop_heap
 #include <cmath>      // nextafter
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
@@ -27,8 +27,8 @@ struct frontier_points {
     double proven_to = 0.0;             ///< complete for gaps from here up
 };
 
-/// The frontier of two groups. `swept` says which rates make up the gap; the others
-/// keep their limits.
+/// The frontier of two groups. `swept` says which rates make up the gap, from the
+/// lowest low end to the highest high end; the others keep their limits.
 template <class Cost>
 class pair_frontier {
 public:
@@ -74,11 +74,10 @@ private:
         double gap = 0.0;
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             if (!p_.has_rate(r, 0) || !p_.has_rate(r, 1)) continue;
-            double low = second_.high(b, r), high = first_.low(a, r);
-            if (high < low) {
-                low = first_.high(a, r);
-                high = second_.low(b, r);
-            }
+            // no pair's high end is below the first of these, nor its low end above
+            // the second
+            const double high = std::max(first_.low(a, r), second_.low(b, r)),
+                         low = std::min(first_.high(a, r), second_.high(b, r));
             if (!(high > low)) continue;
             if (!within(low, high, p_.limit[r], p_.ratio[r]))
                 return {std::numeric_limits<double>::infinity(), 0};
@@ -161,8 +160,8 @@ private:
         double gap = 0.0;
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             if (!p_.has_rate(r, 0) || !p_.has_rate(r, 1)) continue;
-            const double x = p_.rate(r)[i], y = p_.rate(r)[base + j];
-            const double low = x < y ? x : y, high = x < y ? y : x;
+            const double low = std::min(p_.low(r)[i], p_.low(r)[base + j]),
+                         high = std::max(p_.high(r)[i], p_.high(r)[base + j]);
             if (!within(low, high, p_.limit[r], p_.ratio[r])) return;
             if (swept_[r] && high - low > gap) gap = high - low;
         }

@@ -63,7 +63,9 @@ struct random_problem {
              {limit.data(), limit.size()},
              {ratio.data(), ratio.size()},
              {penalty.data(), penalty.size()},
-             unit};
+             unit,
+             {rates.data(), rates.size()},
+             {rates.data(), rates.size()}};
     }
     random_problem(const random_problem&) = delete;
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import TYPE_CHECKING, overload
 
 import numpy as np

@@ -1,12 +1,12 @@
 // blocks.hpp - what a run of candidates can at best offer: its least cost and the
-// range of its rates.
+// range of its rates (where they have bands: its least high and greatest low end).
 //
 // Two groups have millions of pairs of candidates. Blocks of neighbours, halved
 // again and again, let a search throw away most pairs unseen: a block's summary
 // bounds every pair it holds.
 #pragma once
 
-#include <algorithm>  // min, max
+#include <algorithm>  // min, max, min_element, max_element
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
 #include <vector>
@@ -86,9 +86,10 @@ private:
         near_[at] =
             *std::min_element(p.distance.begin() + from, p.distance.begin() + to);
         for (std::size_t r = 0; r < n_rates_; ++r) {
-            const auto ends = std::minmax_element(p.rate(r) + from, p.rate(r) + to);
-            low_[at * n_rates_ + r] = *ends.first;
-            high_[at * n_rates_ + r] = *ends.second;
+            low_[at * n_rates_ + r] =
+                *std::min_element(p.high(r) + from, p.high(r) + to);
+            high_[at * n_rates_ + r] =
+                *std::max_element(p.low(r) + from, p.low(r) + to);
         }
     }
 

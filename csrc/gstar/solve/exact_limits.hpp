@@ -3,7 +3,8 @@
 //
 // docs/reference/problem.md, "Limits": boxes after < t <= upto of the smallest rate t of any
 // group are opened in order of the cheapest choice their windows allow; the first
-// such choice that meets every limit is the optimum, ties included.
+// such choice that meets every limit is the optimum, ties included. Where rates have
+// bands, t is the smallest low end, and windows hold the high ends.
 #pragma once
 
 #include <algorithm>  // push_heap, pop_heap
@@ -24,10 +25,11 @@ public:
     /// `limit` has n_rates entries, tolerance included, and stands in for the
     /// limits of the problem.
     window_search(const problem<Cost>& p, const double* limit)
-        : p_(p), limit_(limit, limit + p.n_rates) {
+        : p_(p), limit_(limit, limit + p.n_rates), banded_(p.banded()) {
         const std::size_t k_count = p_.n_groups;
         falls_.resize(p_.n_rates);
-        for (std::size_t r = 0; r < p_.n_rates; ++r) falls_[r] = falls(r);
+        for (std::size_t r = 0; r < p_.n_rates; ++r)
+            falls_[r] = falls(r, p_.low(r)) && (!banded_ || falls(r, p_.high(r)));
         block_first_.push_back(0);
         for (std::size_t k = 0; k < k_count; ++k) {
             const Cost* cost = p_.cost.data() + p_.first(k);
@@ -98,12 +100,12 @@ private:
     }
     std::int64_t* to(std::size_t box) noexcept { return from(box) + p_.n_groups; }
 
-    /// Whether a rate never rises with the candidate's number, in every group that
-    /// has it.
-    bool falls(std::size_t r) const noexcept {
+    /// Whether the values of a rate never rise with the candidate's number, in every
+    /// group that has it.
+    bool falls(std::size_t r, const double* values) const noexcept {
         for (std::size_t k = 0; k < p_.n_groups; ++k) {
             if (!p_.has_rate(r, k)) continue;
-            const double* x = p_.rate(r) + p_.first(k);
+            const double* x = values + p_.first(k);
             for (std::size_t i = 1; i < p_.size(k); ++i)
                 if (x[i] > x[i - 1]) return false;
         }
@@ -162,25 +164,31 @@ private:
         settle(box);
     }
 
-    bool admits(std::size_t r, double x, const double* lower,
+    /// Whether the window of a rate admits entry i. A band that is too wide by itself
+    /// never fits: t is no higher than its low end.
+    bool admits(std::size_t r, std::size_t i, const double* lower,
                 const double* upper) const noexcept {
-        return x > lower[r] && within(upper[r], x, limit_[r], p_.ratio[r]);
+        const double low = p_.low(r)[i], high = p_.high(r)[i];
+        return low > lower[r] && within(upper[r], high, limit_[r], p_.ratio[r]) &&
+               (!banded_ || within(low, high, limit_[r], p_.ratio[r]));
     }
 
     /// Narrow a group's range to the window of a falling rate: numbers before
     /// `from` are too high, from `to` too low.
     void narrow(std::size_t box, std::size_t r, std::size_t k) noexcept {
-        const double *x = p_.rate(r) + p_.first(k), low = after(box)[r],
+        const double *lows = p_.low(r) + p_.first(k),
+                     *highs = p_.high(r) + p_.first(k), low = after(box)[r],
                      high = upto(box)[r];
         std::int64_t &lo = from(box)[k], &hi = to(box)[k];
-        const double* begin =
-            std::partition_point(x + lo, x + hi, [&](double rate) {
-                return !within(high, rate, limit_[r], p_.ratio[r]);
-            });
-        const double* end = std::partition_point(
-            begin, x + hi, [&](double rate) { return rate > low; });
-        lo = begin - x;
-        hi = end - x;
+        lo = std::partition_point(highs + lo, highs + hi,
+                                  [&](double rate) {
+                                      return !within(high, rate, limit_[r],
+                                                     p_.ratio[r]);
+                                  }) -
+             highs;
+        hi = std::partition_point(lows + lo, lows + hi,
+                                  [&](double rate) { return rate > low; }) -
+             lows;
     }
 
     /// The best admissible candidate of a group by cost, distance and number; -1 if
@@ -212,20 +220,19 @@ private:
         return found;
     }
 
-    /// Whether the rates that do not fall with the threshold (accuracies) admit
-    /// entry i; ranges see to the others.
+    /// Whether the rates that do not fall with the threshold (accuracies), and the
+    /// widths of bands, admit entry i; ranges see to the others.
     bool rising_admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
         for (std::size_t r = 0; r < p_.n_rates; ++r)
-            if (!falls_[r] && p_.has_rate(r, k) &&
-                !admits(r, p_.rate(r)[i], after(box), upto(box)))
+            if ((!falls_[r] || banded_) && p_.has_rate(r, k) &&
+                !admits(r, i, after(box), upto(box)))
                 return false;
         return true;
     }
 
     bool admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
         for (std::size_t r = 0; r < p_.n_rates; ++r)
-            if (p_.has_rate(r, k) &&
-                !admits(r, p_.rate(r)[i], after(box), upto(box)))
+            if (p_.has_rate(r, k) && !admits(r, i, after(box), upto(box)))
                 return false;
         return true;
     }
@@ -272,6 +279,7 @@ private:
 
     problem<Cost> p_;
     std::vector<double> limit_;
+    bool banded_;
     std::vector<bool> falls_;
     std::vector<Cost> block_least_;
     std::vector<std::size_t> block_first_;

@@ -37,6 +37,9 @@ struct problem {
     span<const double> ratio;  ///< n_rates; -1 where none
     span<const double> penalty;  ///< n_rates
     double unit;
+    /// n_rates x n: a rate is only known to lie in its band, and a limit holds for
+    /// the whole of it; `rates` itself where rates are known, as penalties need.
+    span<const double> lows, highs;
 
     std::size_t first(std::size_t k) const noexcept {
         return static_cast<std::size_t>(start[k]);
@@ -47,6 +50,15 @@ struct problem {
     const double* rate(std::size_t r) const noexcept {
         return rates.data() + r * cost.size();
     }
+    const double* low(std::size_t r) const noexcept {
+        return lows.data() + r * cost.size();
+    }
+    const double* high(std::size_t r) const noexcept {
+        return highs.data() + r * cost.size();
+    }
+    bool banded() const noexcept {
+        return lows.data() != rates.data() || highs.data() != rates.data();
+    }
     bool has_rate(std::size_t r, std::size_t k) const noexcept {
         return has[r * n_groups + k] != 0;
     }
@@ -55,8 +67,8 @@ struct problem {
     }
 };
 
-/// The smallest and largest value of rate r under a choice; both 0 if no group has
-/// it.
+/// The smallest and largest value that rate r may have under a choice; both 0 if no
+/// group has it.
 template <class Cost>
 void extremes(const problem<Cost>& p, std::size_t r, const std::int64_t* numbers,
               double& low, double& high) noexcept {
@@ -64,10 +76,9 @@ void extremes(const problem<Cost>& p, std::size_t r, const std::int64_t* numbers
     bool any = false;
     for (std::size_t k = 0; k < p.n_groups; ++k) {
         if (!p.has_rate(r, k)) continue;
-        const double x =
-            p.rate(r)[p.first(k) + static_cast<std::size_t>(numbers[k])];
-        if (!any || x < low) low = x;
-        if (!any || x > high) high = x;
+        const std::size_t i = p.first(k) + static_cast<std::size_t>(numbers[k]);
+        if (!any || p.low(r)[i] < low) low = p.low(r)[i];
+        if (!any || p.high(r)[i] > high) high = p.high(r)[i];
         any = true;
     }
 }

@@ -48,6 +48,12 @@ def allowed(p: Arrays, numbers: Numbers) -> Values:
     return fits
 
 
+def refuse_bands(p: Arrays) -> None:
+    """Penalties weigh rates that are known."""
+    if p.banded:
+        raise ValueError("bands of rates go with limits alone; this search has penalties")
+
+
 MOST_AT_ONCE = 512  # groups whose pairs are laid out at once: a few MiB
 
 

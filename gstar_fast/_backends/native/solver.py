@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gstar_fast import _core
+from gstar_fast._backends.common.choices import refuse_bands
 from gstar_fast._backends.interface import Arrays, Descent, Floats, Ints, SmoothProblem, Table
 from gstar_fast._base.arrays import Flags
 
@@ -21,7 +22,7 @@ __all__ = [
 
 
 def _search(p: Arrays) -> _core.CountSearch | _core.ShareSearch:
-    fields = p.start, p.cost, p.distance, p.rates, p.has, p.limit, p.ratio, p.penalty, p.unit
+    fields = p.start, p.cost, p.distance, p.rates, p.has, p.limit, p.ratio, p.penalty, p.unit, p.low, p.high
     return _core.CountSearch(*fields) if p.cost.dtype.kind == "i" else _core.ShareSearch(*fields)
 
 
@@ -37,11 +38,13 @@ def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[I
 
 def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
     """The least loss over all pairs of two groups' candidates."""
+    refuse_bands(p)
     return _search(p).solve_pair()
 
 
 def solve_penalties(p: Arrays, guess: Ints, node_limit: int, seconds: float = np.inf) -> tuple[Ints, float, float, int]:
     """The least loss: choice, loss, proven lower bound, nodes opened."""
+    refuse_bands(p)
     return _search(p).solve_penalties(guess, node_limit, seconds)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gstar_fast._backends.common.choices import refuse_bands
 from gstar_fast._backends.common.descent import alternate, newton
 from gstar_fast._backends.common.descent import sweep as reference_sweep
 from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem
@@ -40,7 +41,8 @@ def _settle(
     start: Ints,
     cost: Values,
     distance: Ints,
-    rates: Floats,
+    low: Floats,
+    high: Floats,
     has: Flags,
     limit: Floats,
     ratio: Floats,
@@ -62,7 +64,9 @@ def _settle(
                     continue
                 fits = True
                 for r in range(len(limit)):
-                    if has[r, k] and not (rates[r, i] > after[r] and _within(upto[r], rates[r, i], limit[r], ratio[r])):
+                    # t is no higher than any low end, so a band that is too wide by itself is never admitted
+                    most = min(upto[r], low[r, i])
+                    if has[r, k] and not (low[r, i] > after[r] and _within(most, high[r, i], limit[r], ratio[r])):
                         fits = False
                         break
                 if fits:
@@ -77,7 +81,7 @@ def _settle(
 
 
 def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints) -> bool:
-    return bool(_settle(p.start, p.cost, p.distance, p.rates, p.has, limit, p.ratio, after, upto, numbers))
+    return bool(_settle(p.start, p.cost, p.distance, *p.bands, p.has, limit, p.ratio, after, upto, numbers))
 
 
 class Windows(reference.Windows):
@@ -94,25 +98,26 @@ def frontier(p: Arrays, swept: Flags, node_limit: int) -> tuple[Ints, Floats, fl
     if len(p.start) != 3:
         return reference.frontier(p, swept, node_limit, Windows)
     both = p.has.all(axis=1)
+    low, high = (ends[both] for ends in p.bands)
     gaps, steps = _pair_frontier(
-        int(p.start[1]), p.cost, p.distance, p.rates[both], p.limit[both], p.ratio[both], swept[both]
+        int(p.start[1]), p.cost, p.distance, low, high, p.limit[both], p.ratio[both], swept[both]
     )
     return steps, gaps, 0.0
 
 
 @compiled
 def _pair_frontier(
-    n: int, cost: Values, distance: Ints, rates: Floats, limit: Floats, ratio: Floats, swept: Flags
+    n: int, cost: Values, distance: Ints, low: Floats, high: Floats, limit: Floats, ratio: Floats, swept: Flags
 ) -> tuple[Floats, Ints]:
-    total, block, n_rates = len(cost), 32, len(rates)
+    total, block, n_rates = len(cost), 32, len(low)
     n_blocks = (total - n + block - 1) // block
     least = np.empty(n_blocks, cost.dtype)
-    low, high = np.empty((n_rates, n_blocks)), np.empty((n_rates, n_blocks))
+    most, least_high = np.empty((n_rates, n_blocks)), np.empty((n_rates, n_blocks))  # greatest low end, least high end
     for b in range(n_blocks):
         at, end = n + b * block, min(total, n + (b + 1) * block)
         least[b] = cost[at:end].min()
         for r in range(n_rates):
-            low[r, b], high[r, b] = rates[r, at:end].min(), rates[r, at:end].max()
+            most[r, b], least_high[r, b] = low[r, at:end].max(), high[r, at:end].min()
     # the stairs: gaps rise, costs fall; room for one more is made as needed
     size, room = 0, 64
     gaps, costs, steps = np.empty(room), np.empty(room, cost.dtype), np.empty((room, 3), np.int64)
@@ -121,14 +126,14 @@ def _pair_frontier(
             bound = 0.0
             for r in range(n_rates):
                 if swept[r]:
-                    bound = max(bound, low[r, b] - rates[r, i], rates[r, i] - high[r, b])
+                    bound = max(bound, max(least_high[r, b], high[r, i]) - min(most[r, b], low[r, i]))
             place = np.searchsorted(gaps[:size], bound, side="right") - 1
             if place >= 0 and costs[place] < cost[i] + least[b]:
                 continue
             for j in range(n + b * block, min(total, n + (b + 1) * block)):
                 gap, fits = 0.0, True
                 for r in range(n_rates):
-                    small, large = min(rates[r, i], rates[r, j]), max(rates[r, i], rates[r, j])
+                    small, large = min(low[r, i], low[r, j]), max(high[r, i], high[r, j])
                     if not _within(small, large, limit[r], ratio[r]):
                         fits = False
                     if swept[r]:
@@ -172,6 +177,7 @@ def _pair_frontier(
 
 def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
     """The least loss over all pairs of two groups' candidates."""
+    refuse_bands(p)
     both = p.has.all(axis=1)
     numbers, loss, rows = _solve_pair(
         int(p.start[1]),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._backends.common import descent
-from gstar_fast._backends.common.choices import allowed, cut_of, extremes, loss_of, within
+from gstar_fast._backends.common.choices import allowed, cut_of, extremes, loss_of, refuse_bands, within
 from gstar_fast._backends.common.descent import alternate, newton
 from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
 from gstar_fast._backends.numpy.targets import solve_penalties
@@ -211,6 +211,7 @@ def pair_frontier(p: Arrays, swept: Flags) -> tuple[Ints, Floats, float]:
 
 def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
     """The least loss over all pairs of two groups' candidates; row by row, cheapest rows first."""
+    refuse_bands(p)
     n_first, n_second = np.diff(p.start)
     second = np.arange(n_second)
     cheapest = p.cost[p.start[1] :].min()

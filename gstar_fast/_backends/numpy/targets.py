@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gstar_fast._backends.common.choices import allowed, cut_of, limited, loss_of, within
+from gstar_fast._backends.common.choices import allowed, cut_of, limited, loss_of, refuse_bands, within
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Values
 
@@ -388,6 +388,7 @@ def solve_penalties(
     `guess` is an allowed choice to begin with, or -1s. A node with many candidates counts as several towards
     `node_limit`, so that the limit bounds the work.
     """
+    refuse_bands(p)
     end = time.monotonic() + seconds
     search = targets(p)
     n_rates = len(p.limit)

@@ -38,8 +38,8 @@ class Beliefs(NamedTuple):
 
     def times(self, factor: float | Floats) -> Beliefs:
         """The same with this many times the rows."""
-        grown = (np.maximum(shape - PRIOR, 0.0) * factor + PRIOR for shape in (self.a, self.b))
-        return self._replace(**dict(zip("ab", grown, strict=True)))
+        a, b = (np.maximum(shape - PRIOR, 0.0) * factor + PRIOR for shape in (self.a, self.b))
+        return self._replace(a=a, b=b)
 
 
 def beta_cdf(a: Floats, b: Floats, t: Floats) -> Floats:

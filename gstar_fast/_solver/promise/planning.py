@@ -42,7 +42,7 @@ def plan(known: Known, options: list[Option], level: float) -> RowsNeeded:
         factors = [_least(known, at, mine, risk, MOST) for at in leading]
         alone[name] = min((factor for factor in factors if factor is not None), default=None)
         others = np.where(mine, 1.0, MOST)
-        if times is None or times > 1 and all(known.chance(at.times(others)) > 1 - level for at in leading):
+        if times is None or (times > 1 and all(known.chance(at.times(others)) > 1 - level for at in leading)):
             too_small.append(name)
     rows = float(search.table.totals.sum()) * search.snapshot.weight_unit
     return RowsNeeded(

@@ -50,7 +50,9 @@ class RowsNeeded:
             first = f"a promise needs about {self.times:.2g} times the rows: {row_count(round(self.rows or 0))}"
         lines = [f"{first} ({self.confidence:g} confidence)"]
         if self.too_small:
-            lines.append(f"too small for these limits, whatever the others have: {first_few(map(repr, self.too_small))}")
+            lines.append(
+                f"too small for these limits, whatever the others have: {first_few(map(repr, self.too_small))}"
+            )
         table = [["group", "times its rows alone"]]
         table += [[str(name), short_number(times, 2)] for name, times in list(self.by_group.items())[:50]]
         return "\n".join([*lines, "", *aligned(table)])

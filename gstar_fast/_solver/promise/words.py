@@ -63,7 +63,8 @@ def _worst_cell(known: Known, beliefs: Beliefs, level: float) -> str:
     name = known.search.groups[k]
     rows = known.n[:2, k].min() if r == BALANCED else known.n[r, k]
     what = "rows of a class" if r == BALANCED else _ROWS_OF[r]
-    return f"{name!r} has {row_count(round(float(rows)))} {what}, so its {RATES[r]} is known to within {within:.2g} only"
+    has = f"{name!r} has {row_count(round(float(rows)))} {what}"
+    return f"{has}, so its {RATES[r]} is known to within {within:.2g} only"
 
 
 def _limits(limits: object) -> str:
