@@ -58,7 +58,9 @@ def page(report: Report) -> str:
         counted = (
             f"{DRAWS} draws were meant for each setting; some had fewer ({', '.join(map(str, fewer))}), see the column"
         )
-    levels = [with_level(level, row_of(one, level)) for level in OTHERS for one in settings if str(level) in one["levels"]]
+    levels = [
+        with_level(level, row_of(one, level)) for level in OTHERS for one in settings if str(level) in one["levels"]
+    ]
     stable = [
         [
             one["name"],

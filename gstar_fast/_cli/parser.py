@@ -356,8 +356,8 @@ examples:
     "certify": (
         "prove on fresh rows that thresholds keep their limits",
         _certify,
-        """Say whether the limits that thresholds were found with hold, with the given confidence, going by rows that were
-not used to find them. If they are not certified, the exit code is 3.""",
+        """Say whether thresholds keep their limits with the given confidence, going by rows that were not used to find
+them. If that is not certified, the exit code is 3.""",
         """examples:
   gstar-fast certify thresholds.json fresh.gstar
   gstar-fast certify thresholds.json next-week.csv --label y --exact --confidence 0.99""",

@@ -28,18 +28,15 @@ from gstar_fast._base.thresholds import Unknown
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.folds import Classifier, response_method, scores_of
 from gstar_fast._estimator.groups import EVERYBODY, Source
+from gstar_fast._estimator.question import check_question, question_of
 from gstar_fast._estimator.rows import decide, read_rows
 from gstar_fast._estimator.training import count, positive_of, prefit, train
-from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import Objective, check_confidence, check_options, check_promise, check_several
+from gstar_fast._solver.question import Objective, check_several
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.solve import solve
 
 __all__ = ["GroupThresholdClassifier"]
-
-_QUESTION = ("limits", "penalties", "method", "density", "costs", "balanced", "unified", "randomize", "min_rows")
-_QUESTION += ("max_seconds", "confidence", "prefer")  # what `solve` is asked
 
 
 def _estimator_has(name: str) -> Callable[[GroupThresholdClassifier], bool]:
@@ -63,8 +60,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     estimator : estimator
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
     limits, penalties, method, density, costs, balanced, unified, randomize, min_rows, max_seconds, confidence, prefer
-        What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`. With `confidence`,
-        `fit` warns (`UnpromisedWarning`) if the limits cannot be promised for new rows; plain thresholds then decide.
+        What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`. If `confidence`
+        is given and the limits cannot be promised for new rows, `fit` warns (`UnpromisedWarning`), and the thresholds
+        are those found without it.
     sensitive_features : str, int or list of these, optional
         Columns of X that say which group a row is in: names of a data frame, or positions. Several make intersections:
         groups are then tuples such as ``('F', 'black')``. This is the form that works wherever scikit-learn calls
@@ -276,13 +274,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def _empty_sketch(self) -> Sketch:
         """A sketch to count into; also looks at the other options, before anything is trained."""
-        objective = Objective.of(self.limits, self.penalties, self.costs, self.balanced)
-        ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize", "max_seconds")}
-        check_options(objective, **ways)
-        if self.confidence is not None:
-            check_confidence(self.confidence)
-            check_promise(objective, counted=self.density == "empirical", max_seconds=self.max_seconds)
-        checked_min_rows(self.min_rows)
+        check_question(question_of(self))
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
         return Sketch(bins=self.bins, range=self.range)
@@ -307,7 +299,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return None if declined else weights
 
     def _solve(self, sketch: Sketch, column: str | None) -> tuple[Result, Decider]:
-        result = solve(sketch, **{name: getattr(self, name) for name in _QUESTION})
+        result = solve(sketch, **question_of(self))
         result = replace(result, group_column=column)
         return result, result.decider(unknown=self.unknown)
 

@@ -155,8 +155,8 @@ def _promise(contents: Contents) -> list[Html]:
     said = (
         f"{sentence_list(limits)} on new rows, {_sure(r)}. Given the counts, the chance of more is "
         f"{percent(r.promise.chance)}; {sentence_list(at_best)} could have been promised as well. The promise costs "
-        f"{percent(r.promise.cost)} of error. It speaks of people drawn as the counted ones were, with right labels and "
-        "scores that are out of fold; it does not cover drift."
+        f"{percent(r.promise.cost)} of error. It is about people drawn as the counted ones were, with right labels and "
+        "out-of-fold scores. It does not cover drift."
     )
     return [tag("p", tag("strong", "Promise: "), said)]
 

@@ -1,4 +1,4 @@
-"""`solve --confidence`, `certify` and `frontier --confidence` end in 0 where a limit is promised, and in 3 where not."""
+"""`solve --confidence` and `certify` end in 0 where a limit is promised or certified, and in 3 where it is not."""
 
 from __future__ import annotations
 

@@ -132,8 +132,8 @@ def test_a_run_goes_on_where_it_was_and_makes_a_page(study, tmp_path, monkeypatc
     assert "| a group of 2 %" in page
     assert "400 draws were meant for each setting; some had fewer (3)" in page
     assert study.promises_page.picture(report).startswith("<svg")
+    monkeypatch.setattr(study.promises, "machine", lambda: {"commit": "other"})
     with pytest.raises(SystemExit, match="take another file"):
-        monkeypatch.setattr(study.promises, "machine", lambda: {"commit": "other"})
         small_run(study, None, path, draws=3, only=names)
 
 
