@@ -11,10 +11,13 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs, chance
 from gstar_fast._solver.promise.effective import effective_rows
+from gstar_fast._solver.promise.shared import LEAST_GROUPS, shared_chance
 from gstar_fast._solver.question import TOLERANCE
 from gstar_fast._solver.rates import rates_at
 from gstar_fast._solver.search import Search
 
+AROUND = 0.05  # of fpr, on both sides: where the slope of a ROC curve is taken
+SLOPES = (0.05, 20.0)
 BALANCED = 4  # position of balanced accuracy in RATES: the mean of tpr and 1 - fpr
 SURE = (0, 1, 2)  # tpr, fpr and selection rate of thresholds that accept everybody, or nobody, are certain
 
@@ -71,19 +74,38 @@ class Known:
 
     def at(self, entries: Ints) -> Beliefs:
         """What is known at one entry a group."""
+        shapes = [self.shapes(entries[k : k + 1], k) for k in range(len(entries))]
+        a, b, sure = (np.concatenate(parts, axis=1) for parts in zip(*shapes, strict=True))
+        return Beliefs(a, b, sure, self.search.has[self.active], self._slope(entries))
+
+    def _slope(self, entries: Ints) -> float | None:
+        """d tpr / d fpr of the ROC curves at these entries, all rows together; None where groups do not share."""
+        start = self.search.table.start
+        if len(entries) < LEAST_GROUPS or self.active != [0, 1] or not self.search.has[:2].all():
+            return None
+        rise = np.zeros(2)
+        for k, entry in enumerate(entries.tolist()):
+            fpr = self.parts[1, start[k] : start[k + 1]]  # falls from entry to entry
+            here = self.parts[1, entry]
+            first, last = np.searchsorted(-fpr, [-(here + AROUND), -(here - AROUND)], side="right") - 1
+            step = self.parts[:, start[k] + max(first, 0)] - self.parts[:, start[k] + min(last + 1, len(fpr) - 1)]
+            rise += self.n[3, k] * step
+        return float(np.clip(rise[0] / max(rise[1], 1e-12), *SLOPES))
+
+    def shapes(self, entries: Ints, k: int) -> tuple[Floats, Floats, Floats]:
+        """Of entries of one group: Beta(a, b) of every active rate, and what is certain, each (R, entries)."""
         shape = (len(self.active), len(entries))
         a, b, sure = np.empty(shape), np.empty(shape), np.full(shape, np.nan)
         for i, r in enumerate(self.active):
             rate = self.search.arrays.rates[i, entries]
             if r == BALANCED:
-                moments = [_moments(self.parts[part, entries], self.n[part]) for part in (0, 1)]
-                mean = (moments[0][0] + 1 - moments[1][0]) / 2
-                a[i], b[i] = _matched(mean, (moments[0][1] + moments[1][1]) / 4)
+                one, two = (_moments(self.parts[part, entries], self.n[part, k]) for part in (0, 1))
+                a[i], b[i] = _matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
                 continue
-            a[i], b[i] = rate * self.n[r] + PRIOR, (1 - rate) * self.n[r] + PRIOR
+            a[i], b[i] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
             if r in SURE:
                 sure[i] = np.where(self.certain[entries], rate, np.nan)
-        return Beliefs(a, b, sure, self.search.has[self.active])
+        return a, b, sure
 
     def mixed(self, mixture: Mixture) -> Beliefs:
         """What is known of a mixture: Beta distributions with its mean and variance.
@@ -116,7 +138,8 @@ class Known:
                     a[i, k], b[i, k] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
                 else:
                     a[i, k], b[i, k] = _matched(*self._part(rates, r, k, entries, weights))
-        return Beliefs(a, b, sure, self.search.has[self.active])
+        first = np.searchsorted(group, np.arange(k_groups))
+        return Beliefs(a, b, sure, self.search.has[self.active], self._slope(mixture.entries[first]))
 
     def _part(self, rates: Floats, r: int, k: int, entries: Ints, weights: Floats) -> tuple[float, float]:
         """Mean and variance of one rate of a group's mixture."""
@@ -127,10 +150,15 @@ class Known:
         square = float(weights @ np.minimum(p[:, None], p) @ weights)
         return mean, max(square - mean**2, 0.0) / (n + 2 * PRIOR + 1)
 
-    def chance(self, beliefs: Beliefs, limit: Floats | None = None, ratio: Floats | None = None) -> float:
-        """Chance that a limit is broken on new rows."""
+    def chance(
+        self, beliefs: Beliefs, limit: Floats | None = None, ratio: Floats | None = None, stop: float = np.inf
+    ) -> float:
+        """Chance that a limit is broken on new rows; what is above `stop` may be a lower bound."""
         limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
-        return chance(beliefs, self.active, limit, ratio)
+        alone = chance(beliefs, self.active, limit, ratio)
+        if beliefs.slope is None or alone == 0 or not np.isnan(beliefs.sure).all():
+            return alone
+        return min(alone, shared_chance(beliefs, beliefs.slope, limit, min(stop, alone)))
 
 
 def wilson(rate: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:
@@ -141,7 +169,7 @@ def wilson(rate: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:
     return np.clip(middle - reach, 0.0, rate), np.clip(middle + reach, rate, 1.0)
 
 
-def _moments(rate: Floats, n: Floats) -> tuple[Floats, Floats]:
+def _moments(rate: Floats, n: float) -> tuple[Floats, Floats]:
     mean = (rate * n + PRIOR) / (n + 2 * PRIOR)
     return mean, mean * (1 - mean) / (n + 2 * PRIOR + 1)
 

@@ -37,15 +37,41 @@ class Option(NamedTuple):
 def family(known: Known, unified: bool, randomize: bool) -> list[Option]:
     """All options, each once, in order of error."""
     search = known.search
-    found: dict[tuple[float, ...], Option] = {}
+    found: list[Option] = []
     for z in WIDTHS:
         low, high = known.bands(z) if z > 0 else (None, None)
         for q in SHARES:
             p = replace(tightened(search.arrays, q), low=low, high=high)
             option = _best(known, p, unified, randomize)
             if option is not None:
-                found.setdefault(_key(option), option)
-    return sorted(found.values(), key=lambda option: (option.cost, _key(option)))
+                found.append(option)
+    return in_order(known, found)
+
+
+def in_order(known: Known, options: list[Option]) -> list[Option]:
+    """Each option once, in order of error; of equal ones by their counts, whatever the names of the groups are."""
+    table = known.search.table
+    group = known.groups
+
+    def counts(option: Option) -> list[tuple[float, ...]]:
+        mixture = option.entries
+        entries, weights = (
+            (mixture.entries, mixture.weights) if isinstance(mixture, Mixture) else (mixture, np.ones(len(mixture)))
+        )
+        columns = (table.totals[:, group[entries]], table.accepted[:, entries], table.candidate[None, entries])
+        return sorted(zip(*np.concatenate([*columns, weights[None]]).tolist(), strict=True))
+
+    found: dict[tuple[float, ...], Option] = {}
+    for option in options:
+        found.setdefault(_key(option), option)
+    by_cost: dict[float, list[Option]] = {}
+    for option in found.values():
+        by_cost.setdefault(option.cost, []).append(option)
+    return [
+        option
+        for cost in sorted(by_cost)
+        for option in (by_cost[cost] if len(by_cost[cost]) == 1 else sorted(by_cost[cost], key=counts))
+    ]
 
 
 def tightened(p: Arrays, q: float) -> Arrays:

@@ -13,10 +13,11 @@ from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise import words
 from gstar_fast._solver.promise.beliefs import Known
-from gstar_fast._solver.promise.candidates import Option, family
+from gstar_fast._solver.promise.candidates import Option, family, in_order
 from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import Promise
+from gstar_fast._solver.promise.targets import aimed
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, lay_out
 
@@ -53,6 +54,8 @@ def ask(search: Search, plain: Result, level: float, unified: bool, randomize: b
     gain = max(constant - least, 0.0)
     same = _found_again(known, plain)
     options = [same, *family(known, unified, randomize)]
+    if not unified and not randomize:
+        options = in_order(known, [*options, *aimed(known, options, gain)])
     most = least + (1 - KEPT) * gain + 1e-12
     return Asked(known, [option for option in options if option.cost <= most], same, most, gain, level)
 
@@ -97,7 +100,7 @@ def promised(search: Search, plain: Result, level: float, *, unified: bool, rand
 def first_kept(asked: Asked, plain_chance: float) -> tuple[Option | None, float]:
     """The first option that may be promised, and its chance."""
     for option in asked.options:
-        at = plain_chance if option is asked.plain else asked.known.chance(option.beliefs(asked.known))
+        at = plain_chance if option is asked.plain else asked.known.chance(option.beliefs(asked.known), stop=asked.risk)
         if at <= asked.risk:
             return option, at
     return None, 1.0
@@ -120,7 +123,7 @@ def _unpromised(asked: Asked, plain: Result, plain_chance: float) -> Result:
     upper = uppers(known, beliefs, asked.risk)
     promise = Promise(asked.level, plain_chance, upper, 0.0, plain, plain_chance, needed)
     cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]
-    offers = [uppers(known, option.beliefs(known), asked.risk) for option in cheap[-3:]]
+    offers = [uppers(known, option.beliefs(known), asked.risk) for option in cheap[-1:]]
     message = words.unpromised(promise, known, beliefs, offers)
     return replace(plain, verdict="unpromised", message=message, promise=promise)
 
@@ -142,9 +145,12 @@ def _upper(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
             ratio = np.where(mine, 1 - step / STEPS, ratio)
         else:
             limit = np.where(mine, step / STEPS, limit)
-        return known.chance(beliefs, limit, ratio) <= risk
+        return known.chance(beliefs, limit, ratio, stop=risk) <= risk
 
-    low, high = 0, STEPS
+    asked = known.search.objective.limits[name]
+    low, high = 0, max(round(STEPS * (1 - asked if is_ratio else asked)), 1)
+    while high < STEPS and not kept(high):
+        low, high = high, min(2 * high, STEPS)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if kept(middle) else (middle, high)

@@ -20,8 +20,7 @@ from gstar_fast._solver.promise.record import RowsNeeded
 
 SURELY = 0.8  # share of samples in which a promise should come
 MOST = 1000.0  # times the rows; beyond that no number is named
-RATIO = 1.02  # factors are found to this ratio
-LEADING = 3  # options that groups are judged by: those that need the fewest rows
+RATIO = 1.03  # factors are found to this ratio
 
 
 def plan(known: Known, options: list[Option], level: float) -> RowsNeeded:
@@ -30,20 +29,25 @@ def plan(known: Known, options: list[Option], level: float) -> RowsNeeded:
     risk = 1 - normal.cdf(normal.inv_cdf(level) + normal.inv_cdf(SURELY))
     search = known.search
     n_groups = len(search.groups)
-    beliefs = [option.beliefs(known) for option in options]
-    grown = [(_least(known, at, np.ones(n_groups, dtype=bool), risk, MOST), i) for i, at in enumerate(beliefs)]
-    helped = sorted((factor, i) for factor, i in grown if factor is not None)
-    times = helped[0][0] if helped else None
-    leading = [beliefs[i] for _, i in helped[:LEADING]]
-    alone: dict[Name, float | None] = {}
+    everybody = np.ones(n_groups, dtype=bool)
+    times: float | None = None
+    leading: Beliefs | None = None  # of the option that needs the fewest rows: groups are judged by it
+    for option in reversed(options):  # from the most careful one
+        at = option.beliefs(known)
+        found = _least(known, at, everybody, risk, MOST if times is None else times / RATIO)
+        if found is not None:
+            times, leading = found, at
+        if times is not None and times <= 1:
+            break
+    alone: dict[Name, float | None] = dict.fromkeys(search.groups)
     too_small: list[Name] = []
     for k, name in enumerate(search.groups):
         mine = np.arange(n_groups) == k
-        factors = [_least(known, at, mine, risk, MOST) for at in leading]
-        alone[name] = min((factor for factor in factors if factor is not None), default=None)
-        others = np.where(mine, 1.0, MOST)
-        if times is None or (times > 1 and all(known.chance(at.times(others)) > 1 - level for at in leading)):
-            too_small.append(name)
+        if leading is not None:
+            alone[name] = _least(known, leading, mine, risk, MOST)
+            others = leading.times(np.where(mine, 1.0, MOST))
+            if times is not None and times > 1 and known.chance(others, stop=1 - level) > 1 - level:
+                too_small.append(name)
     rows = float(search.table.totals.sum()) * search.snapshot.weight_unit
     return RowsNeeded(
         times=times,
@@ -59,11 +63,11 @@ def _least(known: Known, at: Beliefs, which: Bools, risk: float, most: float) ->
     """The smallest factor for the rows of some groups at which the chance is within the risk."""
 
     def kept(factor: float) -> bool:
-        return known.chance(at.times(np.where(which, factor, 1.0))) <= risk
+        return known.chance(at.times(np.where(which, factor, 1.0)), stop=risk) <= risk
 
-    if not kept(most):
+    if most < 1 or not kept(most):
         return None
-    if kept(1.0):
+    if most == 1 or kept(1.0):
         return 1.0
     low, high = 1.0, most
     while high / low > RATIO:
