@@ -30,6 +30,7 @@ from benchmarks.harness import machine, race, write
 from benchmarks.studies import promises_page
 from benchmarks.studies.promises_found import summary
 from benchmarks.studies.promises_settings import (
+    ADDED,
     CERTIFIED,
     CERTIFIED_DRAWS,
     CONFIDENCE,
@@ -107,7 +108,7 @@ def one_pilot(setting: Setting, population: Population, pilot: int) -> Line:
     needed = gf.rows_needed(sketch, limits={setting.criterion: setting.limit}, confidence=CONFIDENCE)
     seconds = time.perf_counter() - start
     line: Line = {"times": needed.times, "seconds": round(seconds, 4)}
-    if needed.times is not None:
+    if needed.times is not None and needed.times > 1:  # 1: the rows are enough as they are
         for name, share in (("at", 1.0), ("half", 0.5)):
             rows = math.ceil(setting.rows * needed.times * share)
             random = random_of(setting, pilot, name)
@@ -214,6 +215,7 @@ def jobs(folder: Path | None, draws: int, only: list[str]) -> Iterator[Job]:
             yield Job("halves", path.stem, 0, lambda path=path: halves(path))  # type: ignore[misc]
     yield from every("draws", [s for s in settings if s.goal], one_draw, range(draws))
     yield from every("draws", [s for s in settings if not s.goal], one_draw, range(draws))
+    yield from every("draws", [s for s in ADDED if wanted("draws", s.name)], one_draw, range(draws))
     planned = [setting for setting in PLANNED if wanted("planned", setting.name)]
     yield from every("planned", planned, one_pilot, range(min(PILOTS, draws)))
 

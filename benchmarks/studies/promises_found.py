@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.studies.promises_settings import CONFIDENCE, GOALS, OTHERS, SETTINGS, Normal, Setting
+from benchmarks.studies.promises_settings import ADDED, CONFIDENCE, GOALS, OTHERS, SETTINGS, Normal, Setting
 
 KEPT = 0.75  # of what plain thresholds gain over the best constant decision
 
@@ -20,11 +20,13 @@ def summary(lines: list[Line], about: dict[str, Any]) -> Report:
     by_part: dict[str, list[Line]] = defaultdict(list)
     for line in lines:
         by_part[line["part"]].append(line)
-    settings = []
-    for setting in SETTINGS:
-        some = [line for line in by_part["draws"] if line["name"] == setting.name]
-        if some:
-            settings.append(of_setting(setting, some))
+    of_name: dict[str, list[Line]] = defaultdict(list)
+    for line in by_part["draws"]:
+        of_name[line["name"]].append(line)
+    settings, added = (
+        [of_setting(setting, of_name[setting.name]) for setting in some if of_name[setting.name]]
+        for some in (SETTINGS, ADDED)
+    )
     planned = defaultdict(list)
     for line in by_part["planned"]:
         planned[line["name"]].append(line)
@@ -32,6 +34,7 @@ def summary(lines: list[Line], about: dict[str, Any]) -> Report:
     return {
         "machine": about,
         "settings": settings,
+        "added": added,
         "planned": [of_plan(name, some) for name, some in planned.items()],
         "certified": [{k: v for k, v in line.items() if k not in (*shown, "name")} for line in by_part["certified"]],
         "halves": [{k: v for k, v in line.items() if k not in shown} for line in by_part["halves"]],
@@ -96,11 +99,12 @@ def of_level(setting: Setting, draws: list[tuple[Line, Line]], constant: float) 
 
 def of_plan(name: str, lines: list[Line]) -> Report:
     """How often promises came at the number of rows that was named, and at half of it."""
-    named = [line for line in lines if line["times"] is not None]
+    named = [line for line in lines if "at" in line]
     told = {key: [one for line in named for one in line[key]] for key in ("at", "half")}
     return {
         "name": name,
         "pilots": len(lines),
+        "enough": sum(line["times"] == 1 for line in lines),
         "named": len(named),
         "times": float(np.median([line["times"] for line in named])) if named else None,
         "seconds": float(np.median([line["seconds"] for line in lines])),

@@ -1,7 +1,8 @@
 """The settings of the study of promises: what is drawn, what is asked of it, and what must come out.
 
-This list was committed before the first run of the study and is not changed after it. A setting is added or dropped
-only together with a new recorded run, and the page of results says so.
+SETTINGS was committed before the first run of the study and is not changed after it. ADDED came later, when a look at
+ten draws of other seeds had shown that the five and ten real groups of SETTINGS have cells too small for their limits:
+the same groups with twice the limit. No goal is judged by them.
 
 The truth is known in two ways. A score file is taken as the population, all of its rows, and rows are drawn from it
 with replacement. Or scores are normal in each cell, cut to steps, and rates follow from the normal distribution.
@@ -205,6 +206,11 @@ SETTINGS = (
     Setting("attack: five groups, two odd", odd(5, 0.02, (-0.25, 0.25)), ODDS, 0.10, 50_000, tags=("attack",)),
     Setting("attack: ten groups, one odd", odd(10, 0.01, (-0.35,)), ODDS, 0.10, 100_000, tags=("attack",)),
     Setting("attack: ten groups, two odd", odd(10, 0.01, (-0.25, 0.25)), ODDS, 0.10, 100_000, tags=("attack",)),
+)
+
+ADDED = (
+    Setting("Adult, five groups .10", File("adult_lr_s0", FIVE), ODDS, 0.10, 50_000, tags=("added",)),
+    Setting("Adult, ten groups .20", File("adult_lr_s0", TEN), ODDS, 0.20, 300_000, tags=("added",)),
 )
 
 # `gf.rows_needed` is asked on draws of these rows; promises are asked at the number it names and at half of it
