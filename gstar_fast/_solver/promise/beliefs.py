@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +50,11 @@ class Known:
         ratio = self.search.objective.ratio[self.active]
         return np.where(ratio >= 0, ratio + TOLERANCE, -1.0)
 
+    def at_limits(self, limits: Mapping[str, float]) -> Known:
+        """The same rates with other limits on them."""
+        objective = replace(self.search.objective, limits=limits)
+        return replace(self, search=replace(self.search, objective=objective))
+
     @property
     def groups(self) -> Ints:
         """The group of each entry."""
@@ -79,7 +85,7 @@ class Known:
         return Beliefs(a, b, sure, self.search.has[self.active], self._slope(entries))
 
     def _slope(self, entries: Ints) -> float | None:
-        """d tpr / d fpr of the ROC curves at these entries, all rows together; None where groups do not share."""
+        """D tpr / d fpr of the ROC curves at these entries, all rows together; None where groups do not share."""
         start = self.search.table.start
         if len(entries) < LEAST_GROUPS or self.active != [0, 1] or not self.search.has[:2].all():
             return None

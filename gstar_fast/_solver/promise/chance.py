@@ -8,7 +8,7 @@ than the limit, and not under the ratio. So for one rate
     low(t) = max(t - limit, ratio * t),
 
 a sum over a grid of t. There is nothing to draw and no seed. tpr and fpr rest on different rows, so both hold with the
-product of their chances; of other rates (which share rows) the chances of being above are added, which is never too low.
+product of their chances; of other rates (which share rows) the chances of being above are added: never too little.
 """
 
 from __future__ import annotations

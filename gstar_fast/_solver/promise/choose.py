@@ -131,10 +131,11 @@ def _unpromised(asked: Asked, plain: Result, plain_chance: float) -> Result:
 def uppers(known: Known, beliefs: Beliefs, risk: float) -> dict[str, float]:
     """By criterion, the smallest limit (the largest ratio) that could be promised, the other limits as they are."""
     objective = known.search.objective
-    return {name: _upper(known, beliefs, risk, name) for name in objective.limits}
+    return {name: upper_of(known, beliefs, risk, name) for name in objective.limits}
 
 
-def _upper(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
+def upper_of(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
+    """The same for one criterion."""
     mine = np.array([RATES[r] in CRITERIA[name] for r in known.active])
     is_ratio = name == "disparate_impact"
 
