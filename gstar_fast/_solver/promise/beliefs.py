@@ -19,6 +19,7 @@ from gstar_fast._solver.search import Search
 
 AROUND = 0.05  # of fpr, on both sides: where the slope of a ROC curve is taken
 SLOPES = (0.05, 20.0)
+MINUTE = 1e-4  # chances from which on a closer look is worth the time
 BALANCED = 4  # position of balanced accuracy in RATES: the mean of tpr and 1 - fpr
 SURE = (0, 1, 2)  # tpr, fpr and selection rate of thresholds that accept everybody, or nobody, are certain
 
@@ -162,7 +163,7 @@ class Known:
         """Chance that a limit is broken on new rows; what is above `stop` may be a lower bound."""
         limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
         alone = chance(beliefs, self.active, limit, ratio)
-        if beliefs.slope is None or alone == 0 or not np.isnan(beliefs.sure).all():
+        if beliefs.slope is None or alone <= MINUTE or not np.isnan(beliefs.sure).all():
             return alone
         return min(alone, shared_chance(beliefs, beliefs.slope, limit, min(stop, alone)))
 
