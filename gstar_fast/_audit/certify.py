@@ -1,10 +1,10 @@
 """Whether fixed thresholds hold their limits, judged by rows that did not choose them: `certify`.
 
-Nothing was selected on these rows, so the statement is a plain test. The limit is broken on new rows only if one pair of
-groups differs by more than it, in one rate. So it is enough that for every pair and rate a one-sided upper limit of the
-difference is within the limit: if the gap is too large, the pair that shows it fools its own test with a chance of at
-most `1 - confidence`, and all other tests can only help (an intersection-union test, which needs no correction for the
-number of pairs).
+Nothing was selected on these rows, so the statement is a plain test. The limit is broken on new rows only if one pair
+of groups differs by more than it, in one rate. So it is enough that for every pair and rate a one-sided upper limit of
+the difference is within the limit: if the gap is too large, the pair that shows it fools its own test with a chance of
+at most `1 - confidence`, and all other tests can only help (an intersection-union test, which needs no correction for
+the number of pairs).
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ class _Rows:
         notes = []
         if cut:
             notes.append(
-                f"thresholds inside a bin of the fresh rows: {cut * snapshot.weight_unit:g} rows may lie on either side, "
-                "and the worse is taken"
+                f"thresholds inside a bin of the fresh rows: {cut * snapshot.weight_unit:g} rows may lie on either "
+                "side, and the worse is taken"
             )
         missing = [] if isinstance(thresholds, float) or thresholds.unified else list(thresholds.values)
         absent = [name for name in missing if name not in mixtures]
@@ -260,9 +260,8 @@ def _difference(rate: str, rows: _Rows, alpha: float, exact: bool) -> float:
         low, high, bottom, top = _limits(rate, rows, alpha, exact, 2)
     if np.isnan(low).any():
         return 1.0
-    if exact:
-        difference = top[:, None] - bottom
-    else:
+    difference = top[:, None] - bottom
+    if not exact:
         difference = high[:, None] - low + np.hypot((top - high)[:, None], low - bottom)
     np.fill_diagonal(difference, 0.0)
     return float(min(difference.max(), 1.0))

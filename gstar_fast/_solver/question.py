@@ -271,3 +271,11 @@ def check_promise(objective: Objective, *, counted: bool, max_seconds: float | N
         raise refusal("no_limits", "limits", value="confidence")
     if objective.penalties or not counted or max_seconds is not None:
         raise refusal("confidence_with", "confidence")
+
+
+def check_prefer(objective: Objective, given: object, *, alone: bool) -> None:
+    """Refuse a preference that is not known, or that does not go with the rest of the question."""
+    if given != "stable":
+        raise refusal("prefer", "prefer", value=given)
+    if not alone or objective.penalties or len(objective.limits) != 1 or "disparate_impact" in objective.limits:
+        raise refusal("prefer_with", "prefer")

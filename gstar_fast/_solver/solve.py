@@ -11,10 +11,18 @@ from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.degenerate import warn_if_degenerate
-from gstar_fast._solver.finish import finish_choice, finish_mixture, infeasible, infeasible_mixture
+from gstar_fast._solver.finish import finish, finish_choice, finish_mixture, infeasible, infeasible_mixture
 from gstar_fast._solver.mixture import mix, mixed
 from gstar_fast._solver.promise.choose import promised
-from gstar_fast._solver.question import Objective, check_confidence, check_options, check_promise, question_limits
+from gstar_fast._solver.promise.stable import fairest
+from gstar_fast._solver.question import (
+    Objective,
+    check_confidence,
+    check_options,
+    check_prefer,
+    check_promise,
+    question_limits,
+)
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
 from gstar_fast._solver.smooth import solve_smooth
@@ -37,6 +45,7 @@ def solve(
     min_rows: float = 0,
     max_seconds: float | None = None,
     confidence: float | None = None,
+    prefer: str | None = None,
 ) -> Result:
     """Find one threshold for each group, with the least error while gaps stay within limits.
 
@@ -72,6 +81,9 @@ def solve(
         Promise that the limits hold on new rows, with this confidence: 0.95. The error rises by as little as the family
         of thresholds that is tried allows. Where nothing can be promised, the verdict is "unpromised", the thresholds
         are those found without `confidence`, and the message says what is missing; see `Result.promise`.
+    prefer : {"stable"}, optional
+        `stable` takes the thresholds with the smallest gap whose error is within half a standard error of the least
+        within the limit. They keep the limit on new rows more often, and promise nothing. With one limit only.
 
     Returns
     -------
@@ -105,6 +117,8 @@ def solve(
     level = None if confidence is None else check_confidence(confidence)
     if level is not None:
         check_promise(objective, counted=counts, max_seconds=max_seconds)
+    if prefer is not None:
+        check_prefer(objective, prefer, alone=counts and level is None and not (unified or randomize or max_seconds))
     least = checked_min_rows(min_rows)
     counted, name = sketch, ""
     if least > 0:
@@ -113,6 +127,8 @@ def solve(
     if counts:
         search = prepare(counted, objective, shared=unified)
         result = solve_exact(search, unified, randomize, max_seconds)
+        if prefer is not None and result.meets_limits:
+            result = _stable(search, result)
         if level is not None:
             result = promised(search, result, level, unified=unified, randomize=randomize)
     else:
@@ -133,6 +149,19 @@ def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: flo
     if unified or asked.penalties or not asked.limits or len(search.groups) > MOST_MIXED:
         return result
     return replace(result, _mixing=lambda: _saved_by_mixing(search, result))
+
+
+def _stable(search: Search, plain: Result) -> Result:
+    """The fairest thresholds of nearly the same error."""
+    numbers = fairest(search, plain)
+    if numbers is None:
+        return plain
+    found = finish(search, numbers, plain.verdict, plain.iterations, lower_bound=plain.lower_bound)
+    message = (
+        f"the smallest gap whose error is within half a standard error of the least ({plain.error:.4f}); "
+        "nothing is promised of new rows"
+    )
+    return replace(found, message=message)
 
 
 def _saved_by_mixing(search: Search, plain: Result) -> float | None:

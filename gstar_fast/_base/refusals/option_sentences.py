@@ -230,8 +230,8 @@ OPTIONS |= entries(
     undefined_rate=_undefined_rate,
     no_rows=lambda e, say: f"the sketch has no rows; {say.count_rows.format(verb=e.argument)}",
     no_squares=lambda _, __: (
-        "the sketch is weighted and was saved before sketches kept the sum of squared weights, so how much its rows say "
-        "is not known; count the rows anew"
+        "the sketch is weighted and was saved before sketches kept the sum of squared weights, so how much its rows "
+        "say is not known; count the rows anew"
     ),
     no_labels=lambda _, say: f"the sketch has no labelled rows, so no error can be computed; {say.count_labels}",
 )
@@ -250,6 +250,9 @@ OPTIONS |= entries(
     no_error=lambda e, _: f"no thresholds have an error of {e.value:g} or less; the smallest is {e.limit:.6g}",
     infeasible=lambda e, _: f"no thresholds meet the limits {e.limit}; loosen them",
     not_found=lambda e, _: f"no thresholds that meet the limits {e.limit} were found in {e.value} boxes; loosen them",
+    no_promise=lambda e, _: (
+        f"no limit on {e.limit} can be promised with {e.value:g} confidence: the groups have too few rows"
+    ),
     infeasible_mixture=lambda e, _: f"no mixture meets the limits {e.limit}; loosen them",
 )
 

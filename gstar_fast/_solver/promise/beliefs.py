@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from gstar_fast._solver.search import Search
 
 AROUND = 0.05  # of fpr, on both sides: where the slope of a ROC curve is taken
 SLOPES = (0.05, 20.0)
+MINUTE = 1e-4  # chances from which on a closer look is worth the time
 BALANCED = 4  # position of balanced accuracy in RATES: the mean of tpr and 1 - fpr
 SURE = (0, 1, 2)  # tpr, fpr and selection rate of thresholds that accept everybody, or nobody, are certain
 
@@ -49,6 +51,11 @@ class Known:
         ratio = self.search.objective.ratio[self.active]
         return np.where(ratio >= 0, ratio + TOLERANCE, -1.0)
 
+    def at_limits(self, limits: Mapping[str, float]) -> Known:
+        """The same rates with other limits on them."""
+        objective = replace(self.search.objective, limits=limits)
+        return replace(self, search=replace(self.search, objective=objective))
+
     @property
     def groups(self) -> Ints:
         """The group of each entry."""
@@ -79,7 +86,7 @@ class Known:
         return Beliefs(a, b, sure, self.search.has[self.active], self._slope(entries))
 
     def _slope(self, entries: Ints) -> float | None:
-        """d tpr / d fpr of the ROC curves at these entries, all rows together; None where groups do not share."""
+        """D tpr / d fpr of the ROC curves at these entries, all rows together; None where groups do not share."""
         start = self.search.table.start
         if len(entries) < LEAST_GROUPS or self.active != [0, 1] or not self.search.has[:2].all():
             return None
@@ -156,7 +163,7 @@ class Known:
         """Chance that a limit is broken on new rows; what is above `stop` may be a lower bound."""
         limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
         alone = chance(beliefs, self.active, limit, ratio)
-        if beliefs.slope is None or alone == 0 or not np.isnan(beliefs.sure).all():
+        if beliefs.slope is None or alone <= MINUTE or not np.isnan(beliefs.sure).all():
             return alone
         return min(alone, shared_chance(beliefs, beliefs.slope, limit, min(stop, alone)))
 

@@ -23,7 +23,8 @@ from gstar_fast._solver.search import Search, lay_out
 
 KEPT = 0.75  # of what plain thresholds gain over the best constant decision; a promise that keeps less is refused
 SMALL_PRICE = 0.05  # of that gain: what a message calls a small price
-STEPS = 10_000  # limits that could be promised are whole numbers of 1e-4
+STEPS = 10_000  # limits that could be promised are whole numbers of 1e-4,
+FINEST = 100  # and found to one part in so many
 
 
 class Asked(NamedTuple):
@@ -131,10 +132,11 @@ def _unpromised(asked: Asked, plain: Result, plain_chance: float) -> Result:
 def uppers(known: Known, beliefs: Beliefs, risk: float) -> dict[str, float]:
     """By criterion, the smallest limit (the largest ratio) that could be promised, the other limits as they are."""
     objective = known.search.objective
-    return {name: _upper(known, beliefs, risk, name) for name in objective.limits}
+    return {name: upper_of(known, beliefs, risk, name) for name in objective.limits}
 
 
-def _upper(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
+def upper_of(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
+    """The same for one criterion."""
     mine = np.array([RATES[r] in CRITERIA[name] for r in known.active])
     is_ratio = name == "disparate_impact"
 
@@ -151,7 +153,7 @@ def _upper(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
     low, high = 0, max(round(STEPS * (1 - asked if is_ratio else asked)), 1)
     while high < STEPS and not kept(high):
         low, high = high, min(2 * high, STEPS)
-    while high - low > 1:
+    while high - low > 1 + high // FINEST:
         middle = (low + high) // 2
         low, high = (low, middle) if kept(middle) else (middle, high)
     return 1 - high / STEPS if is_ratio else high / STEPS

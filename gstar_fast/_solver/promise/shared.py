@@ -1,13 +1,13 @@
 """The chance for many groups and two rates, where groups say something about each other.
 
-With one threshold a group, the *place* of a group on its ROC curve is chosen: observed rates are made alike, and how far
-the true ones lie from them is independent noise. Its *distance from the common curve* is found: it holds real difference
-plus noise, and to draw the noise a second time (as `chance` does) says too much of it. Here the distances of the groups
-are taken to be alike to some degree, which the groups themselves tell.
+With one threshold a group, the *place* of a group on its ROC curve is chosen: observed rates are made alike, and how
+far the true ones lie from them is independent noise. Its *distance from the common curve* is found: it holds real
+difference plus noise, and to draw the noise a second time (as `chance` does) says too much of it. Here the distances of
+the groups are taken to be alike to some degree, which the groups themselves tell.
 
-At the chosen thresholds let a and v be mean and variance of tpr (1) and fpr (2) of a group, and s the slope of the common
-ROC curve there. The distance w = a1 - s a2, of variance V = v1 + s^2 v2, does not change along the curve. With true
-distances N(w0, tau^2), w0 and tau flat, and h = tau^2 / (tau^2 + V),
+At the chosen thresholds let a and v be mean and variance of tpr (1) and fpr (2) of a group, and s the slope of the
+common ROC curve there. The distance w = a1 - s a2, of variance V = v1 + s^2 v2, does not change along the curve. With
+true distances N(w0, tau^2), w0 and tau flat, and h = tau^2 / (tau^2 + V),
 
     D   = clip((1 - h) (w0 - w), +- sqrt(V) / 2) + sqrt(h V) z1       for groups that share
     D   = sqrt(V) z1                                                  for those left out

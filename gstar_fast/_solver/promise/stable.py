@@ -7,12 +7,12 @@ new rows more often than the point right at the limit, and promises nothing.
 
 from __future__ import annotations
 
+import numpy as np
+
 from gstar_fast._backends import room
 from gstar_fast._backends.interface import Ints
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search
-
-import numpy as np
 
 WITHIN = 0.5  # standard errors
 POINTS = 20_000_000  # boxes
@@ -29,4 +29,5 @@ def fairest(search: Search, plain: Result) -> Ints | None:
     rows = float(search.table.totals[:2].sum()) * search.snapshot.weight_unit
     within = WITHIN * float(np.sqrt(plain.error * (1 - plain.error) / rows))
     near = np.flatnonzero(cost <= cost.min() + within + 1e-15)
-    return choices[int(near[0])]  # gaps rise along the frontier
+    numbers: Ints = choices[int(near[0])]  # gaps rise along the frontier
+    return numbers

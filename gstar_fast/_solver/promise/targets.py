@@ -5,9 +5,9 @@ alone takes the entry with the least
 
     error - weight * log Pr(its rates lie in the box),
 
-a normal distribution with the mean and the variance of the Beta. Groups do not depend on each other once the box stands,
-so this is exact for each box. Boxes are tried around the options of the first family, and once more around the best of
-each weight; every weight gives one option.
+a normal distribution with the mean and the variance of the Beta. Groups do not depend on each other once the box
+stands, so this is exact for each box. Boxes are tried around the options of the first family, and once more around the
+best of each weight; every weight gives one option.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy import special
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
+from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.promise.candidates import Option, option_at
 
@@ -33,7 +34,8 @@ def aimed(known: Known, options: list[Option], gain: float) -> list[Option]:
     if len(limit) > MOST_RATES or (known.ratio >= 0).any() or (limit <= 0).any() or gain <= 0 or not options:
         return []
     rates = known.search.arrays.rates
-    centres = np.array([_middle(rates[:, option.entries], known) for option in options])
+    single = [option.entries for option in options if not isinstance(option.entries, Mixture)]
+    centres = np.array([_middle(rates[:, entries], known) for entries in single])
     groups = [_Group.of(known, k, centres, limit) for k in range(known.n.shape[1])]
     if any(len(group.entries) == 0 for group in groups):
         return []
@@ -51,7 +53,8 @@ def _middle(rates: Floats, known: Known) -> Floats:
     has = known.search.has[known.active]
     low = np.where(has, rates, np.inf).min(axis=1)
     high = np.where(has, rates, -np.inf).max(axis=1)
-    return (low + high) / 2
+    middle: Floats = (low + high) / 2
+    return middle
 
 
 def _around(centres: Floats, steps: tuple[float, ...], limit: Floats) -> Floats:

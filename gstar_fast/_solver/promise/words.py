@@ -33,7 +33,7 @@ def unpromised(promise: Promise, known: Known, beliefs: Beliefs, offers: list[di
     said = [f"the counts cannot promise {_limits(limits)} on new rows with {promise.confidence:g} confidence"]
     said.append(_worst_cell(known, beliefs, promise.confidence))
     if len(limits) == 1:
-        ((name, limit),) = limits.items()
+        (name,) = limits
         found = [offer[name] for offer in offers]
         best = max(found) if name == "disparate_impact" else min(found, default=1.0)
         if found and 0 < best < 1:
