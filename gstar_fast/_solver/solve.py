@@ -14,7 +14,7 @@ from gstar_fast._solver.degenerate import warn_if_degenerate
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture, infeasible, infeasible_mixture
 from gstar_fast._solver.mixture import mix, mixed
 from gstar_fast._solver.promise.choose import promised
-from gstar_fast._solver.promise.stable import fairest
+from gstar_fast._solver.promise.stable import SIGN, fairest
 from gstar_fast._solver.question import (
     Objective,
     check_confidence,
@@ -157,11 +157,7 @@ def _stable(search: Search, plain: Result) -> Result:
     if numbers is None:
         return plain
     found = finish(search, numbers, plain.verdict, plain.iterations, lower_bound=plain.lower_bound)
-    message = (
-        f"the smallest gap whose error is within half a standard error of the least ({plain.error:.4f}); "
-        "nothing is promised of new rows"
-    )
-    return replace(found, message=message)
+    return replace(found, message=f"{SIGN} ({plain.error:.4f}); nothing is promised of new rows")
 
 
 def _saved_by_mixing(search: Search, plain: Result) -> float | None:

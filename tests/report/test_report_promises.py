@@ -46,3 +46,13 @@ def test_without_a_promise_the_page_is_as_it_was(sketch, result):
     _, _, box = page_of(result, sketch)
     assert box.all("p")[0].text.startswith("Optimal: ")
     assert "Promise" not in box.text
+
+
+@pytest.mark.parametrize("asked", [{"confidence": 0.95}, {"prefer": "stable"}, {"confidence": 0.8, "randomize": True}])
+def test_the_page_says_how_to_find_the_same_thresholds_again(large, asked):
+    result = gf.solve(large, limits={"equalized_odds": 0.05}, **asked)
+    code = read(gf.report(result, large, frontier=False).html).one(id="reproduce").one("pre").text
+    line = next(line for line in code.splitlines() if line.startswith("result = "))
+    found = {"gf": gf, "sketch": large}
+    exec(line, found)
+    assert found["result"] == result
