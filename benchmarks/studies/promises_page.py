@@ -95,7 +95,7 @@ def page(report: Report) -> str:
         section("Other confidences", "The same settings and draws.", with_level("confidence", HEAD), levels),
         section(
             'prefer="stable"',
-            "The fairest thresholds whose error is within half a standard error of the least. It promises nothing. "
+            "The smallest gap whose error is within half a standard error of the least. It promises nothing. "
             "Per cent of draws in which the limit holds in truth, and the mean true error over that of plain ones.",
             ["setting", "plain holds", "stable holds", "cost"],
             stable,
