@@ -105,16 +105,17 @@ def holds(a: Floats, b: Floats, sure: Floats, limit: float, ratio: float) -> flo
     fine = FINE if smooth else FINER
     t = np.linspace(first, last, min(int(np.ceil(fine * (last - first) / sd)), 4000) + 1)
     low = np.maximum(t - limit, ratio * t)
-    upper = beta_cdf(a[:, None], b[:, None], t)
-    window = np.maximum(upper - beta_cdf(a[:, None], b[:, None], low), 1e-200)
-    if smooth:  # the sum over points is exact for smooth densities that vanish at both ends
-        t = np.clip(t, 1e-300, 1 - 1e-16)
-        log = (a - 1)[:, None] * np.log(t) + (b - 1)[:, None] * np.log1p(-t) - special.betaln(a, b)[:, None]
-        weight = np.exp(log) * (last - first) / (len(t) - 1)
-    else:  # a density may be infinite at 0 or 1: the mass of each interval, and windows halfway
-        weight = np.diff(upper, axis=1)
-        window = (window[:, 1:] + window[:, :-1]) / 2
-    return float(min(((weight / window).sum(axis=0) * np.prod(window, axis=0)).sum(), 1.0))
+    upper, lower = (beta_cdf(a[:, None], b[:, None], end) for end in (t, low))
+    if not smooth:  # densities may be infinite at 0 or 1: with F(low) held still the integral is a difference
+        lower = (lower[:, 1:] + lower[:, :-1]) / 2
+        top, bottom = (np.prod(np.maximum(end - lower, 0.0), axis=0) for end in (upper[:, 1:], upper[:, :-1]))
+        return float(np.clip((top - bottom).sum(), 0.0, 1.0))
+    # the sum over points is exact for smooth densities that vanish at both ends
+    window = np.maximum(upper - lower, 1e-200)
+    t = np.clip(t, 1e-300, 1 - 1e-16)
+    log = (a - 1)[:, None] * np.log(t) + (b - 1)[:, None] * np.log1p(-t) - special.betaln(a, b)[:, None]
+    density = np.exp(log) * (last - first) / (len(t) - 1)
+    return float(min(((density / window).sum(axis=0) * np.prod(window, axis=0)).sum(), 1.0))
 
 
 def _close(low: float, high: float, limit: float, ratio: float) -> bool:
