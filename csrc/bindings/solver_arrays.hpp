@@ -67,10 +67,9 @@ struct arrays {
             if (start.data()[k] >= start.data()[k + 1])
                 throw std::invalid_argument(
                     "every group of a search needs a candidate");
-        return {n_groups,       n_rates,       view(start), view(cost),
-                view(distance), view(rates),   view(has),   view(limit),
-                view(ratio),    view(penalty), unit,        view(low),
-                view(high)};
+        return {n_groups,    n_rates,   view(start), view(cost),  view(distance),
+                view(rates), view(has), view(limit), view(ratio), view(penalty),
+                unit,        view(low), view(high)};
     }
 };
 

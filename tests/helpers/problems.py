@@ -76,21 +76,22 @@ def arrays_of(rng, n_groups, n):
 
 
 def linear_program(p):
-    """What scipy says of the cheapest mixture within the limits."""
+    """What scipy says of the cheapest mixture within the limits; where rates have bands, of their means."""
     optimize = pytest.importorskip("scipy.optimize")
     n_groups, n_rates = len(p.start) - 1, len(p.limit)
     group = np.repeat(np.arange(n_groups), np.diff(p.start))
+    lows, highs = p.rates if p.low is None else p.low, p.rates if p.high is None else p.high
     upper, right = [], []
     for r in range(n_rates):
         for k in np.flatnonzero(p.has[r]):
-            mine = np.where(group == k, p.rates[r], 0.0)
+            low, high = np.where(group == k, lows[r], 0.0), np.where(group == k, highs[r], 0.0)
             unit = np.eye(n_rates)[r]
             if p.limit[r] < np.inf or p.ratio[r] >= 0:
-                upper.append(np.concatenate([-mine, unit])), right.append(0.0)
+                upper.append(np.concatenate([-low, unit])), right.append(0.0)
             if p.limit[r] < np.inf:
-                upper.append(np.concatenate([mine, -unit])), right.append(p.limit[r])
+                upper.append(np.concatenate([high, -unit])), right.append(p.limit[r])
             if p.ratio[r] >= 0:
-                upper.append(np.concatenate([mine * p.ratio[r], -unit])), right.append(0.0)
+                upper.append(np.concatenate([high * p.ratio[r], -unit])), right.append(0.0)
     return optimize.linprog(
         np.concatenate([p.cost / p.unit, np.zeros(n_rates)]),
         A_ub=np.array(upper) if upper else None,

@@ -6,7 +6,7 @@
 // bounds every pair it holds.
 #pragma once
 
-#include <algorithm>  // min, max, min_element, max_element
+#include <algorithm>  // min, max, min_element
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
 #include <vector>
@@ -86,10 +86,14 @@ private:
         near_[at] =
             *std::min_element(p.distance.begin() + from, p.distance.begin() + to);
         for (std::size_t r = 0; r < n_rates_; ++r) {
-            low_[at * n_rates_ + r] =
-                *std::min_element(p.high(r) + from, p.high(r) + to);
-            high_[at * n_rates_ + r] =
-                *std::max_element(p.low(r) + from, p.low(r) + to);
+            const double *lows = p.low(r), *highs = p.high(r);
+            double low = highs[from], high = lows[from];
+            for (std::size_t i = from + 1; i < to; ++i) {
+                low = std::min(low, highs[i]);
+                high = std::max(high, lows[i]);
+            }
+            low_[at * n_rates_ + r] = low;
+            high_[at * n_rates_ + r] = high;
         }
     }
 

@@ -25,11 +25,16 @@ public:
     /// `limit` has n_rates entries, tolerance included, and stands in for the
     /// limits of the problem.
     window_search(const problem<Cost>& p, const double* limit)
-        : p_(p), limit_(limit, limit + p.n_rates), banded_(p.banded()) {
+        : p_(p),
+          limit_(limit, limit + p.n_rates),
+          banded_(p.banded()),
+          ranges_do_(!banded_) {
         const std::size_t k_count = p_.n_groups;
         falls_.resize(p_.n_rates);
-        for (std::size_t r = 0; r < p_.n_rates; ++r)
+        for (std::size_t r = 0; r < p_.n_rates; ++r) {
             falls_[r] = falls(r, p_.low(r)) && (!banded_ || falls(r, p_.high(r)));
+            ranges_do_ = ranges_do_ && falls_[r];
+        }
         block_first_.push_back(0);
         for (std::size_t k = 0; k < k_count; ++k) {
             const Cost* cost = p_.cost.data() + p_.first(k);
@@ -210,7 +215,7 @@ private:
                         (cost[i] > cheapest ||
                          (cost[i] == cheapest && distance[i] >= distance[found])))
                         continue;
-                    if (!rising_admit(box, k, base + i)) continue;
+                    if (!ranges_do_ && !inside_admit(box, k, base + i)) continue;
                     found = static_cast<std::int64_t>(i);
                     cheapest = cost[i];
                 }
@@ -220,9 +225,9 @@ private:
         return found;
     }
 
-    /// Whether the rates that do not fall with the threshold (accuracies), and the
-    /// widths of bands, admit entry i; ranges see to the others.
-    bool rising_admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
+    /// Whether entry i of a group's range is admitted by the rates that do not fall
+    /// with the threshold (accuracies), and by the widths of bands.
+    bool inside_admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
         for (std::size_t r = 0; r < p_.n_rates; ++r)
             if ((!falls_[r] || banded_) && p_.has_rate(r, k) &&
                 !admits(r, i, after(box), upto(box)))
@@ -281,6 +286,7 @@ private:
     std::vector<double> limit_;
     bool banded_;
     std::vector<bool> falls_;
+    bool ranges_do_;  // a group's range holds no other candidates than its windows
     std::vector<Cost> block_least_;
     std::vector<std::size_t> block_first_;
     std::vector<double> windows_;       // after and upto of each box

@@ -72,15 +72,18 @@ struct problem {
 template <class Cost>
 void extremes(const problem<Cost>& p, std::size_t r, const std::int64_t* numbers,
               double& low, double& high) noexcept {
-    low = high = 0.0;
+    const double *lows = p.low(r), *highs = p.high(r);
+    double least = 0.0, most = 0.0;
     bool any = false;
     for (std::size_t k = 0; k < p.n_groups; ++k) {
         if (!p.has_rate(r, k)) continue;
         const std::size_t i = p.first(k) + static_cast<std::size_t>(numbers[k]);
-        if (!any || p.low(r)[i] < low) low = p.low(r)[i];
-        if (!any || p.high(r)[i] > high) high = p.high(r)[i];
+        if (!any || lows[i] < least) least = lows[i];
+        if (!any || highs[i] > most) most = highs[i];
         any = true;
     }
+    low = least;
+    high = most;
 }
 
 /// Whether a choice meets every limit.

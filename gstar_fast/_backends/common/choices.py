@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -30,14 +30,14 @@ def limited(p: Arrays) -> list[int]:
 
 def extremes(p: Arrays, r: int, numbers: Numbers) -> tuple[Values, Values]:
     """The smallest and largest value that rate r may have in any group."""
-    lows, highs = p.bands
-    entries = [p.start[k] + number for k, number in enumerate(numbers) if p.has[r, k]]
-    if not entries:
+    low, high = p.bands
+    lows = [low[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
+    if not lows:
         return np.zeros(()), np.zeros(())
-    low, high = lows[r, entries[0]], highs[r, entries[0]]
-    for entry in entries[1:]:
-        low, high = np.minimum(low, lows[r, entry]), np.maximum(high, highs[r, entry])
-    return low, high
+    highs = lows
+    if high is not low:
+        highs = [high[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
+    return reduce(np.minimum, lows), reduce(np.maximum, highs)
 
 
 def allowed(p: Arrays, numbers: Numbers) -> Values:

@@ -42,7 +42,7 @@ def _settle(
     cost: Values,
     distance: Ints,
     low: Floats,
-    high: Floats,
+    high: Floats | None,  # None: `low` itself; Numba then compiles the code without bands
     has: Flags,
     limit: Floats,
     ratio: Floats,
@@ -64,9 +64,14 @@ def _settle(
                     continue
                 fits = True
                 for r in range(len(limit)):
-                    # t is no higher than any low end, so a band that is too wide by itself is never admitted
-                    most = min(upto[r], low[r, i])
-                    if has[r, k] and not (low[r, i] > after[r] and _within(most, high[r, i], limit[r], ratio[r])):
+                    if not has[r, k]:
+                        continue
+                    end = low[r, i]
+                    if high is not None:
+                        end = high[r, i]
+                        # t is no higher than any low end, so a band that is too wide by itself is never admitted
+                        fits = _within(low[r, i], end, limit[r], ratio[r])
+                    if not (fits and low[r, i] > after[r] and _within(upto[r], end, limit[r], ratio[r])):
                         fits = False
                         break
                 if fits:
@@ -81,7 +86,9 @@ def _settle(
 
 
 def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints) -> bool:
-    return bool(_settle(p.start, p.cost, p.distance, *p.bands, p.has, limit, p.ratio, after, upto, numbers))
+    low, high = p.bands
+    ends = high if p.banded else None
+    return bool(_settle(p.start, p.cost, p.distance, low, ends, p.has, limit, p.ratio, after, upto, numbers))
 
 
 class Windows(reference.Windows):

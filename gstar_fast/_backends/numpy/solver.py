@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._backends.common import descent
-from gstar_fast._backends.common.choices import allowed, cut_of, extremes, loss_of, refuse_bands, within
+from gstar_fast._backends.common.choices import allowed, cut_of, extremes, limited, loss_of, refuse_bands, within
 from gstar_fast._backends.common.descent import alternate, newton
 from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
 from gstar_fast._backends.numpy.targets import solve_penalties
@@ -183,18 +183,23 @@ def pair_frontier(p: Arrays, swept: Flags) -> tuple[Ints, Floats, float]:
     """The frontier of two groups: each candidate of the first against all of the second."""
     n_first, n_second = np.diff(p.start)
     second = np.arange(n_second)
+    bounded = limited(p)
+    read = [r for r in range(len(p.limit)) if p.has[r].all() and (swept[r] or r in bounded)]
     # columns: cost, gap, distance, numbers; costs and distances of float64 are exact up to 2^53
     stairs = np.empty((0, 5))
     for first in range(n_first):
-        gap = np.zeros(n_second)
-        for r in np.flatnonzero(swept):
-            if p.has[r].all():
-                low, high = extremes(p, int(r), (first, second))
+        gap, fits = np.zeros(n_second), np.ones(n_second, dtype=bool)
+        for r in read:
+            low, high = extremes(p, r, (first, second))
+            if swept[r]:
                 gap = np.maximum(gap, high - low)
+            if r in bounded:
+                fits &= within(low, high, p.limit[r], p.ratio[r])
         cost = p.cost[first] + p.cost[p.start[1] :]
         distance = p.distance[first] + p.distance[p.start[1] :]
         row = np.stack([cost, gap, distance, np.full(n_second, first), second], axis=1)
-        row = row[np.broadcast_to(allowed(p, (first, second)), n_second)]
+        if bounded:
+            row = row[fits]
         if len(stairs) > 0:  # stairs fall in cost as the gap rises
             step = np.searchsorted(stairs[:, 1], row[:, 1], side="right") - 1
             row = row[(step < 0) | (row[:, 0] <= stairs[step, 0])]

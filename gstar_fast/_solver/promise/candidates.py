@@ -76,7 +76,8 @@ def in_order(known: Known, options: list[Option]) -> list[Option]:
 
 def tightened(p: Arrays, q: float) -> Arrays:
     """The same question with q times the limits."""
-    limit = np.where(p.limit < np.inf, q * (p.limit - TOLERANCE) + TOLERANCE, np.inf)
+    finite = p.limit < np.inf
+    limit = np.where(finite, q * (np.where(finite, p.limit, 1.0) - TOLERANCE) + TOLERANCE, np.inf)
     ratio = np.where(p.ratio >= 0, 1 - q * (1 - p.ratio - TOLERANCE) - TOLERANCE, -1.0)
     return replace(p, limit=limit, ratio=ratio)
 
