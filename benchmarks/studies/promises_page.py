@@ -257,7 +257,7 @@ def picture(report: Report) -> str:
             f'<line class="joint" x1="{plain}" x2="{kept}" y1="{y}" y2="{y}"/>',
             f'<circle class="plain" cx="{plain}" cy="{y}" r="5"/><circle class="promised" cx="{kept}" cy="{y}" r="6"/>',
         ]
-    words = "share of samples whose thresholds keep the limit on the whole population"
+    words = "share of samples that keep the limit on the whole population (promised: of those with a promise)"
     parts += [
         f'<text class="small" text-anchor="middle" x="{(LEFT + RIGHT) / 2}" y="{height - 4}">{words}</text>',
         "</svg>",

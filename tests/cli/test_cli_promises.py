@@ -57,6 +57,12 @@ def test_what_cannot_be_promised_ends_in_3_and_writes_nothing(sketch, capsys):
     assert main(words[:-2]) == 0, "the same limit holds on the counted rows"
 
 
+def test_unpromised_thresholds_that_python_saved_decide_with_a_note(sketch, capsys):
+    gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95).save("t.json")
+    assert main(["apply", "scores.csv", "--thresholds", "t.json", "-o", "d.csv"]) == 0
+    assert "note: 't.json' is unpromised: the counts cannot promise" in capsys.readouterr().err
+
+
 def test_stable_thresholds_can_be_asked_for(sketch, capsys):
     assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.05", "--prefer", "stable", "--json"]) == 0
     expected = gf.solve(sketch, limits={"equalized_odds": 0.05}, prefer="stable")
