@@ -12,14 +12,10 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs, chance
 from gstar_fast._solver.promise.effective import effective_rows
-from gstar_fast._solver.promise.shared import LEAST_GROUPS, shared_chance
 from gstar_fast._solver.question import TOLERANCE
 from gstar_fast._solver.rates import rates_at
 from gstar_fast._solver.search import Search
 
-AROUND = 0.05  # of fpr, on both sides: where the slope of a ROC curve is taken
-SLOPES = (0.05, 20.0)
-MINUTE = 1e-4  # chances from which on a closer look is worth the time
 BALANCED = 4  # position of balanced accuracy in RATES: the mean of tpr and 1 - fpr
 SURE = (0, 1, 2)  # tpr, fpr and selection rate of thresholds that accept everybody, or nobody, are certain
 
@@ -83,21 +79,7 @@ class Known:
         """What is known at one entry a group."""
         shapes = [self.shapes(entries[k : k + 1], k) for k in range(len(entries))]
         a, b, sure = (np.concatenate(parts, axis=1) for parts in zip(*shapes, strict=True))
-        return Beliefs(a, b, sure, self.search.has[self.active], self._slope(entries))
-
-    def _slope(self, entries: Ints) -> float | None:
-        """D tpr / d fpr of the ROC curves at these entries, all rows together; None where groups do not share."""
-        start = self.search.table.start
-        if len(entries) < LEAST_GROUPS or self.active != [0, 1] or not self.search.has[:2].all():
-            return None
-        rise = np.zeros(2)
-        for k, entry in enumerate(entries.tolist()):
-            fpr = self.parts[1, start[k] : start[k + 1]]  # falls from entry to entry
-            here = self.parts[1, entry]
-            first, last = np.searchsorted(-fpr, [-(here + AROUND), -(here - AROUND)], side="right") - 1
-            step = self.parts[:, start[k] + max(first, 0)] - self.parts[:, start[k] + min(last + 1, len(fpr) - 1)]
-            rise += self.n[3, k] * step
-        return float(np.clip(rise[0] / max(rise[1], 1e-12), *SLOPES))
+        return Beliefs(a, b, sure, self.search.has[self.active])
 
     def shapes(self, entries: Ints, k: int) -> tuple[Floats, Floats, Floats]:
         """Of entries of one group: Beta(a, b) of every active rate, and what is certain, each (R, entries)."""
@@ -145,8 +127,7 @@ class Known:
                     a[i, k], b[i, k] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
                 else:
                     a[i, k], b[i, k] = _matched(*self._part(rates, r, k, entries, weights))
-        first = np.searchsorted(group, np.arange(k_groups))
-        return Beliefs(a, b, sure, self.search.has[self.active], self._slope(mixture.entries[first]))
+        return Beliefs(a, b, sure, self.search.has[self.active])
 
     def _part(self, rates: Floats, r: int, k: int, entries: Ints, weights: Floats) -> tuple[float, float]:
         """Mean and variance of one rate of a group's mixture."""
@@ -157,15 +138,10 @@ class Known:
         square = float(weights @ np.minimum(p[:, None], p) @ weights)
         return mean, max(square - mean**2, 0.0) / (n + 2 * PRIOR + 1)
 
-    def chance(
-        self, beliefs: Beliefs, limit: Floats | None = None, ratio: Floats | None = None, stop: float = np.inf
-    ) -> float:
-        """Chance that a limit is broken on new rows; what is above `stop` may be a lower bound."""
+    def chance(self, beliefs: Beliefs, limit: Floats | None = None, ratio: Floats | None = None) -> float:
+        """Chance that a limit is broken on new rows."""
         limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
-        alone = chance(beliefs, self.active, limit, ratio)
-        if beliefs.slope is None or alone <= MINUTE or not np.isnan(beliefs.sure).all():
-            return alone
-        return min(alone, shared_chance(beliefs, beliefs.slope, limit, min(stop, alone)))
+        return chance(beliefs, self.active, limit, ratio)
 
 
 def wilson(rate: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:

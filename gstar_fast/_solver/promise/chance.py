@@ -31,16 +31,12 @@ BY_SERIES = 30.0  # shapes from which the normal approximation is within 1e-5
 
 
 class Beliefs(NamedTuple):
-    """What is known of the rates at some thresholds, each (R, K): Beta(a, b); or a value that is certain, else NaN.
-
-    `slope` is that of the ROC curves, where groups say something about each other (see `shared.py`).
-    """
+    """What is known of the rates at some thresholds, each (R, K): Beta(a, b); or a value that is certain, else NaN."""
 
     a: Floats
     b: Floats
     sure: Floats
     has: Bools
-    slope: float | None = None
 
     def times(self, factor: float | Floats) -> Beliefs:
         """The same with this many times the rows."""

@@ -101,7 +101,7 @@ def promised(search: Search, plain: Result, level: float, *, unified: bool, rand
 def first_kept(asked: Asked, plain_chance: float) -> tuple[Option | None, float]:
     """The first option that may be promised, and its chance."""
     for option in asked.options:
-        at = plain_chance if option is asked.plain else asked.known.chance(option.beliefs(asked.known), stop=asked.risk)
+        at = plain_chance if option is asked.plain else asked.known.chance(option.beliefs(asked.known))
         if at <= asked.risk:
             return option, at
     return None, 1.0
@@ -147,7 +147,7 @@ def upper_of(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
             ratio = np.where(mine, 1 - step / STEPS, ratio)
         else:
             limit = np.where(mine, step / STEPS, limit)
-        return known.chance(beliefs, limit, ratio, stop=risk) <= risk
+        return known.chance(beliefs, limit, ratio) <= risk
 
     asked = known.search.objective.limits[name]
     low, high = 0, max(round(STEPS * (1 - asked if is_ratio else asked)), 1)

@@ -46,7 +46,7 @@ def plan(known: Known, options: list[Option], level: float) -> RowsNeeded:
         if leading is not None:
             alone[name] = _least(known, leading, mine, risk, MOST)
             others = leading.times(np.where(mine, 1.0, MOST))
-            if times is not None and times > 1 and known.chance(others, stop=1 - level) > 1 - level:
+            if times is not None and times > 1 and known.chance(others) > 1 - level:
                 too_small.append(name)
     rows = float(search.table.totals.sum()) * search.snapshot.weight_unit
     return RowsNeeded(
@@ -63,7 +63,7 @@ def _least(known: Known, at: Beliefs, which: Bools, risk: float, most: float) ->
     """The smallest factor for the rows of some groups at which the chance is within the risk."""
 
     def kept(factor: float) -> bool:
-        return known.chance(at.times(np.where(which, factor, 1.0)), stop=risk) <= risk
+        return known.chance(at.times(np.where(which, factor, 1.0))) <= risk
 
     if most < 1 or not kept(most):
         return None

@@ -10,7 +10,6 @@ from scipy import stats
 
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.promise.chance import Beliefs, beta_cdf, chance, holds
-from gstar_fast._solver.promise.shared import shared_chance
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 from tests.helpers.promise_rows import normal_sketch
@@ -101,31 +100,6 @@ def test_two_rates_hold_together_and_others_are_added():
     limit, ratio = np.full(2, 0.05), np.full(2, -1.0)
     assert chance(beliefs, [0, 1], limit, ratio) == pytest.approx(1 - one * two)
     assert chance(beliefs, [2, 3], limit, ratio) == pytest.approx(2 - one - two)
-
-
-# ---------------------------------------------------------------------------------------------------------- many groups
-
-
-def many(seed, k=6, limit=0.12):
-    random = np.random.default_rng(seed)
-    n = np.stack([random.integers(150, 3000, k), random.integers(500, 8000, k)]).astype(float)
-    x = np.rint(n * (np.array([0.6, 0.1])[:, None] + random.uniform(-0.25, 0.25, (2, k)) * limit))
-    return Beliefs(x + 0.5, n - x + 0.5, np.full((2, k), np.nan), np.ones((2, k), bool), 2.0)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_shared_chance_does_not_depend_on_the_order(seed):
-    beliefs, limit = many(seed), np.full(2, 0.12)
-    order = np.random.default_rng(seed).permutation(6)
-    shuffled = Beliefs(*(part[:, order] for part in beliefs[:4]), beliefs.slope)
-    assert shared_chance(beliefs, 2.0, limit, np.inf) == shared_chance(shuffled, 2.0, limit, np.inf)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_shared_chance_above_the_stop_is_a_lower_bound(seed):
-    beliefs, limit = many(seed, limit=0.3), np.full(2, 0.12)
-    whole = shared_chance(beliefs, 2.0, limit, np.inf)
-    assert 0.01 < shared_chance(beliefs, 2.0, limit, 0.01) <= whole
 
 
 def test_mixture_has_the_variance_of_its_rows():
