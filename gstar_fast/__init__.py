@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast import results as results
     from gstar_fast._audit.audit import Audit as Audit
     from gstar_fast._audit.audit import audit as audit
+    from gstar_fast._audit.certify import Certificate as Certificate
+    from gstar_fast._audit.certify import certify as certify
     from gstar_fast._backends import use_backend as use_backend
     from gstar_fast._decide.decider import Decider as Decider
     from gstar_fast._decide.export import to_onnx as to_onnx
@@ -39,6 +41,9 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.bounds import bounds as bounds
     from gstar_fast._solver.frontier import Frontier as Frontier
     from gstar_fast._solver.frontier import frontier as frontier
+    from gstar_fast._solver.promise.needs import rows_needed as rows_needed
+    from gstar_fast._solver.promise.record import Promise as Promise
+    from gstar_fast._solver.promise.record import RowsNeeded as RowsNeeded
     from gstar_fast._solver.result import Result as Result
     from gstar_fast._solver.solve import solve as solve
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
@@ -47,12 +52,14 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
     from gstar_fast.errors import SentinelWarning as SentinelWarning
+    from gstar_fast.errors import UnpromisedWarning as UnpromisedWarning
 
 # Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
 _MODULES = ("datasets", "errors", "plot", "results")
 _ENGINES = ("dask", "ray", "spark", "sql")  # modules of the room `_engines`
 _ROOMS = {
     "_audit.audit": ("Audit", "audit"),
+    "_audit.certify": ("Certificate", "certify"),
     "_backends": ("use_backend",),
     "_decide.decider": ("Decider",),
     "_decide.export": ("to_onnx", "to_sql"),
@@ -68,6 +75,8 @@ _ROOMS = {
     "_sketch.window": ("Window",),
     "_solver.bounds": ("Bounds", "bounds"),
     "_solver.frontier": ("Frontier", "frontier"),
+    "_solver.promise.needs": ("rows_needed",),
+    "_solver.promise.record": ("Promise", "RowsNeeded"),
     "_solver.result": ("Result",),
     "_solver.solve": ("solve",),
     "errors": (
@@ -77,6 +86,7 @@ _ROOMS = {
         "NotConvergedWarning",
         "ResolutionWarning",
         "SentinelWarning",
+        "UnpromisedWarning",
     ),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}

@@ -25,6 +25,7 @@ __all__ = [
     "OptionValueError",
     "ResolutionWarning",
     "SentinelWarning",
+    "UnpromisedWarning",
 ]
 
 
@@ -147,4 +148,11 @@ class SentinelWarning(_Coded, UserWarning):
     """One score holds many rows far from all others: it may stand for a missing score.
 
     The message names the score, its rows, and `missing=`, which skips them.
+    """
+
+
+class UnpromisedWarning(UserWarning):
+    """Thresholds are about to decide that hold their limits on the counted rows, and are not promised to on new ones.
+
+    A promise was asked for with ``confidence=``.
     """

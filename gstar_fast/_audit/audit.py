@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -21,6 +20,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.question import check_confidence
 from gstar_fast._solver.result import Result
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def audit(
     >>> report.definitions["equalized_odds_sum"]
     "tpr gap plus fpr gap (the paper's EOd)"
     """
-    confidence = _checked_confidence(confidence)
+    confidence = check_confidence(confidence)
     replicates = _whole("replicates", replicates)
     if threshold_replicates is not None:
         threshold_replicates = _whole("threshold_replicates", threshold_replicates)
@@ -305,15 +305,6 @@ def _estimates(rates: Rates, rows: Values, confidence: float) -> list[dict[str, 
             ]
         )
     return [dict(zip(METRICS, column, strict=True)) for column in zip(*columns, strict=True)]
-
-
-def _checked_confidence(confidence: object) -> float:
-    if isinstance(confidence, (bool, str)) or not isinstance(confidence, (Real, np.number)):
-        raise refusal("confidence_type", "confidence", value=confidence)
-    level = float(confidence)
-    if not 0.5 <= level <= 0.999:
-        raise refusal("confidence", "confidence", value=confidence)
-    return level
 
 
 def _checked_seed(seed: object) -> int:

@@ -24,6 +24,7 @@ from gstar_fast._solver.snapshot import Snapshot
 
 REPLICATES = 500
 MIXED_REPLICATES = 100  # linear programs: dearer, and there is no interval to be had
+ELSEWHERE = "they were not found on this sketch"
 FEWEST = 100  # fewer say nothing of the ends of an interval
 FEWEST_MEAN = 10  # enough for a mean: so few are drawn only for many groups, whose largest gap varies little
 WORK = 2**26  # counts looked at without being asked: about a second
@@ -48,8 +49,7 @@ def draw_again(
     """
     digest = result.sketch_digest
     if digest is not None and digest != snapshot.digest():
-        elsewhere = "the thresholds have no intervals: they were not found on this sketch"
-        return Again(notes=[] if replicates == 0 else [elsewhere])
+        return Again(notes=[] if replicates == 0 else [f"the thresholds have no intervals: {ELSEWHERE}"])
     fitted = [] if digest is None else _fitted(result, {})
     if replicates == 0:
         return Again(notes=fitted)
@@ -61,7 +61,8 @@ def draw_again(
         return Again(notes=[*fitted, f"the thresholds have no intervals: {why}"])
     resolved = solve_again(result, snapshot, replicates, seed)
     if resolved is None:
-        return Again(notes=["the thresholds have no intervals: they were not found on this sketch"])
+        why = ELSEWHERE if digest is None else "they are not those of least error, and only these can be found again"
+        return Again(notes=[*fitted, f"the thresholds have no intervals: {why}"])
     failed = replicates - resolved.accepted.shape[1]
     words = f"the limits could not be met in {failed} of {replicates} replicates"
     if failed > replicates / 2:
@@ -153,6 +154,8 @@ def why_not(result: Result) -> str | None:
         return "it was found on smooth densities, not on the counts"
     if result.min_rows:
         return "small groups were pooled before it was found"
+    if result.verdict == "promised":
+        return "they were chosen for a promise, which speaks of new rows itself"
     return None
 
 

@@ -18,7 +18,8 @@ _WIDTH = max(map(len, MEANINGS))
 CRITERIA_HELP = "criteria:\n" + "\n".join(f"  {name:<{_WIDTH}}  {text}" for name, text in MEANINGS.items())
 
 EXIT_CODES = """exit codes:
-  0 done   1 error   2 wrong usage   3 the limits cannot be met   130 stopped by Ctrl-C (143 by SIGTERM)"""
+  0 done   1 error   2 wrong usage   3 the limits cannot be met, promised or certified
+  130 stopped by Ctrl-C (143 by SIGTERM)"""
 
 ROAD = """from tables to decisions:
   gstar-fast sketch scores/ -o scores.gstar --score p --label y --group sex
@@ -100,16 +101,13 @@ def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
     group.add_argument("--progress", action="store_true", default=None, help="show progress also without a terminal")
 
 
+def _limit(group: argparse._ActionsContainer, text: str) -> None:
+    group.add_argument("--limit", metavar="NAME=VALUE", type=pair, action="append", default=[], help=text)
+
+
 def _asking(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to ask for")
-    group.add_argument(
-        "--limit",
-        metavar="NAME=VALUE",
-        type=pair,
-        action="append",
-        default=[],
-        help="largest gap allowed (for disparate_impact: least ratio); repeatable",
-    )
+    _limit(group, "largest gap allowed (for disparate_impact: least ratio); repeatable")
     group.add_argument("--cost-fp", type=float, default=1.0, metavar="X", help="cost of a false positive (default: 1)")
     group.add_argument("--cost-fn", type=float, default=1.0, metavar="X", help="cost of a false negative (default: 1)")
     group.add_argument("--balanced", action="store_true", help="give both classes the same weight")
@@ -178,6 +176,10 @@ def _solve(p: argparse.ArgumentParser) -> None:
         help="price of a squared gap, the paper's lambda; repeatable",
     )
     group.add_argument("--unified", action="store_true", help="one threshold for everybody")
+    _confidence(group, "promise that the limits hold on new rows, with this confidence, such as 0.95")
+    group.add_argument(
+        "--prefer", choices=("stable",), help="stable: a little more error for a smaller gap; no promise"
+    )
     group.add_argument(
         "--min-rows", type=float, default=0, metavar="N", help="pool groups of under N rows: they share one threshold"
     )
@@ -190,10 +192,15 @@ def _solve(p: argparse.ArgumentParser) -> None:
     _reading(p)
 
 
+def _confidence(group: argparse._ActionsContainer, text: str) -> None:
+    group.add_argument("--confidence", type=float, metavar="X", help=text)
+
+
 def _frontier(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
     p.add_argument("--criterion", required=True, type=criterion, metavar="NAME", help="trade this gap against error")
     _output(p, "file for all points: .csv, .json or .parquet")
+    _confidence(p, "gaps that can be promised with this confidence, instead of gaps of the counted rows")
     group = p.add_argument_group("one point of the frontier")
     group.add_argument("--at-gap", type=float, metavar="X", help="the point of least error with a gap of at most X")
     group.add_argument("--at-error", type=float, metavar="X", help="the point of least gap with an error of at most X")
@@ -224,6 +231,16 @@ def _new_rows(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--new-rows", type=int, metavar="N", help="expect gaps on a sample of N new rows (default: as counted)"
     )
+
+
+def _certify(p: argparse.ArgumentParser) -> None:
+    p.add_argument("thresholds", metavar="THRESHOLDS", help="thresholds that `solve` saved")
+    p.add_argument("inputs", nargs="+", metavar="IN", help="fresh rows: sketches, or tables")
+    p.add_argument("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")
+    p.add_argument("--exact", action="store_true", help="binomial limits: rigorous for cells of any size, but wider")
+    _limit(p, "limit to certify (default: those saved with the thresholds); repeatable")
+    _counting(p, needed=False)
+    _reading(p)
 
 
 def _report(p: argparse.ArgumentParser) -> None:
@@ -321,12 +338,14 @@ examples:
         "find one threshold for each group",
         _solve,
         """Find the thresholds with the least error while gaps between groups stay within limits, with a proof for the
-counted rows. If no thresholds meet the limits, the exit code is 3 and nothing is written.""",
+counted rows. If no thresholds meet the limits, the exit code is 3 and nothing is written. With --confidence the limits
+are promised for new rows as well; if that cannot be done, the exit code is 3 too.""",
         f"""{CRITERIA_HELP}
 
 examples:
   gstar-fast solve s.gstar --limit equalized_odds=0.02 -o thresholds.json --report report.html
   gstar-fast solve s.gstar --limit disparate_impact=0.8 --cost-fn 5
+  gstar-fast solve s.gstar --limit equalized_odds=0.05 --confidence 0.95 -o thresholds.json
   gstar-fast solve scores/ --score p --label y --group sex --limit equal_opportunity=0.01 -o thresholds.json""",
     ),
     "frontier": (
@@ -346,6 +365,15 @@ examples:
         """examples:
   gstar-fast audit test.gstar --thresholds thresholds.json -o audit.html
   gstar-fast audit decided.parquet --decision decision --label y --group sex""",
+    ),
+    "certify": (
+        "prove on fresh rows that thresholds keep their limits",
+        _certify,
+        """Say whether thresholds keep their limits with the given confidence, going by rows that were not used to find
+them. If that is not certified, the exit code is 3.""",
+        """examples:
+  gstar-fast certify thresholds.json fresh.gstar
+  gstar-fast certify thresholds.json next-week.csv --label y --exact --confidence 0.99""",
     ),
     "report": (
         "write one HTML page about thresholds",

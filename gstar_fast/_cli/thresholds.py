@@ -67,7 +67,7 @@ def answer(result: gf.Result, text: str, output: str | None, console: Console) -
     if output != "-":
         console.answer(json.loads(text), lambda: str(result))
         return
-    if result.meets_limits:  # else thresholds nobody asked for, which the next program would take
+    if result.meets_limits and result.verdict != "unpromised":  # else the next program would take what nobody asked for
         write_bytes(text.encode())
     if not (console.json or console.quiet):
         print(printable(str(result)), file=sys.stderr)

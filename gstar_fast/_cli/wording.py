@@ -15,12 +15,13 @@ _ARGUMENTS = {
     "min_rows": "--min-rows",
     "missing": "--missing",
     "penalties": "--penalty",
+    "prefer": "--prefer",
     "range": "--range",
     "replicates": "--replicates",
     "seed": "--seed",
 }
 _POLICIES = {"False": "reject", "True": "accept"}
-_FLAGS = {"allow_expired", "balanced", "randomize", "unified"}
+_FLAGS = {"allow_expired", "balanced", "exact", "randomize", "unified"}
 
 
 class Options(Face):

@@ -32,7 +32,7 @@ from gstar_fast._decide.members import (
     check_members,
     check_result,
 )
-from gstar_fast.errors import InfeasibleWarning
+from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 
 FORMAT: Final = "gstar_fast.thresholds"
 RESULT_FORMAT: Final = "gstar_fast.result"
@@ -56,6 +56,22 @@ class Document:
     def is_infeasible(self) -> bool:
         """Whether it says that its thresholds miss the limits they were asked for."""
         return self.content.get("verdict") == "infeasible"
+
+    @property
+    def is_unpromised(self) -> bool:
+        """Whether it says that its thresholds were to hold their limits on new rows, and that nothing is promised."""
+        return self.content.get("verdict") == "unpromised"
+
+    @property
+    def groups(self) -> list[Name]:
+        """Names of the groups, in the order of the document."""
+        return list(self.thresholds.values)
+
+    @property
+    def plain(self) -> Document | None:
+        """The result without its promise, for a result that has one."""
+        promise = self.content.get("promise")
+        return None if promise is None else _plain(promise["plain"])
 
     @property
     def has_checksum(self) -> bool:
@@ -145,6 +161,8 @@ def load_current(
     _check_current(document.thresholds, allow_expired, digest, now, f"{shown!r}: ")
     if document.is_infeasible:
         warnings.warn(f"{shown!r} is infeasible: {document.content['message']}", InfeasibleWarning, stacklevel=3)
+    if document.is_unpromised:
+        warnings.warn(f"{shown!r} is unpromised: {document.content['message']}", UnpromisedWarning, stacklevel=3)
     return document.thresholds
 
 
@@ -174,18 +192,42 @@ def read(text: str, *, only_result: bool = False) -> Document:
 
 def _checked(content: dict[str, Any], is_result: bool) -> Document:
     wanted = json.checksum(content)  # of all that is there, so it also finds text that is no text
-    version = content.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
-        raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
+    version = _version_of(content)
     check_members(content, OF_RESULT if is_result else OF_THRESHOLDS, "")
     if is_result:
         check_result(content)
     document = Document(content, _thresholds(content, OF_GROUP_IN_RESULT if is_result else OF_GROUP))
+    plain = document.plain  # read it: what is wrong there is wrong here
+    if plain is not None and repr(plain.groups) != repr(document.groups):  # True and 1 are equal, but not the same
+        raise ValueError("promise.plain has other groups")
     if version > 1:
         json.check_seal(content, wanted)
     elif document.has_checksum:
         json.check_seal(content, document.thresholds.checksum)
     return document
+
+
+def _version_of(content: Mapping[str, Any]) -> int:
+    version = content.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
+    return version
+
+
+def _plain(content: dict[str, Any]) -> Document:
+    """The result inside a promise: a result like any other, but without a promise or a seal of its own."""
+    try:
+        for key in ("promise", "checksum"):
+            if content.get(key) is not None:
+                raise ValueError(f"it has a member {key!r}")
+        if content.get("format") != RESULT_FORMAT:
+            raise ValueError(f"'format' is not {RESULT_FORMAT!r}")
+        _version_of(content)
+        check_members(content, OF_RESULT, "")
+        check_result(content)
+        return Document(content, _thresholds(content, OF_GROUP_IN_RESULT))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"promise.plain: {error}") from None
 
 
 def _thresholds(content: Mapping[str, Any], of_group: Mapping[str, Member]) -> Thresholds:

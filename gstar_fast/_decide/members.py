@@ -13,7 +13,7 @@ from typing import Any, Final
 from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._words import METHODS
 
-VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible")
+VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible", "promised", "unpromised")
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,16 @@ OF_RESULT: Final = {
     **dict.fromkeys(("costs", "notes", "trace"), Member(LIST)),
     "min_rows": Member(NUMBER, required=False),
     "mixing_saves": Member(NUMBER | NULL, required=False),
+    "promise": Member(OBJECT | NULL, required=False),
+}
+OF_PROMISE: Final = {
+    **dict.fromkeys(("confidence", "chance", "cost", "plain_chance"), Member(NUMBER)),
+    **dict.fromkeys(("upper", "plain"), Member(OBJECT)),
+    "rows_needed": Member(OBJECT | NULL),
+}
+OF_ROWS_NEEDED: Final = {
+    **dict.fromkeys(("times", "rows"), Member(NUMBER | NULL)),
+    **dict.fromkeys(("by_group", "too_small"), Member(LIST)),
 }
 _OF_BEFORE: Final = {"error": Member(NUMBER), "gaps": Member(OBJECT)}
 
@@ -135,6 +145,25 @@ def check_result(content: Mapping[str, Any]) -> None:
     _check_parts(content["trace"], THRESHOLD, "trace")
     if content.get("min_rows", 0) < 0:
         raise ValueError(f"min_rows must be at least 0; got {content['min_rows']}")
+    if content.get("promise") is not None:
+        _check_promise(content["promise"], len(content["groups"]))
+
+
+def _check_promise(promise: Mapping[str, Any], n_groups: int) -> None:
+    """Refuse a promise whose members do not hold what they should; `document` reads the plain result inside."""
+    check_members(promise, OF_PROMISE, "promise")
+    _check_gaps(promise["upper"], "promise.upper")
+    needed = promise["rows_needed"]
+    if needed is None:
+        return
+    where = "promise.rows_needed"
+    check_members(needed, OF_ROWS_NEEDED, where)
+    _check_parts(needed["by_group"], NUMBER | NULL, f"{where}.by_group")
+    _check_parts(needed["too_small"], COUNT, f"{where}.too_small")
+    if len(needed["by_group"]) != n_groups:
+        raise ValueError(f"{where}.by_group has {len(needed['by_group'])} entries for {n_groups} groups")
+    if any(position >= n_groups for position in needed["too_small"]):
+        raise ValueError(f"{where}.too_small has a position outside the {n_groups} groups")
 
 
 def _check_gaps(gaps: Mapping[str, object], where: str) -> None:

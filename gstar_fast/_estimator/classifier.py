@@ -28,11 +28,11 @@ from gstar_fast._base.thresholds import Unknown
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.folds import Classifier, response_method, scores_of
 from gstar_fast._estimator.groups import EVERYBODY, Source
+from gstar_fast._estimator.question import check_question, question_of
 from gstar_fast._estimator.rows import decide, read_rows
 from gstar_fast._estimator.training import count, positive_of, prefit, train
-from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import Objective, check_options, check_several
+from gstar_fast._solver.question import Objective, check_several
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.solve import solve
 
@@ -59,8 +59,10 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     ----------
     estimator : estimator
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
-    limits, penalties, method, density, costs, balanced, unified, randomize, min_rows, max_seconds
-        What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
+    limits, penalties, method, density, costs, balanced, unified, randomize, min_rows, max_seconds, confidence, prefer
+        What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`. If `confidence`
+        is given and the limits cannot be promised for new rows, `fit` warns (`UnpromisedWarning`), and the thresholds
+        are those found without it.
     sensitive_features : str, int or list of these, optional
         Columns of X that say which group a row is in: names of a data frame, or positions. Several make intersections:
         groups are then tuples such as ``('F', 'black')``. This is the form that works wherever scikit-learn calls
@@ -138,6 +140,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         randomize: bool = False,
         min_rows: float = 0,
         max_seconds: float | None = None,
+        confidence: float | None = None,
+        prefer: str | None = None,
         sensitive_features: object = None,
         drop_sensitive: bool = True,
         unknown: Unknown = "raise",
@@ -161,6 +165,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.randomize = randomize
         self.min_rows = min_rows
         self.max_seconds = max_seconds
+        self.confidence = confidence
+        self.prefer = prefer
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.unknown = unknown
@@ -268,10 +274,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def _empty_sketch(self) -> Sketch:
         """A sketch to count into; also looks at the other options, before anything is trained."""
-        objective = Objective.of(self.limits, self.penalties, self.costs, self.balanced)
-        ways = {name: getattr(self, name) for name in ("method", "density", "unified", "randomize", "max_seconds")}
-        check_options(objective, **ways)
-        checked_min_rows(self.min_rows)
+        check_question(question_of(self))
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
         return Sketch(bins=self.bins, range=self.range)
@@ -296,19 +299,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return None if declined else weights
 
     def _solve(self, sketch: Sketch, column: str | None) -> tuple[Result, Decider]:
-        result = solve(
-            sketch,
-            limits=self.limits,
-            penalties=self.penalties,
-            method=self.method,
-            density=self.density,
-            costs=self.costs,
-            balanced=self.balanced,
-            unified=self.unified,
-            randomize=self.randomize,
-            min_rows=self.min_rows,
-            max_seconds=self.max_seconds,
-        )
+        result = solve(sketch, **question_of(self))
         result = replace(result, group_column=column)
         return result, result.decider(unknown=self.unknown)
 

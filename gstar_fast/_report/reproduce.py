@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from gstar_fast._solver.promise.stable import SIGN as STABLE
 from gstar_fast._solver.result import Result
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ def _question(r: Result) -> list[str]:
         out.append(f"costs={r.costs!r}")
     if r.min_rows:
         out.append(f"min_rows={r.min_rows:g}")
+    if r.promise is not None:
+        out.append(f"confidence={r.promise.confidence!r}")
+    if r.message.startswith(STABLE):
+        out.append("prefer='stable'")
     switches = {"balanced": r.balanced, "unified": r.unified, "randomize": r.randomized}
     return out + [f"{name}=True" for name, on in switches.items() if on]
 

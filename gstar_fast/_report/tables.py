@@ -61,6 +61,8 @@ def asked_section(contents: Contents) -> Html:
     proof += f"; the loss is {loss_words(r)}"
     if r.verdict == "infeasible":
         proof = "none: no thresholds meet the limits"
+    if r.verdict == "promised" and r.promise is not None:
+        proof = f"none that the error is the least; with plain thresholds it is {short_number(r.promise.plain.error)}"
     facts = [
         (
             "cost of an error",

@@ -82,6 +82,8 @@ def _where(contents: Contents, points: FrontierPoints) -> str:
         why = "since one threshold for everybody is a narrower choice than one for each group"
     elif r.verdict == "infeasible":
         why = "since the limits could not be met and thresholds that miss them by the least are shown instead"
+    elif r.verdict == "promised":
+        why = "since they were chosen to keep the limits on new rows and the curve is that of the counted ones"
     elif r.density != "empirical":
         why = f"since they were found on {r.density} densities and the curve is that of the counts"
     elif r.min_rows:

@@ -22,6 +22,7 @@ from gstar_fast._report.contents import (
 from gstar_fast._report.html import Html, tag
 from gstar_fast._solver.degenerate import SIGN
 from gstar_fast._solver.question import is_met
+from gstar_fast._solver.result import Result
 
 CLEARLY = 1.25  # times the limit: a gap expected on new rows that is larger is not put down to chance
 
@@ -38,6 +39,7 @@ def verdict_section(contents: Contents) -> Html:
     criteria = [name for name in criteria if name in r.gaps]
     message = r.message.partition(" (")[0] if r.randomized else r.message  # how many pivots is nobody's concern
     lines = [
+        *_promise(contents),
         tag("p", tag("strong", f"{r.verdict.replace('_', ' ').capitalize()}: "), f"{message}."),
         tag("p", *_outcome(contents, criteria)),
         *_on_new_rows(contents),
@@ -66,18 +68,31 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         return "warn", f"Met with small groups pooled, but not between all groups: {', '.join(map(plain, missed))}"
     if missed:  # by thresholds of smooth densities, which know the rows only roughly
         return "warn", f"Met by the {r.density} densities, but not on the counted rows: {', '.join(map(plain, missed))}"
-    if r.verdict != "optimal":
+    if r.verdict == "unpromised":
+        return "warn", f"The {_limits(r)} met on the counted rows, but not promised for new ones"
+    if r.verdict not in ("optimal", "promised"):
         return "warn", "Thresholds found, but not proven to be the best"
-    met = "The limits are met" if len(r.limits) > 1 else "The limit is met"
+    met = f"The {_limits(r)} met"
     least = "Least loss" if r.penalties else "Least error"
     if trivial := _all_alike(contents):
         return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
     if any(note.startswith(SIGN) for note in r.notes):
         return "warn", f"{met if r.limits else least}, but the thresholds hardly decide"
+    if r.verdict == "promised":
+        return "good", f"The {_limits(r)} promised for new rows, {_sure(r)}"
     if r.limits:
         doubt = _doubt(contents)
         return ("warn", f"{met} on the counted rows; {doubt}") if doubt else ("good", met)
     return "good", "Best balance of error and gaps" if r.penalties else "Least error"
+
+
+def _limits(r: Result) -> str:
+    return "limits are" if len(r.limits) > 1 else "limit is"
+
+
+def _sure(r: Result) -> str:
+    assert r.promise is not None
+    return f"with {100 * r.promise.confidence:.6g}\u00a0% confidence"
 
 
 def _all_alike(contents: Contents) -> str | None:
@@ -130,10 +145,26 @@ def _change(contents: Contents, name: str) -> str:
     return f"the {gap_word(name)}{start} to {short_number(contents.result.gaps[name])}"
 
 
+def _promise(contents: Contents) -> list[Html]:
+    """What is promised of new rows, and at what price; nothing where no promise was made."""
+    r = contents.result
+    if r.promise is None or r.verdict != "promised":
+        return []
+    limits = [f"{gap_word(name)} {bound_word(name)} {limit:g}" for name, limit in r.limits.items()]
+    at_best = [f"{bound_word(name)} {short_number(upper)}" for name, upper in r.promise.upper.items()]
+    said = (
+        f"{sentence_list(limits)} on new rows, {_sure(r)}. Given the counts, the chance of more is "
+        f"{percent(r.promise.chance)}; {sentence_list(at_best)} could have been promised as well. The promise costs "
+        f"{percent(r.promise.cost)} of error. It is about people drawn as the counted ones were, with right labels and "
+        "out-of-fold scores. It does not cover drift."
+    )
+    return [tag("p", tag("strong", "Promise: "), said)]
+
+
 def _on_new_rows(contents: Contents) -> list[Html]:
     """The gaps to expect where the thresholds will be used, each beside its limit."""
     r, expected = contents.result, contents.audit.new_rows
-    if r.verdict == "infeasible" or len(r.thresholds) == 1 or not asked(r):
+    if r.verdict in ("infeasible", "promised") or len(r.thresholds) == 1 or not asked(r):
         return []
     words = []
     for name in asked(r):

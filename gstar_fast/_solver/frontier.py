@@ -20,17 +20,14 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERIA, RATES
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
+from gstar_fast._solver.promise.curve import promised_curve
 from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, check_groups, question_limits
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
 from gstar_fast._solver.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
-from gstar_fast._solver.solve import finish, finish_choice, finish_mixture
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 Numbers = tuple[int, ...]  # one candidate a group
 
@@ -62,6 +59,8 @@ class Frontier:
         The list is complete for gaps from here up; 0 means all of it.
     randomized : bool
         Whether groups mix thresholds; the points are then the corners of a convex frontier.
+    confidence : float or None
+        Where it was asked for, `gaps` are limits that can be promised on new rows with it.
     """
 
     criterion: str
@@ -74,18 +73,23 @@ class Frontier:
     penalty: Floats | None
     _result: Callable[[int], Result] = field(repr=False)
     _between: Callable[[int, float], Result] | None = field(default=None, repr=False)
+    confidence: float | None = None
 
     def __len__(self) -> int:
         return len(self.gaps)
 
     def __str__(self) -> str:
         kind = "randomised " if self.randomized else ""
+        if self.confidence is not None:
+            kind += f"promised ({self.confidence:g} confidence) "
         one, two = (f"gap {self.gaps[i]:.4g} at error {self.errors[i]:.4g}" for i in (0, -1))
         return f"{kind}frontier of {self.criterion}: {len(self)} points, {one} to {two}"
 
     def result(self, i: int) -> Result:
         """The point as a `Result`, with rates, every gap and text."""
         found = self._result(i)
+        if self.confidence is not None:
+            return found
         message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}"
         if found.verdict == "not_converged":
             message += f"; {found.message}"
@@ -159,6 +163,7 @@ def frontier(
     costs: Iterable[float] = (1, 1),
     balanced: bool = False,
     randomize: bool = False,
+    confidence: float | None = None,
 ) -> Frontier:
     """Every non-dominated pair of gap and error, with its thresholds, in one computation.
 
@@ -181,6 +186,9 @@ def frontier(
         As in `solve`.
     randomize : bool
         Allow mixtures of thresholds: the frontier is then convex, and its corners are listed.
+    confidence : float, optional
+        The curve of promised limits instead: for each limit the least error, among the thresholds tried, at which it is
+        promised to hold on new rows. See `solve`.
 
     Examples
     --------
@@ -202,9 +210,15 @@ def frontier(
         raise ValueError("penalties= goes with by='penalties'")
     look_at(sketch)
     if smooth:
-        if penalties is None or objective.limits:
-            raise ValueError("a smooth density needs by='penalties' and penalties=[...], and takes no limits")
+        if penalties is None or objective.limits or confidence is not None:
+            raise ValueError(
+                "a smooth density needs by='penalties' and penalties=[...], and takes no limits or confidence"
+            )
         return _sweep(sketch, criterion, _checked_penalties(penalties), density, objective)
+    if confidence is not None:
+        if by == "penalties":
+            raise refusal("confidence_with", "confidence")
+        return Frontier(**promised_curve(sketch, criterion, objective, confidence, randomize))
     swept_rates = tuple(RATES.index(rate) for rate in CRITERIA[criterion])
     search = prepare(sketch, objective, swept=swept_rates)
     check_groups(Objective(limits={criterion: 1.0}), search.groups, has_rate(search.table.totals))

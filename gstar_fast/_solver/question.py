@@ -253,3 +253,29 @@ def _check_seconds(given: object) -> None:
         raise refusal("seconds_type", "max_seconds", value=given)
     if not float(given) > 0:
         raise refusal("seconds", "max_seconds", value=given)
+
+
+def check_confidence(given: object) -> float:
+    """The level that was asked for; 95 for 0.95 is refused, with a hint."""
+    if isinstance(given, (bool, str)) or not isinstance(given, (Real, np.number)):
+        raise refusal("confidence_type", "confidence", value=given)
+    level = float(given)
+    if not 0.5 <= level <= 0.999:
+        raise refusal("confidence", "confidence", value=given)
+    return level
+
+
+def check_promise(objective: Objective, *, counted: bool, max_seconds: float | None = None) -> None:
+    """Refuse to promise what is no limit on counted rows."""
+    if not objective.limits:
+        raise refusal("no_limits", "limits", value="confidence")
+    if objective.penalties or not counted or max_seconds is not None:
+        raise refusal("confidence_with", "confidence")
+
+
+def check_prefer(objective: Objective, given: object, *, alone: bool) -> None:
+    """Refuse a preference that is not known, or that does not go with the rest of the question."""
+    if given != "stable":
+        raise refusal("prefer", "prefer", value=given)
+    if not alone or objective.penalties or len(objective.limits) != 1 or "disparate_impact" in objective.limits:
+        raise refusal("prefer_with", "prefer")

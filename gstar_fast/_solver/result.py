@@ -21,8 +21,9 @@ from gstar_fast._base.thresholds import Mixture, Nan, Unknown
 from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
+from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.question import is_met
-from gstar_fast.errors import InfeasibleWarning
+from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 
 WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
 
@@ -60,8 +61,10 @@ class Result:
         Every criterion that is defined for these groups; `definitions` says how each is measured.
     rates : dict of GroupRates
         By group.
-    verdict : {"optimal", "converged", "not_converged", "infeasible"}
-        `message` says it in a sentence.
+    verdict : {"optimal", "converged", "not_converged", "infeasible", "promised", "unpromised"}
+        `message` says it in a sentence; the last two only where `solve` was given a `confidence`.
+    promise : Promise or None
+        With `confidence`: what is promised of the limits on new rows.
     lower_bound, optimality_gap : float
         No allowed thresholds have a loss below `lower_bound`; `optimality_gap` is what is left of `loss` above it.
     iterations : int
@@ -117,6 +120,7 @@ class Result:
     trace: tuple[float, ...] = ()
     score_column: str | None = None
     group_column: str | None = None
+    promise: Promise | None = None
     # a text and a number, or what computes them
     _digest: str | Callable[[], str] | None = field(default=None, repr=False, compare=False)
     _mixing: float | Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
@@ -197,6 +201,8 @@ class Result:
         -----
         InfeasibleWarning
             If the thresholds do not meet the limits: what decides are then those that miss them by the least.
+        UnpromisedWarning
+            If a `confidence` was asked for and nothing is promised: what decides are then the plain thresholds.
 
         Examples
         --------
@@ -211,6 +217,8 @@ class Result:
         """
         if not self.meets_limits:
             warnings.warn(f"{self.verdict}: {self.message}", InfeasibleWarning, stacklevel=2)
+        elif self.verdict == "unpromised":
+            warnings.warn(f"{self.verdict}: {self.message}", UnpromisedWarning, stacklevel=2)
         return self._decider(unknown, nan, expires)
 
     def _decider(
@@ -310,7 +318,53 @@ def _content(r: Result) -> dict[str, object]:
         "before": {"error": r.before_error, "gaps": dict(r.before_gaps)},
         "notes": list(r.notes),
         "trace": [encode_number(x) for x in r.trace],
+        **({} if r.promise is None else {"promise": _promise_content(r.promise)}),
     }
+
+
+def _promise_content(p: Promise) -> dict[str, object]:
+    """What a document says of a promise; groups stand in the order of the result."""
+    needed = p.rows_needed
+    return {
+        **{name: getattr(p, name) for name in ("confidence", "chance", "cost", "plain_chance")},
+        "upper": dict(p.upper),
+        "rows_needed": None
+        if needed is None
+        else {
+            "times": needed.times,
+            "rows": needed.rows,
+            "by_group": list(needed.by_group.values()),
+            "too_small": [k for k, name in enumerate(needed.by_group) if name in needed.too_small],
+        },
+        "plain": _content(p.plain),
+    }
+
+
+def _promise_of(saved: document.Document, limits: Mapping[str, float]) -> Promise | None:
+    """The promise that a document has; its reader has checked every member."""
+    plain, content = saved.plain, saved.content.get("promise")
+    if plain is None or content is None:
+        return None
+    needed, names = content["rows_needed"], list(plain.thresholds.values)
+    confidence = float(content["confidence"])
+    return Promise(
+        confidence=confidence,
+        chance=float(content["chance"]),
+        upper=_reals(content["upper"]),
+        cost=float(content["cost"]),
+        plain=_of(plain),
+        plain_chance=float(content["plain_chance"]),
+        rows_needed=None
+        if needed is None
+        else RowsNeeded(
+            times=_real(needed["times"]),
+            rows=_real(needed["rows"]),
+            by_group={name: _real(times) for name, times in zip(names, needed["by_group"], strict=True)},
+            too_small=tuple(names[k] for k in needed["too_small"]),
+            limits=limits,
+            confidence=confidence,
+        ),
+    )
 
 
 def _of(saved: document.Document) -> Result:
@@ -338,6 +392,7 @@ def _of(saved: document.Document) -> Result:
         trace=tuple(decode_number(x) for x in content["trace"]),
         _digest=found.sketch_digest,
         _mixing=_real(content.get("mixing_saves")),
+        promise=_promise_of(saved, _reals(content["limits"])),
         **plain,
     )
 

@@ -26,6 +26,7 @@ class Snapshot:
     digest: Callable[[], str]  # the sketch's digest when called; a copy of the sketch stands behind it
     score_column: str | None
     group_column: str | None
+    squares: Callable[[], Floats | None]  # (3, K) sums of squared weights when called; None where they are not known
 
     @classmethod
     def of(cls, sketch: Sketch) -> Snapshot:
@@ -44,7 +45,12 @@ class Snapshot:
             rows = np.ascontiguousarray(rows[:, order])
         unit = 1 / WEIGHT_UNIT if core.weighted else 1.0
         columns = frozen.columns.of_thresholds(names)
-        return cls(tuple(names[k] for k in order), core.edges, rows, unit, frozen.digest, *columns)
+
+        def squares() -> Floats | None:
+            found = core.squared_weights()
+            return None if found is None else found[:, order]
+
+        return cls(tuple(names[k] for k in order), core.edges, rows, unit, frozen.digest, *columns, squares)
 
     def thresholds(self, candidates: Ints) -> Floats:
         """Candidate 0 is -inf, candidate 1 + i is edge i, the one after the last edge is +inf."""

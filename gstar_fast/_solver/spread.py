@@ -40,8 +40,18 @@ def spread(result: Result, sketch: Sketch, pooled: Sketch, name: str, min_rows: 
     snapshot = Snapshot.of(sketch)
     small = set(pooled.pooled_groups)
     if not small:
-        return replace(result, min_rows=min_rows)
+        promise = result.promise
+        if promise is not None:
+            promise = replace(promise, plain=replace(promise.plain, min_rows=min_rows))
+        return replace(result, min_rows=min_rows, promise=promise)
     at = {group: name if group in small else group for group in snapshot.groups}
+    if (promise := result.promise) is not None:
+        needed = promise.rows_needed
+        if needed is not None:
+            needed = replace(needed, by_group={group: needed.by_group[at[group]] for group in at})
+            needed = replace(needed, too_small=tuple(group for group in at if at[group] in needed.too_small))
+        plain = spread(promise.plain, sketch, pooled, name, min_rows)
+        promise = replace(promise, plain=plain, rows_needed=needed)
     mixtures = result.mixtures
     rates = _rates(snapshot, {group: _mixture(result, name) for group in snapshot.groups if group in small})
     rows = sum(rates[group].rows for group in small)
@@ -56,6 +66,7 @@ def spread(result: Result, sketch: Sketch, pooled: Sketch, name: str, min_rows: 
         rates={group: rates[group] if group in small else result.rates[group] for group in at},
         notes=(note, *result.notes),
         min_rows=min_rows,
+        promise=promise,
         score_column=snapshot.score_column,
         group_column=snapshot.group_column,
         _digest=snapshot.digest,

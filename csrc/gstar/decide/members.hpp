@@ -6,6 +6,7 @@
 
 #include <algorithm>  // find, find_if, min
 #include <cstddef>    // size_t
+#include <cstdint>    // uint64_t
 #include <initializer_list>
 #include <iterator>  // begin, end
 #include <stdexcept>
@@ -177,10 +178,54 @@ inline void check_group(const json& v, bool in_result, const std::string& where)
                       where + ".mixture[" + std::to_string(i) + "]");
 }
 
+inline void check_document(const json& v, bool is_result);
+
+/// What a result promises of new rows; the result without it stands inside.
+inline void check_promise(const json& v, std::size_t n_groups) {
+    static constexpr member members[] = {
+        {"confidence", is_number, true},    {"chance", is_number, true},
+        {"cost", is_number, true},          {"plain_chance", is_number, true},
+        {"upper", is_object, true},         {"plain", is_object, true},
+        {"rows_needed", is_object | is_null, true}};
+    static constexpr member needed_members[] = {
+        {"times", is_number | is_null, true},
+        {"rows", is_number | is_null, true},
+        {"by_group", is_list, true},
+        {"too_small", is_list, true}};
+    check_members(v, members, "promise");
+    check_gaps(*v.find("upper"), "promise.upper");
+    const json& needed = *v.find("rows_needed");
+    if (needed.type != json::kind::null) {
+        const std::string where = "promise.rows_needed";
+        check_members(needed, needed_members, where);
+        const json& by_group = *needed.find("by_group");
+        const json& too_small = *needed.find("too_small");
+        check_parts(by_group, is_number | is_null, where + ".by_group");
+        check_parts(too_small, is_count, where + ".too_small");
+        if (by_group.list.size() != n_groups)
+            bad_document(where + ".by_group must have one entry for each group");
+        for (const json& position : too_small.list)
+            if (static_cast<std::uint64_t>(position.whole) >= n_groups)
+                bad_document(where + ".too_small has a position outside the groups");
+    }
+    const json& plain = *v.find("plain");
+    for (const char* key : {"promise", "checksum"}) {
+        const json* const found = plain.find(key);
+        if (found != nullptr && found->type != json::kind::null)
+            bad_document(std::string("promise.plain has a member '") + key + "'");
+    }
+    const json* const format = plain.find("format");
+    if (format == nullptr || format->text != "gstar_fast.result")
+        bad_document("promise.plain is not a result");
+    check_document(plain, true);
+}
+
 /// What a result says beside its thresholds.
 inline void check_result(const json& v) {
     check_word(*v.find("verdict"),
-               {"optimal", "converged", "not_converged", "infeasible"}, "verdict");
+               {"optimal", "converged", "not_converged", "infeasible", "promised",
+                "unpromised"},
+               "verdict");
     check_word(*v.find("method"),
                {"exact", "alternating", "gauss_newton", "newton"}, "method");
     for (const char* key : {"limits", "penalties", "gaps"})
@@ -198,6 +243,9 @@ inline void check_result(const json& v) {
     const json* const min_rows = v.find("min_rows");
     if (min_rows != nullptr && !(min_rows->real >= 0))
         bad_document("min_rows must be at least 0");
+    const json* const promise = v.find("promise");
+    if (promise != nullptr && promise->type != json::kind::null)
+        check_promise(*promise, v.find("groups")->list.size());
 }
 
 /// Refuse a document that has other members, or other values in them, than it may.
@@ -246,6 +294,7 @@ inline void check_document(const json& v, bool is_result) {
         {"costs", is_list, true},
         {"min_rows", is_number, false},
         {"mixing_saves", is_number | is_null, false},
+        {"promise", is_object | is_null, false},
         {"gaps", is_object, true},
         {"before", is_object, true},
         {"notes", is_list, true},

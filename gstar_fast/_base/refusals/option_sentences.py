@@ -183,6 +183,22 @@ OPTIONS |= entries(
         f"{say.option('method', repr('alternating'))} moves one group at a time; {say.option('unified', TRUE)} needs "
         "'exact' or 'newton'"
     ),
+    no_limits=lambda e, say: (
+        f"{e.value} is about limits, and none are given; {say.give} {say.entry('limits', 'equalized_odds', '0.05')}"
+    ),
+    confidence_with=lambda _, say: (
+        f"{say.argument('confidence')} promises limits from counts, and does not go with penalties, max_seconds or a "
+        "density other than 'empirical'; leave those out"
+    ),
+    prefer=lambda e, say: f"{say.argument('prefer')} must be 'stable' or None; got {e.value!r}",
+    prefer_with=lambda _, say: (
+        f"{say.option('prefer', repr('stable'))} picks a point of the frontier of one limited criterion, and does not "
+        "go with penalties, confidence, unified, randomize, max_seconds, several limits or a density other than "
+        "'empirical'"
+    ),
+    exact_with=lambda e, say: (
+        f"{say.option('exact', TRUE)} needs whole rows, and {e.value}; leave {say.argument('exact')} out"
+    ),
     pooled_density=lambda _, say: (
         "densities that are ready made know nothing of pooled groups; with min_rows= pass "
         f"{say.option('density', repr('kde'))} or the like, or solve sketch.pooled(min_rows=...) with its own densities"
@@ -221,6 +237,10 @@ OPTIONS |= entries(
     ),
     undefined_rate=_undefined_rate,
     no_rows=lambda e, say: f"the sketch has no rows; {say.count_rows.format(verb=e.argument)}",
+    no_squares=lambda _, __: (
+        "the sketch is weighted and was saved before sketches kept the sum of squared weights, so how much its rows "
+        "say is not known; count the rows anew"
+    ),
     no_labels=lambda _, say: f"the sketch has no labelled rows, so no error can be computed; {say.count_labels}",
 )
 OPTIONS |= entries(
@@ -238,6 +258,9 @@ OPTIONS |= entries(
     no_error=lambda e, _: f"no thresholds have an error of {e.value:g} or less; the smallest is {e.limit:.6g}",
     infeasible=lambda e, _: f"no thresholds meet the limits {e.limit}; loosen them",
     not_found=lambda e, _: f"no thresholds that meet the limits {e.limit} were found in {e.value} boxes; loosen them",
+    no_promise=lambda e, _: (
+        f"no limit on {e.limit} can be promised with {e.value:g} confidence: the groups have too few rows"
+    ),
     infeasible_mixture=lambda e, _: f"no mixture meets the limits {e.limit}; loosen them",
 )
 

@@ -36,6 +36,7 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
         costs=(given.cost_fp, given.cost_fn),
         balanced=given.balanced,
         randomize=given.randomize,
+        confidence=given.confidence,
     )
     point = found.at(gap=given.at_gap, error=given.at_error) if any(at) else None
     point = None if point is None else with_columns(point, sketch, given, console)

@@ -39,17 +39,17 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         randomize=given.randomize,
         min_rows=given.min_rows,
         max_seconds=given.max_seconds,
+        confidence=given.confidence,
+        prefer=given.prefer,
     )
     result = with_columns(result, sketch, given, console)
     text = _saved(result, given.expires)
-    if not result.meets_limits:
+    if why := _why_not(result):
         answer(result, text, given.output, console)
         outputs = " and ".join(files(given.output, given.report))
         unwritten = f"; {outputs} not written" if outputs else ""
         sys.stdout.flush()
-        cannot = "cannot be met" if result.verdict == "infeasible" else "are not met"
-        said = f"the limits {cannot}: {result.message.split('; shown')[0]}{unwritten}"
-        print(f"gstar-fast: {printable(said)}", file=sys.stderr)
+        print(f"gstar-fast: {printable(why + unwritten)}", file=sys.stderr)
         return INFEASIBLE
     # files first: whoever reads what is printed may have seen enough before its end
     if given.output not in (None, "-"):
@@ -60,6 +60,16 @@ def solve(given: argparse.Namespace, console: Console) -> int:
     answer(result, text, given.output, console)
     note_written(console, given.output, given.report)
     return DONE
+
+
+def _why_not(result: gf.Result) -> str | None:
+    """Why the thresholds are not what was asked for; None if they are."""
+    if result.verdict == "unpromised":
+        return "the limits cannot be promised for new rows; without --confidence they hold on the counted ones"
+    if result.meets_limits:
+        return None
+    cannot = "cannot be met" if result.verdict == "infeasible" else "are not met"
+    return f"the limits {cannot}: {result.message.split('; shown')[0]}"
 
 
 def _saved(result: gf.Result, expires: datetime | None) -> str:

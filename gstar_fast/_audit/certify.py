@@ -1,0 +1,293 @@
+"""Whether fixed thresholds hold their limits, judged by rows that did not choose them: `certify`.
+
+Nothing was selected on these rows, so the statement is a plain test. The limit is broken on new rows only if one pair
+of groups differs by more than it, in one rate. So it is enough that for every pair and rate a one-sided upper limit of
+the difference is within the limit: if the gap is too large, the pair that shows it fools its own test with a chance of
+at most `1 - confidence`, and all other tests can only help (an intersection-union test, which needs no correction for
+the number of pairs).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+
+import numpy as np
+from scipy import special
+
+from gstar_fast._audit.counts import Bins, ThresholdsLike, mixtures_of, thresholds_of
+from gstar_fast._audit.intervals import wilson
+from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.names import Name, listed
+from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.text import aligned, row_count, short_number
+from gstar_fast._criteria import CRITERIA
+from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.promise.effective import effective_rows
+from gstar_fast._solver.question import Objective, check_confidence
+from gstar_fast._solver.rates import gaps_of, has_rate, rates_of
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.snapshot import Snapshot
+
+
+@lives_in("gstar_fast")
+@dataclass(frozen=True)
+class Certificate:
+    """What fresh rows say of limits at fixed thresholds. Made by `certify`; print it.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether every limit holds on new rows, with this confidence.
+    upper : dict
+        By criterion, an upper confidence limit of the gap; a lower one of the ratio for disparate_impact.
+    gaps : dict
+        The same on the fresh rows themselves.
+    limits, confidence, exact
+        What was asked.
+    n_rows : float
+        Fresh rows.
+    notes : tuple of str
+        What to mind.
+    """
+
+    holds: bool
+    upper: dict[str, float]
+    gaps: dict[str, float]
+    limits: Mapping[str, float]
+    confidence: float
+    exact: bool
+    n_rows: float
+    notes: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        what = "the limits hold" if len(self.limits) > 1 else "the limit holds"
+        word = "certified" if self.holds else "not certified"
+        said = f"{what} on new rows" if self.holds else f"the rows do not show that {what} on new rows"
+        lines = [f"{word}: {said} ({self.confidence:g} confidence, {row_count(self.n_rows)} fresh rows)"]
+        lines += [f"note: {note}" for note in self.notes]
+        rows = [["", "limit", "found", "at most"]]
+        for name, limit in self.limits.items():
+            rows.append([name, *(short_number(x) for x in (limit, self.gaps.get(name), self.upper[name]))])
+        if "disparate_impact" in self.limits:
+            lines.append("note: disparate_impact is a ratio: its limit, and its last column, are the least it is")
+        return "\n".join([*lines, "", *aligned(rows)])
+
+
+def certify(
+    thresholds: ThresholdsLike,
+    sketch: Sketch,
+    *,
+    limits: Mapping[str, float] | None = None,
+    confidence: float = 0.95,
+    exact: bool = False,
+) -> Certificate:
+    """Whether thresholds hold their limits on new rows, judged by fresh rows: rigorous.
+
+    Fresh means that these rows had no part in finding the thresholds: the next window, or a part set aside.
+
+    Parameters
+    ----------
+    thresholds : Result, Decider, dict or float
+        What decides, as in `audit`.
+    sketch : Sketch
+        The fresh rows, counted.
+    limits : dict, optional
+        As in `solve`; those of the result where left out.
+    confidence : float
+        If a limit does not hold, a certificate is given with a chance of at most `1 - confidence`.
+    exact : bool
+        Limits of the rates from the binomial distribution (Clopper and Pearson) instead of Wilson's: the chance is then
+        at most `1 - confidence` for every number of rows, at the price of fewer certificates.
+
+    Returns
+    -------
+    Certificate
+        Its `holds` says whether all limits are certified.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> from gstar_fast.datasets import paper_synthetic
+    >>> old, new = paper_synthetic(rows=20_000, seed=1), paper_synthetic(rows=20_000, seed=2)
+    >>> counted = gf.Sketch.from_rows(old.scores, old.labels, old.groups)
+    >>> result = gf.solve(counted, limits={"equalized_odds": 0.05}, confidence=0.95)
+    >>> fresh = gf.Sketch.from_rows(new.scores, new.labels, new.groups)
+    >>> gf.certify(result, fresh).holds
+    True
+    """
+    check_sketch(sketch)
+    level = check_confidence(confidence)
+    if limits is None and isinstance(thresholds, Result):
+        limits = thresholds.limits
+    objective = Objective.of(limits, None, (1, 1), False)
+    if not objective.limits:
+        raise refusal("no_limits", "limits", value="certify")
+    rows = _Rows.of(sketch, thresholds, exact)
+    alpha = 1 - level
+    upper = {name: _upper(name, rows, alpha, exact) for name in objective.limits}
+    holds = not rows.absent and all(
+        upper[name] >= limit if name == "disparate_impact" else upper[name] <= limit
+        for name, limit in objective.limits.items()
+    )
+    return Certificate(
+        holds=holds,
+        upper=upper,
+        gaps=rows.gaps(),
+        limits=objective.limits,
+        confidence=level,
+        exact=bool(exact),
+        n_rows=float(rows.totals.sum() * rows.unit),
+        notes=tuple(rows.notes),
+    )
+
+
+@dataclass
+class _Rows:
+    """Fresh rows at fixed thresholds: totals and accepted rows (3, K), the latter at least and at most."""
+
+    groups: tuple[Name, ...]
+    totals: Floats
+    least: Floats
+    most: Floats
+    unit: float
+    n: Floats  # (4, K) effective rows of tpr, fpr, selection rate, accuracy
+    absent: list[Name]  # groups that have a threshold and no fresh rows
+    notes: list[str]
+
+    @classmethod
+    def of(cls, sketch: Sketch, given: ThresholdsLike, exact: bool) -> _Rows:
+        if not sketch.groups:
+            raise refusal("no_rows", "certifying")
+        snapshot = Snapshot.of(sketch)
+        thresholds = thresholds_of(given)
+        mixtures, _ = mixtures_of(thresholds, snapshot.groups)
+        if exact and (snapshot.weight_unit != 1 or any(len(parts) > 1 for parts in mixtures.values())):
+            weighted = snapshot.weight_unit != 1
+            raise refusal("exact_with", "exact", value="rows have weights" if weighted else "thresholds are mixed")
+        bins = Bins(snapshot.edges, bool(sketch._core.fixed))
+        totals = snapshot.rows.sum(axis=2)
+        least, most = np.zeros(totals.shape), np.zeros(totals.shape)
+        cut = 0
+        for k, (name, parts) in enumerate(mixtures.items()):
+            for threshold, weight in parts:
+                low, high = _ends(bins, snapshot.rows[:, k], threshold, name)
+                least[:, k] += weight * low
+                most[:, k] += weight * high
+                cut += int((high - low).sum())
+        notes = []
+        if cut:
+            notes.append(
+                f"thresholds inside a bin of the fresh rows: {cut * snapshot.weight_unit:g} rows may lie on either "
+                "side, and the worse is taken"
+            )
+        missing = [] if isinstance(thresholds, float) or thresholds.unified else list(thresholds.values)
+        absent = [name for name in missing if name not in mixtures]
+        if absent:
+            notes.append(f"groups without fresh rows, of which nothing is certified: {listed(absent)}")
+        n = effective_rows(snapshot)
+        return cls(snapshot.groups, totals.astype(np.float64), least, most, snapshot.weight_unit, n, absent, notes)
+
+    def gaps(self) -> dict[str, float]:
+        rates = rates_of((self.least + self.most) / 2, self.totals)
+        return gaps_of(rates, has_rate(self.totals))
+
+    def hits(self, rate: str) -> tuple[Floats, Floats, Floats]:
+        """Rows that count for a rate, at least and at most, and all rows of it: in effective rows."""
+        (n0, n1, _), (low0, low1, low2), (high0, high1, high2) = self.totals, self.least, self.most
+        found = {
+            "tpr": (low1, high1, n1, 0),
+            "fpr": (low0, high0, n0, 1),
+            "selection_rate": (low0 + low1 + low2, high0 + high1 + high2, self.totals.sum(axis=0), 2),
+            "accuracy": (low1 + n0 - high0, high1 + n0 - low0, n0 + n1, 3),
+            "tnr": (n0 - high0, n0 - low0, n0, 1),
+        }
+        low, high, all_rows, r = found[rate]
+        rows = self.n[r]
+        scale = rows / np.maximum(all_rows, 1)
+        return low * scale, high * scale, rows
+
+
+def _ends(bins: Bins, rows: Ints, threshold: float, name: Name) -> tuple[Ints, Ints]:
+    """Rows that a threshold accepts, at least and at most."""
+    _, split = bins.accepted(rows, threshold, name)  # refuses a threshold outside a fixed window
+    if threshold == math.inf and bins.fixed:
+        return 0 * rows[:, -1], rows[:, -1]
+    if not split:
+        whole, _ = bins.accepted(rows, threshold, name)
+        return whole, whole
+    at = int(np.searchsorted(bins.edges, threshold))
+    whole = rows[:, at + 1 :].sum(axis=1)
+    return whole, whole + rows[:, at]
+
+
+def _upper(name: str, rows: _Rows, alpha: float, exact: bool) -> float:
+    """The largest upper limit of any pair of groups and rate; for the ratio the smallest lower limit."""
+    if name == "disparate_impact":
+        return _ratio(rows, alpha, exact)
+    return max(_difference(rate, rows, alpha, exact) for rate in CRITERIA[name])
+
+
+def _limits(rate: str, rows: _Rows, alpha: float, exact: bool, shares: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of each group: the rate at least and at most on the fresh rows, and its confidence limits.
+
+    Exact limits must hold for `shares` independent rates at once, each therefore at 1 - (1 - alpha)^(1 / shares).
+    """
+    low, high, n = rows.hits(rate)
+    if exact:
+        each = 1 - (1 - alpha) ** (1 / shares)
+        bottom = np.where(low <= 0, 0.0, special.betaincinv(np.maximum(low, 1e-9), n - low + 1, each))
+        top = np.where(high >= n, 1.0, special.betaincinv(high + 1, np.maximum(n - high, 1e-9), 1 - each))
+    else:
+        z = NormalDist().inv_cdf(1 - alpha)
+        bottom, top = wilson(low, n, z)[0], wilson(high, n, z)[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return low / n, high / n, bottom, top
+
+
+def _difference(rate: str, rows: _Rows, alpha: float, exact: bool) -> float:
+    """The largest upper limit of a difference between two groups; 1 where a group lacks the rows."""
+    if rate == "balanced_accuracy":
+        parts = [_limits(part, rows, alpha, exact, 4) for part in ("tpr", "tnr")]
+        low, high, bottom, top = (sum(ends) / 2 for ends in zip(*parts, strict=True))
+        if not exact:  # the distances of independent rates add up in squares
+            bottom = low - np.hypot(*(part[0] - part[2] for part in parts)) / 2
+            top = high + np.hypot(*(part[3] - part[1] for part in parts)) / 2
+    else:
+        low, high, bottom, top = _limits(rate, rows, alpha, exact, 2)
+    if np.isnan(low).any():
+        return 1.0
+    difference = top[:, None] - bottom
+    if not exact:
+        difference = high[:, None] - low + np.hypot((top - high)[:, None], low - bottom)
+    np.fill_diagonal(difference, 0.0)
+    return float(min(difference.max(), 1.0))
+
+
+def _ratio(rows: _Rows, alpha: float, exact: bool) -> float:
+    """The smallest lower limit of a ratio between two groups.
+
+    Of rates p and s the ratio is at least q where p - q s is surely not negative, and its limits follow as those of any
+    difference do: the squares of the distances add up.
+    """
+    low, high, bottom, top = _limits("selection_rate", rows, alpha, exact, 2)
+    if np.isnan(low).any():
+        return 0.0
+    if exact:
+        ratio = bottom[:, None] / np.maximum(top, 1e-300)
+        np.fill_diagonal(ratio, 1.0)
+        return float(min(ratio.min(), 1.0))
+
+    def sure(q: float) -> bool:
+        slack = low[:, None] - q * high - np.hypot((low - bottom)[:, None], q * (top - high))
+        np.fill_diagonal(slack, 0.0)
+        return bool(slack.min() >= 0)
+
+    below, above = 0.0, 1.0
+    while above - below > 1e-6:
+        middle = (below + above) / 2
+        below, above = (middle, above) if sure(middle) else (below, middle)
+    return below

@@ -1,0 +1,30 @@
+"""What a classifier asks of `solve`, looked at before anything is trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gstar_fast._sketch.pooling import checked_min_rows
+from gstar_fast._solver.question import Objective, check_confidence, check_options, check_prefer, check_promise
+
+WAYS = ("method", "density", "unified", "randomize", "max_seconds")
+ASKED = ("limits", "penalties", "costs", "balanced", *WAYS, "min_rows", "confidence", "prefer")
+
+
+def question_of(model: object) -> dict[str, Any]:
+    """The arguments of `solve`."""
+    return {name: getattr(model, name) for name in ASKED}
+
+
+def check_question(asked: dict[str, Any]) -> None:
+    """Refuse what `solve` would refuse whatever the rows are."""
+    objective = Objective.of(asked["limits"], asked["penalties"], asked["costs"], asked["balanced"])
+    check_options(objective, **{name: asked[name] for name in WAYS})
+    counted = asked["density"] == "empirical"
+    if asked["confidence"] is not None:
+        check_confidence(asked["confidence"])
+        check_promise(objective, counted=counted, max_seconds=asked["max_seconds"])
+    if asked["prefer"] is not None:
+        others = ("confidence", "unified", "randomize", "max_seconds")
+        check_prefer(objective, asked["prefer"], alone=counted and not any(asked[name] for name in others))
+    checked_min_rows(asked["min_rows"])

@@ -1,0 +1,1 @@
+"""Limits that hold on new rows, with stated confidence."""

@@ -1,0 +1,163 @@
+"""What the counts say of the rates of new rows, for every candidate of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.arrays import Bools
+from gstar_fast._solver.mixture import Mixture
+from gstar_fast._solver.promise.chance import PRIOR, Beliefs, chance
+from gstar_fast._solver.promise.effective import effective_rows
+from gstar_fast._solver.question import TOLERANCE
+from gstar_fast._solver.rates import rates_at
+from gstar_fast._solver.search import Search
+
+BALANCED = 4  # position of balanced accuracy in RATES: the mean of tpr and 1 - fpr
+SURE = (0, 1, 2)  # tpr, fpr and selection rate of thresholds that accept everybody, or nobody, are certain
+
+
+@dataclass(frozen=True)
+class Known:
+    """Rates, and the rows they rest on, at every entry of a search."""
+
+    search: Search
+    active: list[int]  # which rates, positions in RATES
+    n: Floats  # (4, K) rows behind tpr, fpr, selection rate, accuracy
+    parts: Floats  # (2, entries) tpr and fpr
+    certain: Bools  # (entries,) accepts everybody or nobody, whatever the rows
+
+    @classmethod
+    def of(cls, search: Search) -> Known:
+        objective, table = search.objective, search.table
+        active = [r for r in range(5) if objective.limit[r] < np.inf or objective.ratio[r] >= 0]
+        parts = rates_at(table.accepted, table.totals, table.start, [0, 1])
+        certain = np.isinf(search.thresholds(np.arange(len(table.candidate))))
+        return cls(search, active, effective_rows(search.snapshot), parts, certain)
+
+    @property
+    def limit(self) -> Floats:
+        return self.search.objective.limit[self.active] - TOLERANCE
+
+    @property
+    def ratio(self) -> Floats:
+        ratio = self.search.objective.ratio[self.active]
+        return np.where(ratio >= 0, ratio + TOLERANCE, -1.0)
+
+    def at_limits(self, limits: Mapping[str, float]) -> Known:
+        """The same rates with other limits on them."""
+        objective = replace(self.search.objective, limits=limits)
+        return replace(self, search=replace(self.search, objective=objective))
+
+    @property
+    def groups(self) -> Ints:
+        """The group of each entry."""
+        start = self.search.table.start
+        return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
+    def bands(self, z: float) -> tuple[Floats, Floats]:
+        """Wilson's limits of every active rate at every entry, z standard errors wide."""
+        group = self.groups
+        low, high = np.empty_like(self.search.arrays.rates), np.empty_like(self.search.arrays.rates)
+        for i, r in enumerate(self.active):
+            if r == BALANCED:
+                tpr, fpr = (wilson(self.parts[part], self.n[part][group], z) for part in (0, 1))
+                rate = self.search.arrays.rates[i]
+                low[i] = rate - np.hypot(self.parts[0] - tpr[0], fpr[1] - self.parts[1]) / 2
+                high[i] = rate + np.hypot(tpr[1] - self.parts[0], self.parts[1] - fpr[0]) / 2
+                continue
+            rate = self.search.arrays.rates[i]
+            low[i], high[i] = wilson(rate, self.n[r][group], z)
+            if r in SURE:
+                low[i], high[i] = np.where(self.certain, rate, low[i]), np.where(self.certain, rate, high[i])
+        return low, high
+
+    def at(self, entries: Ints) -> Beliefs:
+        """What is known at one entry a group."""
+        shapes = [self.shapes(entries[k : k + 1], k) for k in range(len(entries))]
+        a, b, sure = (np.concatenate(parts, axis=1) for parts in zip(*shapes, strict=True))
+        return Beliefs(a, b, sure, self.search.has[self.active])
+
+    def shapes(self, entries: Ints, k: int) -> tuple[Floats, Floats, Floats]:
+        """Of entries of one group: Beta(a, b) of every active rate, and what is certain, each (R, entries)."""
+        shape = (len(self.active), len(entries))
+        a, b, sure = np.empty(shape), np.empty(shape), np.full(shape, np.nan)
+        for i, r in enumerate(self.active):
+            rate = self.search.arrays.rates[i, entries]
+            if r == BALANCED:
+                one, two = (_moments(self.parts[part, entries], self.n[part, k]) for part in (0, 1))
+                a[i], b[i] = _matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
+                continue
+            a[i], b[i] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
+            if r in SURE:
+                sure[i] = np.where(self.certain[entries], rate, np.nan)
+        return a, b, sure
+
+    def mixed(self, mixture: Mixture) -> Beliefs:
+        """What is known of a mixture: Beta distributions with its mean and variance.
+
+        A row counts with the probability v that it is accepted. Thresholds are nested, so the mean of v squared is the
+        sum over pairs of parts of both weights times the smaller rate.
+        """
+        group = self.groups[mixture.entries]
+        k_groups = self.n.shape[1]
+        if len(mixture.entries) == k_groups:
+            return self.at(mixture.entries)
+        shape = (len(self.active), k_groups)
+        a, b, sure = np.empty(shape), np.empty(shape), np.full(shape, np.nan)
+        for k in range(k_groups):
+            mine = group == k
+            entries, weights = mixture.entries[mine], mixture.weights[mine]
+            for i, r in enumerate(self.active):
+                if r == BALANCED:
+                    one, two = (self._part(self.parts[part], part, k, entries, weights) for part in (0, 1))
+                    a[i, k], b[i, k] = _matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
+                    continue
+                rates = self.search.arrays.rates[i]
+                if len(entries) == 1:
+                    rate = float(rates[entries[0]])
+                    a[i, k], b[i, k] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
+                    if r in SURE and self.certain[entries[0]]:
+                        sure[i, k] = rate
+                elif r == 3:  # accuracy is not nested: rows of one class count when rejected
+                    rate = float(weights @ rates[entries])
+                    a[i, k], b[i, k] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
+                else:
+                    a[i, k], b[i, k] = _matched(*self._part(rates, r, k, entries, weights))
+        return Beliefs(a, b, sure, self.search.has[self.active])
+
+    def _part(self, rates: Floats, r: int, k: int, entries: Ints, weights: Floats) -> tuple[float, float]:
+        """Mean and variance of one rate of a group's mixture."""
+        n = self.n[r, k]
+        p = (rates[entries] * n + PRIOR) / (n + 2 * PRIOR)
+        p = np.where(self.certain[entries], rates[entries], p)
+        mean = float(weights @ p)
+        square = float(weights @ np.minimum(p[:, None], p) @ weights)
+        return mean, max(square - mean**2, 0.0) / (n + 2 * PRIOR + 1)
+
+    def chance(self, beliefs: Beliefs, limit: Floats | None = None, ratio: Floats | None = None) -> float:
+        """Chance that a limit is broken on new rows."""
+        limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
+        return chance(beliefs, self.active, limit, ratio)
+
+
+def wilson(rate: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:
+    """Wilson's score interval of a rate of n rows; the rate itself where there are none."""
+    n = np.maximum(n, 1e-9)
+    middle = (rate * n + z * z / 2) / (n + z * z)
+    reach = z / (n + z * z) * np.sqrt(rate * (1 - rate) * n + z * z / 4)
+    return np.clip(middle - reach, 0.0, rate), np.clip(middle + reach, rate, 1.0)
+
+
+def _moments(rate: Floats, n: float) -> tuple[Floats, Floats]:
+    mean = (rate * n + PRIOR) / (n + 2 * PRIOR)
+    return mean, mean * (1 - mean) / (n + 2 * PRIOR + 1)
+
+
+def _matched(mean: Floats | float, variance: Floats | float) -> tuple[Floats, Floats]:
+    """Beta(a, b) of this mean and variance."""
+    total = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-16) - 1, 1e-3)
+    return mean * total, (1 - mean) * total

@@ -1,0 +1,159 @@
+"""`solve` with a confidence: the first thresholds, in order of error, whose limits hold on new rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gstar_fast._backends.interface import Floats
+from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._solver.finish import finish, finish_mixture
+from gstar_fast._solver.mixture import Mixture
+from gstar_fast._solver.promise import words
+from gstar_fast._solver.promise.beliefs import Known
+from gstar_fast._solver.promise.candidates import Option, family, in_order
+from gstar_fast._solver.promise.chance import Beliefs
+from gstar_fast._solver.promise.planning import plan
+from gstar_fast._solver.promise.record import Promise
+from gstar_fast._solver.promise.targets import aimed
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.search import Search, lay_out
+
+KEPT = 0.75  # of what plain thresholds gain over the best constant decision; a promise that keeps less is refused
+SMALL_PRICE = 0.05  # of that gain: what a message calls a small price
+STEPS = 10_000  # limits that could be promised are whole numbers of 1e-4,
+FINEST = 100  # and found to one part in so many
+
+
+class Asked(NamedTuple):
+    """One question with a promise: what is known, the options in order of error, and the bound on their error."""
+
+    known: Known
+    options: list[Option]
+    plain: Option
+    most: float  # error that keeps enough of the gain
+    gain: float
+    level: float
+
+    @property
+    def risk(self) -> float:
+        return 1 - self.level
+
+
+def ask(search: Search, plain: Result, level: float, unified: bool, randomize: bool) -> Asked:
+    """Lay out the question: `search` is the one that `plain` came from."""
+    snapshot, table = search.snapshot, search.table
+    certain = lay_out(
+        snapshot, search.objective, table.totals, search.scale, search.has, search.notes, (), unified, certain=not unified
+    )
+    known = Known.of(certain)
+    negative, positive, _ = table.totals.sum(axis=1).tolist()
+    constant = min(search.scale.fp * negative, search.scale.fn * positive) / search.scale.unit
+    least = float(np.sqrt(plain.loss))
+    gain = max(constant - least, 0.0)
+    same = _found_again(known, plain)
+    options = [same, *family(known, unified, randomize)]
+    if not unified and not randomize:
+        options = in_order(known, [*options, *aimed(known, options, gain)])
+    most = least + (1 - KEPT) * gain + 1e-12
+    return Asked(known, [option for option in options if option.cost <= most], same, most, gain, level)
+
+
+def _found_again(known: Known, plain: Result) -> Option:
+    """The plain thresholds as an option."""
+    search = known.search
+    candidates = search.snapshot.candidates
+    entries: list[int] = []
+    weights: list[float] = []
+    for k, name in enumerate(search.groups):
+        lo, hi = search.table.start[k : k + 2]
+        mixture = ((plain.thresholds[name], 1.0),) if plain.mixtures is None else plain.mixtures[name]
+        for threshold, weight in mixture:
+            wanted = int(np.searchsorted(candidates, threshold))
+            entries.append(int(lo + np.searchsorted(search.table.candidate[lo:hi], wanted)))
+            weights.append(weight)
+    cost = float(np.sqrt(plain.loss))
+    if plain.mixtures is None:
+        return Option(cost, np.array(entries))
+    return Option(cost, Mixture(np.array(entries), np.array(weights), 0.0, 0))
+
+
+def promised(search: Search, plain: Result, level: float, *, unified: bool, randomize: bool) -> Result:
+    """The result with a promise, or with the plain thresholds and a message that says what is missing."""
+    asked = ask(search, plain, level, unified, randomize)
+    known = asked.known
+    plain_chance = known.chance(asked.plain.beliefs(known))
+    if plain.verdict == "infeasible":
+        upper = uppers(known, asked.plain.beliefs(known), asked.risk)
+        return replace(plain, promise=Promise(level, plain_chance, upper, 0.0, plain, plain_chance))
+    option, found = first_kept(asked, plain_chance)
+    if option is None:
+        return _unpromised(asked, plain, plain_chance)
+    upper = uppers(known, option.beliefs(known), asked.risk)
+    result = plain if option is asked.plain else _made(known.search, option, unified, plain)
+    cost = max(result.error - plain.error, 0.0) if result is not plain else 0.0
+    promise = Promise(level, found, upper, cost, plain, plain_chance)
+    return replace(result, verdict="promised", message=words.promised(promise, plain), promise=promise)
+
+
+def first_kept(asked: Asked, plain_chance: float) -> tuple[Option | None, float]:
+    """The first option that may be promised, and its chance."""
+    for option in asked.options:
+        at = plain_chance if option is asked.plain else asked.known.chance(option.beliefs(asked.known))
+        if at <= asked.risk:
+            return option, at
+    return None, 1.0
+
+
+def _made(search: Search, option: Option, unified: bool, plain: Result) -> Result:
+    """An option as a result; what plain thresholds were proven to lose bounds it from below."""
+    if isinstance(option.entries, Mixture):
+        made = finish_mixture(search, option.entries)
+    else:
+        made = finish(search, option.entries - search.table.start[:-1], "optimal", plain.iterations, unified=unified)
+    lower = min(plain.lower_bound, made.loss)
+    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower)
+
+
+def _unpromised(asked: Asked, plain: Result, plain_chance: float) -> Result:
+    known = asked.known
+    beliefs = asked.plain.beliefs(known)
+    needed = plan(known, asked.options, asked.level)
+    upper = uppers(known, beliefs, asked.risk)
+    promise = Promise(asked.level, plain_chance, upper, 0.0, plain, plain_chance, needed)
+    cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]
+    offers = [uppers(known, option.beliefs(known), asked.risk) for option in cheap[-1:]]
+    message = words.unpromised(promise, known, beliefs, offers)
+    return replace(plain, verdict="unpromised", message=message, promise=promise)
+
+
+def uppers(known: Known, beliefs: Beliefs, risk: float) -> dict[str, float]:
+    """By criterion, the smallest limit (the largest ratio) that could be promised, the other limits as they are."""
+    objective = known.search.objective
+    return {name: upper_of(known, beliefs, risk, name) for name in objective.limits}
+
+
+def upper_of(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
+    """The same for one criterion."""
+    mine = np.array([RATES[r] in CRITERIA[name] for r in known.active])
+    is_ratio = name == "disparate_impact"
+
+    def kept(step: int) -> bool:
+        limit: Floats = known.limit
+        ratio: Floats = known.ratio
+        if is_ratio:
+            ratio = np.where(mine, 1 - step / STEPS, ratio)
+        else:
+            limit = np.where(mine, step / STEPS, limit)
+        return known.chance(beliefs, limit, ratio) <= risk
+
+    asked = known.search.objective.limits[name]
+    low, high = 0, max(round(STEPS * (1 - asked if is_ratio else asked)), 1)
+    while high < STEPS and not kept(high):
+        low, high = high, min(2 * high, STEPS)
+    while high - low > 1 + high // FINEST:
+        middle = (low + high) // 2
+        low, high = (low, middle) if kept(middle) else (middle, high)
+    return 1 - high / STEPS if is_ratio else high / STEPS

@@ -1,0 +1,143 @@
+"""The curve of promised limits: for each limit the least error at which it can be promised.
+
+Points come from the frontiers of rates with bands of several widths. Each is worth the smallest limit that its
+thresholds can be promised to hold; of those that nobody beats in both, the ones are kept that keep enough of what plain
+thresholds gain at the same limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gstar_fast._backends import room
+from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._base.arrays import Bools
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.finish import finish, finish_mixture
+from gstar_fast._solver.mixture import Mixture, corners_of
+from gstar_fast._solver.promise import words
+from gstar_fast._solver.promise.beliefs import Known
+from gstar_fast._solver.promise.candidates import WIDTHS, Option, option_at
+from gstar_fast._solver.promise.choose import KEPT, upper_of
+from gstar_fast._solver.promise.record import Promise
+from gstar_fast._solver.question import Objective, check_confidence
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.search import Search, prepare
+
+FROM_EACH = 16  # points of the frontier of each width
+BOXES = 2_000_000
+
+
+class Point(NamedTuple):
+    """Thresholds, the limit they are promised to hold, and plain thresholds for that limit."""
+
+    limit: float
+    option: Option
+    plain: Option
+
+
+class Curve(NamedTuple):
+    """Points from the smallest limit to the least error."""
+
+    search: Search
+    known: Known
+    criterion: str
+    level: float
+    points: list[Point]
+
+    def result(self, i: int) -> Result:
+        """A point as a result with a promise."""
+        limit, option, other = self.points[i]
+        limits = {**self.search.objective.limits, self.criterion: limit}
+        search = replace(self.search, objective=replace(self.search.objective, limits=limits))
+        plain, made = (_result(search, one) for one in (other, option))
+        of = self.known.at_limits(limits)
+        chance, plain_chance = (of.chance(one.beliefs(of)) for one in (option, other))
+        cost = max(made.error - plain.error, 0.0)
+        promise = Promise(self.level, chance, {self.criterion: limit}, cost, plain, plain_chance)
+        return replace(made, verdict="promised", message=words.promised(promise, plain), promise=promise)
+
+    def thresholds(self) -> Floats:
+        """One row a point; of a mixture the most probable."""
+        return np.array([list(_result(self.search, point.option).thresholds.values()) for point in self.points])
+
+
+def promised_curve(
+    sketch: Sketch, criterion: str, objective: Objective, confidence: object, randomize: bool
+) -> dict[str, Any]:
+    """What `frontier` makes its answer of."""
+    level = check_confidence(confidence)
+    limited = replace(objective, limits={**objective.limits, criterion: 1.0})
+    search = prepare(sketch, limited, certain=True)
+    active = [r for r in range(len(RATES)) if limited.limit[r] < np.inf or limited.ratio[r] >= 0]
+    swept = np.array([RATES[r] in CRITERIA[criterion] for r in active])
+    found = curve(search, criterion, swept, level, randomize)
+    if not found.points:
+        raise refusal("no_promise", "confidence", value=level, limit=criterion)
+    return {
+        "criterion": criterion,
+        "groups": search.groups,
+        "gaps": np.array([point.limit for point in found.points]),
+        "errors": np.array([point.option.cost for point in found.points]),
+        "thresholds": found.thresholds(),
+        "randomized": randomize,
+        "proven_to": 1.0,
+        "penalty": None,
+        "_result": found.result,
+        "confidence": level,
+    }
+
+
+def curve(search: Search, criterion: str, swept: Bools, level: float, randomize: bool) -> Curve:
+    """The promised limits; `search` has certain entries, and a limit of 1 on the criterion."""
+    known = Known.of(search)
+    plain = _frontier(known, search.arrays, swept, randomize)
+    options = [option for _, option in plain]
+    for z in WIDTHS[1:]:
+        low, high = known.bands(z)
+        banded = replace(search.arrays, low=low, high=high)
+        options += [option for _, option in _frontier(known, banded, swept, randomize)]
+    negative, positive, _ = search.table.totals.sum(axis=1).tolist()
+    constant = min(search.scale.fp * negative, search.scale.fn * positive) / search.scale.unit
+    found = []
+    for option in options:
+        limit = upper_of(known, option.beliefs(known), 1 - level, criterion)
+        gaps = [gap for gap, _ in plain]
+        beside = plain[max(int(np.searchsorted(gaps, limit + 1e-12, side="right")) - 1, 0)][1]
+        if constant - option.cost >= KEPT * (constant - beside.cost) - 1e-12 and limit < 1:
+            found.append(Point(limit, option, beside))
+    kept: list[Point] = []
+    for point in sorted(found, key=lambda point: (point.limit, point.option.cost)):
+        if not kept or point.option.cost < kept[-1].option.cost:
+            kept.append(point)
+    return Curve(search, known, criterion, level, kept)
+
+
+def _frontier(known: Known, p: Arrays, swept: Bools, randomize: bool) -> list[tuple[float, Option]]:
+    """Some points of a frontier, from the smallest gap on."""
+    found: list[tuple[float, Option]]
+    if randomize:
+        corners = corners_of(p, swept)
+        found = [(gap, Option(corners[gap][0], corners[gap][1])) for gap in sorted(corners)]
+    else:
+        choices, gaps, _ = room("solver").frontier(p, swept.astype(np.uint8), BOXES)
+        found = [(float(gap), option_at(known, p.start[:-1] + one)) for gap, one in zip(gaps, choices, strict=True)]
+    if len(found) <= FROM_EACH:
+        return found
+    cost = np.array([option.cost for _, option in found])
+    wanted = np.linspace(cost[0], cost[-1], FROM_EACH // 2)  # evenly in error, and evenly along the list
+    picked = {*np.searchsorted(-cost, -wanted).clip(0, len(found) - 1).tolist()}
+    picked |= {*np.linspace(0, len(found) - 1, FROM_EACH // 2).astype(int).tolist()}
+    return [found[i] for i in sorted(picked)]
+
+
+def _result(search: Search, option: Option) -> Result:
+    if isinstance(option.entries, Mixture):
+        return finish_mixture(search, option.entries)
+    numbers: Ints = option.entries - search.table.start[:-1]
+    return finish(search, numbers, "optimal", 0)

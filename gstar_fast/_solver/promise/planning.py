@@ -1,0 +1,76 @@
+"""How many rows a promise would need.
+
+Twice the rows at the same rates give half the variance, so the same options can be judged for any number of rows: their
+counts are multiplied. A promise should then come in most samples and not in every second one. So it is asked for at a
+chance of 1 - Phi(z(confidence) + z(0.8)), which leaves room for a sample that is less lucky than this one.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+
+from gstar_fast._base.arrays import Bools
+from gstar_fast._base.names import Name
+from gstar_fast._solver.promise.beliefs import Known
+from gstar_fast._solver.promise.candidates import Option
+from gstar_fast._solver.promise.chance import Beliefs
+from gstar_fast._solver.promise.record import RowsNeeded
+
+SURELY = 0.8  # share of samples in which a promise should come
+MOST = 1000.0  # times the rows; beyond that no number is named
+RATIO = 1.03  # factors are found to this ratio
+
+
+def plan(known: Known, options: list[Option], level: float) -> RowsNeeded:
+    """Rows needed for one of the options, which all keep enough of the gain."""
+    normal = NormalDist()
+    risk = 1 - normal.cdf(normal.inv_cdf(level) + normal.inv_cdf(SURELY))
+    search = known.search
+    n_groups = len(search.groups)
+    everybody = np.ones(n_groups, dtype=bool)
+    times: float | None = None
+    leading: Beliefs | None = None  # of the option that needs the fewest rows: groups are judged by it
+    for option in reversed(options):  # from the most careful one
+        at = option.beliefs(known)
+        found = _least(known, at, everybody, risk, MOST if times is None else times / RATIO)
+        if found is not None:
+            times, leading = found, at
+        if times is not None and times <= 1:
+            break
+    alone: dict[Name, float | None] = dict.fromkeys(search.groups)
+    too_small: list[Name] = []
+    for k, name in enumerate(search.groups):
+        mine = np.arange(n_groups) == k
+        if leading is not None:
+            alone[name] = _least(known, leading, mine, risk, MOST)
+            others = leading.times(np.where(mine, 1.0, MOST))
+            if times is not None and times > 1 and known.chance(others) > 1 - level:
+                too_small.append(name)
+    rows = float(search.table.totals.sum()) * search.snapshot.weight_unit
+    return RowsNeeded(
+        times=times,
+        rows=None if times is None else times * rows,
+        by_group=alone,
+        too_small=tuple(too_small),
+        limits=search.objective.limits,
+        confidence=level,
+    )
+
+
+def _least(known: Known, at: Beliefs, which: Bools, risk: float, most: float) -> float | None:
+    """The smallest factor for the rows of some groups at which the chance is within the risk."""
+
+    def kept(factor: float) -> bool:
+        return known.chance(at.times(np.where(which, factor, 1.0))) <= risk
+
+    if most < 1 or not kept(most):
+        return None
+    if most == 1 or kept(1.0):
+        return 1.0
+    low, high = 1.0, most
+    while high / low > RATIO:
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if kept(middle) else (middle, high)
+    return high

@@ -1,0 +1,123 @@
+"""Certificates: exact chances of false ones by sums over binomials, and what fresh rows may look like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import gstar_fast as gf
+from tests.helpers.promise_rows import normal_sketch
+
+ODDS = {"equalized_odds": 0.1}
+
+
+def counted(accepted, totals):
+    """A sketch of cells (2, K) with so many rows above a threshold of 0.5."""
+    accepted, totals = np.array(accepted), np.array(totals)
+    label, group = np.indices(totals.shape).reshape(2, -1)
+    scores, labels, groups, weights = [], [], [], []
+    for score, rows in ((1.0, accepted), (0.0, totals - accepted)):
+        scores += [score] * rows.size
+        labels, groups, weights = [*labels, *label], [*groups, *group], [*weights, *rows.ravel()]
+    kept = np.array(weights) > 0
+    columns = (np.array(column)[kept] for column in (scores, labels, groups))
+    return gf.Sketch(bins=16, range=(-4, 4)).update(*columns, weights=np.array(weights)[kept])
+
+
+def false_chance(n, low, limit, exact):
+    """Of a certificate for equal opportunity at a true gap just above the limit, summed over both binomials."""
+    high = low + limit + 1e-9
+    chance = [stats.binom(n, p).pmf(np.arange(n + 1)) for p in (low, high)]
+    total = 0.0
+    for first in np.flatnonzero(chance[0] > 1e-7):
+        seconds = np.flatnonzero(chance[1] > 1e-7)
+        # the more the higher group accepts, the larger the gap: certificates are given up to some count
+        below, above = int(seconds[0]), int(seconds[-1]) + 1
+        while below < above:
+            middle = (below + above) // 2
+            sketch = counted([[5, 5], [first, middle]], [[10, 10], [n, n]])
+            held = gf.certify(0.5, sketch, limits={"equal_opportunity": limit}, exact=exact).holds
+            below, above = (middle + 1, above) if held and middle >= first else (below, middle)
+        total += chance[0][first] * chance[1][first:below].sum() if below > first else 0.0
+    return total
+
+
+@pytest.mark.parametrize(("n", "low", "limit"), [(30, 0.3, 0.3), (60, 0.02, 0.2), (60, 0.75, 0.2)])
+def test_false_certificates_are_rare(n, low, limit):
+    assert false_chance(n, low, limit, exact=False) <= 0.06
+    assert false_chance(n, low, limit, exact=True) <= 0.05
+
+
+def test_certificate_of_many_rows(backend):
+    result = gf.solve(normal_sketch(20_000, 1), limits=ODDS, confidence=0.95)
+    found = gf.certify(result, normal_sketch(50_000, 2))
+    assert found.holds and found.gaps["equalized_odds"] < found.upper["equalized_odds"] <= 0.1
+    assert found.limits == ODDS and found.n_rows == 50_000 and str(found).startswith("certified: the limit holds")
+    exact = gf.certify(result, normal_sketch(50_000, 2), exact=True)
+    assert exact.exact and exact.upper["equalized_odds"] >= found.upper["equalized_odds"]
+
+
+def test_few_rows_certify_nothing(backend):
+    result = gf.solve(normal_sketch(20_000, 1), limits=ODDS)
+    found = gf.certify(result, normal_sketch(200, 3))
+    assert not found.holds and str(found).startswith("not certified: the rows do not show")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_higher_confidence_raises_the_upper_limit(backend, exact):
+    sketch = counted([[100, 110], [500, 520]], [[1000, 1000], [1000, 1000]])
+    limits = {
+        name: 0.5
+        for name in ("equalized_odds", "demographic_parity", "accuracy_parity", "balanced_accuracy_parity")
+    }
+    upper = [gf.certify(0.5, sketch, limits=limits, confidence=c, exact=exact).upper for c in (0.5, 0.8, 0.95, 0.99)]
+    for name in limits:
+        found = [of[name] for of in upper]
+        assert found == sorted(found) and found[0] < found[-1] < 0.2
+    ratios = [
+        gf.certify(0.5, sketch, limits={"disparate_impact": 0.1}, confidence=c, exact=exact).upper["disparate_impact"]
+        for c in (0.5, 0.8, 0.95)
+    ]
+    assert ratios == sorted(ratios, reverse=True) and 0.8 < ratios[-1] < 610 / 630
+
+
+def test_threshold_inside_a_bin_takes_the_worse_side(backend):
+    rows = np.repeat([0.25, 0.75], 500)
+    sketch = gf.Sketch(bins=16, range=(0, 16)).update(
+        np.concatenate([rows, rows]), np.tile([0, 1], 1000), np.repeat([0, 1], 1000)
+    )
+    found = gf.certify({0: 0.5, 1: 0.0}, sketch, limits=ODDS)
+    assert found.upper["equalized_odds"] == 1.0 and "either side" in found.notes[0]
+
+
+def test_absent_group_is_not_certified(backend):
+    sketch = counted([[100, 100], [500, 500]], [[1000, 1000], [1000, 1000]])
+    assert gf.certify({0: 0.5, 1: 0.5}, sketch, limits=ODDS).holds
+    found = gf.certify({0: 0.5, 1: 0.5, 2: 0.5}, sketch, limits=ODDS)
+    assert not found.holds and "without fresh rows" in found.notes[0]
+    no_positives = counted([[100, 100], [500, 0]], [[1000, 1000], [1000, 0]])
+    assert gf.certify(0.5, no_positives, limits=ODDS).upper["equalized_odds"] == 1.0
+
+
+def test_weights_say_less(backend):
+    columns = (np.tile([0.0, 1.0], 2000), np.repeat([0, 1], 2000), np.tile(np.repeat([0, 1], 2), 1000))
+    even, uneven = gf.Sketch(bins=16, range=(-4, 4)), gf.Sketch(bins=16, range=(-4, 4))
+    even.update(*columns)
+    uneven.update(*columns, weights=np.tile(np.repeat([0.5, 1.5], 4), 500))
+    one, two = (gf.certify(0.5, sketch, limits=ODDS).upper["equalized_odds"] for sketch in (even, uneven))
+    assert two == pytest.approx(one * np.sqrt(1.25), rel=0.02)
+    with pytest.raises(ValueError, match="needs whole rows, and rows have weights"):
+        gf.certify(0.5, uneven, limits=ODDS, exact=True)
+
+
+def test_what_cannot_be_certified_is_refused(backend):
+    sketch = normal_sketch(2000, 1)
+    with pytest.raises(ValueError, match="certify is about limits, and none are given"):
+        gf.certify(0.5, sketch)
+    with pytest.raises(ValueError, match="no rows"):
+        gf.certify(0.5, gf.Sketch(), limits=ODDS)
+    mixed = gf.solve(sketch, limits={"equalized_odds": 0.001}, randomize=True)
+    with pytest.raises(ValueError, match="thresholds are mixed"):
+        gf.certify(mixed, sketch, exact=True)
+    assert gf.certify(mixed, sketch).upper["equalized_odds"] > 0.001

@@ -1,0 +1,64 @@
+"""GroupThresholdClassifier passes `confidence` and `prefer` on, and warns where nothing is promised."""
+
+import warnings
+
+import pytest
+from helpers.estimator_cases import people
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+import gstar_fast as gf
+from gstar_fast import GroupThresholdClassifier
+
+X, y = people()
+FEATURES, SEX = X[["a", "b"]], X["sex"]
+
+
+def fitted(**options):
+    return GroupThresholdClassifier(LogisticRegression(), **options).fit(FEATURES, y, sensitive_features=SEX)
+
+
+def test_a_promise_is_that_of_solve_on_the_out_of_fold_scores():
+    model = fitted(limits={"demographic_parity": 0.5}, confidence=0.9)
+    assert model.result_.verdict == "promised"
+    expected = gf.solve(model.sketch_, limits={"demographic_parity": 0.5}, confidence=0.9)
+    assert model.thresholds_ == expected.thresholds
+    assert clone(model).get_params()["confidence"] == 0.9
+
+
+def test_what_cannot_be_promised_warns_and_decides_by_plain_thresholds():
+    limits = {"equalized_odds": 0.02}
+    with pytest.warns(gf.UnpromisedWarning, match="unpromised"):
+        model = fitted(limits=limits, confidence=0.95)
+    assert model.result_.verdict == "unpromised"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        decided = model.predict(FEATURES, sensitive_features=SEX)  # said once, by fit
+        plain = fitted(limits=limits)
+    assert plain.thresholds_ == model.thresholds_
+    assert (plain.predict(FEATURES, sensitive_features=SEX) == decided).all()
+
+
+def test_stable_thresholds_are_those_of_solve():
+    model = fitted(limits={"equalized_odds": 0.1}, prefer="stable")
+    assert model.thresholds_ == gf.solve(model.sketch_, limits={"equalized_odds": 0.1}, prefer="stable").thresholds
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"confidence": 95}, "confidence"),
+        ({"confidence": "high"}, "confidence"),
+        ({"confidence": 0.95, "limits": None}, "limits"),
+        ({"prefer": "calm"}, "prefer must be 'stable'"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_trained(options, text):
+    class Never(LogisticRegression):
+        def fit(self, *_, **__):
+            raise AssertionError("trained")
+
+    model = GroupThresholdClassifier(Never(), **{"limits": {"equalized_odds": 0.1}} | options)
+    with pytest.raises((ValueError, TypeError), match=text):
+        model.fit(FEATURES, y, sensitive_features=SEX)
+    assert not hasattr(model, "sketch_")
