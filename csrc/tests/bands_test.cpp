@@ -15,7 +15,7 @@ using namespace gstar;
 namespace {
 
 /// Bands around the rates of a random search: of no width, narrow, or wide, and
-/// falling with the threshold or not.
+/// each end falling with the threshold or not.
 struct random_bands {
     random_problem plain;
     std::vector<double> low, high;
@@ -30,7 +30,7 @@ struct random_bands {
           p(plain.p) {
         const double widths[] = {0.0, 0.01, 0.1, 0.3};
         std::uniform_real_distribution<double> share(0.0, 1.0);
-        const bool falling = random() % 2 == 0;
+        const bool lows_fall = random() % 2 == 0, highs_fall = random() % 2 == 0;
         for (std::size_t r = 0; r < p.n_rates; ++r)
             for (std::size_t k = 0; k < groups; ++k) {
                 const double below = widths[random() % 4],
@@ -41,10 +41,10 @@ struct random_bands {
                     low[i] = std::max(0.0, low[i] - below * share(random));
                     high[i] = std::min(1.0, high[i] + above * share(random));
                 }
-                if (!falling || r == 3) continue;  // accuracies do not fall
-                for (std::size_t i = from + 1; i < to; ++i)
+                if (r == 3) continue;  // accuracies do not fall
+                for (std::size_t i = from + 1; lows_fall && i < to; ++i)
                     low[i] = std::min(low[i], low[i - 1]);
-                for (std::size_t i = to - 1; i > from; --i)
+                for (std::size_t i = to - 1; highs_fall && i > from; --i)
                     high[i - 1] = std::max(high[i - 1], high[i]);
             }
         p.lows = {low.data(), low.size()};
