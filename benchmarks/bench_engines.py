@@ -146,10 +146,11 @@ def _duckdb(asked: argparse.Namespace, _path: str) -> Any:
 
 
 def _drivers(asked: argparse.Namespace, _path: str) -> Any:
-    there = [engine for engine in ("dask", "spark") if importlib.util.find_spec(NEEDED[engine]) is not None]
+    partitions = {"dask": asked.partitions, "spark": asked.spark_partitions}
     return {
-        engine: {"partitions": asked.partitions, **cluster.in_a_process(f"driver_of_{engine}", asked.partitions)}
-        for engine in there
+        engine: {"partitions": n, **cluster.in_a_process(f"driver_of_{engine}", n)}
+        for engine, n in partitions.items()
+        if importlib.util.find_spec(NEEDED[engine]) is not None
     }
 
 
@@ -175,28 +176,21 @@ def page_of(report: dict[str, Any]) -> str:
         for engine, memory in report["drivers"].items()
     ]
     loads = ", ".join(f"{name} {load}" for name, load in report["load"].items())
-    lines = [
-        "# Counting on engines",
-        harness.heading(report["machine"]),
-        "`python -m benchmarks.bench_engines`: CPU seconds of the whole process tree, the engine's own processes among "
-        "them. The rows are\nParquet files (for DuckDB its own table) of probabilities, labels and five groups of text. "
-        "Spark is `local[2]`, Dask has two\nprocesses, DuckDB two threads, all on one machine. Others worked on it: its "
-        f"load at the start of each section was\n{loads}.",
-        harness.table(["goal", "found", "limit", "reached"], goals_of(report)),
-        *tables,
-        "## Memory of the driver",
-        f"Peak of the Python process that calls `sketch`, with {cluster.GROUPS} groups in every partition. Dask's "
-        "scheduler runs in the\nsame process. Spark's Java process, which holds the executors here, is not counted.",
-        "\n".join(drivers),
-        "## Merging, and a table of 1e12 rows",
-        f"Sketches of {cluster.GROUPS} groups, merged one after the other in one process; the last line of each size is "
-        "computed from\nthe one before it. Of each size 200 different sketches were made and merged again and again.",
-        merging_table(report["merging"]),
-        f"A table of 1e12 rows in {needs['partitions']:,} partitions of {ROWS_OF_PARTITION:,} rows, computed from the "
-        f"medians above. If the sketches\nof its partitions are as large as those of 100,000 rows, they have "
-        f"{needs['bytes'] / 1e9:,.0f} GB together. The driver gets one sketch.",
-        large,
-    ]
+    about = f"""`python -m benchmarks.bench_engines`: CPU seconds of the whole process tree, the engine's own processes
+among them. The rows are Parquet files (for DuckDB its own table) of probabilities, labels and five groups of text.
+Spark is `local[2]`, Dask has two processes, DuckDB two threads, all on one machine. Others worked on it: its load at
+the start of each section was {loads}."""
+    of_drivers = f"""Peak of the Python process that calls `sketch`, with {cluster.GROUPS} groups in every partition.
+Dask's scheduler runs in the same process. Spark's Java process, which holds the executors here, is not counted."""
+    of_merging = f"""Sketches of {cluster.GROUPS} groups, merged one after the other in one process; the last line of
+each size is computed from the one before it. Of each size 200 sketches were made, and merged again and again."""
+    of_large = f"""A table of 1e12 rows in {needs["partitions"]:,} partitions of {ROWS_OF_PARTITION:,} rows, computed
+from the medians above. If the sketches of its partitions are as large as those of 100,000 rows, they have
+{needs["bytes"] / 1e9:,.0f} GB together. The driver gets one sketch."""
+    lines = ["# Counting on engines", harness.heading(report["machine"]), about]
+    lines += [harness.table(["goal", "found", "limit", "reached"], goals_of(report)), *tables]
+    lines += ["## Memory of the driver", of_drivers, "\n".join(drivers)]
+    lines += ["## Merging, and a table of 1e12 rows", of_merging, merging_table(report["merging"]), of_large, large]
     return "\n\n".join(lines) + "\n"
 
 
@@ -205,6 +199,7 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=10_000_000)
     options.add_argument("--repeats", type=int, default=5)
     options.add_argument("--partitions", type=int, default=10_000)
+    options.add_argument("--spark-partitions", type=int, default=10_000, help="0.1 CPU seconds each")
     options.add_argument("--results", default=str(harness.RESULTS))
     options.add_argument("--only", nargs="+", choices=SECTIONS, help="sections to measure again")
     asked = options.parse_args()
