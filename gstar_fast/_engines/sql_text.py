@@ -88,7 +88,7 @@ class Query:
             "SELECT MAX(CASE WHEN x > 0 THEN x END) AS most_above, MIN(CASE WHEN x > 0 THEN x END) AS least_above,\n"
             "  MIN(CASE WHEN x < 0 THEN x END) AS most_below, MAX(CASE WHEN x < 0 THEN x END) AS least_below,\n"
             "  MAX(CASE WHEN x = 0 THEN 1 ELSE 0 END) AS zero\n"
-            f"FROM (\n{_indented(self._rows)}\n) t\nWHERE x >= -({far}) AND x <= {far}"
+            f"FROM (\n{_indented(self._rows)}\n) t\nWHERE x >= -{far} AND x <= {far}"
         )
 
     # --------------------------------------------------------------------------------------------------------- the bins
