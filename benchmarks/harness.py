@@ -64,7 +64,7 @@ def machine() -> dict[str, Any]:
 
 
 PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "boost-histogram", "polars", "duckdb", "datasketches")
-PACKAGES += ("fairlearn", "error-parity", "oxonfair", "scikit-learn")
+PACKAGES += ("pyspark", "dask", "fairlearn", "error-parity", "oxonfair", "scikit-learn")
 
 
 def heading(about: dict[str, Any]) -> str:
