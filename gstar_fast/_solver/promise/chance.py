@@ -46,11 +46,12 @@ class Beliefs(NamedTuple):
 
 def beta_cdf(a: Floats, b: Floats, t: Floats) -> Floats:
     """Pr(X <= t) of Beta(a, b), for rows of shapes a, b (K, 1) and t (K, n) or (n,)."""
+    large = np.minimum(a, b)[:, 0] >= BY_SERIES
+    if large.all():
+        return _normal_cdf(a, b, t)
     t = np.broadcast_to(t, np.broadcast_shapes(a.shape, np.shape(t)))
     out = np.empty(t.shape)
-    large = np.minimum(a, b)[:, 0] >= BY_SERIES
-    if not large.all():
-        out[~large] = special.betainc(a[~large], b[~large], np.clip(t[~large], 0.0, 1.0))
+    out[~large] = special.betainc(a[~large], b[~large], np.clip(t[~large], 0.0, 1.0))
     if large.any():
         out[large] = _normal_cdf(a[large], b[large], t[large])
     return out
@@ -63,13 +64,16 @@ def _normal_cdf(a: Floats, b: Floats, t: Floats) -> Floats:
     n = a + b - 1.0
     shift = b - 0.5 - n * q
     d = b - 1 / 3 - (n + 1 / 3) * q + 0.02 * (q / b - p / a + (q - 0.5) / (a + b))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        deviance = (b - 0.5) * np.log((b - 0.5) / (n * q)) + (a - 0.5) * np.log((a - 0.5) / (n * p))
-        slope = np.sqrt(np.maximum(2 * deviance, 0.0) / (1 + 1 / (6 * n))) / np.abs(shift)
-    near = np.abs(shift) < 1e-3 * np.sqrt(n * p * q)  # 0 / 0 in the middle
-    slope = np.where(near, 1 / np.sqrt(n * p * q * (1 + 1 / (6 * n))), slope)
-    out = special.ndtr(d * slope)
-    return np.where(t <= 0, 0.0, np.where(t >= 1, 1.0, out))
+    middle = n * p * q
+    # twice the deviance in logarithms of p and q, which all groups share; over shift^2 it is 1 / middle in the middle
+    deviance = (b - 0.5) * (np.log((b - 0.5) / n) - np.log(q)) + (a - 0.5) * (np.log((a - 0.5) / n) - np.log(p))
+    square = shift * shift
+    near = square < 1e-6 * middle
+    slope = np.where(near, 1 / middle, 2 * np.maximum(deviance, 0.0) / np.where(near, 1.0, square))
+    out: Floats = special.ndtr(d * np.sqrt(slope / (1 + 1 / (6 * n))))
+    out[np.broadcast_to(t <= 0, out.shape)] = 0.0
+    out[np.broadcast_to(t >= 1, out.shape)] = 1.0
+    return out
 
 
 def holds(a: Floats, b: Floats, sure: Floats, limit: float, ratio: float) -> float:
@@ -101,7 +105,7 @@ def holds(a: Floats, b: Floats, sure: Floats, limit: float, ratio: float) -> flo
     fine = FINE if smooth else FINER
     t = np.linspace(first, last, min(int(np.ceil(fine * (last - first) / sd)), 4000) + 1)
     low = np.maximum(t - limit, ratio * t)
-    upper, lower = (beta_cdf(a[:, None], b[:, None], end) for end in (t, low))
+    upper, lower = np.split(beta_cdf(a[:, None], b[:, None], np.concatenate([t, low])), 2, axis=1)
     if not smooth:  # densities may be infinite at 0 or 1: with F(low) held still the integral is a difference
         lower = (lower[:, 1:] + lower[:, :-1]) / 2
         top, bottom = (np.prod(np.maximum(end - lower, 0.0), axis=0) for end in (upper[:, 1:], upper[:, :-1]))

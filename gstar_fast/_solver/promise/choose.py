@@ -36,6 +36,13 @@ class Asked(NamedTuple):
     most: float  # error that keeps enough of the gain
     gain: float
     level: float
+    separate: bool  # one threshold a group
+
+    def aimed(self, known: Known) -> list[Option]:
+        """Options for another number of rows, as far as they keep enough of the gain."""
+        if not self.separate:
+            return []
+        return [option for option in aimed(known, self.options, self.gain) if option.cost <= self.most]
 
     @property
     def risk(self) -> float:
@@ -55,10 +62,11 @@ def ask(search: Search, plain: Result, level: float, unified: bool, randomize: b
     gain = max(constant - least, 0.0)
     same = _found_again(known, plain)
     options = [same, *family(known, unified, randomize)]
-    if not unified and not randomize:
+    separate = not unified and not randomize
+    if separate:
         options = in_order(known, [*options, *aimed(known, options, gain)])
     most = least + (1 - KEPT) * gain + 1e-12
-    return Asked(known, [option for option in options if option.cost <= most], same, most, gain, level)
+    return Asked(known, [option for option in options if option.cost <= most], same, most, gain, level, separate)
 
 
 def _found_again(known: Known, plain: Result) -> Option:
@@ -120,7 +128,7 @@ def _made(search: Search, option: Option, unified: bool, plain: Result) -> Resul
 def _unpromised(asked: Asked, plain: Result, plain_chance: float) -> Result:
     known = asked.known
     beliefs = asked.plain.beliefs(known)
-    needed = plan(known, asked.options, asked.level)
+    needed = plan(known, asked.options, asked.level, asked.aimed)
     upper = uppers(known, beliefs, asked.risk)
     promise = Promise(asked.level, plain_chance, upper, 0.0, plain, plain_chance, needed)
     cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]

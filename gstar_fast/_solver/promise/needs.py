@@ -66,4 +66,4 @@ def rows_needed(
     search = prepare(sketch, objective, shared=unified)
     plain = solve_exact(search, unified, randomize, None)
     asked = ask(search, plain, level, unified, randomize)
-    return plan(asked.known, asked.options, level)
+    return plan(asked.known, asked.options, level, asked.aimed)

@@ -1,12 +1,13 @@
 """How many rows a promise would need.
 
-Twice the rows at the same rates give half the variance, so the same options can be judged for any number of rows: their
-counts are multiplied. A promise should then come in most samples and not in every second one. So it is asked for at a
+Twice the rows at the same rates give half the variance, so options can be judged for any number of rows: their counts
+are multiplied. A promise should then come in most samples and not in every second one. So it is asked for at a
 chance of 1 - Phi(z(confidence) + z(0.8)), which leaves room for a sample that is less lucky than this one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
@@ -19,12 +20,15 @@ from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.promise.record import RowsNeeded
 
 SURELY = 0.8  # share of samples in which a promise should come
-MOST = 1000.0  # times the rows; beyond that no number is named
-RATIO = 1.03  # factors are found to this ratio
+FEWEST, MOST = 0.05, 1000.0  # times the rows; beyond that no number is named
+BEFORE = 0.6  # of the rows first found: where options are looked for once more, with so many rows
+RATIO = 1.05  # factors are found to this ratio
 
 
-def plan(known: Known, options: list[Option], level: float) -> RowsNeeded:
-    """Rows needed for one of the options, which all keep enough of the gain."""
+def plan(
+    known: Known, options: list[Option], level: float, more: Callable[[Known], list[Option]] = lambda _: []
+) -> RowsNeeded:
+    """Rows needed for one of the options, which all keep enough of the gain; `more` finds some for other rows."""
     normal = NormalDist()
     risk = 1 - normal.cdf(normal.inv_cdf(level) + normal.inv_cdf(SURELY))
     search = known.search
@@ -32,19 +36,20 @@ def plan(known: Known, options: list[Option], level: float) -> RowsNeeded:
     everybody = np.ones(n_groups, dtype=bool)
     times: float | None = None
     leading: Beliefs | None = None  # of the option that needs the fewest rows: groups are judged by it
-    for option in reversed(options):  # from the most careful one
-        at = option.beliefs(known)
-        found = _least(known, at, everybody, risk, MOST if times is None else times / RATIO)
-        if found is not None:
-            times, leading = found, at
-        if times is not None and times <= 1:
-            break
+    for again in (False, True):
+        if again:  # with more rows less room is needed: other options are the best
+            options = [] if times is None else more(known.times(BEFORE * times))
+        for option in reversed(options):  # from the most careful one
+            at = option.beliefs(known)
+            found = _least(known, at, everybody, risk, FEWEST, MOST if times is None else times / RATIO)
+            if found is not None:
+                times, leading = found, at
     alone: dict[Name, float | None] = dict.fromkeys(search.groups)
     too_small: list[Name] = []
     for k, name in enumerate(search.groups):
         mine = np.arange(n_groups) == k
         if leading is not None:
-            alone[name] = _least(known, leading, mine, risk, MOST)
+            alone[name] = _least(known, leading, mine, risk, 1.0, MOST)
             others = leading.times(np.where(mine, 1.0, MOST))
             if times is not None and times > 1 and known.chance(others) > 1 - level:
                 too_small.append(name)
@@ -59,17 +64,17 @@ def plan(known: Known, options: list[Option], level: float) -> RowsNeeded:
     )
 
 
-def _least(known: Known, at: Beliefs, which: Bools, risk: float, most: float) -> float | None:
+def _least(known: Known, at: Beliefs, which: Bools, risk: float, fewest: float, most: float) -> float | None:
     """The smallest factor for the rows of some groups at which the chance is within the risk."""
 
     def kept(factor: float) -> bool:
         return known.chance(at.times(np.where(which, factor, 1.0))) <= risk
 
-    if most < 1 or not kept(most):
+    if most < fewest or not kept(most):
         return None
-    if most == 1 or kept(1.0):
+    if fewest == 1 and kept(1.0):
         return 1.0
-    low, high = 1.0, most
+    low, high = fewest, most
     while high / low > RATIO:
         middle = (low * high) ** 0.5
         low, high = (low, middle) if kept(middle) else (middle, high)

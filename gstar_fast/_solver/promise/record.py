@@ -22,7 +22,7 @@ class RowsNeeded:
     Attributes
     ----------
     times : float or None
-        How many times the rows of all groups: 1 where they are enough, None where no number of rows helps.
+        How many times the rows of all groups, below 1 where fewer would do; None where no number of rows helps.
     rows : float or None
         The same as a number of rows.
     by_group : dict
@@ -45,7 +45,7 @@ class RowsNeeded:
         if self.times is None:
             first = "no number of rows like these would be enough for a promise"
         elif self.times <= 1:
-            first = "the rows are enough for a promise"
+            first = f"the rows are enough for a promise: about {self.times:.2g} times as many would do"
         else:
             first = f"a promise needs about {self.times:.2g} times the rows: {row_count(round(self.rows or 0))}"
         lines = [f"{first} ({self.confidence:g} confidence)"]

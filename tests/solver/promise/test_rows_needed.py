@@ -26,7 +26,7 @@ def test_promises_come_at_the_number_named_and_hardly_at_half_of_it():
 
 def test_more_rows_need_fewer_times(backend):
     times = [gf.rows_needed(normal_sketch(rows, 1), limits=ODDS).times for rows in (500, 2000, 200_000)]
-    assert times[0] > times[1] > times[2] == 1.0
+    assert times[0] > 1 > times[2] and times[0] > times[1] > times[2]
 
 
 def test_small_group_is_named(backend):
