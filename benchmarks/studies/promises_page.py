@@ -88,7 +88,7 @@ def page(report: Report) -> str:
             "Added later",
             "The five and ten real groups above have cells too small for their limits: one of the five has about "
             "135 positives in 50,000 rows. When ten draws of other seeds had shown that, these were added: the "
-            "same groups with twice the limit. No goal is judged by them.",
+            "same groups with twice the limit, and as mixtures. No goal is judged by them.",
             HEAD,
             map(row_of, report["added"]),
         ),

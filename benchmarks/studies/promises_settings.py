@@ -2,7 +2,7 @@
 
 SETTINGS was committed before the first run of the study and is not changed after it. ADDED came later, when a look at
 ten draws of other seeds had shown that the five and ten real groups of SETTINGS have cells too small for their limits:
-the same groups with twice the limit. No goal is judged by them.
+the same groups with twice the limit, and as mixtures. No goal is judged by them.
 
 The truth is known in two ways. A score file is taken as the population, all of its rows, and rows are drawn from it
 with replacement. Or scores are normal in each cell, cut to steps, and rates follow from the normal distribution.
@@ -209,8 +209,10 @@ SETTINGS = (
 )
 
 ADDED = (
-    Setting("Adult, five groups .10", File("adult_lr_s0", FIVE), ODDS, 0.10, 50_000, tags=("added",)),
-    Setting("Adult, ten groups .20", File("adult_lr_s0", TEN), ODDS, 0.20, 300_000, tags=("added",)),
+    Setting("Adult, five groups .10", File("adult_lr_s0", FIVE), ODDS, 0.10, 50_000),
+    Setting("Adult, ten groups .20", File("adult_lr_s0", TEN), ODDS, 0.20, 300_000),
+    Setting("Adult, five groups .05, mixture", File("adult_lr_s0", FIVE), ODDS, 0.05, 50_000, mixture=True),
+    Setting("Adult, ten groups .10, mixture", File("adult_lr_s0", TEN), ODDS, 0.10, 300_000, mixture=True),
 )
 
 # `gf.rows_needed` is asked on draws of these rows; promises are asked at the number it names and at half of it
