@@ -217,8 +217,7 @@ struct sketch_bytes {
             }
             sections written;
             for (const section& one : s.sections_)
-                if (all_sections || one.speaks_of_rows())
-                    written.push_back(one);
+                if (all_sections || one.speaks_of_rows()) written.push_back(one);
             detail::write_sections(to, written);
             return to.sealed();
         });

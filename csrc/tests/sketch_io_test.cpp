@@ -136,8 +136,8 @@ int main() {
         const bytes before = to_bytes(*s);
         for (const sections& wrong :
              {sections{{9, true, "?"}}, sections{{2, false, std::string(2, '\0')}},
-              sections{{1, false, std::string(3, '\0')}},
-              sections{{5, false, ""}, {5, false, ""}},
+              sections{{1, false, std::string(3, '\0')}}, sections{{3, false, ""}},
+              sections{{3, true, "?"}}, sections{{5, false, ""}, {5, false, ""}},
               sections{{2, true, std::string("\3\1\0\0", 4)}}})
             CHECK(throws<std::invalid_argument>([&] { s->set_sections(wrong); }));
         CHECK(to_bytes(*s) == before);

@@ -6,11 +6,11 @@ No Python runs in the database, and no rows leave it: what comes back are the co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from gstar_fast._backends.common.rows import label_of
-from gstar_fast._base.grid import Extent, Window, linear_window, window_of
+from gstar_fast._base.grid import LARGEST_SCORE, Extent, Window, linear_window, window_of
 from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, clean_name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.sql import Dialect, dialect_named, literal, quoted
@@ -143,10 +143,10 @@ def sketch(
         answers = list(execute(sketch_query(source, **options)))
         if len(answers) != 1:
             raise refusal("sql_rows", "execute", value=len(answers))
-        first = tuple(answers[0])
+        first = _values(answers[0], 5)
     answer = execute(sketch_query(source, **options, extent=first))
     window, found = _window(first, range, checked_bins(bins))
-    reader = _Reader(len(columns), label is not None, skip, null_group, window, found)
+    reader = _Reader(len(columns), label is not None, exact, skip, null_group, window, found)
     level = None if found is None else window.grid.level
     new = Sketch.from_bins(
         reader.bins(answer), bins=bins, level=level, range=range, groups=groups, memory_limit=memory_limit
@@ -196,13 +196,28 @@ def _window(row: Sequence[Any] | None, limits: tuple[float, float] | None, bins:
 
 def _extent(row: Sequence[Any]) -> Extent:
     """What the first query found."""
-    if len(row) != 5:
-        raise refusal("sql_extent", "extent", value=tuple(row))
-    *ends, zero = row
-    return Extent.of_scores([float(end) for end in ends if end is not None] + [0.0] * bool(zero))
+    try:
+        *ends, zero = (None if value is None else float(value) for value in row)
+        signs = [None if end is None or not 0 < abs(end) <= LARGEST_SCORE else end > 0 for end in ends]
+    except (TypeError, ValueError):
+        raise refusal("sql_extent", "extent", value=row) from None
+    known = [None if end is None else end > 0 for end in ends]
+    if signs != known or known not in ([a, a, b, b] for a in (True, None) for b in (False, None)):
+        raise refusal("sql_extent", "extent", value=row)
+    return Extent.of_scores([end for end in ends if end is not None] + [0.0] * bool(zero))
 
 
 # ----------------------------------------------------------------------------------------------------------------- rows
+
+
+def _values(row: Any, width: int) -> tuple[Any, ...]:
+    """The values of a row, which are as many as the query asked for."""
+    if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+        raise refusal("sql_row", "execute", value=row)
+    values = tuple(row)
+    if len(values) != width:
+        raise refusal("sql_width", "execute", value=len(values), limit=width)
+    return values
 
 
 class _Reader:
@@ -212,19 +227,22 @@ class _Reader:
         self,
         n_columns: int,
         labelled: bool,
+        exact: bool,
         skip_nan: bool,
         null_group: Scalar | None,
         window: Window,
         extent: Extent | None,
     ) -> None:
         self._n, self._labelled, self._skip_nan, self._null_group = n_columns, labelled, skip_nan, null_group
+        self._width = labelled + n_columns + 4 + exact
         self._names, self._octaves = sql_text.names_of(window, extent), sql_text.octaves_of(window, extent)
 
     def bins(self, rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
         """The bins; scores that no sketch takes are refused."""
         for row in rows:
-            label = row[0] if self._labelled else None
-            values = tuple(row)[self._labelled :]
+            values = _values(row, self._width)
+            label = values[0] if self._labelled else None
+            values = values[self._labelled :]
             parts, (b, count, *total, lo, hi) = values[: self._n], values[self._n :]
             group = tuple(self._null_group if part is None else part for part in parts)
             name = clean_name(group if self._n > 1 else group[0])

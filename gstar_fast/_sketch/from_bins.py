@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -53,9 +54,9 @@ class FromBins:
     """The part of `Sketch` that takes counts in the place of rows."""
 
     @classmethod
+    @abstractmethod
     def from_bytes(cls, data: bytes, *, memory_limit: int = 2**30) -> Self:
-        """Read what was written."""
-        raise NotImplementedError
+        """As `Sketch` has it."""
 
     @classmethod
     def from_bins(

@@ -173,9 +173,6 @@ def test_a_column_that_is_not_there_is_the_databases_error(database):
     for wrong in ("score", "label", "group"):
         with pytest.raises(Exception, match=r"(?i)nothing_there"):
             count(database, **{wrong: "nothing_there"})
-        if database.dialect == "postgres":
-            database.connection.rollback()
-            database.load("t", {"p": [0.5], "y": [1], "g": ["a"]})
 
 
 def test_a_select_may_stand_for_a_table_and_a_schema_before_it(database):
@@ -235,8 +232,11 @@ def test_a_table_that_changes_between_the_two_queries_is_noticed():
 def test_an_execute_that_gives_no_rows_is_refused():
     with pytest.raises(ValueError, match="execute must return the rows of its SELECT, one of them here, got 0"):
         gf.sql.sketch(lambda _: [], "t", **COLUMNS, dialect="duckdb")
-    with pytest.raises(ValueError, match="extent must be the row of five values"):
+    with pytest.raises(ValueError, match="execute returned rows of 2 values, and its SELECT has 5"):
         gf.sql.sketch(lambda _: [(1, 2)], "t", **COLUMNS, dialect="duckdb")
+    for row in ("abcde", {"most_above": 1}, 7):
+        with pytest.raises(TypeError, match="execute must return rows as tuples, got"):
+            gf.sql.sketch(lambda _, row=row: [row], "t", **COLUMNS, dialect="duckdb", range=(0, 1))
 
 
 def test_more_rows_than_sums_of_64_bits_hold_are_refused():

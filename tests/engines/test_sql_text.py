@@ -117,6 +117,11 @@ def test_names_and_texts_are_quoted_as_each_dialect_does():
         ({"group": [str(i) for i in range(17)]}, "17 columns, and at most 16"),
         ({"label": None, "positive": "yes"}, "positive"),
         ({"extent": (1, 2)}, "extent must be the row of five values"),
+        ({"extent": (1, 1, None, None, "no")}, "extent must be the row of five values"),
+        ({"extent": (float("nan"), 1, None, None, 0)}, "extent must be the row of five values"),
+        ({"extent": (1, 1, 2, 2, 0)}, "extent must be the row of five values"),
+        ({"extent": (2, None, None, None, 0)}, "extent must be the row of five values"),
+        ({"extent": (float("inf"), 1, None, None, 0)}, "extent must be the row of five values"),
     ],
 )
 def test_options_are_refused_before_anything_runs(options, words):

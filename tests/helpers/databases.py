@@ -105,7 +105,9 @@ def opened(dialect: str, folder: Path) -> Iterator[Database]:
             absent("psycopg is not installed: pip install 'psycopg[binary]'")
         with (
             _postgres() as socket,
-            psycopg.connect(host=socket, user="tests", dbname="postgres", prepare_threshold=None) as connection,
+            psycopg.connect(
+                host=socket, user="tests", dbname="postgres", prepare_threshold=None, autocommit=True
+            ) as connection,
         ):
             yield Database(dialect, connection)
 

@@ -124,6 +124,7 @@ ROWS |= entries(
         f"use a new {e.argument} for a new checkpoint"
     ),
     sql_rows=lambda e, _: f"execute must return the rows of its SELECT, one of them here, got {e.value}",
+    sql_width=lambda e, _: f"execute returned rows of {e.value} values, and its SELECT has {e.limit}",
     sql_extent=lambda e, _: f"extent must be the row of five values that the first query gave, got {e.value!r}",
     sql_changed=lambda _, __: (
         "scores of the table changed while it was counted; run both queries in one transaction, or on a copy"
@@ -166,6 +167,10 @@ ROWS |= entries(
         f"{say.argument(e.argument)} is a {kind_of(e.value)}, which has no rows yet; pass {e.argument}.collect()"
     ),
     column_name_type=lambda e, _: f"a {e.argument} must be given by its name, got {kind_of(e.value)}",
+    sql_row=lambda e, _: (
+        f"execute must return rows as tuples, got {kind_of(e.value)}; for a data frame return its rows: "
+        "frame.itertuples(index=False)"
+    ),
     not_a_bin=lambda e, _: (
         f"row {e.row} of rows must be a tuple (group, label, count, min, max, sum, unit), got {kind_of(e.value)}"
     ),
