@@ -63,12 +63,12 @@ class SegmentCounts:
 
     @cached_property
     def accepted(self) -> Ints:
-        """Rows that each candidate accepts, (3, A, m, C): candidate 0 accepts all, candidate 1 + i what is above edge i."""
+        """Rows that each candidate accepts, (3, A, m, C)."""
         return np.cumsum(self.rows[..., ::-1], axis=3)[..., ::-1]
 
     @property
     def totals(self) -> Ints:
-        """(3, A)"""
+        """Rows of each label and protected group, (3, A)."""
         return np.asarray(self.rows.sum(axis=(2, 3)))
 
 
@@ -81,6 +81,7 @@ class SegmentSearch:
     scale: Scale
     has: Bools  # (5, A)
     candidate: Ints  # (n,) of each entry of the arrays
+    last: Ints  # (n,) the highest candidate that accepts the same rows
     order: tuple[int, ...]  # segments as the arrays have them; reversed where thresholds fall
     unified: int  # the best candidate for everybody
     arrays: SegmentArrays
@@ -132,7 +133,8 @@ def lay_out(
     order = tuple(range(m))[:: -1 if monotone == "falling" else 1]
     pooled = accepted.sum(axis=(1, 2))
     unified = int(np.argmin(scale.fp * pooled[0] - scale.fn * pooled[1]))
-    chosen = [_distinct(counts.rows[:, :, j], unified, monotone is not None) for j in order]
+    ends = [_ends(counts.rows[:, :, j], monotone is not None) for j in order]
+    chosen = [np.clip(unified, first, last) for first, last in ends]
     candidate = np.concatenate(chosen)
     cell = np.flatnonzero(totals.T.reshape(-1) > 0)  # 3 a + label
     entries = np.concatenate([accepted[:, :, j, at] for j, at in zip(order, chosen, strict=True)], axis=2)
@@ -142,9 +144,7 @@ def lay_out(
     )
     cost = scale.fp * entries[0].sum(axis=0) + scale.fn * (positives - entries[1].sum(axis=0))
     limit, ratio = objective.limit, objective.ratio
-    active = [
-        r for r in range(len(RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1
-    ]
+    active = [r for r in range(len(RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
     slope, base = _linear(totals, cell, active)
     arrays = SegmentArrays(
         start=np.concatenate([[0], np.cumsum([len(at) for at in chosen])]).astype(np.int64),
@@ -164,17 +164,17 @@ def lay_out(
         unit=scale.unit,
         rising=monotone is not None,
     )
-    return SegmentSearch(counts, objective, scale, has, candidate, order, unified, arrays, notes)
+    last = np.concatenate([last for _, last in ends])
+    return SegmentSearch(counts, objective, scale, has, candidate, last, order, unified, arrays, notes)
 
 
-def _distinct(rows: Ints, unified: int, every: bool) -> Ints:
-    """Candidates of a segment (3, A, C) that accept different rows; of equals the one nearest to the unified one."""
+def _ends(rows: Ints, every: bool) -> tuple[Ints, Ints]:
+    """First and last of the candidates of a segment (3, A, C) that accept the same rows."""
     n = rows.shape[2]
     if every:
-        return np.arange(n)
+        return np.arange(n), np.arange(n)
     first = np.concatenate([[0], 1 + np.flatnonzero(rows[:, :, : n - 1].any(axis=(0, 1)))])
-    last = np.concatenate([first[1:] - 1, [n - 1]])
-    return np.clip(unified, first, last)
+    return first, np.concatenate([first[1:] - 1, [n - 1]])
 
 
 def _linear(totals: Ints, cell: Ints, active: Sequence[int]) -> tuple[Floats, Floats]:
