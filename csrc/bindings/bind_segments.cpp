@@ -38,7 +38,8 @@ struct segment_arrays {
                     static_cast<std::size_t>(start.data()[start.size() - 1]) == n &&
                     size(accepted) == cells * n && size(distance) == n &&
                     size(totals) == 3 * protects && size(price) == cells &&
-                    size(slope) == rates * cells && size(base) == rates * protects &&
+                    size(slope) == rates * cells &&
+                    size(base) == rates * protects &&
                     size(has) == rates * protects && size(limit) == rates &&
                     size(ratio) == rates && unit > 0;
         for (py::ssize_t j = 0; fits && j + 1 < start.size(); ++j)
@@ -56,11 +57,11 @@ struct segment_arrays {
         if (!fits)
             throw std::invalid_argument(
                 "the arrays of a search over segments do not fit each other");
-        return {size(start) - 1, cells,       protects,    rates,
-                view(start),     view(accepted), view(cell), view(cost),
-                view(distance),  view(totals), view(price), constant,
-                view(rate),      view(slope), view(base),  view(has),
-                view(limit),     view(ratio), unit,        rising};
+        return {size(start) - 1, cells,          protects,    rates,
+                view(start),     view(accepted), view(cell),  view(cost),
+                view(distance),  view(totals),   view(price), constant,
+                view(rate),      view(slope),    view(base),  view(has),
+                view(limit),     view(ratio),    unit,        rising};
     }
 };
 
@@ -78,14 +79,22 @@ void bind_segments(py::module_& m) {
                          array<double> base, array<std::uint8_t> has,
                          array<double> limit, array<double> ratio, double unit,
                          bool rising) {
-                 segment_arrays out{std::move(start),    std::move(accepted),
-                                    std::move(cell),     std::move(cost),
-                                    std::move(distance), std::move(totals),
-                                    std::move(price),    constant,
-                                    std::move(rate),     std::move(slope),
-                                    std::move(base),     std::move(has),
-                                    std::move(limit),    std::move(ratio),
-                                    unit,                rising};
+                 segment_arrays out{std::move(start),
+                                    std::move(accepted),
+                                    std::move(cell),
+                                    std::move(cost),
+                                    std::move(distance),
+                                    std::move(totals),
+                                    std::move(price),
+                                    constant,
+                                    std::move(rate),
+                                    std::move(slope),
+                                    std::move(base),
+                                    std::move(has),
+                                    std::move(limit),
+                                    std::move(ratio),
+                                    unit,
+                                    rising};
                  out.problem();  // throws where the arrays do not fit
                  return out;
              }),
@@ -103,7 +112,8 @@ void bind_segments(py::module_& m) {
                     throw std::invalid_argument(
                         "price needs a weight for each cell and a range for each "
                         "segment");
-                const gstar::choice from(l.begin(), l.end()), to(h.begin(), h.end());
+                const gstar::choice from(l.begin(), l.end()),
+                    to(h.begin(), h.end());
                 for (std::size_t j = 0; j < p.n_segments; ++j)
                     if (from[j] < 0 || from[j] > to[j] ||
                         static_cast<std::size_t>(to[j]) >= p.size(j))
@@ -129,11 +139,11 @@ void bind_segments(py::module_& m) {
                      found = gstar::mix_segments(p);
                  }
                  if (!found.found) return py::none();
-                 return py::make_tuple(
-                     give(std::move(found.segment)), give(std::move(found.number)),
-                     give(std::move(found.weight)),
-                     give(std::move(found.multipliers)), found.bound, found.value,
-                     found.scans);
+                 return py::make_tuple(give(std::move(found.segment)),
+                                       give(std::move(found.number)),
+                                       give(std::move(found.weight)),
+                                       give(std::move(found.multipliers)),
+                                       found.bound, found.value, found.scans);
              })
         .def(
             "choose",
@@ -142,8 +152,8 @@ void bind_segments(py::module_& m) {
                 gstar::segment_best best;
                 {
                     const py::gil_scoped_release unlocked;
-                    best =
-                        gstar::choose_segments(p, node_limit, gstar::deadline(seconds));
+                    best = gstar::choose_segments(p, node_limit,
+                                                  gstar::deadline(seconds));
                 }
                 gstar::segment_leaves& leaves = best.leaves;
                 return py::make_tuple(

@@ -142,7 +142,8 @@ public:
 
     /// Branch until every node is closed; `root` has been solved, and choices were
     /// offered.
-    segment_best run(segment_node root, std::size_t node_limit, const deadline& end) {
+    segment_best run(segment_node root, std::size_t node_limit,
+                     const deadline& end) {
         segment_best out;
         segment_leaves& tree = out.leaves;
         std::vector<segment_node> proofs;
@@ -198,7 +199,8 @@ public:
         out.bound = out.finished ? value : std::min(value, queue.top().first);
         for (const segment_node& node : proofs) {
             tree.weight.push_back(node.weight);
-            tree.multipliers.insert(tree.multipliers.end(), node.multipliers.begin(),
+            tree.multipliers.insert(tree.multipliers.end(),
+                                    node.multipliers.begin(),
                                     node.multipliers.end());
         }
         return out;
@@ -207,7 +209,9 @@ public:
 private:
     using open = std::pair<double, std::size_t>;
     struct later {
-        bool operator()(const open& a, const open& b) const noexcept { return a > b; }
+        bool operator()(const open& a, const open& b) const noexcept {
+            return a > b;
+        }
     };
 
     static void grow(segment_leaves& tree) {
@@ -244,7 +248,8 @@ private:
 
     std::vector<double> values(const segment_node& node) const {
         std::vector<double> out(p_.cost.size());
-        const std::vector<double> w = bounds_.weights(node.multipliers, node.weight);
+        const std::vector<double> w =
+            bounds_.weights(node.multipliers, node.weight);
         values_of(p_, w.data(), 0, out.size(), out.data());
         return out;
     }
@@ -284,7 +289,8 @@ private:
         for (std::size_t j = 0; j < p_.n_segments; ++j) {
             mine.clear();
             for (std::size_t i = 0; i < node.columns.size(); ++i)
-                if (node.shares[i] > 1e-9 && (p_.rising || node.columns[i].block == j))
+                if (node.shares[i] > 1e-9 &&
+                    (p_.rising || node.columns[i].block == j))
                     mine.emplace_back(node.columns[i].numbers[j], node.shares[i]);
             if (mine.empty()) continue;
             std::int64_t low = mine[0].first, high = low;
@@ -335,9 +341,10 @@ private:
     double enough_ = std::numeric_limits<double>::infinity();  ///< closes a node
 };
 
-/// The cheapest choice that meets every limit, with its proof.
-inline segment_best choose_segments(const segment_problem& p, std::size_t node_limit,
-                                    const deadline& end = deadline()) {
+namespace detail {
+
+inline segment_best search_segments(const segment_problem& p,
+                                    std::size_t node_limit, const deadline& end) {
     segment_tree first(p);
     segment_node root = first.bounds().whole();
     first.offer_one(root.low);
@@ -374,8 +381,9 @@ inline segment_best choose_segments(const segment_problem& p, std::size_t node_l
     const auto renamed = [&](const choice& numbers) {
         choice out(p.n_segments);
         for (std::size_t j = 0; j < p.n_segments; ++j)
-            out[j] = std::lower_bound(names[j].begin(), names[j].end(), numbers[j]) -
-                     names[j].begin();
+            out[j] =
+                std::lower_bound(names[j].begin(), names[j].end(), numbers[j]) -
+                names[j].begin();
         return out;
     };
     second.offer(renamed(first.best()), 0.0);
@@ -401,6 +409,18 @@ inline segment_best choose_segments(const segment_problem& p, std::size_t node_l
     leaves.weight.insert(leaves.weight.begin(), root.weight);
     leaves.multipliers.insert(leaves.multipliers.begin(), root.multipliers.begin(),
                               root.multipliers.end());
+    return out;
+}
+
+}  // namespace detail
+
+/// The cheapest choice that meets every limit, with its proof. No segment alone can
+/// come nearer to the best unified threshold at the same cost.
+inline segment_best choose_segments(const segment_problem& p,
+                                    std::size_t node_limit,
+                                    const deadline& end = deadline()) {
+    segment_best out = detail::search_segments(p, node_limit, end);
+    if (out.numbers[0] >= 0) segment_moves(p).move_one(out.numbers);
     return out;
 }
 

@@ -186,8 +186,15 @@ class Tree(Search):
 
 
 def choose(p: SegmentArrays, node_limit: int, seconds: float = np.inf, search: type[Tree] = Tree) -> Best:
-    """The cheapest choice that meets every limit, with its proof."""
-    end = time.monotonic() + seconds
+    """The cheapest choice that meets every limit, with its proof.
+
+    No segment alone can come nearer to the best unified threshold at the same cost.
+    """
+    found = _choose(p, node_limit, time.monotonic() + seconds, search)
+    return found if found.numbers[0] < 0 else found._replace(numbers=search.move_one(p, found.numbers)[0])
+
+
+def _choose(p: SegmentArrays, node_limit: int, end: float, search: type[Tree]) -> Best:
     first = search(p)
     root = first.whole()
     first.offer(*first.move_one(p, root.low))
@@ -223,7 +230,7 @@ def choose(p: SegmentArrays, node_limit: int, seconds: float = np.inf, search: t
         if keep[p.start[block] + numbers[block]]
     ]
     second.solve(again, seeds, second.enough)
-    found = Best(*_run_again(second, again, node_limit, end, root))
+    found = _run_again(second, again, node_limit, end, root)
     numbers = np.array([names[j][found.numbers[j]] for j in range(first.m)], dtype=np.int64)
     return found._replace(numbers=numbers)
 

@@ -29,11 +29,13 @@ struct segment_column {
 /// program was solved.
 struct segment_node {
     choice low, high;
-    std::vector<double> multipliers;  ///< 3 x n_rates x n_protected: of lower, upper
-                                      ///< and ratio rows
-    double weight = 1.0;              ///< of E in the bound
-    double bound = -std::numeric_limits<double>::infinity();  ///< rounding taken off
-    std::vector<segment_column> columns;                      ///< of the basis
+    std::vector<double>
+        multipliers;      ///< 3 x n_rates x n_protected: of lower, upper
+                          ///< and ratio rows
+    double weight = 1.0;  ///< of E in the bound
+    double bound =
+        -std::numeric_limits<double>::infinity();  ///< rounding taken off
+    std::vector<segment_column> columns;           ///< of the basis
     std::vector<double> shares;
     bool empty = false;  ///< the bound shows that no choice in it meets the limits
 };
@@ -79,7 +81,8 @@ public:
         for (std::size_t c = 0; c < p_.n_cells; ++c) {
             double w = weight * p_.price[c];
             for (std::size_t r = 0; r < p_.n_rates; ++r)
-                w = w + net(multipliers, r, p_.group(c)) * p_.slope[r * p_.n_cells + c];
+                w = w +
+                    net(multipliers, r, p_.group(c)) * p_.slope[r * p_.n_cells + c];
             out[c] = w;
         }
         return out;
@@ -167,7 +170,8 @@ private:
         const std::size_t all = p_.n_rates * p_.n_protected,
                           i = r * p_.n_protected + a;
         return multipliers[all + i] +
-               std::max(p_.ratio[r], 0.0) * multipliers[2 * all + i] - multipliers[i];
+               std::max(p_.ratio[r], 0.0) * multipliers[2 * all + i] -
+               multipliers[i];
     }
 
     /// A number that weight * E cannot be below in a box within the limits; the
@@ -205,8 +209,8 @@ private:
                         std::abs(p_.slope[r * p_.n_cells + c]);
             size += most * p_.totals[p_.label(c) * p_.n_protected + p_.group(c)];
         }
-        return total -
-               static_cast<double>(p_.n_cells + p_.n_segments + 24) * 2.3e-16 * size;
+        return total - static_cast<double>(p_.n_cells + p_.n_segments + 24) *
+                           2.3e-16 * size;
     }
 
     bool fits(const segment_column& seed, const segment_node& node) const noexcept {

@@ -63,7 +63,8 @@ public:
         pool_[at + block] = 1.0;
         for (std::size_t i = 0; i < rows_.size(); ++i)
             pool_[at + n_blocks_ + i] =
-                rows_[i].scale * rates[rows_[i].rate * n_protected_ + rows_[i].group];
+                rows_[i].scale *
+                rates[rows_[i].rate * n_protected_ + rows_[i].group];
         cost_.push_back(cost);
         block_.push_back(block);
     }
@@ -206,7 +207,8 @@ private:
             const double cost = now == 1 ? (n.what == z ? 1.0 : 0.0)
                                          : (n.what == x ? cost_[n.i] : 0.0);
             if (cost == 0.0) continue;
-            for (std::size_t i = 0; i < m; ++i) out[i] += inverse_[k * m + i] * cost;
+            for (std::size_t i = 0; i < m; ++i)
+                out[i] += inverse_[k * m + i] * cost;
         }
     }
 
@@ -265,15 +267,16 @@ private:
         std::size_t out = m;
         for (std::size_t i = 0; i < m; ++i) {
             if (!(direction[i] > 1e-11)) continue;
-            if (!(std::max(values[i], 0.0) / direction[i] <= least + 1e-13)) continue;
+            if (!(std::max(values[i], 0.0) / direction[i] <= least + 1e-13))
+                continue;
             // z leaves first; then the firmest pivot, or the lowest name where
             // cycling threatens
             if (basis_[i].what == z) {
                 out = i;
                 break;
             }
-            if (out == m || (careful ? basis_[i] < basis_[out]
-                                     : direction[i] > direction[out]))
+            if (out == m ||
+                (careful ? basis_[i] < basis_[out] : direction[i] > direction[out]))
                 out = i;
         }
         if (out == m) return -1.0;

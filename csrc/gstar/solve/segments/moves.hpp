@@ -134,7 +134,8 @@ private:
         return out;
     }
 
-    double part(const double* sums, std::size_t a, std::size_t label) const noexcept {
+    double part(const double* sums, std::size_t a,
+                std::size_t label) const noexcept {
         const std::size_t c = where_[3 * a + label];
         return c < p_->n_cells ? sums[c] : 0.0;
     }
@@ -144,17 +145,13 @@ private:
         const double neg = part(sums, a, 0), pos = part(sums, a, 1);
         const double n_neg = p_->totals[a], n_pos = p_->totals[p_->n_protected + a];
         switch (which) {
-            case 0:
-                return pos / n_pos;
-            case 1:
-                return neg / n_neg;
+            case 0: return pos / n_pos;
+            case 1: return neg / n_neg;
             case 2:
                 return (neg + pos + part(sums, a, 2)) /
                        (n_neg + n_pos + p_->totals[2 * p_->n_protected + a]);
-            case 3:
-                return (pos + (n_neg - neg)) / (n_neg + n_pos);
-            default:
-                return (pos / n_pos + (n_neg - neg) / n_neg) / 2;
+            case 3: return (pos + (n_neg - neg)) / (n_neg + n_pos);
+            default: return (pos / n_pos + (n_neg - neg) / n_neg) / 2;
         }
     }
 

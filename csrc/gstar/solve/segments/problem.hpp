@@ -72,7 +72,8 @@ inline void values_of(const segment_problem& p, const double* weights,
                      w3 = weights[c + 3];
         const double *a0 = rows + c * n, *a1 = a0 + n, *a2 = a1 + n, *a3 = a2 + n;
         for (std::size_t i = 0; i < count; ++i)
-            out[i] = (((out[i] + w0 * a0[i]) + w1 * a1[i]) + w2 * a2[i]) + w3 * a3[i];
+            out[i] =
+                (((out[i] + w0 * a0[i]) + w1 * a1[i]) + w2 * a2[i]) + w3 * a3[i];
     }
     for (; c < p.n_cells; ++c) {
         const double w = weights[c];
@@ -101,7 +102,8 @@ public:
         const segment_problem& p = *p_;
         if (p.rising) return rising(weights, low, high, numbers, values);
         for (std::size_t j = 0; j < p.n_segments; ++j) {
-            const std::size_t begin = p.entry(j, low[j]), end = p.entry(j, high[j]) + 1;
+            const std::size_t begin = p.entry(j, low[j]),
+                              end = p.entry(j, high[j]) + 1;
             values_of(p, weights, begin, end, value_.data());
             std::size_t best = 0;
             double least = value_[0];
@@ -133,8 +135,7 @@ private:
             double least = infinity;
             std::size_t at = 0;
             for (std::size_t i = 0; i < size; ++i) {
-                const double v =
-                    i < lo || i > hi ? infinity : best_[i] + value_[i];
+                const double v = i < lo || i > hi ? infinity : best_[i] + value_[i];
                 if (i == 0 || v < least) {
                     least = v;
                     at = i;
