@@ -101,7 +101,7 @@ class Search:
     def net(self, multipliers: Floats) -> Floats:
         """What one unit of each rate weighs (R, A)."""
         lower, upper, ratio = multipliers
-        return upper + np.maximum(self.p.ratio, 0.0)[:, None] * ratio - lower
+        return np.asarray(upper + np.maximum(self.p.ratio, 0.0)[:, None] * ratio - lower)
 
     def weights(self, net: Floats, weight: float) -> Floats:
         """What one accepted row of each cell weighs."""

@@ -81,7 +81,7 @@ class Master:
 
     def column(self, kind: int, i: int) -> Floats:
         if kind == X:
-            return self.pool[i]
+            return np.asarray(self.pool[i])
         out = np.zeros(self.size)
         if kind == U:
             out[self.n_blocks :][self.row_rate == i] = -1.0

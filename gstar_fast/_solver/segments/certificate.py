@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -41,9 +41,9 @@ class Single:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The question, the answer, and why nothing is better.
+    """The question, the answer, and why no choice within the limits costs less by `within`, or more.
 
-    Candidate 0 is -inf, candidate 1 + i is edge i. Thresholds of no candidates that meet the limits cost `within` less.
+    Candidate 0 is -inf, candidate 1 + i is edge i.
     """
 
     limits: Mapping[str, float]  # by criterion
@@ -75,8 +75,8 @@ def certificate_of(search: SegmentSearch, best: Best) -> Certificate:
         else:
             steps.append(_leaf(p, float(leaves.weight[i]), leaves.multipliers[i]))
     found = int(best.numbers[0]) >= 0
-    return Certificate(
-        **_question(search),
+    return replace(
+        _question(search),
         choice=tuple(search.candidates(best.numbers).tolist()) if found else None,
         within=max(1, int(np.ceil(SMALLEST * p.unit))),
         first=_leaf(p, float(leaves.weight[0]), leaves.multipliers[0]) if begins_with_bound else None,
@@ -91,16 +91,13 @@ def certificate_of_mix(search: SegmentSearch, mix: Mix) -> Certificate:
     for j, number, weight in zip(mix.segment.tolist(), mix.number.tolist(), mix.weight.tolist(), strict=True):
         parts[search.order[j]].append((int(search.candidate[p.start[j] + number]), weight))
     steps = (_leaf(p, 1.0, mix.multipliers),)
-    return Certificate(**_question(search), choice=None, mixture=tuple(map(tuple, parts)), steps=steps)
+    return replace(_question(search), mixture=tuple(map(tuple, parts)), steps=steps)
 
 
-def _question(search: SegmentSearch) -> dict[str, object]:
-    return {
-        "limits": dict(search.objective.limits),
-        "prices": (search.scale.fp, search.scale.fn),
-        "unit": search.scale.unit,
-        "order": search.order if search.arrays.rising else None,
-    }
+def _question(search: SegmentSearch) -> Certificate:
+    """The question alone."""
+    prices, order = (search.scale.fp, search.scale.fn), search.order if search.arrays.rising else None
+    return Certificate(dict(search.objective.limits), prices, search.scale.unit, order, choice=None)
 
 
 def _leaf(p: SegmentArrays, weight: float, multipliers: Floats) -> Leaf:

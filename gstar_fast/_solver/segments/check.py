@@ -130,7 +130,7 @@ def check(certificate: Certificate, rows: Rows) -> str | None:
     if parts is not None:
         if len(parts) != len(it.segments) or any(t not in it.bins or w < 0 for part in parts for t, w in part):
             return "the answer has no candidate for a segment, or one that does not exist"
-        if any(abs(sum(Fraction(w) for _, w in part) - 1) > TOLERANCE for part in parts):
+        if any(abs(sum((Fraction(w) for _, w in part), Fraction(-1))) > TOLERANCE for part in parts):
             return "weights do not add up to one"
         below = [[sum(Fraction(w) for t, w in part if t <= end) for end in it.bins] for part in parts]
         for one, two in zip(c.order or (), (c.order or ())[1:], strict=False):
