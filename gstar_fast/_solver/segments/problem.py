@@ -129,28 +129,28 @@ def lay_out(
 ) -> SegmentSearch:
     """What `prepare` does once the counts are there and checked."""
     accepted, totals = counts.accepted, counts.totals
-    n_protected, m = accepted.shape[1:3]
+    m, bins = accepted.shape[2:]
     order = tuple(range(m))[:: -1 if monotone == "falling" else 1]
-    pooled = accepted.sum(axis=(1, 2))
+    by_label = accepted.sum(axis=1)  # (3, m, C)
+    pooled = by_label.sum(axis=1)
     unified = int(np.argmin(scale.fp * pooled[0] - scale.fn * pooled[1]))
-    ends = [_ends(counts.rows[:, :, j], monotone is not None) for j in order]
+    filled = counts.rows.any(axis=(0, 1))
+    ends = [_ends(filled[j], monotone is not None) for j in order]
     chosen = [np.clip(unified, first, last) for first, last in ends]
     candidate = np.concatenate(chosen)
     cell = np.flatnonzero(totals.T.reshape(-1) > 0)  # 3 a + label
-    entries = np.concatenate([accepted[:, :, j, at] for j, at in zip(order, chosen, strict=True)], axis=2)
-    by_cell = np.ascontiguousarray(entries.transpose(1, 0, 2).reshape(3 * n_protected, -1)[cell])
-    positives = np.concatenate(
-        [np.full(len(at), counts.rows[1, :, j].sum()) for j, at in zip(order, chosen, strict=True)]
-    )
-    cost = scale.fp * entries[0].sum(axis=0) + scale.fn * (positives - entries[1].sum(axis=0))
+    places = np.concatenate([j * bins + at for j, at in zip(order, chosen, strict=True)])
+    by_cell = np.array([accepted[c % 3, c // 3].reshape(-1)[places] for c in cell.tolist()], dtype=np.float64)
+    by_candidate = scale.fp * by_label[0] + scale.fn * (by_label[1, :, :1] - by_label[1])
+    cost = by_candidate.reshape(-1)[places]
     limit, ratio = objective.limit, objective.ratio
     active = [r for r in range(len(RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
     slope, base = _linear(totals, cell, active)
     arrays = SegmentArrays(
         start=np.concatenate([[0], np.cumsum([len(at) for at in chosen])]).astype(np.int64),
-        accepted=by_cell.astype(np.float64),
+        accepted=by_cell,
         cell=cell.astype(np.int64),
-        cost=cost.astype(np.int64),
+        cost=cost,
         distance=np.abs(candidate - unified).astype(np.int64),
         totals=totals.astype(np.float64),
         price=np.array([(scale.fp, -scale.fn, 0)[c % 3] for c in cell.tolist()], dtype=np.float64) / scale.unit,
@@ -168,12 +168,12 @@ def lay_out(
     return SegmentSearch(counts, objective, scale, has, candidate, last, order, unified, arrays, notes)
 
 
-def _ends(rows: Ints, every: bool) -> tuple[Ints, Ints]:
-    """First and last of the candidates of a segment (3, A, C) that accept the same rows."""
-    n = rows.shape[2]
+def _ends(filled: Bools, every: bool) -> tuple[Ints, Ints]:
+    """First and last of the candidates that accept the same rows of a segment, whose bins are `filled` or empty."""
+    n = len(filled)
     if every:
         return np.arange(n), np.arange(n)
-    first = np.concatenate([[0], 1 + np.flatnonzero(rows[:, :, : n - 1].any(axis=(0, 1)))])
+    first = np.concatenate([[0], 1 + np.flatnonzero(filled[: n - 1])])
     return first, np.concatenate([first[1:] - 1, [n - 1]])
 
 
