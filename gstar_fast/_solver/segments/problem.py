@@ -134,7 +134,7 @@ def lay_out(
     by_label = accepted.sum(axis=1)  # (3, m, C)
     pooled = by_label.sum(axis=1)
     unified = int(np.argmin(scale.fp * pooled[0] - scale.fn * pooled[1]))
-    filled = counts.rows.any(axis=(0, 1))
+    filled = np.asarray(counts.rows.any(axis=(0, 1)))
     ends = [_ends(filled[j], monotone is not None) for j in order]
     chosen = [np.clip(unified, first, last) for first, last in ends]
     candidate = np.concatenate(chosen)
