@@ -144,6 +144,32 @@ def fit_gamma(
 ) -> tuple[float, float, float, float, bool]: ...
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]: ...
 
+class SegmentSearch:
+    def __init__(
+        self,
+        start: Ints,
+        accepted: Floats,
+        cell: Ints,
+        cost: Ints,
+        distance: Ints,
+        totals: Floats,
+        price: Floats,
+        constant: float,
+        rate: Ints,
+        slope: Floats,
+        base: Floats,
+        has: Flags,
+        limit: Floats,
+        ratio: Floats,
+        unit: float,
+        rising: bool,
+    ) -> None: ...
+    def price(self, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]: ...
+    def mix(self) -> tuple[Ints, Ints, Floats, Floats, float, float, int] | None: ...
+    def choose(
+        self, node_limit: int, seconds: float
+    ) -> tuple[Ints, int, bool, float, tuple[Ints, Ints, Ints, Floats, Floats]]: ...
+
 class CountSearch:
     def __init__(
         self,

@@ -18,16 +18,20 @@ from typing import TYPE_CHECKING, Literal, overload
 
 if TYPE_CHECKING:
     from gstar_fast._backends import interface
+    from gstar_fast._backends.common import segments as segments_interface
     from gstar_fast._backends.native import decide as native_decide
     from gstar_fast._backends.native import density as native_density
+    from gstar_fast._backends.native import segments as native_segments
     from gstar_fast._backends.native import sketch as native_sketch
     from gstar_fast._backends.native import solver as native_solver
     from gstar_fast._backends.numba import decide as numba_decide
     from gstar_fast._backends.numba import density as numba_density
+    from gstar_fast._backends.numba import segments as numba_segments
     from gstar_fast._backends.numba import sketch as numba_sketch
     from gstar_fast._backends.numba import solver as numba_solver
     from gstar_fast._backends.numpy import decide as numpy_decide
     from gstar_fast._backends.numpy import density as numpy_density
+    from gstar_fast._backends.numpy import segments as numpy_segments
     from gstar_fast._backends.numpy import sketch as numpy_sketch
     from gstar_fast._backends.numpy import solver as numpy_solver
 
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     _densities: tuple[interface.Densities, ...] = (native_density, numba_density, numpy_density)
     _deciding: tuple[interface.Deciding, ...] = (native_decide, numba_decide, numpy_decide)
     _solvers: tuple[interface.Solver, ...] = (native_solver, numba_solver, numpy_solver)
+    _segments: tuple[segments_interface.Segments, ...] = (native_segments, numba_segments, numpy_segments)
 
 from gstar_fast._base.public import lives_in
 from gstar_fast._words import BACKENDS
@@ -119,6 +124,8 @@ def room(name: Literal["density"], backend: str | None = None) -> interface.Dens
 def room(name: Literal["decide"], backend: str | None = None) -> interface.Deciding: ...
 @overload
 def room(name: Literal["solver"], backend: str | None = None) -> interface.Solver: ...
+@overload
+def room(name: Literal["segments"], backend: str | None = None) -> segments_interface.Segments: ...
 def room(name: str, backend: str | None = None) -> object:
     """Import one room of a backend, the current one if none is named."""
     return importlib.import_module(f"gstar_fast._backends.{backend or current()}.{name}")

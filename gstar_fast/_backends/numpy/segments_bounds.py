@@ -1,0 +1,269 @@
+"""What no choice in a box can be below: multipliers, and the linear program that finds the best of them.
+
+Multipliers turn the limits into prices, and every segment then chooses for itself: that bounds E from below. The
+columns of the linear program are such choices; its optimum is the best mixture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gstar_fast._backends.common.segments import Mix, SegmentArrays
+from gstar_fast._backends.numpy.segments_master import EPSILON, Master, X
+from gstar_fast._base.arrays import Floats, Ints
+
+SCANS = 400  # for one node; it is closed, or cut, with the best bound so far
+SMALLEST = 1e-12  # of E: what the search tells apart at most
+
+
+def price(p: SegmentArrays, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]:
+    """The candidate of least value in each segment, from low to high, nearest of equals; and the values.
+
+    A candidate's value is what its accepted rows weigh. With `rising`, the best choice that rises.
+    """
+    m = len(p.start) - 1
+    if p.rising:
+        return _price_rising(p, weights, low, high)
+    numbers, values = np.empty(m, np.int64), np.empty(m)
+    for j in range(m):
+        at = slice(int(p.start[j] + low[j]), int(p.start[j] + high[j]) + 1)
+        value = value_of(p, weights, at)
+        least = value.min()
+        equal = np.flatnonzero(value == least)
+        best = int(equal[np.argmin(p.distance[at][equal])])
+        numbers[j], values[j] = low[j] + best, least
+    return numbers, values
+
+
+def value_of(p: SegmentArrays, weights: Floats, at: slice) -> Floats:
+    out = np.zeros(at.stop - at.start)
+    for c in range(len(weights)):
+        out += weights[c] * p.accepted[c, at]
+    return out
+
+
+def _price_rising(p: SegmentArrays, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]:
+    m = len(p.start) - 1
+    size = int(p.start[1])
+    best = np.zeros(size)  # of the segments so far, the last of them taking this candidate or a lower one
+    chosen = np.zeros((m, size), np.int64)
+    for j in range(m):
+        value = np.full(size, np.inf)
+        inside = slice(int(low[j]), int(high[j]) + 1)
+        value[inside] = best[inside] + value_of(p, weights, slice(size * j + inside.start, size * j + inside.stop))
+        best = np.minimum.accumulate(value)
+        new = np.ones(size, bool)  # where the least value so far falls: the lowest candidate of equals
+        new[1:] = value[1:] < best[:-1]
+        chosen[j] = np.maximum.accumulate(np.where(new, np.arange(size), 0))
+    numbers = np.empty(m, np.int64)
+    at = size - 1
+    for j in range(m - 1, -1, -1):
+        at = int(chosen[j, at])
+        numbers[j] = at
+    values = np.zeros(m)
+    values[0] = best[-1]
+    return numbers, values
+
+
+@dataclass
+class Node:
+    """A box of candidates, the best bound that was found for it, and how its linear program was solved."""
+
+    low: Ints
+    high: Ints
+    multipliers: Floats  # (3, R, A)
+    weight: float = 1.0  # of E in the bound
+    bound: float = -np.inf  # rounding errors taken off
+    columns: list[tuple[int, Ints]] | None = None  # of the basis: block, and numbers of all segments
+    shares: Floats | None = None
+    empty: bool = False  # whether the bound shows that no choice in it meets the limits
+    place: int = 0  # in the tree
+
+
+class Search:
+    """One problem; `scan` is the backend's `price`."""
+
+    scan: ClassVar = staticmethod(price)
+
+    def __init__(self, p: SegmentArrays) -> None:
+        self.p = p
+        self.m = len(p.start) - 1
+        self.n_blocks = 1 if p.rising else self.m
+        self.group = p.cell // 3
+        self.scans = 0
+        self.step = max(1.0 / p.unit, SMALLEST)
+
+    # ------------------------------------------------------------------------------------------------------- bounds
+
+    def net(self, multipliers: Floats) -> Floats:
+        """What one unit of each rate weighs (R, A)."""
+        lower, upper, ratio = multipliers
+        return np.asarray(upper + np.maximum(self.p.ratio, 0.0)[:, None] * ratio - lower)
+
+    def weights(self, net: Floats, weight: float) -> Floats:
+        """What one accepted row of each cell weighs."""
+        out = weight * self.p.price
+        for r in range(len(self.p.rate)):
+            out = out + net[r, self.group] * self.p.slope[r]
+        return out
+
+    def bound(self, multipliers: Floats, weight: float, low: Ints, high: Ints) -> tuple[float, Ints, Floats]:
+        """A number that weight * E cannot be below in this box within the limits; the choices behind it, by segment."""
+        p = self.p
+        net = self.net(multipliers)
+        weights = self.weights(net, weight)
+        numbers, values = self.scan(p, weights, low, high)
+        self.scans += 1
+        total = weight * p.constant
+        size = abs(total)
+        for j in range(self.m):
+            total += float(values[j])
+        for r in range(len(p.rate)):
+            window = 0.0
+            for a in range(p.has.shape[1]):
+                lower, upper, ratio = (float(x) for x in multipliers[:, r, a])
+                total += float(net[r, a]) * float(p.base[r, a])
+                size += abs(float(net[r, a])) * float(p.base[r, a])
+                if upper > 0:
+                    total -= float(p.limit[r]) * upper
+                    size += float(p.limit[r]) * upper
+                window += lower - upper - ratio
+                size += lower + upper + ratio
+            total += min(window, 0.0)
+        for c in range(len(weights)):
+            most = weight * abs(float(p.price[c]))
+            for r in range(len(p.rate)):
+                most += abs(float(net[r, self.group[c]])) * abs(float(p.slope[r, c]))
+            size += most * float(p.totals[int(p.cell[c]) % 3, int(self.group[c])])
+        return total - (len(weights) + self.m + 24) * 2.3e-16 * size, numbers, values
+
+    def rates(self, block: int, numbers: Ints) -> tuple[float, Floats]:
+        """What a block's choice adds to E and to every rate."""
+        p = self.p
+        mine = range(self.m) if p.rising else range(block, block + 1)
+        sums = np.zeros(len(p.cell))
+        cost = 0
+        for j in mine:
+            entry = int(p.start[j] + numbers[j])
+            sums += p.accepted[:, entry]
+            cost += int(p.cost[entry])
+        out = np.zeros(p.base.shape)
+        for c in range(len(p.cell)):
+            out[:, self.group[c]] += p.slope[:, c] * sums[c]
+        return cost / p.unit, out
+
+    # ----------------------------------------------------------------------------------------------- one node's program
+
+    def solve(self, node: Node, seeds: list[tuple[int, Ints]], enough: float) -> None:
+        """Raise the node's bound to that of its linear program, or above `enough`."""
+        low, high = node.low, node.high
+        bound, numbers, _ = self.bound(node.multipliers, node.weight, low, high)
+        node.bound = bound
+        if node.weight > 0 and bound > enough:
+            return
+        node.empty = node.weight == 0 and bound > 0
+        if node.empty:
+            return
+        if node.weight == 0:
+            node.weight, node.bound = 1.0, -np.inf
+        master = Master(self.p, self.n_blocks)
+        columns: list[tuple[int, Ints]] = []
+        for block in range(self.n_blocks):
+            master.add(block, *self.rates(block, numbers))
+            columns.append((block, numbers))
+        for block, seed in seeds:
+            mine = slice(0, self.m) if self.p.rising else slice(block, block + 1)
+            inside = bool(np.all((seed[mine] >= low[mine]) & (seed[mine] <= high[mine])))
+            if inside and not np.array_equal(seed[mine], numbers[mine]):
+                master.add(block, *self.rates(block, seed))
+                columns.append((block, seed))
+        master.begin()
+        for _ in range(SCANS):
+            phase, dual = master.optimise()
+            multipliers = self.multipliers(master, dual)
+            weight = 1.0 if phase == 2 else 0.0
+            bound, numbers, values = self.bound(multipliers, weight, low, high)
+            if phase == 2 and bound > node.bound:
+                node.bound, node.multipliers, node.weight = bound, multipliers, 1.0
+            if phase == 1 and bound > 0:
+                node.empty, node.bound, node.multipliers, node.weight = True, bound, multipliers, 0.0
+                return
+            if node.weight > 0 and node.bound > enough:
+                return
+            added = False
+            for block in range(self.n_blocks):
+                if float(values[block]) - float(dual[block]) < -EPSILON + self.offset(weight, block):
+                    master.add(block, *self.rates(block, numbers))
+                    columns.append((block, numbers))
+                    added = True
+            if not added:
+                break
+        level = master.level()
+        kept = [(columns[i], max(float(w), 0.0)) for (kind, i), w in zip(master.basis, level, strict=True) if kind == X]
+        node.columns = [column for column, _ in kept]
+        node.shares = np.array([w for _, w in kept])
+
+    def offset(self, weight: float, block: int) -> float:
+        """The cost of accepting nobody is part of a column's cost, not of its value."""
+        return -weight * float(self.nobody[block])
+
+    @property
+    def nobody(self) -> Floats:
+        """E of accepting nobody in each block: what `values` leave out."""
+        if not hasattr(self, "_nobody"):
+            p = self.p
+            out = np.zeros(self.n_blocks)
+            for j in range(self.m):
+                first = int(p.start[j])
+                value = 0.0
+                for c in range(len(p.cell)):
+                    value += float(p.price[c]) * float(p.accepted[c, first])
+                out[0 if p.rising else j] += int(p.cost[first]) / p.unit - value
+            self._nobody = out
+        return self._nobody
+
+    def multipliers(self, master: Master, dual: Floats) -> Floats:
+        out = np.zeros((3, *self.p.base.shape))
+        for i in range(master.size - master.n_blocks):
+            value = float(dual[master.n_blocks + i])
+            kind = int(master.row_kind[i])
+            out[kind, master.row_rate[i], master.row_group[i]] = max(value if kind == 0 else -value, 0.0)
+        return out
+
+    # --------------------------------------------------------------------------------------------------------- mixture
+
+    def whole(self) -> Node:
+        sizes = np.diff(self.p.start)
+        return Node(np.zeros(self.m, np.int64), sizes - 1, np.zeros((3, *self.p.base.shape)))
+
+    def mix(self) -> Mix | None:
+        node = self.whole()
+        self.solve(node, [], np.inf)
+        if node.empty or node.columns is None or node.shares is None:
+            return None
+        total = np.zeros(self.n_blocks)
+        for (block, _), share in zip(node.columns, node.shares, strict=True):
+            total[block] += share
+        merged: dict[tuple[int, int], float] = {}
+        value = 0.0
+        for (block, numbers), share in zip(node.columns, node.shares, strict=True):
+            if share <= 1e-12:
+                continue
+            weight = float(share) / float(total[block])
+            for j in range(self.m) if self.p.rising else (block,):
+                key = j, int(numbers[j])
+                merged[key] = merged.get(key, 0.0) + weight
+            value += weight * self.rates(block, numbers)[0]
+        keys = sorted(merged)
+        return Mix(
+            np.array([j for j, _ in keys], np.int64),
+            np.array([i for _, i in keys], np.int64),
+            np.array([merged[key] for key in keys]),
+            node.multipliers,
+            node.bound,
+            value,
+            self.scans,
+        )

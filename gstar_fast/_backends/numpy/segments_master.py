@@ -1,0 +1,229 @@
+"""The linear program over some columns, by a revised simplex: see `_solver/mixture.py` for its rows.
+
+A block's weights add up to one; a column is one choice of a block's candidates. Every sum is taken in the order of its
+rows, so that csrc/gstar/solve/segments_master.hpp takes the same steps to the last bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gstar_fast._backends.common.segments import SegmentArrays
+from gstar_fast._base.arrays import Floats
+
+EPSILON = 1e-11  # reduced costs, in units of E, that count as zero
+MOST_PIVOTS = 20_000
+X, U, S, Z = range(4)  # kinds of columns: a choice, the low end of a window, a slack, what loosens upper rows
+
+
+def inverse_of(matrix: Floats) -> Floats:
+    """Gauss-Jordan with the largest pivot."""
+    m = len(matrix)
+    a = np.concatenate([matrix, np.eye(m)], axis=1)
+    for k in range(m):
+        pivot = k + int(np.argmax(np.abs(a[k:, k])))
+        if pivot != k:
+            a[[k, pivot]] = a[[pivot, k]]
+        a[k] /= a[k, k]
+        factor = a[:, k].copy()
+        factor[k] = 0.0
+        rows = np.flatnonzero(factor)
+        a[rows] -= factor[rows, None] * a[k]
+    return a[:, m:].copy()
+
+
+def times(matrix: Floats, vector: Floats) -> Floats:
+    """Matrix times vector, one column of the matrix after the other."""
+    out = np.zeros(len(matrix))
+    for k in np.flatnonzero(vector):
+        out += matrix[:, k] * vector[k]
+    return out
+
+
+class Master:
+    """Rows are fixed; columns are added."""
+
+    def __init__(self, p: SegmentArrays, n_blocks: int) -> None:
+        self.n_blocks = n_blocks
+        self.rates, self.groups = p.base.shape
+        rate, group, kind, scale, right = [], [], [], [], [1.0] * n_blocks
+        for r in range(self.rates):
+            for a in range(self.groups):
+                if not p.has[r, a]:
+                    continue
+                factors = [(0, 1.0, 0.0)]
+                if p.limit[r] < np.inf:
+                    factors.append((1, 1.0, float(p.limit[r])))
+                if p.ratio[r] > 0:
+                    factors.append((2, float(p.ratio[r]), 0.0))
+                for which, factor, limit in factors:
+                    rate.append(r)
+                    group.append(a)
+                    kind.append(which)
+                    scale.append(factor)
+                    right.append(limit - factor * float(p.base[r, a]))
+        self.row_rate, self.row_group, self.row_kind = (np.array(x, dtype=np.int64) for x in (rate, group, kind))
+        self.row_scale = np.array(scale)
+        self.right = np.array(right)
+        self.size = len(right)
+        self.pool = np.zeros((0, self.size))
+        self.cost = np.zeros(0)
+        self.basis: list[tuple[int, int]] = []
+        self.inverse = np.zeros((0, 0))
+
+    def add(self, block: int, cost: float, rates: Floats) -> None:
+        """One more column: its block, its part of E, and of each rate (R, A)."""
+        column = np.zeros((1, self.size))
+        column[0, block] = 1.0
+        column[0, self.n_blocks :] = self.row_scale * rates[self.row_rate, self.row_group]
+        self.pool = np.concatenate([self.pool, column])
+        self.cost = np.append(self.cost, cost)
+
+    def column(self, kind: int, i: int) -> Floats:
+        if kind == X:
+            return np.asarray(self.pool[i])
+        out = np.zeros(self.size)
+        if kind == U:
+            out[self.n_blocks :][self.row_rate == i] = -1.0
+        elif kind == S:
+            out[i] = -1.0 if self.row_kind[i - self.n_blocks] == 0 else 1.0
+        else:
+            out[self.n_blocks :][self.row_kind > 0] = -1.0
+        return out
+
+    def begin(self) -> None:
+        """The first column of each block, in order; windows begin at the lowest rate, slacks take up the rest."""
+        total = np.zeros(self.size)
+        for b in range(self.n_blocks):
+            total += self.pool[b]
+        value = total - self.right  # how far each row is above its right side, windows aside
+        basis = [(X, b) for b in range(self.n_blocks)]
+        low: dict[int, tuple[float, int]] = {}
+        for i in range(self.n_blocks, self.size):
+            r, kind = int(self.row_rate[i - self.n_blocks]), int(self.row_kind[i - self.n_blocks])
+            if kind == 0 and (r not in low or value[i] < low[r][0]):
+                low[r] = (float(value[i]), i)
+        excess, worst = 0.0, -1
+        for i in range(self.n_blocks, self.size):
+            r, kind = int(self.row_rate[i - self.n_blocks]), int(self.row_kind[i - self.n_blocks])
+            level, lowest = low[r]
+            if i == lowest:
+                basis.append((U, r))
+                continue
+            basis.append((S, i))
+            over = float(value[i]) - level
+            if kind > 0 and over > excess:
+                excess, worst = over, i
+        if worst >= 0:
+            basis[worst] = (Z, 0)
+        self.basis = basis
+        self.factor()
+
+    def factor(self) -> None:
+        self.inverse = inverse_of(np.column_stack([self.column(*name) for name in self.basis]))
+
+    def level(self) -> Floats:
+        return times(self.inverse, self.right)
+
+    def phase(self) -> int:
+        return 1 if any(kind == Z for kind, _ in self.basis) else 2
+
+    def dual(self, phase: int) -> Floats:
+        costs = [
+            (1.0 if kind == Z else 0.0) if phase == 1 else (float(self.cost[i]) if kind == X else 0.0)
+            for kind, i in self.basis
+        ]
+        return times(self.inverse.T, np.array(costs))
+
+    def reduced(self, dual: Floats, phase: int) -> Floats:
+        """Reduced costs of all columns of the pool."""
+        out = self.cost.copy() if phase == 2 else np.zeros(len(self.cost))
+        for k in range(self.size):
+            out -= dual[k] * self.pool[:, k]
+        return out
+
+    def entering(self, dual: Floats, phase: int, careful: bool) -> tuple[int, int] | None:
+        """The column with the lowest reduced cost; the first negative one when cycling threatens (Bland)."""
+        inside = set(self.basis)
+        found: tuple[int, int] | None = None
+        least = -EPSILON
+        reduced = self.reduced(dual, phase)
+        for i in np.flatnonzero(reduced < -EPSILON).tolist():
+            if reduced[i] < least and (X, i) not in inside:
+                if careful:
+                    return X, i
+                found, least = (X, i), float(reduced[i])
+        for r in range(self.rates):
+            value = 0.0
+            for i in np.flatnonzero(self.row_rate == r).tolist():
+                value += float(dual[self.n_blocks + i])
+            if value < least and (U, r) not in inside:
+                if careful:
+                    return U, r
+                found, least = (U, r), value
+        for i in range(self.n_blocks, self.size):
+            value = float(dual[i]) if self.row_kind[i - self.n_blocks] == 0 else -float(dual[i])
+            if value < least and (S, i) not in inside:
+                if careful:
+                    return S, i
+                found, least = (S, i), value
+        return found
+
+    def pivot(self, name: tuple[int, int], careful: bool) -> float:
+        """Bring a column into the basis; returns the length of the step, -1 where nothing bounds it."""
+        direction = times(self.inverse, self.column(*name))
+        level = self.level()
+        up = [i for i in range(self.size) if direction[i] > 1e-11]
+        if not up:
+            return -1.0
+        steps = [max(float(level[i]), 0.0) / float(direction[i]) for i in up]
+        least = min(steps)
+        close = [i for i, step in zip(up, steps, strict=True) if step <= least + 1e-13]
+        out = -1
+        for i in close:  # z leaves first; then the firmest pivot, or the lowest name where cycling threatens
+            if self.basis[i][0] == Z:
+                out = i
+                break
+            if out < 0 or (self.basis[i] < self.basis[out] if careful else direction[i] > direction[out]):
+                out = i
+        self.replace(out, name, direction)
+        return least
+
+    def replace(self, out: int, name: tuple[int, int], direction: Floats) -> None:
+        row = self.inverse[out] / direction[out]
+        self.inverse = self.inverse - direction[:, None] * row
+        self.inverse[out] = row
+        self.basis[out] = name
+
+    def optimise(self) -> tuple[int, Floats]:
+        """Pivot until no column helps: the phase it ended in (1: the limits are not met yet), and the dual values."""
+        pivots, idle = 0, 0
+        while True:
+            phase = self.phase()
+            dual = self.dual(phase)
+            careful = idle > 2 * self.size
+            name = self.entering(dual, phase, careful) if pivots < MOST_PIVOTS else None
+            if name is None:
+                if phase == 1 and self.expel():
+                    continue
+                return phase, dual
+            step = self.pivot(name, careful)
+            if step < 0:  # a ray, which only rounding can bring about
+                return phase, dual
+            idle = 0 if step > 1e-13 else idle + 1
+            pivots += 1
+            if pivots % 64 == 0:
+                self.factor()
+
+    def expel(self) -> bool:
+        """Take a z of zero out of the basis by any slack that can stand in for it."""
+        at = [kind for kind, _ in self.basis].index(Z)
+        if self.level()[at] > 1e-11:
+            return False
+        for i in range(self.n_blocks, self.size):
+            if (S, i) not in self.basis:
+                direction = times(self.inverse, self.column(S, i))
+                if abs(direction[at]) > 1e-9:
+                    self.replace(at, (S, i), direction)
+                    return True
+        return False

@@ -1,0 +1,1 @@
+"""Thresholds by segment while gaps are measured between protected groups."""

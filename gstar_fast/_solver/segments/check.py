@@ -1,0 +1,158 @@
+"""Check a certificate against the counts: whole numbers and fractions only, no code shared with the search.
+
+A leaf has a weight w of the cost and multipliers of rows that hold within the limits, u being the lowest rate:
+`u - rate <= 0`, `rate - u <= limit`, `ratio * rate - u <= 0`. So every choice within the limits has a w * cost / unit
+of at least the sum in `bound`, where each segment takes its cheapest candidate.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import accumulate
+from math import lcm
+from typing import Any
+
+from gstar_fast._criteria import CRITERIA
+from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf
+
+TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library
+CLOSE = Fraction(1, 10**9)  # weights of a mixture are rounded: its error may be this far above its bound
+Rows = list[list[list[list[int]]]]  # of a label (0, 1, 2: unlabelled), protected group, segment and bin
+Box = list[list[int]]  # candidates of each segment
+
+
+class Checker:
+    """One certificate and the counts it speaks of."""
+
+    def __init__(self, certificate: Certificate, rows: Rows) -> None:
+        self.c, self.unit = certificate, Fraction(certificate.unit)
+        self.segments, self.bins = range(len(rows[0][0])), range(len(rows[0][0][0]))
+        self.rows = [(y, a, [_above(bins) for bins in rows[y][a]]) for y in range(3) for a in range(len(rows[0]))]
+        self.totals = {(y, a): sum(bins[0] for bins in by) for y, a, by in self.rows}
+        self.limits: dict[str, Fraction] = {}
+        self.ratios: dict[str, Fraction] = {}
+        for name, value in certificate.limits.items():
+            for rate in CRITERIA[name]:
+                if name == "disparate_impact":
+                    self.ratios[rate] = Fraction(value) - TOLERANCE
+                else:
+                    self.limits[rate] = min(Fraction(value) + TOLERANCE, self.limits.get(rate, Fraction(2)))
+
+    def form(self, rate: str, a: int) -> tuple[Fraction, tuple[Fraction, ...]] | None:
+        """A group's rate as base + slope of each label * accepted rows; None where it is not defined."""
+        neg, pos, spare = (self.totals[y, a] for y in range(3))
+        base, slopes, rows = {
+            "tpr": (0, (0, 1, 0), pos),
+            "fpr": (0, (1, 0, 0), neg),
+            "selection_rate": (0, (1, 1, 1), neg + pos + spare),
+            "accuracy": (neg, (-1, 1, 0), neg + pos),
+            "balanced_accuracy": (neg * pos, (-pos, neg, 0), 2 * neg * pos),
+        }[rate]
+        return (Fraction(base, rows), tuple(Fraction(s, rows) for s in slopes)) if rows else None
+
+    def outcome(self, parts: Any, spare: Fraction) -> tuple[Fraction, bool]:
+        """Cost of candidates with weights, and whether they break a limit by more than `spare`."""
+        got = {
+            (y, a): sum(Fraction(w) * by[j][t] for j in self.segments for t, w in parts[j]) for y, a, by in self.rows
+        }
+        cost, broken = Fraction(0), False
+        for (y, a), accepted in got.items():
+            cost += (accepted, self.totals[y, a] - accepted, 0)[y] * (*self.c.prices, 0)[y]
+        for rate in {*self.limits, *self.ratios}:
+            forms = {a: form for y, a in got if y == 0 and (form := self.form(rate, a)) is not None}
+            rates = [base + sum(s * got[y, a] for y, s in enumerate(slopes)) for a, (base, slopes) in forms.items()]
+            low, high = min(rates, default=Fraction(0)), max(rates, default=Fraction(0))
+            broken |= high - low > self.limits.get(rate, 2) + spare or low < (self.ratios.get(rate, -9) - spare) * high
+        return cost, broken
+
+    def bound(self, leaf: Leaf, box: Box) -> tuple[Fraction, list[dict[int, Fraction]]]:
+        """What weight * cost / unit cannot be below in a box, and the value of every candidate."""
+        prices = (self.c.prices[0] * leaf.weight / self.unit, -self.c.prices[1] * leaf.weight / self.unit, Fraction(0))
+        weights = {(y, a): prices[y] for y, a in self.totals}
+        total = -prices[1] * sum(rows for (y, _), rows in self.totals.items() if y == 1)
+        windows: dict[str, Fraction] = {}
+        for rate, a, kind, given in leaf.multipliers:
+            value, form = Fraction(given), self.form(rate, a)
+            if form is None or value < 0 or rate not in (self.limits | self.ratios, self.limits, self.ratios)[kind]:
+                raise ValueError("a multiplier is negative, or of no limit")
+            net = value * (-1, 1, self.ratios.get(rate, 0))[kind]
+            total += net * form[0] - (value * self.limits[rate] if kind == 1 else 0)
+            windows[rate] = windows.get(rate, Fraction(0)) + (value if kind == 0 else -value)
+            for y, slope in enumerate(form[1]):
+                weights[y, a] += net * slope
+        scale = lcm(*(w.denominator for w in weights.values()))
+        whole = [(int(weights[y, a] * scale), by) for y, a, by in self.rows if weights[y, a]]
+        values = [{t: Fraction(sum(w * by[j][t] for w, by in whole), scale) for t in box[j]} for j in self.segments]
+        best = {t: Fraction(0) for t in self.bins}  # of the segments so far, the last of them taking t at most
+        for j in self.c.order or self.segments:
+            if self.c.order is None:
+                best = dict.fromkeys(self.bins, best[0] + min(values[j].values()))
+                continue
+            sums = [(t, best[t] + values[j][t]) for t in self.bins if t in values[j] and t in best]
+            lowest = list(accumulate((s for _, s in sums), min))
+            best = {
+                t: s
+                for (begin, _), (end, _), s in zip(sums, [*sums[1:], (len(self.bins), 0)], lowest, strict=True)
+                for t in range(begin, end)
+            }
+        return total + sum(min(w, Fraction(0)) for w in windows.values()) + best[self.bins[-1]], values
+
+    def holds(self, i: int, box: Box, most: Fraction | None) -> bool:
+        """Whether step i proves that no choice of a box within the limits has a cost / unit of `most`, or less."""
+        for one, two in zip(self.c.order or (), (self.c.order or ())[1:], strict=False):
+            box[two] = [t for t in box[two] if box[one] and t >= box[one][0]]
+        for two, one in zip((self.c.order or ())[::-1], (self.c.order or ())[-2::-1], strict=False):
+            box[one] = [t for t in box[one] if box[two] and t <= box[two][-1]]
+        step = self.c.steps[i]
+        if not all(box):
+            return True
+        if isinstance(step, Cut):
+            lower = [[t for t in b if j != step.segment or t <= step.after] for j, b in enumerate(box)]
+            upper = [[t for t in b if j != step.segment or t > step.after] for j, b in enumerate(box)]
+            return (
+                min(step.low, step.high) > i
+                and self.holds(step.low, lower, most)
+                and self.holds(step.high, upper, most)
+            )
+        if isinstance(step, Leaf):
+            return self.bound(step, box)[0] > step.weight * (most or 0) and (most is not None or step.weight == 0)
+        if any(len({tuple(by[j][t] for _, _, by in self.rows) for t in b}) > 1 for j, b in enumerate(box)):
+            return False
+        cost, broken = self.outcome([[(b[0], 1)] for b in box], Fraction(0))
+        return broken or (most is not None and cost / self.unit > most)
+
+
+def check(certificate: Certificate, rows: Rows) -> str | None:
+    """What is wrong with a certificate; None if it proves its answer on these counts."""
+    c, it = certificate, Checker(certificate, rows)
+    parts: Any = c.mixture if c.choice is None else [[(t, 1)] for t in c.choice]
+    box, most = [list(it.bins) for _ in it.segments], None
+    if parts is not None:
+        if len(parts) != len(it.segments) or any(t not in it.bins or w < 0 for part in parts for t, w in part):
+            return "the answer has no candidate for a segment, or one that does not exist"
+        if any(abs(sum((Fraction(w) for _, w in part), Fraction(-1))) > TOLERANCE for part in parts):
+            return "weights do not add up to one"
+        below = [[sum(Fraction(w) for t, w in part if t <= end) for end in it.bins] for part in parts]
+        for one, two in zip(c.order or (), (c.order or ())[1:], strict=False):
+            if any(b > a + TOLERANCE for a, b in zip(below[one], below[two], strict=True)):
+                return "thresholds fall along the order of segments"
+        cost, broken = it.outcome(parts, TOLERANCE)
+        if broken:
+            return "the answer breaks a limit"
+        most = cost / it.unit - (CLOSE if c.choice is None else c.within / it.unit)
+    try:
+        if c.first is not None and most is not None and c.order is None:
+            least, values = it.bound(c.first, box)
+            ends = [c.first.weight * most - least + min(by.values()) for by in values]
+            box = [[t for t in box[j] if by[t] <= ends[j]] for j, by in enumerate(values)]
+        return None if it.holds(0, box, most) else "the bounds do not prove that nothing is better"
+    except (ValueError, IndexError, RecursionError) as error:
+        return f"the proof is broken: {error}"
+
+
+def _above(bins: list[int]) -> list[int]:
+    """Rows that each candidate accepts."""
+    out = [0]
+    for rows in reversed(bins):
+        out.append(out[-1] + rows)
+    return out[:0:-1]

@@ -1,0 +1,196 @@
+"""From counts whose groups are tuples to a search over segments.
+
+A group's name is a tuple. Some of its positions say between whom gaps are measured (`fair_between`), some what the
+threshold may depend on (`decide_by`). Groups that agree in the latter make up a segment. Rates are sums over segments:
+tpr of a protected group = its accepted positives in all segments / its positives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from gstar_fast._backends.common.segments import SegmentArrays
+from gstar_fast._base.arrays import Bools, Floats, Ints
+from gstar_fast._base.names import Name, sort_key
+from gstar_fast._criteria import RATES
+from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
+from gstar_fast._solver.rates import has_rate
+from gstar_fast._solver.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which positions of a group's tuple play which role."""
+
+    fair_between: tuple[int, ...]
+    decide_by: tuple[int, ...]
+
+    def protected(self, name: Name) -> Name:
+        return part(name, self.fair_between)
+
+    def segment(self, name: Name) -> Name:
+        return part(name, self.decide_by)
+
+
+def part(name: Name, positions: tuple[int, ...]) -> Name:
+    """The values of a tuple at these positions: one alone as it is, several as a tuple, none as an empty text."""
+    values = name if isinstance(name, tuple) else (name,)
+    chosen = tuple(values[i] for i in positions)
+    return "" if not chosen else chosen[0] if len(chosen) == 1 else chosen
+
+
+@dataclass(frozen=True)
+class SegmentCounts:
+    """Rows of each label (2: unlabelled), protected group, segment and bin; bins as in `Snapshot`."""
+
+    protected: tuple[Name, ...]
+    segments: tuple[Name, ...]
+    rows: Ints  # (3, A, m, C)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, roles: Roles) -> SegmentCounts:
+        protected = tuple(sorted({roles.protected(name) for name in snapshot.groups}, key=sort_key))
+        segments = tuple(sorted({roles.segment(name) for name in snapshot.groups}, key=sort_key))
+        rows = np.zeros((3, len(protected), len(segments), snapshot.rows.shape[2]), dtype=np.int64)
+        for k, name in enumerate(snapshot.groups):
+            a, j = protected.index(roles.protected(name)), segments.index(roles.segment(name))
+            rows[:, a, j] += snapshot.rows[:, k]
+        return cls(protected, segments, rows)
+
+    @cached_property
+    def accepted(self) -> Ints:
+        """Rows that each candidate accepts, (3, A, m, C)."""
+        return np.cumsum(self.rows[..., ::-1], axis=3)[..., ::-1]
+
+    @property
+    def totals(self) -> Ints:
+        """Rows of each label and protected group, (3, A)."""
+        return np.asarray(self.rows.sum(axis=(2, 3)))
+
+
+@dataclass(frozen=True)
+class SegmentSearch:
+    """A question about segments ready for a backend, and the way back from its numbers to thresholds."""
+
+    counts: SegmentCounts
+    objective: Objective
+    scale: Scale
+    has: Bools  # (5, A)
+    candidate: Ints  # (n,) of each entry of the arrays
+    last: Ints  # (n,) the highest candidate that accepts the same rows
+    order: tuple[int, ...]  # segments as the arrays have them; reversed where thresholds fall
+    unified: int  # the best candidate for everybody
+    arrays: SegmentArrays
+    notes: tuple[str, ...]
+
+    def candidates(self, numbers: Ints) -> Ints:
+        """Candidates of all segments, in the order of `counts.segments`."""
+        out = np.empty(len(self.order), dtype=np.int64)
+        out[list(self.order)] = self.candidate[self.arrays.start[:-1] + numbers]
+        return out
+
+    def accepted(self, candidates: Ints) -> Ints:
+        """Rows (3, A) that a choice accepts."""
+        return np.asarray(self.counts.accepted[:, :, np.arange(len(candidates)), candidates].sum(axis=2))
+
+    def nominal(self) -> SegmentArrays:
+        """The same with limits that leave no tolerance, as mixtures are held to."""
+        p = self.arrays
+        limit = np.where(p.limit < np.inf, np.maximum(p.limit - TOLERANCE, 0.0), np.inf)
+        return replace(p, limit=limit, ratio=np.where(p.ratio >= 0, p.ratio + TOLERANCE, -1.0))
+
+
+def loosened(p: SegmentArrays, slack: float) -> SegmentArrays:
+    """The same question with every limit looser."""
+    return replace(p, limit=p.limit + slack, ratio=np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio))
+
+
+def prepare(snapshot: Snapshot, roles: Roles, objective: Objective, monotone: str | None = None) -> SegmentSearch:
+    """Lay out a question. `monotone` is None, "rising" or "falling": thresholds along the order of segments."""
+    counts = SegmentCounts.of(snapshot, roles)
+    totals = counts.totals
+    has = has_rate(totals)
+    notes = check_groups(objective, counts.protected, has)
+    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
+    return lay_out(counts, objective, scale, has, monotone, tuple(notes))
+
+
+def lay_out(
+    counts: SegmentCounts,
+    objective: Objective,
+    scale: Scale,
+    has: Bools,
+    monotone: str | None = None,
+    notes: tuple[str, ...] = (),
+) -> SegmentSearch:
+    """What `prepare` does once the counts are there and checked."""
+    accepted, totals = counts.accepted, counts.totals
+    m, bins = accepted.shape[2:]
+    order = tuple(range(m))[:: -1 if monotone == "falling" else 1]
+    by_label = accepted.sum(axis=1)  # (3, m, C)
+    pooled = by_label.sum(axis=1)
+    unified = int(np.argmin(scale.fp * pooled[0] - scale.fn * pooled[1]))
+    filled = np.asarray(counts.rows.any(axis=(0, 1)))
+    ends = [_ends(filled[j], monotone is not None) for j in order]
+    chosen = [np.clip(unified, first, last) for first, last in ends]
+    candidate = np.concatenate(chosen)
+    cell = np.flatnonzero(totals.T.reshape(-1) > 0)  # 3 a + label
+    places = np.concatenate([j * bins + at for j, at in zip(order, chosen, strict=True)])
+    by_cell = np.array([accepted[c % 3, c // 3].reshape(-1)[places] for c in cell.tolist()], dtype=np.float64)
+    by_candidate = scale.fp * by_label[0] + scale.fn * (by_label[1, :, :1] - by_label[1])
+    cost = by_candidate.reshape(-1)[places]
+    limit, ratio = objective.limit, objective.ratio
+    active = [r for r in range(len(RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
+    slope, base = _linear(totals, cell, active)
+    arrays = SegmentArrays(
+        start=np.concatenate([[0], np.cumsum([len(at) for at in chosen])]).astype(np.int64),
+        accepted=by_cell,
+        cell=cell.astype(np.int64),
+        cost=cost,
+        distance=np.abs(candidate - unified).astype(np.int64),
+        totals=totals.astype(np.float64),
+        price=np.array([(scale.fp, -scale.fn, 0)[c % 3] for c in cell.tolist()], dtype=np.float64) / scale.unit,
+        constant=scale.fn * int(totals[1].sum()) / scale.unit,
+        rate=np.array(active, dtype=np.int64),
+        slope=slope,
+        base=base,
+        has=has[active].astype(np.uint8),
+        limit=limit[active],
+        ratio=ratio[active],
+        unit=scale.unit,
+        rising=monotone is not None,
+    )
+    last = np.concatenate([last for _, last in ends])
+    return SegmentSearch(counts, objective, scale, has, candidate, last, order, unified, arrays, notes)
+
+
+def _ends(filled: Bools, every: bool) -> tuple[Ints, Ints]:
+    """First and last of the candidates that accept the same rows of a segment, whose bins are `filled` or empty."""
+    n = len(filled)
+    if every:
+        return np.arange(n), np.arange(n)
+    first = np.concatenate([[0], 1 + np.flatnonzero(filled[: n - 1])])
+    return first, np.concatenate([first[1:] - 1, [n - 1]])
+
+
+def _linear(totals: Ints, cell: Ints, active: Sequence[int]) -> tuple[Floats, Floats]:
+    """Rates as sums over accepted rows: slopes (R, C) and bases (R, A)."""
+    neg, pos, spare = totals.astype(np.float64)
+    zero, one = np.zeros(len(neg)), np.ones(len(neg))
+
+    def over(n: Floats) -> Floats:
+        return 1.0 / np.maximum(n, 1.0)
+
+    forms = [
+        (zero, (zero, over(pos), zero)),
+        (zero, (over(neg), zero, zero)),
+        (zero, (over(neg + pos + spare),) * 3),
+        (neg * over(neg + pos), (-over(neg + pos), over(neg + pos), zero)),
+        (one / 2, (-over(neg) / 2, over(pos) / 2, zero)),
+    ]
+    slope = np.array([np.stack(forms[r][1], axis=1).reshape(-1)[cell] for r in active]).reshape(-1, len(cell))
+    return slope, np.array([forms[r][0] for r in active]).reshape(-1, len(neg))

@@ -1,0 +1,103 @@
+"""The best thresholds by segment, or the best mixture of them, each with its certificates."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from gstar_fast._backends import room
+from gstar_fast._backends.common.segments import SEGMENT_NODES, Best, Mix
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.segments.certificate import Certificate, certificate_of, certificate_of_mix
+from gstar_fast._solver.segments.problem import Roles, SegmentSearch, prepare
+from gstar_fast._solver.snapshot import Snapshot
+
+ORDERS = ("rising", "falling")  # tried in this order where thresholds shall be monotone; the first of equals stays
+
+
+@dataclass(frozen=True)
+class SegmentChoice:
+    """The best choice of candidates, what was proven of it, and what was searched for it."""
+
+    search: SegmentSearch  # of the choice
+    candidates: tuple[int, ...] | None  # a candidate for each segment; None where none was found
+    cost: int  # E * unit; 0 without candidates
+    nodes: int
+    finished: bool  # the choice is proven to be the best, or that there is none
+    bound: float  # E of every choice is at least this; inf where there is none
+    parts: tuple[tuple[SegmentSearch, Best], ...]  # one, or one for each of ORDERS
+
+    def certificates(self) -> tuple[Certificate, ...]:
+        """One for each search; the answer is the best of theirs. Raises where a search was ended early."""
+        return tuple(certificate_of(search, best) for search, best in self.parts)
+
+
+@dataclass(frozen=True)
+class SegmentMixture:
+    """The best mixture, and what was searched for it."""
+
+    search: SegmentSearch
+    mix: Mix
+    parts: tuple[tuple[SegmentSearch, Mix], ...]
+
+    def certificates(self) -> tuple[Certificate, ...]:
+        """One for each search that met the limits."""
+        return tuple(certificate_of_mix(search, mix) for search, mix in self.parts)
+
+
+def choose_by_segment(
+    snapshot: Snapshot,
+    roles: Roles,
+    objective: Objective,
+    *,
+    monotone: bool = False,
+    node_limit: int = SEGMENT_NODES,
+    seconds: float = math.inf,
+) -> SegmentChoice:
+    """The cheapest thresholds by segment that meet every limit between protected groups.
+
+    Of choices that cost the same the search keeps the first it finds, in an order that is the same on every backend;
+    a choice it keeps cannot be brought nearer to the best unified threshold by moving one segment.
+    """
+    end = time.monotonic() + seconds
+    parts = []
+    for order in ORDERS if monotone else (None,):
+        search = prepare(snapshot, roles, objective, order)
+        best = room("segments").choose(search.arrays, node_limit, max(end - time.monotonic(), 0.0))
+        parts.append((search, best))
+    costs = [_cost(search, best) for search, best in parts]
+    at = min(range(len(parts)), key=lambda i: costs[i])
+    search, best = parts[at]
+    found = costs[at] < math.inf
+    return SegmentChoice(
+        search,
+        tuple(search.candidates(best.numbers).tolist()) if found else None,
+        int(costs[at]) if found else 0,
+        sum(best.nodes for _, best in parts),
+        all(best.finished for _, best in parts),
+        min(best.bound for _, best in parts),
+        tuple(parts),
+    )
+
+
+def mix_by_segment(
+    snapshot: Snapshot, roles: Roles, objective: Objective, *, monotone: bool = False
+) -> SegmentMixture | None:
+    """The cheapest mixture of thresholds by segment that meets every limit, or None where none does."""
+    parts = []
+    for order in ORDERS if monotone else (None,):
+        search = prepare(snapshot, roles, objective, order)
+        mix = room("segments").mix(search.nominal())
+        if mix is not None:
+            parts.append((search, mix))
+    if not parts:
+        return None
+    search, mix = min(parts, key=lambda part: part[1].value)
+    return SegmentMixture(search, mix, tuple(parts))
+
+
+def _cost(search: SegmentSearch, best: Best) -> float:
+    if best.numbers[0] < 0:
+        return math.inf
+    return int(search.arrays.cost[search.arrays.start[:-1] + best.numbers].sum())
