@@ -24,6 +24,7 @@ class Dialect:
     floor: str = "FLOOR({x})"
     count: str = "COUNT(*)"
     constant: str = ""  # type of a float64 that is not NULL, where it has another name
+    score: str = "CAST({x} AS {double})"  # a column of scores as float64, its texts refused or left as they are
     fence: str = ""  # ends a subquery that the planner shall not copy into each place that reads it
 
 
@@ -36,6 +37,7 @@ DIALECTS: Final = {
         "CAST({x} AS INTEGER)",
         None,
         floor="(CAST({x} AS INTEGER) - (CAST({x} AS INTEGER) > {x}))",  # older ones have no FLOOR; CAST cuts off
+        score="CASE WHEN typeof({x}) IN ('text', 'blob') THEN {x} ELSE CAST({x} AS REAL) END",  # of N/A CAST makes 0
         fence="LIMIT -1",
     ),
     "clickhouse": Dialect(

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote
 
-from gstar_fast._base.sql import dialect_named, quoted
 from gstar_fast._cli.errors import USAGE, CliError, extra_missing
-from gstar_fast._cli.tables.columns import no_number
 from gstar_fast._cli.tables.places import shown
 
 Dialect: TypeAlias = Literal["duckdb", "postgres", "sqlite"]
@@ -43,17 +41,6 @@ def connected(url: str) -> Iterator[Database]:
         raise CliError(f"--sql takes {_KNOWN}; got {shown(url)!r}", USAGE)
     with opened as database:
         yield database
-
-
-def refuse_text_scores(database: Database, source: list[str], score: str) -> None:
-    """Refuse scores that are text in SQLite, which keeps any value in any column and takes N/A for the number 0."""
-    if database.dialect != "sqlite":
-        return
-    dialect = dialect_named(database.dialect)
-    column, table = f"t.{quoted(score, dialect)}", ".".join(quoted(name, dialect) for name in source)
-    kinds = f"SELECT {column} FROM {table} t WHERE typeof({column}) NOT IN ('real', 'integer', 'null') LIMIT 1"
-    for (value,) in database.execute(kinds):
-        raise no_number(f"table {source[-1]!r}: column {score!r}", str(value))
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from gstar_fast._backends.common.rows import label_of
 from gstar_fast._base.grid import LARGEST_SCORE, Extent, Window, linear_window, window_of
 from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, clean_name
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.refusals.wording import Words
 from gstar_fast._base.sql import Dialect, dialect_named, literal, quoted
 from gstar_fast._engines import sql_text
 from gstar_fast._input.options import checked_bins, checked_nan, checked_window
@@ -110,7 +111,8 @@ def sketch(
     source : str, list of str, or Query
         Name of a table; its schema and name; or a SELECT in its place.
     score, label : str
-        Names of columns; `label` None for unlabelled rows. Scores are converted to float64.
+        Names of columns; `label` None for unlabelled rows. Scores are converted to float64; texts in a
+        column of SQLite are refused.
     group : str or list of str
         Name of the column of groups; several make tuples, for intersections.
     dialect : str
@@ -182,7 +184,7 @@ def _rows(
         if positive is not None:
             y = f"CASE WHEN {y} = {literal(positive, dialect)} THEN 1 WHEN {y} IS NOT NULL THEN 0 END"
         told.insert(0, f"{y} AS y")
-    told.append(f"CAST(t.{quoted(score, dialect)} AS {dialect.double}) AS x")
+    told.append(dialect.score.format(x=f"t.{quoted(score, dialect)}", double=dialect.double) + " AS x")
     return f"SELECT {', '.join(told)}\nFROM {table} t", names
 
 
@@ -255,6 +257,8 @@ class _Reader:
             if not self._skip_nan:
                 raise refusal("nan_score", "scores")
             return None, None, *[None, None] * len(total)
+        if isinstance(hi, (str, bytes)):  # in SQLite, where texts are larger than numbers
+            raise refusal("not_numbers", "scores", value=Words(f"the text {hi!r}"))
         if b == self._names.too_large:
             raise refusal("too_large", "scores", value=lo if abs(lo) > abs(hi) else hi)
         if b == self._names.changed:

@@ -191,7 +191,7 @@ def test_text_in_a_column_of_scores_is_not_taken_for_a_number(here, capsys, valu
         connection.execute("CREATE TABLE people (p, y INTEGER, sex TEXT)")
         connection.executemany("INSERT INTO people VALUES (?, ?, ?)", [(0.5, 0, "F"), (1, 1, "F"), (value, 1, "F")])
         connection.commit()
-    assert "table 'people': column 'p' must hold numbers, found " in fails(capsys, 1, *sketch("sqlite:people.db"))
+    assert "must be real numbers, got the text " in fails(capsys, 1, *sketch("sqlite:people.db"))
     assert not Path("s.gstar").exists()
 
 

@@ -229,6 +229,17 @@ def test_a_table_that_changes_between_the_two_queries_is_noticed():
                 gf.sql.sketch(execute, "t", **COLUMNS, dialect="sqlite")
 
 
+@pytest.mark.parametrize("limits", [None, (0, 1)])
+@pytest.mark.parametrize("value", ["N/A", "0.7x", "", "0.5", b"1"])
+def test_texts_among_scores_are_refused_where_a_column_may_hold_both(value, limits):
+    """SQLite keeps any value in any column, and its CAST makes 0 of N/A."""
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE t (p, y INT, g TEXT)")
+    db.executemany("INSERT INTO t VALUES (?, 1, 'a')", [(0.5,), (1,), (value,)])
+    with pytest.raises(TypeError, match="scores must be real numbers, got the text "):
+        gf.sql.sketch(db.execute, "t", **COLUMNS, dialect="sqlite", range=limits)
+
+
 def test_an_execute_that_gives_no_rows_is_refused():
     with pytest.raises(ValueError, match="execute must return the rows of its SELECT, one of them here, got 0"):
         gf.sql.sketch(lambda _: [], "t", **COLUMNS, dialect="duckdb")

@@ -12,7 +12,7 @@ from gstar_fast._base.text import counted, span
 from gstar_fast._cli import resume
 from gstar_fast._cli.commands.show import facts
 from gstar_fast._cli.count import Columns, Place, Stop, Tally, count, has_positives
-from gstar_fast._cli.databases import connected, refuse_text_scores
+from gstar_fast._cli.databases import connected
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, exit_code, worded
 from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, refuse_options, tables_of
@@ -126,7 +126,6 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
     source = [given.table] if given.schema is None else [given.schema, given.table]
     with connected(given.sql) as database:
         try:
-            refuse_text_scores(database, source, columns.score)
             new = gf.sql.sketch(
                 database.execute,
                 source,
