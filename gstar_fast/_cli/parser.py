@@ -265,6 +265,13 @@ def _apply(p: argparse.ArgumentParser) -> None:
         "--unknown", type=unknown, metavar="X", help="group without a threshold: raise, default, or a number"
     )
     p.add_argument("--nan", choices=("raise", "reject", "accept"), help="what to do if a score is missing or NaN")
+    p.add_argument(
+        "--missing",
+        type=float,
+        action="append",
+        metavar="X",
+        help="a score that stands for a missing one, such as -999: --nan says what to do; repeatable",
+    )
     p.add_argument("--replace", action="store_true", help="replace an existing column `decision`")
     p.add_argument("--allow-expired", action="store_true", help="take thresholds that have expired")
     p.add_argument("--allow-infeasible", action="store_true", help="take thresholds that miss their limits")

@@ -40,6 +40,21 @@ def test_intersections(here, capsys):
     assert "groups in t.json are made of 2 columns, and --group names 1" in error
 
 
+def test_a_score_that_stands_for_a_missing_one_is_decided_as_missing(here, capsys):
+    """What was skipped when counting must not be decided as a very low, or very high, score."""
+    gf.Decider({"a": 0.5}, score_column="p", group_column="g").save("t.json")
+    Path("in.csv").write_text("p,g\n0.6,a\n-999,a\n9999,a\n0.4,a\n")
+    pq.write_table(pa.table({"p": [1, -999, 9999, 0], "g": list("aaaa")}), "in.parquet")
+    both = ["--missing", "-999", "--missing", "9999"]
+    for table in ("in.csv", "in.parquet"):
+        error = said(capsys, 1, table, "--thresholds", "t.json", "-o", "out.csv", *both)
+        assert "has NaN at row 1 (counted from 0)" in error
+        apply(table, out="out.csv", extra=[*both, "--nan", "reject"])
+        assert read("out.csv")["decision"] == ["1", "0", "0", "0"]
+        apply(table, out="out.csv", extra=["--missing", "-999", "--nan", "accept"])
+        assert read("out.csv")["decision"] == ["1", "1", "1", "0"]
+
+
 def test_unified_thresholds_need_no_group(here):
     gf.Decider({"a": 0.5, "b": 0.5}, unified=True, score_column="p", group_column="g").save("t.json")
     Path("in.csv").write_text("p\n0.6\n0.4\n")

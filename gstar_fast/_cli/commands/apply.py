@@ -34,6 +34,7 @@ from gstar_fast._cli.tables.write import Tap, Writer, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
 from gstar_fast._cli.wording import Table
 from gstar_fast._decide import document
+from gstar_fast._input.missing import checked_passing
 
 DECISION = "decision"
 _NAN: dict[str | None, Nan | None] = {None: None, "raise": "raise", "reject": False, "accept": True}
@@ -129,7 +130,7 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
 
 def _asked(given: argparse.Namespace) -> dict[str, object]:
     """What the decided tables depend on."""
-    options = ("score", "group", "key", "unknown", "nan", "replace", "to", "format", "delimiter")
+    options = ("score", "group", "key", "unknown", "nan", "missing", "replace", "to", "format", "delimiter")
     return {
         "thresholds": hashlib.sha256(Path(given.thresholds).read_bytes()).hexdigest(),
         "input": place_of(given.inputs[0]).canonical(given.inputs[0]),
@@ -173,6 +174,7 @@ class Deciding:
         self.group: list[str] = given.group or ([] if named is None else split_names(named, several))
         self.key: str | None = given.key
         self.replace: bool = given.replace
+        self._missing = checked_passing("skip", given.missing)
         if self.score is None:
             raise _no_column(given.thresholds, "score")
         if decider.unified:
@@ -209,6 +211,9 @@ class Deciding:
             return np.zeros(0, np.uint8)
         assert self.score is not None
         scores = numbers_of(block.columns[self.score], where(self.score), first_row)
+        if self._missing.values:
+            scores = np.asarray(scores, np.float64)
+            scores = np.where(np.isin(scores, self._missing.values), np.nan, scores)
         groups = [
             groups_of(block.columns[name], where(name), known if text or name in block.folders else None, first_row)
             for name, known in zip(self.group, self._name_of, strict=False)
