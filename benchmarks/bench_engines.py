@@ -128,10 +128,12 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     if asked.only:
         report |= json.loads((Path(asked.results) / "engines.json").read_text())
         asked.rows = report["rows"]
-    report |= {"rows": asked.rows, "machine": harness.machine()}
+    else:
+        report |= {"rows": asked.rows, "machine": harness.machine()}
     with tempfile.TemporaryDirectory() as folder:
-        path = cluster.write_rows(Path(folder), asked.rows)
-        for section in asked.only or SECTIONS:
+        sections = asked.only or SECTIONS
+        path = cluster.write_rows(Path(folder), asked.rows) if {"spark", "dask"} & {*sections} else ""
+        for section in sections:
             if section in NEEDED and importlib.util.find_spec(NEEDED[section]) is None:
                 continue
             report["load"][section] = round(os.getloadavg()[0], 1)

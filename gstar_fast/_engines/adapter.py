@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
-from gstar_fast import errors
+import gstar_fast.errors as errors
 from gstar_fast._base.names import Name, Scalar, clean_name
 from gstar_fast._base.refusals.refusal import refusal, worded
 from gstar_fast._base.refusals.wording import Face

@@ -23,7 +23,7 @@ def client(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("dask"))
     quiet = {"distributed.worker.memory.terminate": False, "distributed.admin.large-graph-warning-threshold": "1GB"}
     with dask.config.set(quiet):
-        kind = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "local_directory": folder}
+        kind = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "local_directory": folder}
         with LocalCluster(**kind) as cluster, Client(cluster) as client:
             yield client
 

@@ -21,6 +21,7 @@ NOT_RUN = {
     ("CONTRIBUTING.md", "nox"),
     ("benchmarks/README.md", "make bench"),
     ("benchmarks/README.md", "python -m benchmarks.bench_audit"),
+    ("benchmarks/README.md", "python -m benchmarks.bench_engines"),
     ("benchmarks/README.md", "python -m benchmarks.bench_merge"),
     ("benchmarks/README.md", "python -m benchmarks.bench_solver"),
     ("docs/benchmarks/quality.md", "python -m benchmarks.studies.quality"),
@@ -118,6 +119,16 @@ def test_code_prints_what_the_page_says(page, tmp_path, monkeypatch):
         printed = run_python(block.code, page, names) if ours else run_shell(block.code, tmp_path)
         if block.output is not None:
             assert printed == block.output, f"{page}:\n{block.code}"
+
+
+@pytest.mark.parametrize("name", ["merging", "large"])
+def test_how_far_it_goes_is_what_was_measured(name):
+    """The tables of that page are those of the results, line by line."""
+    lines = table_in("docs/guide/how_far.md", name)
+    results = (ROOT / "benchmarks/results/engines.md").read_text()
+    measured = [[cell.strip() for cell in line.strip("|").split("|")] for line in results.splitlines()]
+    assert len(lines) >= 3
+    assert [line for line in lines if line not in measured] == []
 
 
 BENCHMARKS = "docs/benchmarks/index.md"
