@@ -3,7 +3,8 @@
 // The form is docs/guide/decide.md; a saved result is read too, and checked as a whole.
 #pragma once
 
-#include <cmath>  // fabs, trunc
+#include <algorithm>  // equal
+#include <cmath>      // fabs, trunc
 #include <cstdint>
 #include <cstdio>  // snprintf
 #include <limits>
@@ -253,6 +254,17 @@ inline thresholds thresholds_of(const json& document) {
             read_group(entry, "groups[" + std::to_string(t.groups.size()) + "]"));
     t.randomized = !t.groups.empty() && !t.groups[0].mixture.empty();
     check_thresholds(t);
+    if (const json* promise = given(document, "promise")) {
+        const json& inside = *promise->find("plain");
+        if (!is_result(inside)) bad_thresholds("promise.plain is not a result");
+        const thresholds plain = thresholds_of(inside);
+        const auto same = [](const group_threshold& a, const group_threshold& b) {
+            return a.group == b.group;
+        };
+        if (!std::equal(t.groups.begin(), t.groups.end(), plain.groups.begin(),
+                        plain.groups.end(), same))
+            bad_thresholds("promise.plain has other groups");
+    }
     return t;
 }
 

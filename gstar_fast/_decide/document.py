@@ -187,9 +187,7 @@ def read(text: str, *, only_result: bool = False) -> Document:
 
 def _checked(content: dict[str, Any], is_result: bool) -> Document:
     wanted = json.checksum(content)  # of all that is there, so it also finds text that is no text
-    version = content.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
-        raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
+    version = _check_version(content)
     check_members(content, OF_RESULT if is_result else OF_THRESHOLDS, "")
     if is_result:
         check_result(content)
@@ -204,6 +202,13 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
     return document
 
 
+def _check_version(content: Mapping[str, Any]) -> int:
+    version = content.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
+    return version
+
+
 def _plain(content: dict[str, Any]) -> Document:
     """The result inside a promise: a result like any other, but without a promise or a seal of its own."""
     try:
@@ -212,6 +217,7 @@ def _plain(content: dict[str, Any]) -> Document:
                 raise ValueError(f"it has a member {key!r}")
         if content.get("format") != RESULT_FORMAT:
             raise ValueError(f"'format' is not {RESULT_FORMAT!r}")
+        _check_version(content)
         check_members(content, OF_RESULT, "")
         check_result(content)
         return Document(content, _thresholds(content, OF_GROUP_IN_RESULT))
