@@ -255,7 +255,9 @@ inline thresholds thresholds_of(const json& document) {
     t.randomized = !t.groups.empty() && !t.groups[0].mixture.empty();
     check_thresholds(t);
     if (const json* promise = given(document, "promise")) {
-        const thresholds plain = thresholds_of(*promise->find("plain"));
+        const json& inside = *promise->find("plain");
+        if (!is_result(inside)) bad_thresholds("promise.plain is not a result");
+        const thresholds plain = thresholds_of(inside);
         const auto same = [](const group_threshold& a, const group_threshold& b) {
             return a.group == b.group;
         };

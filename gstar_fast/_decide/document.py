@@ -63,11 +63,6 @@ class Document:
         return self.content.get("verdict") == "unpromised"
 
     @property
-    def groups(self) -> list[Name]:
-        """Names of the groups, in the order of the document."""
-        return list(self.thresholds.values)
-
-    @property
     def plain(self) -> Document | None:
         """The result without its promise, for a result that has one."""
         promise = self.content.get("promise")
@@ -192,13 +187,14 @@ def read(text: str, *, only_result: bool = False) -> Document:
 
 def _checked(content: dict[str, Any], is_result: bool) -> Document:
     wanted = json.checksum(content)  # of all that is there, so it also finds text that is no text
-    version = _version_of(content)
+    version = _check_version(content)
     check_members(content, OF_RESULT if is_result else OF_THRESHOLDS, "")
     if is_result:
         check_result(content)
     document = Document(content, _thresholds(content, OF_GROUP_IN_RESULT if is_result else OF_GROUP))
     plain = document.plain  # read it: what is wrong there is wrong here
-    if plain is not None and repr(plain.groups) != repr(document.groups):  # True and 1 are equal, but not the same
+    groups = repr(list(document.thresholds.values))  # as text: True and 1 are equal, but not the same name
+    if plain is not None and repr(list(plain.thresholds.values)) != groups:
         raise ValueError("promise.plain has other groups")
     if version > 1:
         json.check_seal(content, wanted)
@@ -207,7 +203,7 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
     return document
 
 
-def _version_of(content: Mapping[str, Any]) -> int:
+def _check_version(content: Mapping[str, Any]) -> int:
     version = content.get("version")
     if type(version) is not int or not 1 <= version <= VERSION:
         raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
@@ -222,7 +218,7 @@ def _plain(content: dict[str, Any]) -> Document:
                 raise ValueError(f"it has a member {key!r}")
         if content.get("format") != RESULT_FORMAT:
             raise ValueError(f"'format' is not {RESULT_FORMAT!r}")
-        _version_of(content)
+        _check_version(content)
         check_members(content, OF_RESULT, "")
         check_result(content)
         return Document(content, _thresholds(content, OF_GROUP_IN_RESULT))

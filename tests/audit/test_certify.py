@@ -67,10 +67,7 @@ def test_few_rows_certify_nothing(backend):
 @pytest.mark.parametrize("exact", [False, True])
 def test_higher_confidence_raises_the_upper_limit(backend, exact):
     sketch = counted([[100, 110], [500, 520]], [[1000, 1000], [1000, 1000]])
-    limits = {
-        name: 0.5
-        for name in ("equalized_odds", "demographic_parity", "accuracy_parity", "balanced_accuracy_parity")
-    }
+    limits = dict.fromkeys(("equalized_odds", "demographic_parity", "accuracy_parity", "balanced_accuracy_parity"), 0.5)
     upper = [gf.certify(0.5, sketch, limits=limits, confidence=c, exact=exact).upper for c in (0.5, 0.8, 0.95, 0.99)]
     for name in limits:
         found = [of[name] for of in upper]

@@ -178,14 +178,16 @@ inline void check_group(const json& v, bool in_result, const std::string& where)
                       where + ".mixture[" + std::to_string(i) + "]");
 }
 
-inline void check_document(const json& v, bool is_result);
-
-/// What a result promises of new rows; the result without it stands inside.
+/// What a result promises of new rows; whoever reads the document reads the result
+/// inside, which has no promise of its own.
 inline void check_promise(const json& v, std::size_t n_groups) {
     static constexpr member members[] = {
-        {"confidence", is_number, true},    {"chance", is_number, true},
-        {"cost", is_number, true},          {"plain_chance", is_number, true},
-        {"upper", is_object, true},         {"plain", is_object, true},
+        {"confidence", is_number, true},
+        {"chance", is_number, true},
+        {"cost", is_number, true},
+        {"plain_chance", is_number, true},
+        {"upper", is_object, true},
+        {"plain", is_object, true},
         {"rows_needed", is_object | is_null, true}};
     static constexpr member needed_members[] = {
         {"times", is_number | is_null, true},
@@ -206,7 +208,8 @@ inline void check_promise(const json& v, std::size_t n_groups) {
             bad_document(where + ".by_group must have one entry for each group");
         for (const json& position : too_small.list)
             if (static_cast<std::uint64_t>(position.whole) >= n_groups)
-                bad_document(where + ".too_small has a position outside the groups");
+                bad_document(where +
+                             ".too_small has a position outside the groups");
     }
     const json& plain = *v.find("plain");
     for (const char* key : {"promise", "checksum"}) {
@@ -214,10 +217,6 @@ inline void check_promise(const json& v, std::size_t n_groups) {
         if (found != nullptr && found->type != json::kind::null)
             bad_document(std::string("promise.plain has a member '") + key + "'");
     }
-    const json* const format = plain.find("format");
-    if (format == nullptr || format->text != "gstar_fast.result")
-        bad_document("promise.plain is not a result");
-    check_document(plain, true);
 }
 
 /// What a result says beside its thresholds.

@@ -53,7 +53,15 @@ def ask(search: Search, plain: Result, level: float, unified: bool, randomize: b
     """Lay out the question: `search` is the one that `plain` came from."""
     snapshot, table = search.snapshot, search.table
     certain = lay_out(
-        snapshot, search.objective, table.totals, search.scale, search.has, search.notes, (), unified, certain=not unified
+        snapshot,
+        search.objective,
+        table.totals,
+        search.scale,
+        search.has,
+        search.notes,
+        (),
+        unified,
+        certain=not unified,
     )
     known = Known.of(certain)
     negative, positive, _ = table.totals.sum(axis=1).tolist()

@@ -62,7 +62,9 @@ def test_certain_rates_leave_no_room():
     assert kept([0, 0], [50, 50], 0.05, sure=[0.0, 0.0]) == 1.0
 
 
-@pytest.mark.parametrize(("a", "b"), [(30.5, 30.5), (30.5, 5000.5), (400.5, 700.5), (9e4, 3e5), (0.5, 40.5), (7.5, 2.5)])
+@pytest.mark.parametrize(
+    ("a", "b"), [(30.5, 30.5), (30.5, 5000.5), (400.5, 700.5), (9e4, 3e5), (0.5, 40.5), (7.5, 2.5)]
+)
 def test_beta_cdf_is_that_of_scipy(a, b):
     t = stats.beta(a, b).ppf(np.linspace(0.001, 0.999, 200))
     found = beta_cdf(np.array([[a]]), np.array([[b]]), t)[0]

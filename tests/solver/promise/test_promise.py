@@ -140,7 +140,11 @@ def test_every_criterion_can_be_promised_and_saved(backend, limits, tmp_path):
         result = gf.solve(sketch, limits=limits, confidence=0.9, **asked)
         assert result.verdict == "promised", result.message
         for name, limit in limits.items():
-            assert result.promise.upper[name] >= limit if name == "disparate_impact" else result.promise.upper[name] <= limit
+            assert (
+                result.promise.upper[name] >= limit
+                if name == "disparate_impact"
+                else result.promise.upper[name] <= limit
+            )
         result.save(tmp_path / "thresholds.json")
         assert gf.Result.load(tmp_path / "thresholds.json") == result == pickle.loads(pickle.dumps(result))
 
