@@ -24,7 +24,7 @@ from benchmarks.harness import Timing, heading, machine, race, table, write
 from gstar_fast import _core, datasets
 from gstar_fast._backends import room
 from gstar_fast._solver.question import Objective
-from gstar_fast._solver.smooth import prepare_smooth
+from gstar_fast._solver.smooth.smooth import prepare_smooth
 
 LIMIT = 0.02
 RECIPE = "the paper's recipe in scipy"

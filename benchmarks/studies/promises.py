@@ -1,7 +1,7 @@
 """Whether promised limits hold on new rows, how often a promise is made, and what it costs.
 
     python -m benchmarks.studies.promises --data FOLDER --lines FILE [--draws N] [--minutes M] [--only PATTERN ...]
-    python -m benchmarks.studies.promises --lines FILE --results benchmarks/results      pages of what was run
+    python -m benchmarks.studies.promises --lines FILE [--more FILE ...] --results benchmarks/results   pages of these
 
 FOLDER has `scores/*.npz` as `quality.py` takes them. The settings stand in `promises_settings.py`; `promises_truth.py`
 draws rows and knows what is true of them; `promises_found.py` counts, `promises_page.py` writes the page. Every draw
@@ -108,7 +108,7 @@ def one_pilot(setting: Setting, population: Population, pilot: int) -> Line:
     needed = gf.rows_needed(sketch, limits={setting.criterion: setting.limit}, confidence=CONFIDENCE)
     seconds = time.perf_counter() - start
     line: Line = {"times": needed.times, "seconds": round(seconds, 4)}
-    if needed.times is not None and needed.times > 1:  # 1: the rows are enough as they are
+    if needed.times is not None:
         for name, share in (("at", 1.0), ("half", 0.5)):
             rows = math.ceil(setting.rows * needed.times * share)
             random = random_of(setting, pilot, name)
@@ -229,6 +229,17 @@ def read(path: Path) -> tuple[dict[str, Any] | None, list[Line]]:
     return (lines[0]["machine"], lines[1:]) if lines else (None, [])
 
 
+def read_all(paths: list[Path]) -> tuple[dict[str, Any], list[Line]]:
+    """The lines of several runs, each draw once, and all of their commits."""
+    runs = [(about, lines) for about, lines in map(read, paths) if about is not None]
+    found: dict[tuple[str, str, int], Line] = {}
+    for _, lines in runs:
+        for line in lines:
+            found.setdefault((line["part"], line["name"], line["number"]), line)
+    commits = dict.fromkeys(str(about["commit"]) for about, _ in runs)
+    return {**runs[0][0], "commit": ", ".join(commits)}, list(found.values())
+
+
 def run(given: argparse.Namespace) -> None:
     """Add the lines that are missing."""
     about, lines = read(given.lines)
@@ -262,6 +273,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with scores/*.npz")
     parser.add_argument("--lines", type=Path, required=True, help="where every draw is kept; read and added to")
+    parser.add_argument("--more", type=Path, nargs="*", default=[], help="lines of other runs, for the page")
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--only", nargs="*", default=["*"], metavar="PATTERN")
@@ -269,8 +281,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.results is None or given.data is not None:
         run(given)
-    about, lines = read(given.lines)
-    assert about is not None
+    about, lines = read_all([given.lines, *given.more])
     report = summary(lines, about)
     text = promises_page.page(report)
     print(text)

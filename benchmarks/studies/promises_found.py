@@ -104,7 +104,6 @@ def of_plan(name: str, lines: list[Line]) -> Report:
     return {
         "name": name,
         "pilots": len(lines),
-        "enough": sum(line["times"] == 1 for line in lines),
         "named": len(named),
         "times": float(np.median([line["times"] for line in named])) if named else None,
         "seconds": float(np.median([line["seconds"] for line in lines])),

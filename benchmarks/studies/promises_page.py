@@ -102,14 +102,13 @@ def page(report: Report) -> str:
         ),
         section(
             "Rows needed",
-            "`gf.rows_needed` is asked on samples (*pilots*). Of some it says that their rows are *enough*. For others "
-            "new samples have the number of rows it names, and half of it. *Times* is the median factor.",
-            ["setting", "pilots", "enough", "with a number", "times", "promised there", "promised at half", "seconds"],
+            "`gf.rows_needed` is asked on samples (*pilots*). New samples have the number of rows it names, and half "
+            "of it. *Times* is the median factor; it is below 1 where fewer rows would do.",
+            ["setting", "pilots", "with a number", "times", "promised there", "promised at half", "seconds"],
             [
                 [
                     one["name"],
                     str(one["pilots"]),
-                    str(one["enough"]),
                     str(one["named"]),
                     "-" if one["times"] is None else f"{one['times']:.2f}",
                     percent(one["at"], one["at_draws"]),

@@ -18,7 +18,7 @@ from gstar_fast._density.density import densities
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.smooth import Kind, Smooth, prepare_smooth, solve_prepared
+from gstar_fast._solver.smooth.smooth import Kind, Smooth, prepare_smooth, solve_prepared
 
 POINTS = 8193  # besides the edges, where pdfs and cdfs are looked at for their largest and smallest values
 

@@ -27,7 +27,7 @@ from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, c
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
-from gstar_fast._solver.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
+from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
 
 Numbers = tuple[int, ...]  # one candidate a group
 

@@ -26,7 +26,7 @@ from gstar_fast._solver.question import (
 )
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
-from gstar_fast._solver.smooth import solve_smooth
+from gstar_fast._solver.smooth.smooth import solve_smooth
 from gstar_fast._solver.spread import pooled_sketch, spread
 
 MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more

@@ -55,6 +55,8 @@ def answers():
     yield from (gf.report(result, sketch), gf.GroupThresholdClassifier(LogisticRegression()))
     yield from (result.rates[0], audit.gaps["equalized_odds"], audit.new_rows["equalized_odds"], quality, quality[0])
     yield from (sketch.columns, results.Mixed.MIXED)
+    unpromised = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)
+    yield from (unpromised.promise, unpromised.promise.rows_needed, gf.certify(result, sketch))
 
 
 def test_pickles_come_back_as_what_they_were():

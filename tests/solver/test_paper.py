@@ -12,7 +12,7 @@ from gstar_fast import datasets
 from gstar_fast._backends import room
 from gstar_fast._backends.common import descent
 from gstar_fast._solver.question import Objective
-from gstar_fast._solver.smooth import prepare_smooth
+from gstar_fast._solver.smooth.smooth import prepare_smooth
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
 

@@ -109,7 +109,7 @@ def broken(data):
     yield "version True", json.dumps({**data, "version": True})
     yield "lacks 'groups'", json.dumps({k: v for k, v in data.items() if k != "groups"})
     yield (
-        "verdict must be 'optimal', .* or 'infeasible'; got 'fine'",
+        "verdict must be 'optimal', .* or 'unpromised'; got 'fine'",
         json.dumps({**data, "verdict": "fine"}),
     )
     yield "thresholds is empty; give one for each group", json.dumps({**data, "groups": []})

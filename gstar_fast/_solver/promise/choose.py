@@ -52,18 +52,8 @@ class Asked(NamedTuple):
 def ask(search: Search, plain: Result, level: float, unified: bool, randomize: bool) -> Asked:
     """Lay out the question: `search` is the one that `plain` came from."""
     snapshot, table = search.snapshot, search.table
-    certain = lay_out(
-        snapshot,
-        search.objective,
-        table.totals,
-        search.scale,
-        search.has,
-        search.notes,
-        (),
-        unified,
-        certain=not unified,
-    )
-    known = Known.of(certain)
+    parts = (snapshot, search.objective, table.totals, search.scale, search.has, search.notes)
+    known = Known.of(lay_out(*parts, shared=unified, certain=not unified))
     negative, positive, _ = table.totals.sum(axis=1).tolist()
     constant = min(search.scale.fp * negative, search.scale.fn * positive) / search.scale.unit
     least = float(np.sqrt(plain.loss))

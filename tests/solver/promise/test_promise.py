@@ -20,7 +20,7 @@ def same_thresholds(one, two):
     return one.thresholds == two.thresholds and one.mixtures == two.mixtures
 
 
-def test_promises_hold_on_rows_to_come(backend):
+def test_promises_hold_on_rows_to_come():
     """With 0.8 confidence, at most 0.2 and two standard errors of all calls may be false; plain breaks far more."""
     draws = 40
     broken = plain = 0
@@ -36,7 +36,8 @@ def test_without_confidence_nothing_changes(backend):
     sketch = normal_sketch(6000, 1)
     result = gf.solve(sketch, limits=ODDS)
     promised = gf.solve(sketch, limits=ODDS, confidence=0.9)
-    assert result.promise is None and "promise" not in json.loads(result.to_json())
+    assert result.promise is None
+    assert "promise" not in json.loads(result.to_json())
     assert promised.promise.plain == result
     assert promised.promise.plain.to_json() == result.to_json()
 
@@ -69,7 +70,7 @@ def test_names_and_their_order_change_nothing(backend, many):
 
 
 @pytest.mark.parametrize("randomize", [False, True])
-def test_higher_confidence_never_lowers_the_error(backend, randomize):
+def test_higher_confidence_never_lowers_the_error(randomize):
     sketch = normal_sketch(8000, 4)
     errors = []
     for confidence in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999):
@@ -78,18 +79,22 @@ def test_higher_confidence_never_lowers_the_error(backend, randomize):
             break
         assert result.promise.chance <= 1 - confidence
         errors.append(result.error)
-    assert len(errors) > 3 and errors == sorted(errors)
+    assert len(errors) > 3
+    assert errors == sorted(errors)
 
 
 def test_promised_result_says_what_it_costs(backend):
     result = gf.solve(normal_sketch(12_000, 5), limits=ODDS, confidence=0.95)
     promise = result.promise
-    assert result.verdict == "promised" and result.meets_limits
-    assert promise.confidence == 0.95 and promise.rows_needed is None
+    assert result.verdict == "promised"
+    assert result.meets_limits
+    assert promise.confidence == 0.95
+    assert promise.rows_needed is None
     assert promise.cost == pytest.approx(result.error - promise.plain.error, abs=1e-12)
     assert promise.chance <= 0.05 < promise.plain_chance
     assert result.gaps["equalized_odds"] < promise.upper["equalized_odds"] <= 0.06
-    assert "0.95 confidence" in result.message and f"{promise.cost:.4f}" in result.message
+    assert "0.95 confidence" in result.message
+    assert f"{promise.cost:.4f}" in result.message
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result.decider()
@@ -98,8 +103,10 @@ def test_promised_result_says_what_it_costs(backend):
 def test_unpromised_result_has_the_plain_thresholds_and_says_why(backend):
     result = gf.solve(normal_sketch(1500, 6, shares=(0.9, 0.1)), limits=ODDS, confidence=0.95)
     promise = result.promise
-    assert result.verdict == "unpromised" and same_thresholds(result, promise.plain)
-    assert promise.cost == 0 and promise.chance == promise.plain_chance > 0.05
+    assert result.verdict == "unpromised"
+    assert same_thresholds(result, promise.plain)
+    assert promise.cost == 0
+    assert promise.chance == promise.plain_chance > 0.05
     assert promise.upper["equalized_odds"] > 0.06
     assert promise.rows_needed.times > 1
     for word in ("1 has", "known to within", "could be promised", "times the rows", "chance of"):
@@ -108,7 +115,7 @@ def test_unpromised_result_has_the_plain_thresholds_and_says_why(backend):
         result.decider()
 
 
-def test_near_constant_rules_are_no_success(backend):
+def test_near_constant_rules_are_no_success():
     """Of all limits and numbers of rows: a promise keeps three quarters of what plain thresholds gain."""
     made = 0
     for rows in (800, 3000, 20_000):
@@ -134,17 +141,14 @@ CRITERIA = [
 
 
 @pytest.mark.parametrize("limits", CRITERIA, ids=lambda limits: "_".join(limits))
-def test_every_criterion_can_be_promised_and_saved(backend, limits, tmp_path):
+def test_every_criterion_can_be_promised_and_saved(limits, tmp_path):
     sketch = normal_sketch(20_000, 7)
     for asked in ({}, {"randomize": True}, {"balanced": True}):
         result = gf.solve(sketch, limits=limits, confidence=0.9, **asked)
         assert result.verdict == "promised", result.message
         for name, limit in limits.items():
-            assert (
-                result.promise.upper[name] >= limit
-                if name == "disparate_impact"
-                else result.promise.upper[name] <= limit
-            )
+            upper = result.promise.upper[name]
+            assert upper >= limit if name == "disparate_impact" else upper <= limit
         result.save(tmp_path / "thresholds.json")
         assert gf.Result.load(tmp_path / "thresholds.json") == result == pickle.loads(pickle.dumps(result))
 
@@ -164,8 +168,10 @@ def test_infeasible_stays_infeasible(backend):
     sketch = gf.Sketch.from_rows(scores, labels, ["a"] * 200 + ["b"] * 200, bins=16)
     asked = {"limits": {"accuracy_parity": 0.0}, "unified": True}
     result = gf.solve(sketch, **asked, confidence=0.95)
-    assert result.verdict == "infeasible" and same_thresholds(result, gf.solve(sketch, **asked))
-    assert result.promise.chance > 0.05 and result.promise.rows_needed is None
+    assert result.verdict == "infeasible"
+    assert same_thresholds(result, gf.solve(sketch, **asked))
+    assert result.promise.chance > 0.05
+    assert result.promise.rows_needed is None
     assert gf.Result.from_json(result.to_json()) == result
 
 
@@ -177,7 +183,8 @@ def test_pooled_groups_are_promised_together(backend):
     assert result.verdict == "promised"
     assert set(result.thresholds) == set(result.promise.plain.thresholds) == {0, 1, 2, 3, 4}
     small = gf.solve(sketch, limits={"equal_opportunity": 0.02}, confidence=0.9, min_rows=1000)
-    assert small.verdict == "unpromised" and set(small.promise.rows_needed.by_group) == {0, 1, 2, 3, 4}
+    assert small.verdict == "unpromised"
+    assert set(small.promise.rows_needed.by_group) == {0, 1, 2, 3, 4}
 
 
 def test_group_without_positives_is_left_out(backend):
@@ -186,10 +193,11 @@ def test_group_without_positives_is_left_out(backend):
     sketch = gf.Sketch.from_rows(scores, labels, groups, bins=256, range=(-8, 8))
     with pytest.warns(gf.MissingClassWarning):
         result = gf.solve(sketch, limits={"equal_opportunity": 0.1}, confidence=0.9)
-    assert result.verdict == "promised" and any("left out" in note for note in result.notes)
+    assert result.verdict == "promised"
+    assert any("left out" in note for note in result.notes)
 
 
-# --------------------------------------------------------------------------------------------------------------- weights
+# -------------------------------------------------------------------------------------------------------------- weights
 
 
 def test_weights_count_as_effective_rows(backend):
@@ -211,7 +219,7 @@ def test_weights_count_as_effective_rows(backend):
     assert gf.solve(same, limits=ODDS, confidence=0.9) == gf.solve(twice, limits=ODDS, confidence=0.9)
 
 
-# -------------------------------------------------------------------------------------------------------------- refusals
+# ------------------------------------------------------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(
@@ -233,7 +241,7 @@ def test_what_cannot_be_asked_is_refused(asked, said):
         gf.solve(normal_sketch(500, 1), **asked)
 
 
-# ---------------------------------------------------------------------------------------------------------------- stable
+# --------------------------------------------------------------------------------------------------------------- stable
 
 
 def test_stable_thresholds_are_the_fairest_of_nearly_the_same_error(backend):
@@ -243,5 +251,7 @@ def test_stable_thresholds_are_the_fairest_of_nearly_the_same_error(backend):
     line = gf.frontier(sketch, "equalized_odds", limits=ODDS)
     fits = line.gaps[line.errors <= line.errors.min() + within - plain.error + 1e-15]
     assert stable.gaps["equalized_odds"] == fits.min() < plain.gaps["equalized_odds"]
-    assert stable.error <= within and stable.verdict == "optimal" and stable.promise is None
+    assert stable.error <= within
+    assert stable.verdict == "optimal"
+    assert stable.promise is None
     assert "half a standard error" in stable.message

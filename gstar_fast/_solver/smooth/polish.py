@@ -13,7 +13,7 @@ from gstar_fast._backends.interface import BOX_LIMIT, Floats, node_limit
 from gstar_fast._solver.question import TOLERANCE
 
 if TYPE_CHECKING:
-    from gstar_fast._solver.smooth import Smooth
+    from gstar_fast._solver.smooth.smooth import Smooth
 
 LOOSE = 1e-7  # how close to its limit a rate must be to count as held there
 

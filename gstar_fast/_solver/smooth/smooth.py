@@ -16,11 +16,11 @@ from gstar_fast._criteria import RATES
 from gstar_fast._density.density import Density, densities
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
-from gstar_fast._solver.polish import hold_limits, polish
 from gstar_fast._solver.question import Objective, Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, has_rate, linear_forms, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import cheapest_within, loosened, nearest
+from gstar_fast._solver.smooth.polish import hold_limits, polish
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast.errors import NotConvergedWarning
 

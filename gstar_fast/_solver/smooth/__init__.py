@@ -1,0 +1,1 @@
+"""Thresholds on smooth densities: the iterative methods, and their last digits."""
