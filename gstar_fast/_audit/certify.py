@@ -12,13 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from statistics import NormalDist
 
 import numpy as np
 from scipy import special
 
 from gstar_fast._audit.counts import Bins, ThresholdsLike, mixtures_of, thresholds_of
-from gstar_fast._audit.intervals import wilson
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
@@ -100,8 +98,8 @@ def certify(
     confidence : float
         If a limit does not hold, a certificate is given with a chance of at most `1 - confidence`.
     exact : bool
-        Limits of the rates from the binomial distribution (Clopper and Pearson) instead of Wilson's: the chance is then
-        at most `1 - confidence` for every number of rows, at the price of fewer certificates.
+        Add the distances of two rates' limits (Clopper and Pearson) instead of their squares: the chance is then proven
+        to be at most `1 - confidence` for every number of rows, at the price of fewer certificates.
 
     Returns
     -------
@@ -237,13 +235,9 @@ def _limits(rate: str, rows: _Rows, alpha: float, exact: bool, shares: int) -> t
     Exact limits must hold for `shares` independent rates at once, each therefore at 1 - (1 - alpha)^(1 / shares).
     """
     low, high, n = rows.hits(rate)
-    if exact:
-        each = 1 - (1 - alpha) ** (1 / shares)
-        bottom = np.where(low <= 0, 0.0, special.betaincinv(np.maximum(low, 1e-9), n - low + 1, each))
-        top = np.where(high >= n, 1.0, special.betaincinv(high + 1, np.maximum(n - high, 1e-9), 1 - each))
-    else:
-        z = NormalDist().inv_cdf(1 - alpha)
-        bottom, top = wilson(low, n, z)[0], wilson(high, n, z)[1]
+    each = 1 - (1 - alpha) ** (1 / shares) if exact else alpha
+    bottom = np.where(low <= 0, 0.0, special.betaincinv(np.maximum(low, 1e-9), n - low + 1, each))
+    top = np.where(high >= n, 1.0, special.betaincinv(high + 1, np.maximum(n - high, 1e-9), 1 - each))
     with np.errstate(divide="ignore", invalid="ignore"):
         return low / n, high / n, bottom, top
 
