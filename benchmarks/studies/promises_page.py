@@ -195,8 +195,8 @@ whole population.
 - *useful*: a promise was made, and its thresholds keep at least 3/4 of what plain thresholds gain over the better
   constant decision, in true error.
 - *cost*: mean true error over that of plain thresholds of the same sample, where a promise was made.
-- Where several commits are named, parts were run again after a change of what they measure, such as `certify`; each draw
-  is of the newest of them.
+- Where several commits are named, parts were run again after a change of what they measure, such as `certify`; shown
+  is the newest.
 - The list of settings was committed before the first run. While the study and the method were built, up to ten draws of
   each setting were looked at. Shares of 5 % of 400 draws are known to 2.2 points (two
   standard errors).
