@@ -237,7 +237,7 @@ def _certify(p: argparse.ArgumentParser) -> None:
     p.add_argument("thresholds", metavar="THRESHOLDS", help="thresholds that `solve` saved")
     p.add_argument("inputs", nargs="+", metavar="IN", help="fresh rows: sketches, or tables")
     p.add_argument("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")
-    p.add_argument("--exact", action="store_true", help="binomial limits: rigorous for cells of any size, but wider")
+    p.add_argument("--exact", action="store_true", help="proven for cells of any size; certifies less often")
     _limit(p, "limit to certify (default: those saved with the thresholds); repeatable")
     _counting(p, needed=False)
     _reading(p)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers.pages import ROOT
+from helpers.pages import ROOT, table_in
 
 import gstar_fast as gf
 
@@ -144,3 +144,13 @@ def test_the_page_is_made_from_the_record(study):
     assert study.promises_page.picture(report) == (RESULTS / "promises.svg").read_text()
     names = [setting.name for setting in study.promises_settings.SETTINGS]
     assert [one["name"] for one in report["settings"]] == names, "all settings that were fixed are in it"
+
+
+def test_the_index_quotes_the_record(study):
+    report = json.loads((RESULTS / "promises.json").read_text())
+    shown = {one["name"]: study.promises_page.row_of(one) for one in report["settings"]}
+    quoted = table_in("docs/benchmarks/index.md", "promises")
+    assert len(quoted) > 5
+    for name, plain, made, false, cost in quoted:
+        row = dict(zip(study.promises_page.HEAD, shown[name], strict=True))
+        assert [plain, made, false, cost] == [row[key] for key in ("plain holds", "promised", "false, of all", "cost")]
