@@ -7,7 +7,8 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast._backends import interface
-from gstar_fast._solver import search, smooth
+from gstar_fast._solver import search
+from gstar_fast._solver.smooth import smooth
 
 # a few rows and limits of 0 make degenerate answers; test_degenerate.py is about their warning
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
