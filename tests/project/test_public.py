@@ -54,7 +54,7 @@ def answers():
     yield from (sketch, gf.Window(panes=2), sketch.moments(1, 0), result, result.decider(), audit, bounds, bounds[1])
     yield from (gf.report(result, sketch), gf.GroupThresholdClassifier(LogisticRegression()))
     yield from (result.rates[0], audit.gaps["equalized_odds"], audit.new_rows["equalized_odds"], quality, quality[0])
-    yield from (sketch.columns, results.Mixed.MIXED)
+    yield from (sketch.columns, results.Mixed.MIXED, gf.Segments((0.5,)))
 
 
 def test_pickles_come_back_as_what_they_were():
