@@ -116,8 +116,6 @@ class Bins:
 def thresholds_of(given: object) -> Thresholds | float:
     """Check what was passed as thresholds: a dict, one number, a result or a decider."""
     if isinstance(given, Result):
-        if given.decide_by is not None:
-            raise refusal("by_segment", "an audit of a sketch", value=given.decide_by)
         return make(given.thresholds, unified=given.unified, mixtures=given.mixtures)
     if isinstance(given, Decider):
         return given._thresholds

@@ -28,7 +28,11 @@ def take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) 
     several = all(isinstance(name, tuple) for name in thresholds.groups)
     if given.score is None:
         given.score = thresholds.score_column
-    if given.group is None and thresholds.group_column is not None:
+    if isinstance(thresholds, gf.Result) and thresholds.decide_by is not None:
+        counted = dict.fromkeys([*(thresholds.fair_between or ()), *thresholds.decide_by])
+        if given.group is None and all(isinstance(name, str) for name in counted):
+            given.group = list(counted)
+    elif given.group is None and thresholds.group_column is not None:
         given.group = split_names(thresholds.group_column, several)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,17 @@ def test_what_is_wrong_is_said_in_options(table, capsys):
     said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--report", "r.html")
     assert "a report knows thresholds by group" in said
     assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "-q"]) == 0
-    said = fails(capsys, 1, "audit", "rows.csv", *COUNT, "--thresholds", "t.json")
-    assert "these are by segment" in said
     said = fails(capsys, 1, "report", "rows.csv", *COUNT, "--thresholds", "t.json", "-o", "r.html")
     assert "these are by segment" in said
+
+
+def test_audit_and_certify_measure_between_protected_groups(table, capsys):
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["audit", "rows.csv", "--label", "y", "--thresholds", "t.json", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [group["name"] for group in found["groups"]] == ["F", "M"]
+    assert found["gaps"]["equalized_odds"]["value"] == pytest.approx(table.gaps["equalized_odds"])
+    certify = ["certify", "t.json", "rows.csv", "--label", "y", "--limit", "equalized_odds=0.3"]
+    assert main(certify) == 0
+    assert "certified" in capsys.readouterr().out

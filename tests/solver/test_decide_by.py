@@ -326,12 +326,9 @@ def test_one_protected_group_has_nobody_to_compare_with():
         gf.solve(sketch, limits=LIMITS, **BY)
 
 
-def test_audit_and_report_say_that_they_do_not_know_segments():
+def test_reports_and_plots_say_that_they_do_not_know_segments():
     sketch = counted()
     result = gf.solve(sketch, limits=LIMITS, **BY)
-    for ask in (gf.audit, gf.certify):
-        with pytest.raises(ValueError, match="these are by segment"):
-            ask(*((sketch, result) if ask is gf.audit else (result, sketch)))
     with pytest.raises(ValueError, match="a report knows thresholds by group"):
         gf.report(result, sketch)
     with pytest.raises(ValueError, match="these are by segment"):

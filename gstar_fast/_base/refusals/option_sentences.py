@@ -280,8 +280,8 @@ OPTIONS |= entries(
         "groups=[sex, segment]"
     ),
     by_segment=lambda e, _: (
-        f"{e.argument} knows thresholds by group, and these are by segment (decide_by={e.value!r}); decide the rows, "
-        "and pass decisions and protected groups to gf.audit"
+        f"{e.argument} knows thresholds by group, and these are by segment (decide_by={e.value!r}); an audit of sketch "
+        "and result measures them"
     ),
     segment_numbers=lambda _, __: (
         "q must be one finite number for each row, such as P(group | x); drop rows without one, or give them a number"
