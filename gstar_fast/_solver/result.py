@@ -10,13 +10,12 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import decode_number, dumps, encode_name, encode_number
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture, Nan, Unknown
 from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._decide import document
@@ -26,6 +25,9 @@ from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.question import is_met
 from gstar_fast._solver.words.table import text_of
 from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
+
+if TYPE_CHECKING:
+    from gstar_fast._solver.segments.proof import Proof
 
 
 @lives_in("gstar_fast.results")
@@ -39,12 +41,6 @@ class GroupRates:
     selection_rate: float | None
     accuracy: float | None
     balanced_accuracy: float | None
-
-
-class Proves(Protocol):
-    """A proof that can be held against a sketch."""
-
-    def check(self, result: Result, sketch: Sketch) -> None: ...
 
 
 @lives_in("gstar_fast")
@@ -141,7 +137,7 @@ class Result:
     # a text and a number, or what computes them
     _digest: str | Callable[[], str] | None = field(default=None, repr=False, compare=False)
     _mixing: float | Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
-    _proof: Proves | None = field(default=None, repr=False, compare=False)
+    _proof: Proof | None = field(default=None, repr=False, compare=False)
 
     @property
     def sketch_digest(self) -> str | None:
@@ -256,22 +252,17 @@ class Result:
         )
 
     def check(self, sketch: Sketch) -> None:
-        """Prove the verdict again, in whole numbers, by certificates of the search; ValueError says what is wrong.
+        """Prove the verdict again, in whole numbers and on the counts of `sketch`; ValueError says what is wrong.
 
-        Thresholds by segment keep certificates, in a pickle too but not in JSON. The check shares no code with the
-        search: it reads the counts of `sketch`, that no allowed choice has a lower error, or that none is allowed.
+        A certificate says why no allowed thresholds have a lower error, or why none are allowed. Thresholds by segment
+        keep those of their search, in a pickle too but not in JSON; others are searched for anew, which may take
+        minutes for twenty groups and a tight limit. What reads them shares no code with the search. For verdicts
+        `optimal` and `infeasible`, with limits or without.
         """
-        check_sketch(sketch)
-        if self._proof is None:
-            raise refusal("no_proof", value=self._no_proof())
-        self._proof.check(self, sketch)
+        from gstar_fast._solver.segments.proof import check_result  # it knows results
 
-    def _no_proof(self) -> str:
-        if self.decide_by is None:
-            return "only thresholds by segment (decide_by=) keep certificates"
-        if self.verdict == "not_converged":
-            return "the search was ended early"
-        return "this result was read from JSON, or is a mixture that misses its limits; solve again"
+        check_sketch(sketch)
+        check_result(self, self._proof, sketch)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON; the file is replaced whole or not at all. `Decider.load` reads it too."""
