@@ -90,6 +90,23 @@ def test_a_mixture_is_decided_with_one_key_for_each_row(backend):
     result.check(sketch)
 
 
+def test_weights_count_rows_several_times(backend):
+    score, label, sex, segment = people(11, rows=400)
+    weights = 1 + np.arange(400) % 3
+    heavy = gf.Sketch.from_rows(score, label, [sex, segment], weights=weights, bins=64)
+    halves = gf.Sketch.from_rows(score, label, [sex, segment], weights=weights / 2, bins=64)
+    columns = (np.repeat(column, weights) for column in (score, label, sex, segment))
+    score, label, sex, segment = columns
+    plain = gf.Sketch.from_rows(score, label, [sex, segment], bins=64)
+    expected = gf.solve(plain, limits=LIMITS, **BY)
+    assert gf.solve(heavy, limits=LIMITS, **BY) == expected
+    half = gf.solve(halves, limits=LIMITS, **BY)
+    assert half.error == pytest.approx(expected.error, abs=1e-12)
+    assert half.rates["F"].rows == expected.rates["F"].rows / 2
+    half.check(halves)
+    assert gf.solve(plain, **BY).error <= expected.error
+
+
 @pytest.mark.parametrize("randomize", [False, True])
 def test_monotone_thresholds_rise_or_fall(backend, randomize):
     sketch = counted(4, segments=4)
@@ -291,6 +308,9 @@ def test_what_claims_nothing_is_not_proven():
         replace(plain, optimality_gap=0.01).check(sketch)
     with pytest.raises(ValueError, match="other groups"):
         plain.check(gf.Sketch.from_rows(score, label, segment, bins=64))
+    many = gf.Sketch.from_rows(score, label, np.arange(len(score)) // 9)
+    with pytest.raises(ValueError, match="100 groups are too many"):
+        gf.solve(many).check(many)
     with pytest.raises(TypeError, match=r"must be a gf\.Sketch"):
         plain.check(7)
 

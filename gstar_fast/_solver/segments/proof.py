@@ -22,6 +22,8 @@ from gstar_fast._solver.segments.roles import asked_roles
 from gstar_fast._solver.segments.solve import ORDERS
 from gstar_fast._solver.snapshot import Snapshot
 
+MOST_COUNTS = 2**24  # of groups as segments: groups times groups times bins
+
 
 @dataclass
 class Proof:
@@ -93,6 +95,8 @@ def _counts(result: Result, sketch: Sketch, snapshot: Snapshot) -> SegmentCounts
     rows, groups = snapshot.rows, snapshot.groups
     if result.unified:
         return SegmentCounts(groups, groups[:1], rows[:, :, None])
+    if 3 * len(groups) * rows.shape[1] * rows.shape[2] > MOST_COUNTS:
+        raise refusal("no_proof", value=f"{len(groups)} groups are too many to search for one")
     spread = np.zeros((3, len(groups), *rows.shape[1:]), dtype=np.int64)
     for k in range(len(groups)):
         spread[:, k, k] = rows[:, k]
