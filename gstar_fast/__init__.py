@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.promise.record import Promise as Promise
     from gstar_fast._solver.promise.record import RowsNeeded as RowsNeeded
     from gstar_fast._solver.result import Result as Result
+    from gstar_fast._solver.segments.cut import Segments as Segments
     from gstar_fast._solver.solve import solve as solve
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
@@ -78,6 +79,7 @@ _ROOMS = {
     "_solver.promise.needs": ("rows_needed",),
     "_solver.promise.record": ("Promise", "RowsNeeded"),
     "_solver.result": ("Result",),
+    "_solver.segments.cut": ("Segments",),
     "_solver.solve": ("solve",),
     "errors": (
         "DegenerateWarning",

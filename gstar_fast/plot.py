@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._audit.audit import Audit
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import threshold_number
 from gstar_fast._report.data import (
     COLORS,
@@ -147,6 +148,8 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     >>> figure.axes[0].get_xlabel()
     'false positive rate'
     """
+    if isinstance(thresholds, Result) and thresholds.decide_by is not None:
+        raise refusal("by_segment", "plot.roc", value=thresholds.decide_by)
     groups = _groups_of(sketch, "gf.plot.roc(sketch, result)")
     names = display_names(groups)
     curves = roc_curves(sketch)

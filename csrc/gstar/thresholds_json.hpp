@@ -265,6 +265,13 @@ inline thresholds thresholds_of(const json& document) {
                         plain.groups.end(), same))
             bad_thresholds("promise.plain has other groups");
     }
+    if (const json* roles = given(document, "roles")) {
+        thresholds compared;  // names as of groups that have thresholds
+        for (const json& entry : roles->find("protected")->list)
+            compared.groups.push_back(
+                {threshold_name(*entry.find("name"), "roles.protected"), 0, {}});
+        check_thresholds(compared);
+    }
     return t;
 }
 

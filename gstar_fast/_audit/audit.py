@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gstar_fast._audit import words
+from gstar_fast._audit.by_segment import BySegment
 from gstar_fast._audit.counts import Counts, ThresholdsLike, count_decisions, count_sketch, thresholds_of
 from gstar_fast._audit.intervals import Rates, critical, gap_interval, ranges_of, two_sided
 from gstar_fast._audit.metrics import GAPS, METRICS, gap_of
@@ -71,7 +72,8 @@ class Audit:
     definitions : dict of str
         One line for each gap.
     thresholds : dict of Estimate or None
-        By group; with limits where the audit was given a result that it can solve again. None for decisions.
+        By group; with limits where the audit was given a result that it can solve again. None for decisions, and for
+        thresholds by segment.
     confidence : float
         Of all intervals.
     replicates, seed : int
@@ -228,11 +230,18 @@ def audit(
     if sketch is not None:
         if any(array is not None for array in (decisions, labels, groups, weights)):
             raise TypeError("a sketch holds its labels, groups and weights; call audit(sketch, thresholds)")
-        counts, mixtures, snapshot = count_sketch(sketch, thresholds_of(thresholds))
-        by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
+        segments = BySegment.of(thresholds, sketch)
+        counts, mixtures, snapshot = count_sketch(
+            sketch, thresholds_of(thresholds) if segments is None else segments.thresholds
+        )
+        if segments is None:
+            by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
+        else:
+            counts = segments.counts(counts)
         if isinstance(thresholds, Result):
             again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed, new_rows)
             counts = replace(counts, notes=(*counts.notes, *again.notes))
+        if by_group is not None:
             for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all
                 by_group[name] = Estimate(by_group[name].value, low, high, "bootstrap")
     elif decisions is None or groups is None:

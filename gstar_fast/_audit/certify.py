@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
+from gstar_fast._audit.by_segment import BySegment
 from gstar_fast._audit.counts import Bins, ThresholdsLike, mixtures_of, thresholds_of
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.names import Name, listed
@@ -161,7 +162,8 @@ class _Rows:
         if not sketch.groups:
             raise refusal("no_rows", "certifying")
         snapshot = Snapshot.of(sketch)
-        thresholds = thresholds_of(given)
+        segments = BySegment.of(given, sketch)
+        thresholds = thresholds_of(given) if segments is None else segments.thresholds
         mixtures, _ = mixtures_of(thresholds, snapshot.groups)
         if exact and (snapshot.weight_unit != 1 or any(len(parts) > 1 for parts in mixtures.values())):
             weighted = snapshot.weight_unit != 1
@@ -183,9 +185,12 @@ class _Rows:
                 "side, and the worse is taken"
             )
         missing = [] if isinstance(thresholds, float) or thresholds.unified else list(thresholds.values)
-        absent = [name for name in missing if name not in mixtures]
+        absent = [name for name in missing if name not in mixtures] if segments is None else segments.absent
         if absent:
             notes.append(f"groups without fresh rows, of which nothing is certified: {listed(absent)}")
+        if segments is not None:
+            groups, snapshot = snapshot.groups, segments.protected()
+            totals, least, most = (segments.summed(c, groups, snapshot.groups) for c in (totals, least, most))
         n = effective_rows(snapshot)
         return cls(snapshot.groups, totals.astype(np.float64), least, most, snapshot.weight_unit, n, absent, notes)
 

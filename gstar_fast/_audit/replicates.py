@@ -148,6 +148,8 @@ class Resolved:
 
 def why_not(result: Result) -> str | None:
     """Why a result cannot be solved again, in a few words; None if it can."""
+    if result.decide_by is not None:
+        return "they are by segment"
     if result.verdict == "infeasible":
         return "its limits could not be met"
     if result.method != "exact" or result.density != "empirical":

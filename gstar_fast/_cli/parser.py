@@ -84,11 +84,7 @@ def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
         "--group", metavar="COL", action="append", required=needed, help="group of a row; repeat it for intersections"
     )
     group.add_argument("--weight", metavar="COL", help="weight of each row; a weight of 3 counts the row three times")
-    group.add_argument(
-        "--positive",
-        metavar="VALUE",
-        help="the label that means 1; all others mean 0, unless missing",
-    )
+    group.add_argument("--positive", metavar="VALUE", help="the label that means 1; all others mean 0, unless missing")
     group = parser.add_argument_group("counting")
     group.add_argument("--bins", type=int, metavar="N", help="number of bins, a power of two (default: 4096)")
     group.add_argument(
@@ -167,15 +163,13 @@ def _solve(p: argparse.ArgumentParser) -> None:
     p.add_argument("--title", help="title of the report")
     _asking(p)
     group = p.add_argument_group("how to solve")
-    group.add_argument(
-        "--penalty",
-        metavar="NAME=VALUE",
-        type=pair,
-        action="append",
-        default=[],
-        help="price of a squared gap, the paper's lambda; repeatable",
-    )
+    priced = "price of a squared gap, the paper's lambda; repeatable"
+    group.add_argument("--penalty", metavar="NAME=VALUE", type=pair, action="append", default=[], help=priced)
     group.add_argument("--unified", action="store_true", help="one threshold for everybody")
+    between, by = "gaps between groups of this column alone; repeatable", "thresholds by this column alone; repeatable"
+    group.add_argument("--fair-between", metavar="COL", action="append", help=between)
+    group.add_argument("--decide-by", metavar="COL", action="append", help=by)
+    group.add_argument("--monotone", action="store_true", help="thresholds that rise, or fall, along --decide-by")
     _confidence(group, "promise that the limits hold on new rows, with this confidence, such as 0.95")
     group.add_argument(
         "--prefer", choices=("stable",), help="stable: a little more error for a smaller gap; no promise"

@@ -28,7 +28,11 @@ def take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) 
     several = all(isinstance(name, tuple) for name in thresholds.groups)
     if given.score is None:
         given.score = thresholds.score_column
-    if given.group is None and thresholds.group_column is not None:
+    if isinstance(thresholds, gf.Result) and thresholds.decide_by is not None:
+        counted = dict.fromkeys([*(thresholds.fair_between or ()), *thresholds.decide_by])
+        if given.group is None and all(isinstance(name, str) for name in counted):
+            given.group = list(counted)
+    elif given.group is None and thresholds.group_column is not None:
         given.group = split_names(thresholds.group_column, several)
 
 
@@ -51,7 +55,8 @@ def parts_of(groups: Iterable[Name]) -> list[list[Name]]:
 
 def with_columns(result: gf.Result, sketch: gf.Sketch, given: argparse.Namespace, console: Console) -> gf.Result:
     """The result with the columns that are given, where the sketch has named others or none, for `apply` to read."""
-    named = {"score_column": given.score, "group_column": joined_columns(given.group) if given.group else None}
+    counted = given.group if getattr(given, "fair_between", None) is None else None  # else `solve` knows which of them
+    named = {"score_column": given.score, "group_column": joined_columns(counted) if counted else None}
     result = dataclasses.replace(result, **{name: text for name, text in named.items() if text is not None})
     for option in ("score", "group"):
         if getattr(sketch.columns, option) is MIXED and getattr(given, option) is None:
@@ -60,6 +65,14 @@ def with_columns(result: gf.Result, sketch: gf.Sketch, given: argparse.Namespace
                 f"give --{option} here or to `apply`"
             )
     return result
+
+
+def columns_or_positions(given: list[str] | None, sketch: gf.Sketch) -> list[str | int] | None:
+    """Group columns as they are given: a number is a position, unless a column is called so."""
+    names = sketch.columns.group if isinstance(sketch.columns.group, tuple) else ()
+    if given is None:
+        return None
+    return [int(text) if text.isascii() and text.isdecimal() and text not in names else text for text in given]
 
 
 def answer(result: gf.Result, text: str, output: str | None, console: Console) -> None:

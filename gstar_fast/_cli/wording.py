@@ -10,6 +10,8 @@ _ARGUMENTS = {
     "bins": "--bins",
     "confidence": "--confidence",
     "costs": "--cost-fp and --cost-fn",
+    "decide_by": "--decide-by",
+    "fair_between": "--fair-between",
     "limits": "--limit",
     "max_seconds": "--max-seconds",
     "min_rows": "--min-rows",
@@ -21,7 +23,7 @@ _ARGUMENTS = {
     "seed": "--seed",
 }
 _POLICIES = {"False": "reject", "True": "accept"}
-_FLAGS = {"allow_expired", "balanced", "exact", "randomize", "unified"}
+_FLAGS = {"allow_expired", "balanced", "exact", "monotone", "randomize", "unified"}
 
 
 class Options(Face):

@@ -69,6 +69,20 @@ class Document:
         return None if promise is None else _plain(promise["plain"])
 
     @property
+    def protected(self) -> list[Name]:
+        """Names of protected groups, for a result by segment."""
+        names: dict[Name, None] = {}
+        for i, entry in enumerate((self.content.get("roles") or {"protected": ()})["protected"]):
+            where = f"roles.protected[{i}].name"
+            name = decode_name(entry["name"], where)
+            if name in names:
+                raise ValueError(f"{where} repeats {name!r}")
+            names[name] = None
+        if len(names) > MOST_GROUPS:
+            raise ValueError(f"roles.protected has more than {MOST_GROUPS} groups")
+        return list(names)
+
+    @property
     def has_checksum(self) -> bool:
         """Whether a change would have been noticed."""
         return self.content.get("checksum") is not None
@@ -192,9 +206,9 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
     if is_result:
         check_result(content)
     document = Document(content, _thresholds(content, OF_GROUP_IN_RESULT if is_result else OF_GROUP))
-    plain = document.plain  # read it: what is wrong there is wrong here
-    groups = repr(list(document.thresholds.values))  # as text: True and 1 are equal, but not the same name
-    if plain is not None and repr(list(plain.thresholds.values)) != groups:
+    _ = document.protected  # read it: what is wrong there is wrong here
+    plain = document.plain  # and here
+    if plain is not None and repr(plain.groups) != repr(document.groups):  # True and 1 are equal, but not the same
         raise ValueError("promise.plain has other groups")
     if version > 1:
         json.check_seal(content, wanted)
@@ -213,7 +227,7 @@ def _check_version(content: Mapping[str, Any]) -> int:
 def _plain(content: dict[str, Any]) -> Document:
     """The result inside a promise: a result like any other, but without a promise or a seal of its own."""
     try:
-        for key in ("promise", "checksum"):
+        for key in ("promise", "roles", "checksum"):
             if content.get(key) is not None:
                 raise ValueError(f"it has a member {key!r}")
         if content.get("format") != RESULT_FORMAT:

@@ -70,10 +70,15 @@ OF_GROUP: Final = {
     "threshold": Member(THRESHOLD),
     "mixture": Member(LIST, required=False),
 }
-OF_GROUP_IN_RESULT: Final = {
-    **OF_GROUP,
+_RATES: Final = {
     "rows": Member(NUMBER),
     **dict.fromkeys(("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy"), Member(NUMBER | NULL)),
+}
+OF_GROUP_IN_RESULT: Final = {**OF_GROUP, **_RATES}
+OF_PROTECTED: Final = {"name": Member(ANYTHING), **_RATES}
+OF_ROLES: Final = {
+    **dict.fromkeys(("fair_between", "decide_by", "protected"), Member(LIST)),
+    "monotone": Member(SWITCH),
 }
 _OF_BOTH: Final = {
     "format": Member(TEXT),
@@ -105,6 +110,7 @@ OF_RESULT: Final = {
     "min_rows": Member(NUMBER, required=False),
     "mixing_saves": Member(NUMBER | NULL, required=False),
     "promise": Member(OBJECT | NULL, required=False),
+    "roles": Member(OBJECT | NULL, required=False),
 }
 OF_PROMISE: Final = {
     **dict.fromkeys(("confidence", "chance", "cost", "plain_chance"), Member(NUMBER)),
@@ -147,6 +153,10 @@ def check_result(content: Mapping[str, Any]) -> None:
         raise ValueError(f"min_rows must be at least 0; got {content['min_rows']}")
     if content.get("promise") is not None:
         _check_promise(content["promise"], len(content["groups"]))
+    if content.get("roles") is not None:
+        if content.get("promise") is not None:
+            raise ValueError("it has both a promise and roles")
+        _check_roles(content["roles"])
 
 
 def _check_promise(promise: Mapping[str, Any], n_groups: int) -> None:
@@ -164,6 +174,18 @@ def _check_promise(promise: Mapping[str, Any], n_groups: int) -> None:
         raise ValueError(f"{where}.by_group has {len(needed['by_group'])} entries for {n_groups} groups")
     if any(position >= n_groups for position in needed["too_small"]):
         raise ValueError(f"{where}.too_small has a position outside the {n_groups} groups")
+
+
+def _check_roles(roles: Mapping[str, Any]) -> None:
+    """Refuse roles whose members do not hold what they should; `document` reads the names of protected groups."""
+    check_members(roles, OF_ROLES, "roles")
+    for key in ("fair_between", "decide_by", "protected"):
+        if not roles[key]:
+            raise ValueError(f"roles.{key} must have at least one part")
+    for key in ("fair_between", "decide_by"):
+        _check_parts(roles[key], TEXT | COUNT, f"roles.{key}")
+    for i, entry in enumerate(roles["protected"]):
+        check_members(entry, OF_PROTECTED, f"roles.protected[{i}]")
 
 
 def _check_gaps(gaps: Mapping[str, object], where: str) -> None:

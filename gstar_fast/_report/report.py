@@ -20,6 +20,7 @@ from gstar_fast._audit.audit import Audit
 from gstar_fast._audit.audit import audit as make_audit
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import short_number
 from gstar_fast._report.contents import Contents
 from gstar_fast._report.data import display_names, featured, frontier_points
@@ -176,6 +177,8 @@ def _check_kinds(
     ):
         if not isinstance(value, kind) and (value is not None or argument == "result"):
             raise TypeError(f"{argument} must be what {made_by} returns, got {type(value).__name__}")
+    if isinstance(result, Result) and result.decide_by is not None:
+        raise refusal("by_segment", "a report", value=result.decide_by)
     if not isinstance(sketch, Sketch):
         raise TypeError(f"sketch must be a Sketch, got {type(sketch).__name__}; Sketch.load(path) reads a saved one")
     if frontier is not None and not isinstance(frontier, (Frontier, bool)):

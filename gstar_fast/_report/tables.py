@@ -24,7 +24,7 @@ from gstar_fast._report.html import TALL, Html, details, framed, html, join, tab
 from gstar_fast._sketch.columns import in_words
 from gstar_fast._sketch.show import window_words
 from gstar_fast._solver.question import is_met
-from gstar_fast._solver.result import loss_words
+from gstar_fast._solver.words.table import loss_words
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
 

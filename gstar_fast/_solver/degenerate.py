@@ -55,6 +55,7 @@ def cautions(
     weight_unit: float = 1.0,
     unified: bool = False,
     can_mix: bool = False,
+    can_pool: bool = True,
 ) -> list[str]:
     """Notes on an answer that hardly decides, and on groups in which everybody, or nobody, is accepted."""
     rows = totals.sum(axis=0)
@@ -73,7 +74,7 @@ def cautions(
     notes: list[str] = []
     if found:
         small, forced = _small_groups(groups, after, totals, objective, weight_unit)
-        ways = _ways(rows * weight_unit, small, objective, unified, can_mix)
+        ways = _ways(rows * weight_unit, small if can_pool else [], objective, unified, can_mix)
         notes.append(Caution.of("; ".join([*found, *forced]), tuple(ways)))
     for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
         alike = [groups[k] for k in np.flatnonzero(after.has[2] & (selected == rate) & ~poor)]

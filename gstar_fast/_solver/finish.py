@@ -124,7 +124,8 @@ def infeasible(search: Search, choice: Choice, unified: bool) -> Result:
     def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
         return choose_unified(replace(search, arrays=p)).numbers, True
 
-    near = nearest(search.arrays, best_for_all if unified else cheapest_within)
+    find = best_for_all if unified else cheapest_within
+    near = nearest(lambda slack: find(loosened(search.arrays, slack)))
     numbers = near.found
     if not choice.proven and allowed(search.arrays, numbers):  # the looser question was easier, and met the limits too
         return finish(search, numbers, "not_converged", choice.opened, lower_bound=choice.lower_bound, unified=unified)
@@ -144,7 +145,7 @@ def infeasible(search: Search, choice: Choice, unified: bool) -> Result:
 
 def infeasible_mixture(search: Search) -> Result:
     """The mixture that misses the limits by the least; needed only where scores of +inf accept rows for good."""
-    near = nearest(search.arrays, lambda p: (mix(p), True))
+    near = nearest(lambda slack: (mix(loosened(search.arrays, slack)), True))
     result = finish_mixture(search, near.found)
     message = f"no mixture of thresholds at bin edges meets these limits; {near.words('mixtures')}"
     return replace(result, verdict="infeasible", message=message, lower_bound=0.0, optimality_gap=result.loss)

@@ -197,7 +197,7 @@ def check_several(objective: Objective, groups: Sequence[Name]) -> None:
         raise refusal("one_group", asked[0][0], value=groups[0])
 
 
-def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> list[str]:
+def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools, stacklevel: int = 4) -> list[str]:
     """Notes on groups left out of a criterion; raises where fewer than two are left."""
     notes: list[str] = []
     check_several(objective, groups)
@@ -213,7 +213,7 @@ def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> 
             told.add(rate)
             notes.append(f"left out of the {rate} gap, having no {_NEEDS[rate]}: {first_few(map(repr, missing))}")
     for note in notes:
-        warnings.warn(note, MissingClassWarning, stacklevel=4)
+        warnings.warn(note, MissingClassWarning, stacklevel=stacklevel)
     return notes
 
 

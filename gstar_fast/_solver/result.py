@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gstar_fast._base.files import write_atomically
-from gstar_fast._base.json import decode_number, dumps, encode_number
+from gstar_fast._base.json import decode_number, dumps, encode_name, encode_number
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
 from gstar_fast._base.thresholds import Mixture, Nan, Unknown
 from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
+from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.question import is_met
+from gstar_fast._solver.words.table import text_of
 from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 
-WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
+if TYPE_CHECKING:
+    from gstar_fast._solver.segments.proof import Proof
 
 
 @lives_in("gstar_fast.results")
@@ -83,6 +85,13 @@ class Result:
         What to mind: groups that were pooled or left out of a gap, thresholds that hardly decide.
     score_column, group_column : str or None
         Names of the columns the rows came from, where known; for the command line.
+    fair_between, decide_by : tuple or None
+        With `decide_by`: columns between whose groups gaps are measured, and columns that thresholds depend on. Then
+        `thresholds` and `segment_rates` are by segment, `rates` by protected group. None for thresholds by group.
+    monotone : bool
+        Whether thresholds rise, or fall, along the segments.
+    segment_rates : dict of GroupRates or None
+        With `decide_by`, the rates of all rows of each segment.
 
     Examples
     --------
@@ -121,9 +130,14 @@ class Result:
     score_column: str | None = None
     group_column: str | None = None
     promise: Promise | None = None
+    fair_between: tuple[str | int, ...] | None = None
+    decide_by: tuple[str | int, ...] | None = None
+    monotone: bool = False
+    segment_rates: dict[Name, GroupRates] | None = None
     # a text and a number, or what computes them
     _digest: str | Callable[[], str] | None = field(default=None, repr=False, compare=False)
     _mixing: float | Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
+    _proof: Proof | None = field(default=None, repr=False, compare=False)
 
     @property
     def sketch_digest(self) -> str | None:
@@ -149,7 +163,7 @@ class Result:
 
     @property
     def groups(self) -> tuple[Name, ...]:
-        """Names of the groups, in canonical order."""
+        """Names of the groups, or segments, that have a threshold, in canonical order."""
         return tuple(self.thresholds)
 
     @property
@@ -237,6 +251,19 @@ class Result:
             group_column=self.group_column,
         )
 
+    def check(self, sketch: Sketch) -> None:
+        """Prove the verdict again, in whole numbers and on the counts of `sketch`; ValueError says what is wrong.
+
+        A certificate says why no allowed thresholds have a lower error, or why none are allowed. Thresholds by segment
+        keep those of their search, in a pickle too but not in JSON; others are searched for anew, which may take
+        minutes for twenty groups and a tight limit. What reads them shares no code with the search. For verdicts
+        `optimal` and `infeasible`, with limits or without.
+        """
+        from gstar_fast._solver.segments.proof import check_result  # it knows results
+
+        check_sketch(sketch)
+        check_result(self, self._proof, sketch)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON; the file is replaced whole or not at all. `Decider.load` reads it too."""
         write_atomically(path, self.to_json().encode("utf-8"))
@@ -245,49 +272,6 @@ class Result:
     def load(cls, path: str | os.PathLike[str]) -> Result:
         """Read a saved result. A file that was changed, or that has more than 128 MiB, raises ValueError."""
         return _of(document.load(path, only_result=True))
-
-
-# ------------------------------------------------------------------------------------------------------------ text
-
-
-def loss_words(r: Result) -> str:
-    """What the loss of a result is made of."""
-    error = "weighted error" if r.balanced or r.costs != (1.0, 1.0) else "error rate"
-    return f"the square of the {error}{' plus the penalties' if r.penalties else ''}"
-
-
-def text_of(r: Result, most: int = 50) -> str:
-    """The verdict, a row for each group, and what changed."""
-    lines = [f"{r.verdict}: {r.message}"]
-    lines += [f"note: {note}" for note in r.notes]
-    if r.mixing_saves is not None and r.mixing_saves > WORTH_MIXING:
-        lines.append(f"note: mixing thresholds (randomize=True) would lower the error by {r.mixing_saves:.4f}")
-    asked = [f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in r.limits.items()]
-    asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
-    if asked:
-        lines.append(f"asked: {', '.join(asked)}")
-    if "loss" in r.message:  # beside the error rate below, which looks nothing like it
-        lines.append(f"loss: {r.loss:.6g}, {loss_words(r)}")
-    lines.append("")
-    of = threshold_number if r.density == "empirical" else short_number  # smooth thresholds lie anywhere, not at edges
-    rows = [["group", "rows", "threshold", "tpr", "fpr", "selected"]]
-    for name, threshold in list(r.thresholds.items())[:most]:
-        at = r.rates[name]
-        mixture = r.mixtures[name] if r.mixtures is not None else ()
-        shown = " | ".join(f"{p:.0%} {of(t)}" for t, p in mixture) if len(mixture) > 1 else of(threshold)
-        rates = (short_number(x) for x in (at.tpr, at.fpr, at.selection_rate))
-        rows.append([str(name), row_count(at.rows), shown, *rates])
-    lines += aligned(rows)
-    if len(r.thresholds) > most:
-        lines.append(f"... and {len(r.thresholds) - most} more groups")
-    lines.append("")
-    changes = [["", "before", "after", ""], ["error", short_number(r.before_error), short_number(r.error), ""]]
-    for name, gap in r.gaps.items():
-        changes.append([name, short_number(r.before_gaps.get(name)), short_number(gap), DEFINITIONS[name]])
-    table = aligned([row[:3] for row in changes])
-    lines += [f"{line}  {row[3]}".rstrip() for line, row in zip(table, changes, strict=True)]
-    lines.append(f"before: the best unified threshold, {of(r.default_threshold)}")
-    return "\n".join(lines)
 
 
 # ------------------------------------------------------------------------------------------------------------ JSON
@@ -312,13 +296,24 @@ def _content(r: Result) -> dict[str, object]:
         "costs": list(r.costs),
         "min_rows": r.min_rows,
         "mixing_saves": r.mixing_saves,
-        "groups": document.encode_groups(r.thresholds, r.mixtures, lambda name: vars(r.rates[name])),
+        "groups": document.encode_groups(r.thresholds, r.mixtures, lambda k: vars((r.segment_rates or r.rates)[k])),
         "gaps": dict(r.gaps),
         "default_threshold": encode_number(r.default_threshold),
         "before": {"error": r.before_error, "gaps": dict(r.before_gaps)},
         "notes": list(r.notes),
         "trace": [encode_number(x) for x in r.trace],
         **({} if r.promise is None else {"promise": _promise_content(r.promise)}),
+        **({} if r.decide_by is None else {"roles": _roles_content(r)}),
+    }
+
+
+def _roles_content(r: Result) -> dict[str, object]:
+    """What a document says of protected groups; its "groups" are segments then."""
+    return {
+        "fair_between": list(r.fair_between or ()),
+        "decide_by": list(r.decide_by or ()),
+        "monotone": r.monotone,
+        "protected": [{"name": encode_name(name), **vars(at)} for name, at in r.rates.items()],
     }
 
 
@@ -370,10 +365,12 @@ def _promise_of(saved: document.Document, limits: Mapping[str, float]) -> Promis
 def _of(saved: document.Document) -> Result:
     """The result that a document is; its reader has checked every member."""
     content, found = saved.content, saved.thresholds
-    rates = {
-        name: GroupRates(**{key.name: _real(entry[key.name]) for key in fields(GroupRates)})
-        for name, entry in zip(found.values, content["groups"], strict=True)
-    }
+    rates, roles = _rates_of(found.values, content["groups"]), content.get("roles")
+    more: dict[str, Any] = {}
+    if roles is not None:
+        more = {"fair_between": tuple(roles["fair_between"]), "decide_by": tuple(roles["decide_by"])}
+        more |= {"monotone": roles["monotone"], "segment_rates": rates}
+        rates = _rates_of(saved.protected, roles["protected"])
     plain: dict[str, Any] = {name: content[name] for name in _PLAIN}
     plain |= {name: decode_number(content[name]) for name in _NUMBERS}
     return Result(
@@ -394,7 +391,14 @@ def _of(saved: document.Document) -> Result:
         _mixing=_real(content.get("mixing_saves")),
         promise=_promise_of(saved, _reals(content["limits"])),
         **plain,
+        **more,
     )
+
+
+def _rates_of(names: Iterable[Name], entries: list[Any]) -> dict[Name, GroupRates]:
+    keys = [key.name for key in fields(GroupRates)]
+    read = (GroupRates(**{key: _real(entry[key]) for key in keys}) for entry in entries)
+    return dict(zip(names, read, strict=True))
 
 
 def _real(value: float | None) -> Any:

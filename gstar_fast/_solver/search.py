@@ -242,19 +242,19 @@ def loosened(p: Arrays, slack: float) -> Arrays:
     return replace(p, limit=p.limit + slack, ratio=np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio))
 
 
-def nearest(p: Arrays, find: Callable[[Arrays], tuple[Found | None, bool]]) -> Nearest[Found]:
-    """Bisect for the least slack; `find` answers with what meets the limits, or None, and whether that is proven."""
+def nearest(find: Callable[[float], tuple[Found | None, bool]]) -> Nearest[Found]:
+    """Bisect for the least slack; `find` answers with what meets limits so much looser, or None, and if it is sure."""
     low, high = 0, STEPS
     found, least = None, True
     while high - low > 1:
         middle = (low + high) // 2
-        met, proven = find(loosened(p, middle / STEPS))
+        met, proven = find(middle / STEPS)
         if met is not None:
             high, found = middle, met
         else:
             low, least = middle, least and proven
     if found is None:
-        found, _ = find(loosened(p, 1.0))
+        found, _ = find(1.0)
         assert found is not None, "a gap is at most 1, so everything is allowed now"
     return Nearest(high / STEPS, found, least)
 

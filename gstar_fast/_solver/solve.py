@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
@@ -26,6 +27,15 @@ from gstar_fast._solver.question import (
 )
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
+from gstar_fast._solver.segments.answer import solve_by_segment
+from gstar_fast._solver.segments.roles import (
+    ColumnsLike,
+    asked_roles,
+    check_monotone,
+    check_segments,
+    of_protected,
+    protected_sketch,
+)
 from gstar_fast._solver.smooth.smooth import solve_smooth
 from gstar_fast._solver.spread import pooled_sketch, spread
 
@@ -47,6 +57,9 @@ def solve(
     max_seconds: float | None = None,
     confidence: float | None = None,
     prefer: str | None = None,
+    fair_between: ColumnsLike | None = None,
+    decide_by: ColumnsLike | None = None,
+    monotone: bool = False,
 ) -> Result:
     """Find one threshold for each group, with the least error while gaps stay within limits.
 
@@ -85,6 +98,13 @@ def solve(
     prefer : {"stable"}, optional
         `stable` takes the thresholds with the smallest gap whose error is within half a standard error of the least
         within the limit. They keep the limit on new rows more often, and promise nothing. With one limit only.
+    fair_between, decide_by : str, int or several, optional
+        Group columns, by name or position, of a sketch that counts several. Gaps are measured between groups of
+        `fair_between`; thresholds depend on `decide_by` alone, so that nobody needs the protected group to decide.
+        ``decide_by=()`` is ``unified=True``; the same columns for both are thresholds by protected group.
+    monotone : bool
+        With `decide_by`: thresholds rise along the segments, or fall, whichever has the lower error. For segments that
+        are whole numbers with a meaning to their order, see `Segments`.
 
     Returns
     -------
@@ -123,7 +143,30 @@ def solve(
     if prefer is not None:
         check_prefer(objective, prefer, alone=counts and level is None and not (unified or randomize or max_seconds))
     least = checked_min_rows(min_rows)
+    if not isinstance(monotone, bool):
+        raise refusal("monotone_type", "monotone", value=monotone)
+    asked = None
+    if fair_between is not None or decide_by is not None:
+        asked = asked_roles(sketch, fair_between, decide_by)
+    if monotone and not (asked and asked.by_segment):
+        raise refusal("monotone_alone", "monotone")
     look_at(sketch)
+    whole = sketch
+    if asked is not None and asked.by_segment:
+        check_segments(
+            objective, density=density, unified=unified, confidence=confidence, prefer=prefer, min_rows=least
+        )
+        if monotone:
+            check_monotone(sketch, asked)
+        return warn_if_degenerate(
+            solve_by_segment(sketch, asked, objective, randomize=randomize, monotone=monotone, max_seconds=max_seconds)
+        )
+    if asked is not None:
+        unified = unified or not asked.roles.decide_by
+        check_options(
+            objective, method=method, density=density, unified=unified, randomize=randomize, max_seconds=max_seconds
+        )
+        sketch = protected_sketch(sketch, asked)
     counted, name = sketch, ""
     if least > 0:
         sketch = sketch.copy()  # others may go on updating it
@@ -137,7 +180,9 @@ def solve(
             result = promised(search, result, level, unified=unified, randomize=randomize)
     else:
         result = solve_smooth(counted, objective, method=method, kind=density, unified=unified)
-    return warn_if_degenerate(result if least == 0 else spread(result, sketch, counted, name, least))
+    if least > 0:
+        result = spread(result, sketch, counted, name, least)
+    return warn_if_degenerate(result if asked is None else of_protected(result, whole, asked))
 
 
 def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:

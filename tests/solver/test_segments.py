@@ -242,7 +242,7 @@ def test_segments_that_are_the_groups_cost_what_today_costs(backend):
         assert here.cost / here.search.scale.unit == pytest.approx(today.error, abs=1e-12)
         mixed = gf.solve(sketch, limits=limits, randomize=True)
         mixture = mix_by_segment(Snapshot.of(sketch), Roles((0,), (0,)), objective)
-        assert mixture.mix.value == pytest.approx(mixed.error, abs=1e-9)
+        assert mixture.best[1].value == pytest.approx(mixed.error, abs=1e-9)
 
 
 def test_no_segment_is_one_threshold_for_all(backend):
@@ -266,7 +266,7 @@ def test_monotone_is_the_better_of_two_orders_and_never_better_than_free(backend
     assert free.cost <= monotone.cost
     costs = [int(s.arrays.cost[s.arrays.start[:-1] + b.numbers].sum()) for s, b in monotone.parts]
     assert monotone.cost == min(costs)
-    mixtures = [mix_by_segment(snapshot, BY_SEGMENT, objective, monotone=m).mix.value for m in (False, True)]
+    mixtures = [mix_by_segment(snapshot, BY_SEGMENT, objective, monotone=m).best[1].value for m in (False, True)]
     assert mixtures[0] <= mixtures[1] + 1e-12
     assert mixtures[1] <= monotone.cost / monotone.search.scale.unit + 1e-9
 

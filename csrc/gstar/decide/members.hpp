@@ -212,11 +212,39 @@ inline void check_promise(const json& v, std::size_t n_groups) {
                              ".too_small has a position outside the groups");
     }
     const json& plain = *v.find("plain");
-    for (const char* key : {"promise", "checksum"}) {
+    for (const char* key : {"promise", "roles", "checksum"}) {
         const json* const found = plain.find(key);
         if (found != nullptr && found->type != json::kind::null)
             bad_document(std::string("promise.plain has a member '") + key + "'");
     }
+}
+
+/// Who is compared where thresholds are by segment; `thresholds_of` reads the names.
+inline void check_roles(const json& v) {
+    static constexpr unsigned rate = is_number | is_null;
+    static constexpr member members[] = {{"fair_between", is_list, true},
+                                         {"decide_by", is_list, true},
+                                         {"monotone", is_switch, true},
+                                         {"protected", is_list, true}};
+    static constexpr member protected_members[] = {
+        {"name", any_value, true},
+        {"rows", is_number, true},
+        {"tpr", rate, true},
+        {"fpr", rate, true},
+        {"selection_rate", rate, true},
+        {"accuracy", rate, true},
+        {"balanced_accuracy", rate, true}};
+    check_members(v, members, "roles");
+    for (const char* key : {"fair_between", "decide_by", "protected"})
+        if (v.find(key)->list.empty())
+            bad_document(std::string("roles.") + key +
+                         " must have at least one part");
+    for (const char* key : {"fair_between", "decide_by"})
+        check_parts(*v.find(key), is_text | is_count, std::string("roles.") + key);
+    const std::vector<json>& groups = v.find("protected")->list;
+    for (std::size_t i = 0; i < groups.size(); ++i)
+        check_members(groups[i], protected_members,
+                      "roles.protected[" + std::to_string(i) + "]");
 }
 
 /// What a result says beside its thresholds.
@@ -245,6 +273,12 @@ inline void check_result(const json& v) {
     const json* const promise = v.find("promise");
     if (promise != nullptr && promise->type != json::kind::null)
         check_promise(*promise, v.find("groups")->list.size());
+    const json* const roles = v.find("roles");
+    if (roles != nullptr && roles->type != json::kind::null) {
+        if (promise != nullptr && promise->type != json::kind::null)
+            bad_document("it has both a promise and roles");
+        check_roles(*roles);
+    }
 }
 
 /// Refuse a document that has other members, or other values in them, than it may.
@@ -294,6 +328,7 @@ inline void check_document(const json& v, bool is_result) {
         {"min_rows", is_number, false},
         {"mixing_saves", is_number | is_null, false},
         {"promise", is_object | is_null, false},
+        {"roles", is_object | is_null, false},
         {"gaps", is_object, true},
         {"before", is_object, true},
         {"notes", is_list, true},

@@ -145,6 +145,11 @@ OPTIONS |= entries(
         f"{say.argument(e.argument)} must be a dict such as {{'equalized_odds': 0.02}}; got {kind_of(e.value)}"
     ),
     criterion_number=lambda e, say: f"{say.item(*e.argument.split(':'))} must be a number; got {e.value!r}",
+    role_type=lambda e, say: (
+        f"{say.argument(e.argument)} must be the name of a group column, its position, or several of them; "
+        f"got {e.value!r}"
+    ),
+    monotone_type=lambda e, _: f"monotone must be True or False, got {e.value!r}",
     seconds_type=lambda e, say: f"{say.argument('max_seconds')} must be a number of seconds or None; got {e.value!r}",
 )
 OPTIONS |= entries(
@@ -196,6 +201,39 @@ OPTIONS |= entries(
         "go with penalties, confidence, unified, randomize, max_seconds, several limits or a density other than "
         "'empirical'"
     ),
+    role_alone=lambda e, say: (
+        f"{say.argument(e.value)} needs {say.argument(e.argument)} beside it: one names the columns between whose "
+        "groups gaps are measured, the other those that thresholds may depend on"
+    ),
+    no_fair_between=lambda _, say: (
+        f"{say.argument('fair_between')} names no column; gaps are measured between groups of at least one"
+    ),
+    role_name=lambda e, say: (
+        f"{say.argument(e.argument)} names {e.value!r}, and "
+        + (
+            f"the sketch does not know the names of its {e.limit} group columns; name them by position, from 0"
+            if isinstance(e.limit, int)
+            else f"the group columns of the sketch are {', '.join(map(repr, e.limit))}"
+        )
+    ),
+    role_position=lambda e, say: (
+        f"{say.argument(e.argument)} has position {e.value}, and groups of this sketch have {e.limit} columns, 0 to "
+        f"{e.limit - 1}"
+    ),
+    role_twice=lambda e, say: f"{say.argument(e.argument)} names the column {e.value!r} twice",
+    decide_by_with=lambda e, say: (
+        f"{say.argument('decide_by')} other than {say.argument('fair_between')} does not go with "
+        f"{say.argument(e.argument)} yet; leave {say.argument(e.argument)} out"
+    ),
+    cuts=lambda e, _: f"cuts must be finite and ascending; got {e.value!r}",
+    monotone_alone=lambda _, say: (
+        f"{say.option('monotone', TRUE)} is about thresholds along segments; {say.give} "
+        f"{say.argument('fair_between')} and a {say.argument('decide_by')} that differs from it"
+    ),
+    monotone_segments=lambda e, say: (
+        f"{say.option('monotone', TRUE)} needs segments in an order, that is one column of whole numbers; got "
+        f"{e.value!r}"
+    ),
     exact_with=lambda e, say: (
         f"{say.option('exact', TRUE)} needs whole rows, and {e.value}; leave {say.argument('exact')} out"
     ),
@@ -236,6 +274,20 @@ OPTIONS |= entries(
         "count rows with their groups, or leave limits and penalties out"
     ),
     undefined_rate=_undefined_rate,
+    roles_groups=lambda e, say: (
+        f"{say.argument('fair_between')} and {say.argument('decide_by')} name columns of groups, and groups of this "
+        f"sketch are not tuples of the same columns: there is {e.value!r}; count several columns, such as "
+        "groups=[sex, segment]"
+    ),
+    by_segment=lambda e, _: (
+        f"{e.argument} knows thresholds by group, and these are by segment (decide_by={e.value!r}); an audit of sketch "
+        "and result measures them"
+    ),
+    segment_numbers=lambda _, __: (
+        "q must be one finite number for each row, such as P(group | x); drop rows without one, or give them a number"
+    ),
+    no_proof=lambda e, _: f"there is no proof to check: {e.value}",
+    proof=lambda e, _: f"the proof does not hold on this sketch: {e.value}",
     no_rows=lambda e, say: f"the sketch has no rows; {say.count_rows.format(verb=e.argument)}",
     no_squares=lambda _, __: (
         "the sketch is weighted and was saved before sketches kept the sum of squared weights, so how much its rows "

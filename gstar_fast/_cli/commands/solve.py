@@ -11,11 +11,12 @@ from datetime import datetime
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import dumps
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._cli.errors import DONE, INFEASIBLE
 from gstar_fast._cli.output import Console, printable
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, files, note_written
-from gstar_fast._cli.thresholds import answer, with_columns
+from gstar_fast._cli.thresholds import answer, columns_or_positions, with_columns
 from gstar_fast._cli.values import once
 from gstar_fast._decide.document import seal
 
@@ -26,6 +27,8 @@ def solve(given: argparse.Namespace, console: Console) -> int:
     if given.report is not None:
         ending(given.report, {".html": None, ".htm": None})
     limits, penalties = once(given.limit, "--limit"), once(given.penalty, "--penalty")
+    if given.report is not None and given.decide_by is not None and given.decide_by != given.fair_between:
+        raise refusal("by_segment", "a report", value=tuple(given.decide_by))
     sketch = sketch_of(given, console)
     result = gf.solve(
         sketch,
@@ -41,6 +44,9 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         max_seconds=given.max_seconds,
         confidence=given.confidence,
         prefer=given.prefer,
+        fair_between=columns_or_positions(given.fair_between, sketch),
+        decide_by=columns_or_positions(given.decide_by, sketch),
+        monotone=given.monotone,
     )
     result = with_columns(result, sketch, given, console)
     text = _saved(result, given.expires)

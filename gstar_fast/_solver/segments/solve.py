@@ -10,7 +10,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, Best, Mix
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.segments.certificate import Certificate, certificate_of, certificate_of_mix
-from gstar_fast._solver.segments.problem import Roles, SegmentSearch, prepare
+from gstar_fast._solver.segments.problem import Roles, SegmentSearch, lay_out, prepare
 from gstar_fast._solver.snapshot import Snapshot
 
 ORDERS = ("rising", "falling")  # tried in this order where thresholds shall be monotone; the first of equals stays
@@ -37,13 +37,12 @@ class SegmentChoice:
 class SegmentMixture:
     """The best mixture, and what was searched for it."""
 
-    search: SegmentSearch
-    mix: Mix
-    parts: tuple[tuple[SegmentSearch, Mix], ...]
+    best: tuple[SegmentSearch, Mix] | None  # None where no mixture meets the limits
+    parts: tuple[tuple[SegmentSearch, Mix | None], ...]  # one, or one for each of ORDERS
 
     def certificates(self) -> tuple[Certificate, ...]:
         """One for each search that met the limits."""
-        return tuple(certificate_of_mix(search, mix) for search, mix in self.parts)
+        return tuple(certificate_of_mix(search, mix) for search, mix in self.parts if mix is not None)
 
 
 def choose_by_segment(
@@ -62,8 +61,7 @@ def choose_by_segment(
     """
     end = time.monotonic() + seconds
     parts = []
-    for order in ORDERS if monotone else (None,):
-        search = prepare(snapshot, roles, objective, order)
+    for search in _searches(snapshot, roles, objective, monotone):
         best = room("segments").choose(search.arrays, node_limit, max(end - time.monotonic(), 0.0))
         parts.append((search, best))
     costs = [_cost(search, best) for search, best in parts]
@@ -81,20 +79,19 @@ def choose_by_segment(
     )
 
 
-def mix_by_segment(
-    snapshot: Snapshot, roles: Roles, objective: Objective, *, monotone: bool = False
-) -> SegmentMixture | None:
-    """The cheapest mixture of thresholds by segment that meets every limit, or None where none does."""
-    parts = []
-    for order in ORDERS if monotone else (None,):
-        search = prepare(snapshot, roles, objective, order)
-        mix = room("segments").mix(search.nominal())
-        if mix is not None:
-            parts.append((search, mix))
-    if not parts:
-        return None
-    search, mix = min(parts, key=lambda part: part[1].value)
-    return SegmentMixture(search, mix, tuple(parts))
+def mix_by_segment(snapshot: Snapshot, roles: Roles, objective: Objective, *, monotone: bool = False) -> SegmentMixture:
+    """The cheapest mixture of thresholds by segment that meets every limit."""
+    searches = _searches(snapshot, roles, objective, monotone)
+    parts = [(search, room("segments").mix(search.nominal())) for search in searches]
+    met = [(search, mix) for search, mix in parts if mix is not None]
+    return SegmentMixture(min(met, key=lambda part: part[1].value, default=None), tuple(parts))
+
+
+def _searches(snapshot: Snapshot, roles: Roles, objective: Objective, monotone: bool) -> list[SegmentSearch]:
+    """One search, or one for each of ORDERS."""
+    first = prepare(snapshot, roles, objective, ORDERS[0] if monotone else None)
+    rest = ORDERS[1:] if monotone else ()
+    return [first, *(lay_out(first.counts, objective, first.scale, first.has, order, first.notes) for order in rest)]
 
 
 def _cost(search: SegmentSearch, best: Best) -> float:

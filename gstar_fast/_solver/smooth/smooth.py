@@ -255,7 +255,8 @@ def _infeasible(s: Smooth, grid: Arrays, opened: int, proven: bool, unified: boo
         numbers, _, _, _ = _best_edges(s, p, unified=True)
         return (numbers if numbers[0] >= 0 else None), True
 
-    near = nearest(grid, best_for_all if unified else cheapest_within)
+    find = best_for_all if unified else cheapest_within
+    near = nearest(lambda slack: find(loosened(grid, slack)))
     best, _, _, _ = _best_edges(s, loosened(grid, near.slack), unified)
     at = s.candidates[best if best[0] >= 0 else near.found]
     if proven:

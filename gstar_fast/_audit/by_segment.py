@@ -1,0 +1,69 @@
+"""Thresholds by segment, measured between protected groups: what a sketch of both says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gstar_fast._audit.counts import Counts
+from gstar_fast._base.arrays import Values
+from gstar_fast._base.names import Name, listed
+from gstar_fast._base.thresholds import Thresholds, make
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.roles import Asked, asked_roles, protected_sketch
+from gstar_fast._solver.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class BySegment:
+    """A result by segment on a sketch whose groups are protected groups and segments."""
+
+    result: Result
+    sketch: Sketch
+    asked: Asked
+
+    @classmethod
+    def of(cls, thresholds: object, sketch: Sketch) -> BySegment | None:
+        """None where thresholds are by group."""
+        if not isinstance(thresholds, Result) or thresholds.decide_by is None:
+            return None
+        return cls(thresholds, sketch, asked_roles(sketch, thresholds.fair_between, thresholds.decide_by))
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The thresholds of the sketch's groups: those of their segments."""
+        at = {name: self.asked.roles.segment(name) for name in self.sketch.groups}
+        values, mixtures = self.result.thresholds, self.result.mixtures
+        unknown = sorted({repr(segment) for segment in at.values() if segment not in values})
+        if unknown:
+            raise ValueError(
+                f"there are rows in segments without a threshold: {', '.join(unknown)}; there are thresholds for "
+                f"{listed(list(values))}; leave such rows out"
+            )
+        mixed = None if mixtures is None else {name: mixtures[segment] for name, segment in at.items()}
+        return make({name: values[segment] for name, segment in at.items()}, mixtures=mixed)
+
+    @property
+    def absent(self) -> list[Name]:
+        """Protected groups that the result knows and that have no rows."""
+        found = {self.asked.roles.protected(name) for name in self.sketch.groups}
+        return [name for name in self.result.rates if name not in found]
+
+    def protected(self) -> Snapshot:
+        """The rows of protected groups, whatever their segment."""
+        return Snapshot.of(protected_sketch(self.sketch, self.asked))
+
+    def summed(self, columns: Values, groups: tuple[Name, ...], protected: tuple[Name, ...]) -> Values:
+        """Columns of the sketch's groups, (3, K), added up to those of protected groups."""
+        out = np.zeros((len(columns), len(protected)), dtype=columns.dtype)
+        for k, name in enumerate(groups):
+            out[:, protected.index(self.asked.roles.protected(name))] += columns[:, k]
+        return out
+
+    def counts(self, counts: Counts) -> Counts:
+        """Counts of the sketch's groups as those of protected groups."""
+        names = self.protected().groups
+        accepted, totals = (self.summed(c, counts.groups, names) for c in (counts.accepted, counts.totals))
+        return replace(counts, groups=names, accepted=accepted, totals=totals.astype(np.int64))

@@ -1,0 +1,217 @@
+"""Thresholds by segment as a `Result`: what `solve` does where `decide_by` differs from `fair_between`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gstar_fast._backends import room
+from gstar_fast._backends.common.segments import Mix
+from gstar_fast._base.arrays import Ints, Values
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.degenerate import cautions
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.rates import Outcome, has_rate, rates_by_group, rates_of
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.search import nearest
+from gstar_fast._solver.segments.problem import SegmentSearch, loosened
+from gstar_fast._solver.segments.proof import Proof
+from gstar_fast._solver.segments.roles import Asked
+from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
+from gstar_fast._solver.snapshot import Snapshot
+
+NODES = 1000  # of a search for one slack; there are 17 of them
+Parts = list[dict[int, float]]  # of each segment: candidates and their weights
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question about segments, and what is the same in all its answers."""
+
+    snapshot: Snapshot
+    asked: Asked
+    objective: Objective
+    monotone: bool
+
+    def result(
+        self,
+        search: SegmentSearch,
+        parts: Parts,
+        verdict: str,
+        message: str,
+        iterations: int,
+        *,
+        mixed: bool = False,
+        bound: float | None = None,
+        proof: Proof | None = None,
+    ) -> Result:
+        """Put candidates with weights into words and numbers; `bound` is one of E where it is not the answer's own."""
+        counts, scale, objective, snapshot = search.counts, search.scale, search.objective, self.snapshot
+        accepted = _accepted(counts.accepted, parts, mixed)
+        totals, unit = counts.totals, snapshot.weight_unit
+        after = Outcome.of(accepted.sum(axis=2), totals, scale)
+        before = Outcome.of(counts.accepted[..., search.unified].sum(axis=2), totals, scale)
+        loss = after.weighted_error**2
+        least = after.weighted_error if bound is None else min(bound, after.weighted_error)
+        lower = max(least - scale.slack, 0.0) ** 2 if bound is not None or scale.slack else loss
+        if not message:
+            left = f"{loss - lower:.2g}"
+            message = (
+                f"proven to within {left} of the least possible loss; the search was ended after {iterations} boxes"
+            )
+        notes = cautions(
+            *(counts.protected, after, before, totals, scale, objective),
+            weight_unit=unit,
+            can_mix=not mixed,
+            can_pool=False,
+        )
+        by_segment, rows = counts.rows.sum(axis=(1, 3)), totals.sum(axis=0) * unit
+        mixtures = {
+            name: tuple((float(snapshot.candidates[t]), w) for t, w in part.items())
+            for name, part in zip(counts.segments, parts, strict=True)
+        }
+        return Result(
+            thresholds={name: max((w, -t) for t, w in part)[1] * -1.0 + 0.0 for name, part in mixtures.items()},
+            mixtures=mixtures if mixed else None,
+            error=after.error,
+            loss=loss,
+            gaps=after.gaps,
+            rates=after.by_group(counts.protected, rows),
+            segment_rates=rates_by_group(
+                counts.segments,
+                rates_of(accepted.sum(axis=1), by_segment),
+                has_rate(by_segment),
+                by_segment.sum(axis=0) * unit,
+            ),
+            verdict=verdict,
+            message=message,
+            lower_bound=lower,
+            optimality_gap=loss - lower,
+            method="exact",
+            density="empirical",
+            iterations=iterations,
+            default_threshold=float(snapshot.candidates[search.unified]),
+            before_error=before.error,
+            before_gaps=before.gaps,
+            n_rows=float(rows.sum()),
+            score_column=snapshot.score_column,
+            group_column=self.asked.group_column(self.asked.roles.decide_by),
+            limits=objective.limits,
+            costs=objective.costs,
+            balanced=objective.balanced,
+            fair_between=self.asked.fair_between,
+            decide_by=self.asked.decide_by,
+            monotone=self.monotone,
+            notes=(*search.notes, *notes),
+            _digest=snapshot.digest,
+            _proof=proof,
+        )
+
+    def chosen(self, seconds: float) -> Result:
+        """One threshold for each segment."""
+        choice = choose_by_segment(
+            self.snapshot, self.asked.roles, self.objective, monotone=self.monotone, seconds=seconds
+        )
+        proof = Proof(choice.certificates) if choice.finished else None
+        if choice.candidates is None:
+            return self._without(choice, proof)
+        parts = [{t: 1.0} for t in choice.candidates]
+        if not choice.finished:
+            bound = max(choice.bound, 0.0)
+            return self.result(choice.search, parts, "not_converged", "", choice.nodes, bound=bound)
+        message = f"no other thresholds by segment, at bin edges, have a lower error{self._where()}"
+        return self.result(choice.search, parts, "optimal", message, choice.nodes, proof=proof)
+
+    def _without(self, choice: SegmentChoice, proof: Proof | None) -> Result:
+        """Thresholds that miss the limits by the least, as `finish.infeasible`."""
+        searches = [search for search, _ in choice.parts]
+        if not choice.finished:
+            everybody = self.result(
+                choice.search, [{0: 1.0}] * len(choice.search.order), "not_converged", "", choice.nodes, bound=0.0
+            )
+            if everybody.meets_limits:
+                return everybody
+
+        def find(slack: float) -> tuple[tuple[SegmentSearch, Ints] | None, bool]:
+            found, least, proven = None, math.inf, True
+            for search in searches:
+                best = room("segments").choose(loosened(search.arrays, slack), NODES)
+                proven &= bool(best.finished)
+                if best.numbers[0] >= 0:
+                    cost = int(search.arrays.cost[search.arrays.start[:-1] + best.numbers].sum())
+                    if cost < least:
+                        found, least = (search, search.candidates(best.numbers)), cost
+            return found, proven
+
+        near = nearest(find)
+        search, candidates = near.found
+        parts = [{t: 1.0} for t in candidates.tolist()]
+        if choice.finished:
+            verdict, message = "infeasible", "no thresholds by segment, at bin edges, meet these limits"
+        else:
+            verdict = "not_converged"
+            message = (
+                f"no thresholds that meet these limits were found in {choice.nodes} boxes, the most allowed, which "
+                "does not prove that there are none"
+            )
+        message = f"{message}; {near.words('thresholds')}"
+        return self.result(search, parts, verdict, message, choice.nodes, bound=0.0, proof=proof)
+
+    def mixed(self) -> Result:
+        """The best mixture for each segment."""
+        found = mix_by_segment(self.snapshot, self.asked.roles, self.objective, monotone=self.monotone)
+        if found.best is not None:
+            search, mix = found.best
+            message = f"no mixture of thresholds by segment has a lower error{self._where()} ({mix.scans} scans)"
+            proof = Proof(found.certificates)
+            return self.result(search, _parts(search, mix), "optimal", message, mix.scans, mixed=True, proof=proof)
+
+        def find(slack: float) -> tuple[tuple[SegmentSearch, Mix] | None, bool]:
+            mixes = [(search, room("segments").mix(loosened(search.nominal(), slack))) for search, _ in found.parts]
+            met = [(search, mix) for search, mix in mixes if mix is not None]
+            return min(met, key=lambda one: one[1].value, default=None), True
+
+        near = nearest(find)
+        search, mix = near.found
+        message = f"no mixture of thresholds by segment meets these limits; {near.words('mixtures')}"
+        return self.result(search, _parts(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
+
+    def _where(self) -> str:
+        order = ", rising or falling along the segments" if self.monotone else ""
+        return (" within the limits" if self.objective.limits else "") + order
+
+
+def solve_by_segment(
+    sketch: Sketch,
+    asked: Asked,
+    objective: Objective,
+    *,
+    randomize: bool,
+    monotone: bool,
+    max_seconds: float | None,
+) -> Result:
+    """Thresholds for each segment, with the least error while gaps between protected groups stay within limits."""
+    answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
+    if randomize:
+        return answer.mixed()
+    return answer.chosen(math.inf if max_seconds is None else float(max_seconds))
+
+
+def _accepted(by_candidate: Ints, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
+    """Rows (3, A, m) that candidates with weights accept; whole where they are no mixtures."""
+    columns = []
+    for j, part in enumerate(parts):
+        each = [by_candidate[:, :, j, t] * (w if mixed else 1) for t, w in part.items()]
+        columns.append(np.sum(each, axis=0))
+    return np.stack(columns, axis=2)
+
+
+def _parts(search: SegmentSearch, mix: Mix) -> Parts:
+    parts: Parts = [{} for _ in search.order]
+    for j, number, weight in zip(mix.segment.tolist(), mix.number.tolist(), mix.weight.tolist(), strict=True):
+        candidate, part = int(search.candidate[search.arrays.start[j] + number]), parts[search.order[j]]
+        part[candidate] = part.get(candidate, 0.0) + weight
+    return parts

@@ -1,0 +1,136 @@
+"""What `fair_between` and `decide_by` name: columns of a sketch's groups, as positions in their tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from gstar_fast._base.names import joined_columns
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.question import Objective
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.problem import Roles, part
+
+Column: TypeAlias = str | int  # its name, or its position from 0
+ColumnsLike: TypeAlias = Column | Sequence[Column]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The roles of a question, and the columns as they were named."""
+
+    roles: Roles
+    fair_between: tuple[Column, ...]
+    decide_by: tuple[Column, ...]
+    names: tuple[str, ...] | None  # of all group columns, where the sketch knows them
+
+    @property
+    def by_segment(self) -> bool:
+        """Whether thresholds depend on something else than the protected groups, or nothing."""
+        return self.roles.decide_by not in ((), self.roles.fair_between)
+
+    def group_column(self, positions: tuple[int, ...]) -> str | None:
+        """These columns as thresholds store them."""
+        return joined_columns([self.names[i] for i in positions]) if self.names and positions else None
+
+
+def asked_roles(sketch: Sketch, fair_between: object, decide_by: object) -> Asked:
+    """The roles that two arguments of `solve` name; refuses what names no column."""
+    if fair_between is None or decide_by is None:
+        missing, given = ("fair_between", "decide_by") if fair_between is None else ("decide_by", "fair_between")
+        raise refusal("role_alone", missing, value=given)
+    groups = sketch.groups
+    if not groups:
+        raise refusal("no_rows", "solving")
+    lengths = {len(name) if isinstance(name, tuple) else 1 for name in groups}
+    if len(lengths) > 1 or lengths == {1}:
+        plain = [name for name in groups if not isinstance(name, tuple)]
+        raise refusal("roles_groups", "sketch", value=(plain or groups)[0])
+    n_columns, named = lengths.pop(), sketch.columns.group
+    names = named if isinstance(named, tuple) and len(named) == n_columns else None
+    protected, segment = _listed(fair_between, "fair_between"), _listed(decide_by, "decide_by")
+    if not protected:
+        raise refusal("no_fair_between", "fair_between")
+    roles = Roles(
+        _positions(protected, "fair_between", n_columns, names), _positions(segment, "decide_by", n_columns, names)
+    )
+    return Asked(roles, protected, segment, names)
+
+
+def _listed(given: object, argument: str) -> tuple[Column, ...]:
+    parts = given if isinstance(given, Sequence) and not isinstance(given, (str, bytes)) else (given,)
+    out: list[Column] = []
+    for one in parts:
+        if isinstance(one, bool) or not isinstance(one, (str, int, np.integer)):
+            raise refusal("role_type", argument, value=one)
+        out.append(one if isinstance(one, str) else int(one))
+    return tuple(out)
+
+
+def _positions(
+    columns: tuple[Column, ...], argument: str, n_columns: int, names: tuple[str, ...] | None
+) -> tuple[int, ...]:
+    out: list[int] = []
+    for column in columns:
+        if isinstance(column, str):
+            if names is None or column not in names:
+                raise refusal("role_name", argument, value=column, limit=names or n_columns)
+            at = names.index(column)
+        else:
+            at = column
+            if not 0 <= at < n_columns:
+                raise refusal("role_position", argument, value=at, limit=n_columns)
+        if at in out:
+            raise refusal("role_twice", argument, value=column)
+        out.append(at)
+    return tuple(out)
+
+
+def check_segments(
+    objective: Objective,
+    *,
+    density: object,
+    unified: bool,
+    confidence: object,
+    prefer: object,
+    min_rows: float,
+) -> None:
+    """Refuse what does not go with thresholds by segment."""
+    found = {
+        "penalties": bool(objective.penalties),
+        "density": not (isinstance(density, str) and density == "empirical"),
+        "unified": unified,
+        "confidence": confidence is not None,
+        "prefer": prefer is not None,
+        "min_rows": min_rows > 0,
+    }
+    if wrong := [name for name, given in found.items() if given]:
+        raise refusal("decide_by_with", wrong[0])
+
+
+def check_monotone(sketch: Sketch, asked: Asked) -> None:
+    """Refuse monotone thresholds along segments that have no order."""
+    for name in sketch.groups:
+        segment = asked.roles.segment(name)
+        if isinstance(segment, bool) or not isinstance(segment, int):
+            raise refusal("monotone_segments", "monotone", value=segment)
+
+
+def protected_sketch(sketch: Sketch, asked: Asked) -> Sketch:
+    """The rows of a sketch under the names of their protected groups alone."""
+    core = sketch.copy()._core
+    names = tuple(part(name, asked.roles.fair_between) for name in core.groups)
+    return Sketch._around(core.relabelled(names), sketch)
+
+
+def of_protected(result: Result, sketch: Sketch, asked: Asked) -> Result:
+    """What was found on the protected sketch, told of the whole one."""
+    column, digest = asked.group_column(asked.roles.fair_between), sketch.copy().digest
+    promise = result.promise
+    if promise is not None:
+        promise = replace(promise, plain=replace(promise.plain, group_column=column, _digest=digest))
+    return replace(result, group_column=column, promise=promise, _digest=digest)

@@ -1,0 +1,62 @@
+"""A result as text: the verdict, a row for each group or segment, and what changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
+from gstar_fast._criteria import DEFINITIONS
+
+if TYPE_CHECKING:
+    from gstar_fast._solver.result import GroupRates, Result
+
+WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
+
+
+def loss_words(r: Result) -> str:
+    """What the loss of a result is made of."""
+    error = "weighted error" if r.balanced or r.costs != (1.0, 1.0) else "error rate"
+    return f"the square of the {error}{' plus the penalties' if r.penalties else ''}"
+
+
+def text_of(r: Result, most: int = 50) -> str:
+    """The verdict, a row for each group, and what changed."""
+    lines = [f"{r.verdict}: {r.message}"]
+    lines += [f"note: {note}" for note in r.notes]
+    if r.mixing_saves is not None and r.mixing_saves > WORTH_MIXING:
+        lines.append(f"note: mixing thresholds (randomize=True) would lower the error by {r.mixing_saves:.4f}")
+    asked = [f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in r.limits.items()]
+    asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
+    if asked:
+        lines.append(f"asked: {', '.join(asked)}")
+    if "loss" in r.message:  # beside the error rate below, which looks nothing like it
+        lines.append(f"loss: {r.loss:.6g}, {loss_words(r)}")
+    lines.append("")
+    of = threshold_number if r.density == "empirical" else short_number  # smooth thresholds lie anywhere, not at edges
+    what, by_name = ("group", r.rates) if r.segment_rates is None else ("segment", r.segment_rates)
+    rows = [[what, "rows", "threshold", "tpr", "fpr", "selected"]]
+    for name, threshold in list(r.thresholds.items())[:most]:
+        mixture = r.mixtures[name] if r.mixtures is not None else ()
+        shown = " | ".join(f"{p:.0%} {of(t)}" for t, p in mixture) if len(mixture) > 1 else of(threshold)
+        rows.append([str(name), row_count(by_name[name].rows), shown, *_shown_rates(by_name[name])])
+    lines += aligned(rows)
+    if len(r.thresholds) > most:
+        lines.append(f"... and {len(r.thresholds) - most} more {what}s")
+    if r.segment_rates is not None:
+        between = [["group", "rows", "tpr", "fpr", "selected"]]
+        between += [[str(k), row_count(at.rows), *_shown_rates(at)] for k, at in list(r.rates.items())[:most]]
+        lines += ["", *aligned(between)]
+        if len(r.rates) > most:
+            lines.append(f"... and {len(r.rates) - most} more groups")
+    lines.append("")
+    changes = [["", "before", "after", ""], ["error", short_number(r.before_error), short_number(r.error), ""]]
+    for name, gap in r.gaps.items():
+        changes.append([name, short_number(r.before_gaps.get(name)), short_number(gap), DEFINITIONS[name]])
+    table = aligned([row[:3] for row in changes])
+    lines += [f"{line}  {row[3]}".rstrip() for line, row in zip(table, changes, strict=True)]
+    lines.append(f"before: the best unified threshold, {of(r.default_threshold)}")
+    return "\n".join(lines)
+
+
+def _shown_rates(at: GroupRates) -> list[str]:
+    return [short_number(x) for x in (at.tpr, at.fpr, at.selection_rate)]

@@ -1,0 +1,72 @@
+"""Audits and certificates of thresholds by segment: the same as of the decisions they make."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gstar_fast as gf
+
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # scores lie on bin edges
+
+LIMITS = {"equalized_odds": 0.2, "demographic_parity": 0.2, "balanced_accuracy_parity": 0.3}
+
+
+def people(seed, rows=3000):
+    rng = np.random.default_rng(seed)
+    sex, label, segment = (rng.integers(0, n, rows) for n in (2, 2, 3))
+    score = np.rint(rng.normal(label * 1.5 + 0.4 * sex - 0.3 * segment, 1.0) * 16) / 16
+    return score, label, np.array(["F", "M"])[sex], segment
+
+
+def counted(score, label, sex, segment, weights=None):
+    return gf.Sketch.from_rows(score, label, [sex, segment], weights=weights, bins=512, range=(-16, 16))
+
+
+@pytest.fixture
+def found():
+    return gf.solve(counted(*people(0)), limits=LIMITS, fair_between=0, decide_by=1)
+
+
+def test_an_audit_is_that_of_the_decisions(backend, found):
+    score, label, sex, segment = people(1)
+    here = gf.audit(counted(score, label, sex, segment), found, seed=3)
+    decisions = found.decider()(score, segment)
+    there = gf.audit(decisions=decisions, labels=label, groups=sex, seed=3)
+    assert (here.groups, here.n_rows, here.thresholds) == (("F", "M"), 3000, None)
+    assert here.rates == there.rates
+    assert here.gaps == there.gaps
+    assert "not found on this sketch" in " ".join(here.notes)
+    assert "they are by segment" in " ".join(gf.audit(counted(*people(0)), found, replicates=0).notes)
+
+
+def test_a_mixture_is_audited_in_expectation(backend):
+    sketch = counted(*people(2))
+    mixed = gf.solve(sketch, limits={"equalized_odds": 0.01}, fair_between=0, decide_by=1, randomize=True)
+    audit = gf.audit(sketch, mixed, replicates=0)
+    for name, gap in mixed.gaps.items():
+        assert audit.gaps[name].value == pytest.approx(gap, abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_certificate_is_that_of_the_decisions(backend, found, weighted):
+    score, label, sex, segment = people(4)
+    weights = np.linspace(0.5, 2.5, len(score)) if weighted else None
+    here = gf.certify(found, counted(score, label, sex, segment, weights))
+    decisions = found.decider()(score, segment).astype(float)
+    fresh = gf.Sketch.from_rows(decisions, label, sex, weights=weights, bins=16, range=(-4, 4))
+    there = gf.certify({"F": 0.5, "M": 0.5}, fresh, limits=found.limits)
+    assert here.upper == pytest.approx(there.upper)
+    assert (here.gaps, here.holds) == (pytest.approx(there.gaps), there.holds)
+
+
+def test_rows_that_are_missing_are_named(found):
+    score, label, sex, segment = people(5)
+    with pytest.raises(ValueError, match=r"segments without a threshold: 7; there are thresholds for 0, 1(,| and) 2"):
+        gf.audit(counted(score, label, sex, np.where(segment == 2, 7, segment)), found)
+    with pytest.raises(ValueError, match="not tuples of the same columns"):
+        gf.audit(gf.Sketch.from_rows(score, label, sex), found)
+    women = sex == "F"
+    alone = gf.certify(found, counted(*(column[women] for column in (score, label, sex, segment))))
+    assert not alone.holds
+    assert any(note.startswith("groups without fresh rows") and note.endswith("'M'") for note in alone.notes)

@@ -1,0 +1,85 @@
+"""`solve --fair-between --decide-by`: thresholds by segment, and `apply` that asks for no group."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.commands import fails
+
+import gstar_fast as gf
+from gstar_fast.__main__ import main
+
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+
+COUNT = ["--score", "p", "--label", "y", "--group", "sex", "--group", "segment"]
+ASK = ["--limit", "equalized_odds=0.05", "--fair-between", "sex", "--decide-by", "segment"]
+
+
+@pytest.fixture
+def table(here):
+    """A table with a protected group and a segment, and the thresholds that Python finds."""
+    rng = np.random.default_rng(0)
+    sex, label, segment = (rng.integers(0, n, 800) for n in (2, 2, 3))
+    score = rng.normal(label * 1.5 + 0.6 * sex - 0.3 * segment, 1.0).round(3)
+    lines = [f"{p},{y},{'FM'[a]},{s}\n" for p, y, a, s in zip(score, label, sex, segment, strict=True)]
+    Path("rows.csv").write_text("p,y,sex,segment\n" + "".join(lines))
+    groups = [np.array(["F", "M"])[sex], segment]
+    return gf.solve(
+        gf.Sketch.from_rows(score, label, groups), limits={"equalized_odds": 0.05}, fair_between=0, decide_by=1
+    )
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_thresholds_by_segment_are_found_saved_and_applied(table, counted, capsys):
+    if counted:
+        assert main(["sketch", "rows.csv", "-o", "s.gstar", *COUNT, "-q"]) == 0
+    rows = ["s.gstar"] if counted else ["rows.csv", *COUNT]
+    assert main(["solve", *rows, *ASK, "-o", "t.json"]) == 0
+    assert "segment" in capsys.readouterr().out
+    result = gf.Result.load("t.json")
+    assert result.thresholds == table.thresholds
+    assert (result.fair_between, result.decide_by, result.group_column) == (("sex",), ("segment",), "segment")
+    Path("new.csv").write_text("p,segment\n0.1,0\n5,1\n-5,2\n")  # nobody knows the sex
+    assert main(["apply", "new.csv", "--thresholds", "t.json", "-o", "d.csv", "-q"]) == 0
+    decided = [row["decision"] for row in csv.DictReader(Path("d.csv").read_text().splitlines())]
+    assert decided == [str(int(d)) for d in result.decider()([0.1, 5, -5], [0, 1, 2])]
+
+
+def test_monotone_and_positions(table, capsys):
+    assert main(["solve", "rows.csv", *COUNT, *ASK[:2], "--fair-between", "0", "--decide-by", "1", "--monotone"]) == 0
+    assert "rising or falling" in capsys.readouterr().out
+
+
+def test_the_same_column_for_both_is_a_threshold_for_each_group(table):
+    words = ["--limit", "equalized_odds=0.05", "--fair-between", "sex", "--decide-by", "sex"]
+    assert main(["solve", "rows.csv", *COUNT, *words, "-o", "t.json", "-q"]) == 0
+    result = gf.Result.load("t.json")
+    assert (list(result.thresholds), result.group_column, result.decide_by) == (["F", "M"], "sex", None)
+
+
+def test_what_is_wrong_is_said_in_options(table, capsys):
+    said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4])
+    assert "--fair-between needs --decide-by beside it" in said
+    said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4], "--decide-by", "region")
+    assert "--decide-by names 'region', and the group columns of the sketch are 'sex', 'segment'" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--report", "r.html")
+    assert "a report knows thresholds by group" in said
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "-q"]) == 0
+    said = fails(capsys, 1, "report", "rows.csv", *COUNT, "--thresholds", "t.json", "-o", "r.html")
+    assert "these are by segment" in said
+
+
+def test_audit_and_certify_measure_between_protected_groups(table, capsys):
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["audit", "rows.csv", "--label", "y", "--thresholds", "t.json", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [group["name"] for group in found["groups"]] == ["F", "M"]
+    assert found["gaps"]["equalized_odds"]["value"] == pytest.approx(table.gaps["equalized_odds"])
+    certify = ["certify", "t.json", "rows.csv", "--label", "y", "--limit", "equalized_odds=0.3"]
+    assert main(certify) == 0
+    assert "certified" in capsys.readouterr().out
