@@ -208,7 +208,8 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
     document = Document(content, _thresholds(content, OF_GROUP_IN_RESULT if is_result else OF_GROUP))
     _ = document.protected  # read it: what is wrong there is wrong here
     plain = document.plain  # and here
-    if plain is not None and repr(plain.groups) != repr(document.groups):  # True and 1 are equal, but not the same
+    groups = repr(list(document.thresholds.values))  # as text: True and 1 are equal, but not the same name
+    if plain is not None and repr(list(plain.thresholds.values)) != groups:
         raise ValueError("promise.plain has other groups")
     if version > 1:
         json.check_seal(content, wanted)
