@@ -171,7 +171,9 @@ int main() {
                                    {limit.data(), 2},
                                    {ratio.data(), 2},
                                    {zero.data(), 2},
-                                   1.0};
+                                   1.0,
+                                   {rates.data(), rates.size()},
+                                   {rates.data(), rates.size()}};
         std::vector<double> penalties;
         for (int i = 0; i < 40; ++i)
             penalties.insert(penalties.end(), 2,
