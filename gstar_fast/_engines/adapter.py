@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal, TypedDict
 
 import gstar_fast.errors as errors
@@ -25,6 +26,18 @@ from gstar_fast._sketch.sketch import Sketch
 
 FAN_IN = 32  # answers that one task merges
 REFUSED = b"refused\n"  # how the answer of a task begins that has no sketch
+
+
+def check_installed(package: str, extra: str) -> None:
+    """Refuse in words where an engine is not installed."""
+    if find_spec(package) is None:
+        raise ImportError(f"gf.{extra} needs {package}; install it with: pip install 'gstar-fast[{extra}]'")
+
+
+def check_frame(data: object, argument: str, package: str, what: str) -> None:
+    """Refuse what is no frame of an engine; its class is looked at by name, so that no engine is imported for it."""
+    if type(data).__module__.partition(".")[0] != package:
+        raise refusal("engine_frame", argument, value=data, limit=what)
 
 
 class CountOptions(TypedDict, total=False):

@@ -9,7 +9,7 @@ from gstar_fast._base.names import Scalar
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
-from gstar_fast._engines.adapter import CountOptions, Job, check_columns, in_pieces, job_of
+from gstar_fast._engines.adapter import CountOptions, Job, check_columns, check_installed, in_pieces, job_of
 from gstar_fast._sketch.sketch import Sketch
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def sketch(
     InputError
         If a row of any partition is refused; the message names the column and what to do.
     """
+    check_installed("dask", "dask")
     from dask.base import compute
     from dask.delayed import delayed
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from gstar_fast._base.names import Scalar
-from gstar_fast._engines.adapter import CountOptions, Job, in_pieces, job_of
+from gstar_fast._engines.adapter import CountOptions, Job, check_frame, in_pieces, job_of
 from gstar_fast._sketch.sketch import Sketch
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def sketch(
 
     Parameters are those of `gstar_fast.dask.sketch`; `dataset` is a `ray.data.Dataset`.
     """
+    check_frame(dataset, "dataset", "ray", "ray.data.Dataset")
     import ray
 
     job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, null_group=null_group, **options)

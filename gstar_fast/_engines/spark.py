@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from gstar_fast._base.names import Scalar
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._engines.adapter import CountOptions, job_of
+from gstar_fast._engines.adapter import CountOptions, check_frame, job_of
 from gstar_fast._engines.spark_decide import decide
 from gstar_fast._engines.spark_rows import counted, pushed_down
 from gstar_fast._sketch.sketch import Sketch
@@ -65,6 +65,7 @@ def sketch(
     InputError
         If a row is refused; the message names the column and what to do.
     """
+    check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
     job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, null_group=null_group, **options)
     return pushed_down(df, job) if pushdown else counted(df, job, merge_tasks)
 

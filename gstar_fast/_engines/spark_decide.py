@@ -12,6 +12,7 @@ from gstar_fast._base.refusals.refusal import Words, refusal
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
 from gstar_fast._decide.export import group_columns_of, refuse_randomized
+from gstar_fast._engines.adapter import check_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -49,6 +50,7 @@ def decide(
     unknown, nan
         As in `Decider`. A row that is refused fails the query with a message that says why.
     """
+    check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
     from pyspark.sql import functions as F  # noqa: N812 (as Spark's own pages have it)
 
     decider = as_decider(result, unknown, nan)

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -222,3 +223,21 @@ def test_importing_the_library_imports_no_engine():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [f"gstar_fast._engines.{name}" for name in ("dask", "spark", "ray")]
+
+
+def test_what_is_no_frame_of_an_engine_is_refused_in_words():
+    """Also where the engine is not installed: nobody should read of a missing attribute or module."""
+    asked = {"score": "p", "group": "g"}
+    for function, what in (
+        (partial(gf.spark.sketch, label="y"), "df must be a pyspark.sql.DataFrame, got dict"),
+        (partial(gf.spark.decide, result=gf.Decider({"a": 0.5})), "df must be a pyspark.sql.DataFrame, got dict"),
+        (partial(gf.ray.sketch, label="y"), "dataset must be a ray.data.Dataset, got dict"),
+    ):
+        with pytest.raises(TypeError, match=what):
+            function({"p": [0.5]}, **asked)
+
+
+def test_an_engine_that_is_not_installed_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setattr("gstar_fast._engines.adapter.find_spec", lambda _: None)
+    with pytest.raises(ImportError, match=r"gf\.dask needs dask; install it with: pip install 'gstar-fast\[dask\]'"):
+        gf.dask.sketch([], score="p", label="y", group="g")

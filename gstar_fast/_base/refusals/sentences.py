@@ -188,6 +188,7 @@ ROWS |= entries(
         f"got {kind_of(e.value)}{e.limit}"
     ),
     arrow_type=lambda e, _: f"{e.argument} must hold numbers, bools or strings, got the Arrow type {kind_of(e.value)}",
+    engine_frame=lambda e, _: f"{e.argument} must be a {e.limit}, got {kind_of(e.value)}",
     not_partitions=lambda e, _: (
         f"{e.argument} must be a Dask data frame, or a list of Delayed that each give a table; got {kind_of(e.value)}"
     ),
