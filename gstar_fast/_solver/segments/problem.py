@@ -103,7 +103,7 @@ class SegmentSearch:
 
     def accepted(self, candidates: Ints) -> Ints:
         """Rows (3, A) that a choice accepts."""
-        return np.sum([self.counts.accepted(j, t) for j, t in enumerate(candidates.tolist())], axis=0)
+        return np.asarray(sum(self.counts.accepted(j, t) for j, t in enumerate(candidates.tolist())))
 
     def nominal(self) -> SegmentArrays:
         """The same with limits that leave no tolerance, as mixtures are held to."""
@@ -117,7 +117,8 @@ def from_above(rows: Ints) -> Ints:
     out = np.empty_like(rows)
     out[..., 0] = 0
     np.cumsum(rows[..., :-1], axis=-1, out=out[..., 1:])  # those under each bin: quicker than from the end
-    return np.subtract(rows.sum(axis=-1, keepdims=True), out, out=out)
+    np.subtract(rows.sum(axis=-1, keepdims=True), out, out=out)
+    return out
 
 
 def loosened(p: SegmentArrays, slack: float) -> SegmentArrays:
