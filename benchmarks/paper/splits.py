@@ -2,6 +2,8 @@
 
     python -m benchmarks.paper.splits --folder build/paper --model lr --protocol paper --seeds 0-4
 
+In the protocol "paper" thresholds are found on the scores of the rows that the base model was trained on, as in the
+paper; in "paper_oof" on out-of-fold scores of the same rows, and so in "frontier", which has validation rows as well.
 A file `split_<data>_<model>_<protocol>_<seed>.npz` has row numbers, scores and the scaling of the columns; the columns
 themselves stand once in the table's file. `load` needs NumPy alone, so that old environments can read splits.
 """
@@ -21,11 +23,12 @@ from benchmarks.paper.method import Rows, Split
 
 FOLDS = 5
 PARTS = ("fit", "validation", "test")
-PROTOCOLS = {"paper": range(5), "frontier": range(10)}  # and their seeds
+PROTOCOLS = {"paper": range(5), "paper_oof": range(5), "frontier": range(10)}  # and their seeds
+IN_SAMPLE = ("paper",)  # thresholds are found on the scores of the rows that the base model was trained on
 
 
 def file_of(folder: Path, data: str, model: str, protocol: str, seed: int) -> Path:
-    return folder / f"split_{data}_{model}_{protocol}_{seed}.npz"
+    return folder / f"split_{data}_{model}_{protocol.removesuffix('_oof')}_{seed}.npz"
 
 
 def make(table: tables.Table, model: str, protocol: str, seed: int) -> dict[str, np.ndarray]:
@@ -101,6 +104,8 @@ def load(folder: Path | str, data: str, model: str, protocol: str, seed: int) ->
             )
             for part in PARTS
         }
+        if protocol in IN_SAMPLE:
+            return Split(data, model, protocol, seed, **parts, oof=parts["fit"].score, oof_q=parts["fit"].q)
         return Split(data, model, protocol, seed, **parts, oof=kept["oof_score"], oof_q=_share(kept["oof_q"]))
 
 
