@@ -33,6 +33,7 @@ from benchmarks.paper.method import Method, Setting
 Key = tuple[str, str, str, int, str, str, str]
 OURS_ONLY = ("paper_oof",)  # protocols that ask one question about our own forms
 SYNTHETIC_SEEDS = [0, 1]
+ROOT = Path(__file__).absolute().parents[2]
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Slot:
         while left and time.monotonic() < self.deadline:
             process = self._process(task.environment)
             asked_for = {name: value for name, value in vars(task).items() if name != "environment"}
-            line = json.dumps(asked_for | {"settings": left, "folder": str(self.folder)})
+            line = json.dumps(asked_for | {"settings": left, "folder": str(self.folder.absolute())})
             with contextlib.suppress(BrokenPipeError):  # its end of file says the same
                 print(line, file=process.stdin, flush=True)
             while True:
@@ -177,24 +178,25 @@ class Slot:
         return known | {"setting": setting, "fit": None, "validation": None, "test": None, "error": said}
 
     def _process(self, environment: str) -> subprocess.Popen[str]:
-        process = self.processes.get(environment)
-        if process is None or process.poll() is not None:
+        if environment not in self.processes:
             once = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            process = subprocess.Popen(
-                [self.pythons[environment], "-m", "benchmarks.paper.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=(self.folder / f"worker_{environment}.log").open("a"),
-                text=True,
-                env=os.environ | once | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"},
-            )
-            self.processes[environment] = process
-        return process
+            with (self.folder / f"worker_{environment}.log").open("a") as said:
+                self.processes[environment] = subprocess.Popen(
+                    [self.pythons[environment], "-m", "benchmarks.paper.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=said,
+                    cwd=ROOT,
+                    text=True,
+                    env=os.environ | once | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"},
+                )
+        return self.processes[environment]
 
     def _end(self, environment: str) -> None:
         process = self.processes.pop(environment)
         process.kill()
-        process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            process.communicate()
 
 
 def run(tasks: list[Task], records: Path, slots: list[Slot]) -> Counter[str]:
@@ -242,7 +244,7 @@ def _end_line(file: Path) -> None:
 def pythons(folder: Path, given: Iterable[str]) -> dict[str, str]:
     """The Python of each environment: what was said, what `make paper` has made, and for main this one."""
     found = {"main": sys.executable}
-    for place in sorted((folder / "env").glob("*/bin/python")):
+    for place in sorted((folder.absolute() / "env").glob("*/bin/python")):
         found[place.parent.parent.name] = str(place)
     return found | dict(pair.split("=", 1) for pair in given)
 

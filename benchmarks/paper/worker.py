@@ -102,7 +102,7 @@ def record(split: Split, method: Method, criterion: str, setting: Setting) -> di
 def _judged(split: Split, decide: Decide) -> dict[str, Any]:
     """Metrics of all parts. Nothing is chosen here; the test rows are only judged."""
     found: dict[str, Any] = {"verdict": getattr(decide, "verdict", None)}
-    for name in ("thresholds", "iterations"):
+    for name in ("thresholds", "iterations", "solving"):
         if hasattr(decide, name):
             found[name] = getattr(decide, name)
     try:
