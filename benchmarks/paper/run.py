@@ -132,20 +132,16 @@ class Slot:
                 self._do(task)
         finally:
             for name in list(self.processes):
-                self._end(name)
+                self.end(name)
             self.answered.put(None)
 
     def _do(self, task: Task) -> None:
         left = list(task.settings)
         while left and time.monotonic() < self.deadline:
-            process = self._process(task.environment)
-            asked_for = {name: value for name, value in vars(task).items() if name != "environment"}
-            line = json.dumps(asked_for | {"settings": left, "folder": str(self.folder.absolute())})
-            with contextlib.suppress(BrokenPipeError):  # its end of file says the same
-                print(line, file=process.stdin, flush=True)
+            process = self.ask(task, left)
             while True:
                 asked_at = time.monotonic()
-                answer = self._answer(process)
+                answer = self.answer(process)
                 if answer is None:
                     break
                 if "done" in answer:
@@ -155,13 +151,22 @@ class Slot:
                     left = [setting for setting in left if setting != answer["setting"]]
                 if time.monotonic() >= self.deadline:
                     break
-            self._end(task.environment)
+            self.end(task.environment)
             if time.monotonic() < self.deadline and left:
                 late = time.monotonic() - asked_at >= self.patience
                 said = f"no answer within {self.patience:.0f} s" if late else "the worker ended"
                 self.answered.put(self._failed(task, left.pop(0), said))
 
-    def _answer(self, process: subprocess.Popen[str]) -> dict[str, Any] | None:
+    def ask(self, task: Task, settings: list[Setting]) -> subprocess.Popen[str]:
+        """Give a worker some settings of a task."""
+        process = self.process(task.environment)
+        asked_for = {name: value for name, value in vars(task).items() if name != "environment"}
+        line = json.dumps(asked_for | {"settings": settings, "folder": str(self.folder.absolute())})
+        with contextlib.suppress(BrokenPipeError):  # its end of file says the same
+            print(line, file=process.stdin, flush=True)
+        return process
+
+    def answer(self, process: subprocess.Popen[str]) -> dict[str, Any] | None:
         """The next line of a worker; None if it ended or took too long."""
         patience = max(0.1, min(self.patience, self.deadline - time.monotonic()))
         watch = threading.Timer(patience, process.kill)
@@ -177,7 +182,8 @@ class Slot:
         known = {name: getattr(task, name) for name in ("data", "model", "protocol", "seed", "method", "criterion")}
         return known | {"setting": setting, "fit": None, "validation": None, "test": None, "error": said}
 
-    def _process(self, environment: str) -> subprocess.Popen[str]:
+    def process(self, environment: str) -> subprocess.Popen[str]:
+        """The worker of an environment, started if there is none."""
         if environment not in self.processes:
             once = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
             with (self.folder / f"worker_{environment}.log").open("a") as said:
@@ -192,7 +198,8 @@ class Slot:
                 )
         return self.processes[environment]
 
-    def _end(self, environment: str) -> None:
+    def end(self, environment: str) -> None:
+        """End the worker of an environment."""
         process = self.processes.pop(environment)
         process.kill()
         with contextlib.suppress(BrokenPipeError):
