@@ -62,10 +62,13 @@ def write(records: list[dict[str, Any]], target: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=tables.FOLDER)
-    parser.add_argument("--records", type=Path, help="records.jsonl in the folder unless given")
+    parser.add_argument("--records", type=Path, nargs="+", help="records.jsonl in the folder unless given")
     parser.add_argument("--results", type=Path, required=True)
     options = parser.parse_args()
-    records = list(run.read(options.records or options.folder / "records.jsonl").values())
+    found: dict[run.Key, dict[str, Any]] = {}
+    for file in options.records or [options.folder / "records.jsonl"]:
+        found |= run.read(file)
+    records = list(found.values())
     target = options.results / NAME
     write(records, target)
     failed = sum(record["error"] is not None for record in records)

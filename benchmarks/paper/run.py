@@ -256,6 +256,18 @@ def pythons(folder: Path, given: Iterable[str]) -> dict[str, str]:
     return found | dict(pair.split("=", 1) for pair in given)
 
 
+def choose(names: str | None) -> list[Method]:
+    """Methods by their names, separated by commas; `ours` and `rivals` name many, and nothing names all."""
+    known = worker.methods()
+    own = [method.name for method in ours.METHODS]
+    many = {"ours": own, "rivals": [name for name in known if name not in own]}
+    asked_for = [name for word in (names or "ours,rivals").split(",") for name in many.get(word, [word])]
+    unknown = [name for name in asked_for if name not in known]
+    if unknown:
+        raise SystemExit(f"--methods has {', '.join(unknown)}; there are ours, rivals, {', '.join(known)}")
+    return [known[name] for name in asked_for]
+
+
 def prepare(folder: Path, data: Iterable[str], model: str, protocols: Iterable[str], seeds: list[int] | None) -> None:
     """Tables and splits that are missing."""
     for name in data:
@@ -271,7 +283,7 @@ def main(arguments: list[str] | None = None) -> Counter[str]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=tables.FOLDER, help="tables, splits and environments")
     parser.add_argument("--records", type=Path, help="records.jsonl in the folder unless given")
-    parser.add_argument("--methods", help="names, separated by commas; all unless given")
+    parser.add_argument("--methods", help="names, ours or rivals, separated by commas; all unless given")
     parser.add_argument("--data", default=",".join(tables.REAL))
     parser.add_argument("--synthetic", action="store_true", help="the made table, two seeds")
     parser.add_argument("--model", default="lr", choices=("lr", "hgb"))
@@ -291,8 +303,7 @@ def main(arguments: list[str] | None = None) -> Counter[str]:
     protocols = options.protocol.split(",")
     prepare(options.folder, names, options.model, protocols, seeds)
 
-    known = worker.methods()
-    chosen = [known[name] for name in options.methods.split(",")] if options.methods else list(known.values())
+    chosen = choose(options.methods)
     python = pythons(options.folder, options.python)
     absent = sorted({method.environment for method in chosen} - set(python))
     if absent:

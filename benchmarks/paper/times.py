@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks import harness
 from benchmarks.paper import data as tables
-from benchmarks.paper import run, worker
+from benchmarks.paper import run
 from benchmarks.paper.method import Method, Setting
 
 CRITERION = "equalized_odds"
@@ -107,16 +107,18 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=tables.FOLDER)
     parser.add_argument("--results", type=Path, help="paper_times.json goes there; the folder unless given")
     parser.add_argument("--data", default="german,compas,adult,celeba")
-    parser.add_argument("--methods", help="names, separated by commas; all unless given")
+    parser.add_argument("--methods", help="names, ours or rivals, separated by commas; all unless given")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--minutes", type=float, default=15.0)
     parser.add_argument("--patience", type=float, default=300.0, help="seconds for one fit")
     parser.add_argument("--python", action="append", default=[], metavar="NAME=PATH", help="Python of an environment")
     options = parser.parse_args()
     python = run.pythons(options.folder, options.python)
-    known = worker.methods()
-    chosen = [known[name] for name in options.methods.split(",")] if options.methods else list(known.values())
-    ready = [method for method in chosen if method.environment in python and CRITERION in method.criteria]
+    ready = [
+        method
+        for method in run.choose(options.methods)
+        if method.environment in python and CRITERION in method.criteria
+    ]
     deadline = time.monotonic() + 60.0 * options.minutes
     slot = run.Slot(options.folder, python, options.patience, deadline, queue.Queue())
     rows: list[dict[str, Any]] = []

@@ -33,7 +33,11 @@ def methods() -> dict[str, Method]:
 
     found = {method.name: method for method in ours.METHODS}
     for file in sorted((HERE / "rivals").glob("[a-z]*.py")):
-        module = importlib.import_module(f"benchmarks.paper.rivals.{file.stem}")
+        try:
+            module = importlib.import_module(f"benchmarks.paper.rivals.{file.stem}")
+        except ImportError as error:  # another environment has what it needs
+            print(f"{file.name} is left out: {error}", file=sys.stderr)
+            continue
         found.update({method.name: method for method in getattr(module, "METHODS", None) or [module.METHOD]})
     return found
 
