@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,9 +20,15 @@ ON_TOP_LIMITS = (0.02, 0.05)
 
 
 class Thresholds:
-    """What `solve` answered, as the comparison reads it: probabilities of acceptance, and a verdict."""
+    """What `solve` answered, as the comparison reads it: probabilities of acceptance, and a verdict.
 
-    def __init__(self, result: Any, scores: Callable[[Rows], np.ndarray] | None = None) -> None:
+    `solving` has the seconds without counting the rows: what it costs once there is a sketch.
+    """
+
+    def __init__(
+        self, result: Any, scores: Callable[[Rows], np.ndarray] | None = None, solving: dict[str, float] | None = None
+    ) -> None:
+        self.solving = solving
         self.verdict: str = result.verdict
         self.iterations: int = result.iterations
         self.thresholds = {str(group): float(at) for group, at in result.thresholds.items()}
@@ -38,13 +45,23 @@ class Thresholds:
         return accepted
 
 
-def found(score: np.ndarray, y: np.ndarray, a: np.ndarray, **question: Any) -> Any:
-    """Count the rows and solve: what is timed."""
+def found(
+    score: np.ndarray,
+    y: np.ndarray,
+    a: np.ndarray,
+    scores: Callable[[Rows], np.ndarray] | None = None,
+    **question: Any,
+) -> Thresholds:
+    """Count the rows and solve; `scores` gives those of other rows, for a model that scores by itself."""
     import gstar_fast as gf
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a record has the verdict instead
-        return gf.solve(gf.Sketch.from_rows(score, y, a), **question)
+        sketch = gf.Sketch.from_rows(score, y, a)
+        began, worked = time.perf_counter(), time.process_time()
+        result = gf.solve(sketch, **question)
+        spent = {"wall": time.perf_counter() - began, "cpu": time.process_time() - worked}
+    return Thresholds(result, scores, spent)
 
 
 def _asked(criterion: str, value: float) -> dict[str, float]:
@@ -73,7 +90,7 @@ def _form(
             question = {"limits": _asked(criterion, setting["limit"])}
         else:
             question = {"penalties": _asked(criterion, setting["penalty"])}
-        return Thresholds(found(split.oof, split.fit.y, split.fit.a, **question, **options))
+        return found(split.oof, split.fit.y, split.fit.a, **question, **options)
 
     return Method(
         name=name,
@@ -156,5 +173,4 @@ def on_top(fair: Method) -> Method:
 def thresholds_on(trained: Decide, split: Split, criterion: str, limit: float) -> Thresholds:
     """Thresholds for a fair model that was trained already: it must have scores of its own."""
     scores: Callable[[Rows], np.ndarray] = trained.score  # type: ignore[attr-defined]
-    result = found(scores(split.fit), split.fit.y, split.fit.a, limits=_asked(criterion, limit))
-    return Thresholds(result, scores)
+    return found(scores(split.fit), split.fit.y, split.fit.a, scores, limits=_asked(criterion, limit))

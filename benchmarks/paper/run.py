@@ -33,6 +33,7 @@ from benchmarks.paper.method import Method, Setting
 Key = tuple[str, str, str, int, str, str, str]
 OURS_ONLY = ("paper_oof",)  # protocols that ask one question about our own forms
 SYNTHETIC_SEEDS = [0, 1]
+ROOT = Path(__file__).absolute().parents[2]
 
 
 @dataclass(frozen=True)
@@ -131,20 +132,16 @@ class Slot:
                 self._do(task)
         finally:
             for name in list(self.processes):
-                self._end(name)
+                self.end(name)
             self.answered.put(None)
 
     def _do(self, task: Task) -> None:
         left = list(task.settings)
         while left and time.monotonic() < self.deadline:
-            process = self._process(task.environment)
-            asked_for = {name: value for name, value in vars(task).items() if name != "environment"}
-            line = json.dumps(asked_for | {"settings": left, "folder": str(self.folder)})
-            with contextlib.suppress(BrokenPipeError):  # its end of file says the same
-                print(line, file=process.stdin, flush=True)
+            process = self.ask(task, left)
             while True:
                 asked_at = time.monotonic()
-                answer = self._answer(process)
+                answer = self.answer(process)
                 if answer is None:
                     break
                 if "done" in answer:
@@ -154,13 +151,22 @@ class Slot:
                     left = [setting for setting in left if setting != answer["setting"]]
                 if time.monotonic() >= self.deadline:
                     break
-            self._end(task.environment)
+            self.end(task.environment)
             if time.monotonic() < self.deadline and left:
                 late = time.monotonic() - asked_at >= self.patience
                 said = f"no answer within {self.patience:.0f} s" if late else "the worker ended"
                 self.answered.put(self._failed(task, left.pop(0), said))
 
-    def _answer(self, process: subprocess.Popen[str]) -> dict[str, Any] | None:
+    def ask(self, task: Task, settings: list[Setting]) -> subprocess.Popen[str]:
+        """Give a worker some settings of a task."""
+        process = self.process(task.environment)
+        asked_for = {name: value for name, value in vars(task).items() if name != "environment"}
+        line = json.dumps(asked_for | {"settings": settings, "folder": str(self.folder.absolute())})
+        with contextlib.suppress(BrokenPipeError):  # its end of file says the same
+            print(line, file=process.stdin, flush=True)
+        return process
+
+    def answer(self, process: subprocess.Popen[str]) -> dict[str, Any] | None:
         """The next line of a worker; None if it ended or took too long."""
         patience = max(0.1, min(self.patience, self.deadline - time.monotonic()))
         watch = threading.Timer(patience, process.kill)
@@ -176,25 +182,28 @@ class Slot:
         known = {name: getattr(task, name) for name in ("data", "model", "protocol", "seed", "method", "criterion")}
         return known | {"setting": setting, "fit": None, "validation": None, "test": None, "error": said}
 
-    def _process(self, environment: str) -> subprocess.Popen[str]:
-        process = self.processes.get(environment)
-        if process is None or process.poll() is not None:
+    def process(self, environment: str) -> subprocess.Popen[str]:
+        """The worker of an environment, started if there is none."""
+        if environment not in self.processes:
             once = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            process = subprocess.Popen(
-                [self.pythons[environment], "-m", "benchmarks.paper.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=(self.folder / f"worker_{environment}.log").open("a"),
-                text=True,
-                env=os.environ | once | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"},
-            )
-            self.processes[environment] = process
-        return process
+            with (self.folder / f"worker_{environment}.log").open("a") as said:
+                self.processes[environment] = subprocess.Popen(
+                    [self.pythons[environment], "-m", "benchmarks.paper.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=said,
+                    cwd=ROOT,
+                    text=True,
+                    env=os.environ | once | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"},
+                )
+        return self.processes[environment]
 
-    def _end(self, environment: str) -> None:
+    def end(self, environment: str) -> None:
+        """End the worker of an environment."""
         process = self.processes.pop(environment)
         process.kill()
-        process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            process.communicate()
 
 
 def run(tasks: list[Task], records: Path, slots: list[Slot]) -> Counter[str]:
@@ -242,9 +251,21 @@ def _end_line(file: Path) -> None:
 def pythons(folder: Path, given: Iterable[str]) -> dict[str, str]:
     """The Python of each environment: what was said, what `make paper` has made, and for main this one."""
     found = {"main": sys.executable}
-    for place in sorted((folder / "env").glob("*/bin/python")):
+    for place in sorted((folder.absolute() / "env").glob("*/bin/python")):
         found[place.parent.parent.name] = str(place)
     return found | dict(pair.split("=", 1) for pair in given)
+
+
+def choose(names: str | None) -> list[Method]:
+    """Methods by their names, separated by commas; `ours` and `rivals` name many, and nothing names all."""
+    known = worker.methods()
+    own = [method.name for method in ours.METHODS]
+    many = {"ours": own, "rivals": [name for name in known if name not in own]}
+    asked_for = [name for word in (names or "ours,rivals").split(",") for name in many.get(word, [word])]
+    unknown = [name for name in asked_for if name not in known]
+    if unknown:
+        raise SystemExit(f"--methods has {', '.join(unknown)}; there are ours, rivals, {', '.join(known)}")
+    return [known[name] for name in asked_for]
 
 
 def prepare(folder: Path, data: Iterable[str], model: str, protocols: Iterable[str], seeds: list[int] | None) -> None:
@@ -262,7 +283,7 @@ def main(arguments: list[str] | None = None) -> Counter[str]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=tables.FOLDER, help="tables, splits and environments")
     parser.add_argument("--records", type=Path, help="records.jsonl in the folder unless given")
-    parser.add_argument("--methods", help="names, separated by commas; all unless given")
+    parser.add_argument("--methods", help="names, ours or rivals, separated by commas; all unless given")
     parser.add_argument("--data", default=",".join(tables.REAL))
     parser.add_argument("--synthetic", action="store_true", help="the made table, two seeds")
     parser.add_argument("--model", default="lr", choices=("lr", "hgb"))
@@ -282,8 +303,7 @@ def main(arguments: list[str] | None = None) -> Counter[str]:
     protocols = options.protocol.split(",")
     prepare(options.folder, names, options.model, protocols, seeds)
 
-    known = worker.methods()
-    chosen = [known[name] for name in options.methods.split(",")] if options.methods else list(known.values())
+    chosen = choose(options.methods)
     python = pythons(options.folder, options.python)
     absent = sorted({method.environment for method in chosen} - set(python))
     if absent:

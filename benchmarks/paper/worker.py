@@ -33,7 +33,11 @@ def methods() -> dict[str, Method]:
 
     found = {method.name: method for method in ours.METHODS}
     for file in sorted((HERE / "rivals").glob("[a-z]*.py")):
-        module = importlib.import_module(f"benchmarks.paper.rivals.{file.stem}")
+        try:
+            module = importlib.import_module(f"benchmarks.paper.rivals.{file.stem}")
+        except ImportError as error:  # another environment has what it needs
+            print(f"{file.name} is left out: {error}", file=sys.stderr)
+            continue
         found.update({method.name: method for method in getattr(module, "METHODS", None) or [module.METHOD]})
     return found
 
@@ -102,7 +106,7 @@ def record(split: Split, method: Method, criterion: str, setting: Setting) -> di
 def _judged(split: Split, decide: Decide) -> dict[str, Any]:
     """Metrics of all parts. Nothing is chosen here; the test rows are only judged."""
     found: dict[str, Any] = {"verdict": getattr(decide, "verdict", None)}
-    for name in ("thresholds", "iterations"):
+    for name in ("thresholds", "iterations", "solving"):
         if hasattr(decide, name):
             found[name] = getattr(decide, name)
     try:
