@@ -29,9 +29,9 @@ PACKAGES += ("error-parity", "fairgbm", "numba")
 
 def methods() -> dict[str, Method]:
     """Every method by name: ours, then the rivals in alphabetical order."""
-    from benchmarks.paper import ours
+    from benchmarks.paper import blind, ours
 
-    found = {method.name: method for method in ours.METHODS}
+    found = {method.name: method for method in (*ours.METHODS, *blind.METHODS)}
     for file in sorted((HERE / "rivals").glob("[a-z]*.py")):
         try:
             module = importlib.import_module(f"benchmarks.paper.rivals.{file.stem}")
