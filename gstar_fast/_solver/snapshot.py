@@ -37,10 +37,11 @@ class Snapshot:
         order = sorted(range(len(names)), key=lambda k: sort_key(names[k]))
         # each public property copies the counts first, to be safe from updates; a copy of our own needs that only once
         core = frozen._core
-        rows = np.empty((3, len(names), core.bins + 2), dtype=np.int64)
-        for label in range(3):
-            rows[label, :, 1:-1] = core.counts(label)
+        rows = np.zeros((3, len(names), core.bins + 2), dtype=np.int64)
         rows[:, :, 0], rows[:, :, -1] = core.below(), core.above()
+        for label in range(3):
+            if label < 2 or int(rows.sum()) < core.total:  # memory that nobody writes to costs nothing
+                rows[label, :, 1:-1] = core.counts(label)
         if order != list(range(len(names))):
             rows = np.ascontiguousarray(rows[:, order])
         unit = 1 / WEIGHT_UNIT if core.weighted else 1.0
