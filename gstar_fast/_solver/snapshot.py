@@ -23,7 +23,7 @@ class Snapshot:
     edges: Floats  # (bins + 1,)
     rows: Ints  # (3, K, C) label 0, label 1, unlabelled: rows below, in each bin, above
     weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
-    digest: Callable[[], str]  # the sketch's digest when called; a copy of the sketch stands behind it
+    digest: Callable[[], str | None]  # of the sketch when called, a copy of it stands behind; None where there is none
     score_column: str | None
     group_column: str | None
     squares: Callable[[], Floats | None]  # (3, K) sums of squared weights when called; None where they are not known
