@@ -128,7 +128,7 @@ def visible(error: float, splits: int, level: float = LEVEL, power: float = POWE
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """p values after Holm's correction: at most the level where the step-down test rejects."""
+    """P values after Holm's correction: at most the level where the step-down test rejects."""
     order = np.argsort(p, kind="stable")
     stepped = np.asarray(p, dtype=float)[order] * np.arange(len(p), 0, -1)
     out = np.empty(len(p))

@@ -19,7 +19,7 @@ import numpy as np
 Record = dict[str, Any]
 
 DATA = ("adult", "compas", "german", "celeba")
-SHOWN = {
+SHOWN = {"adult": "Adult", "compas": "COMPAS", "german": "German", "celeba": "CelebA stand-in"}
     "adult": "Adult",
     "compas": "COMPAS",
     "german": "German",
