@@ -20,12 +20,6 @@ Record = dict[str, Any]
 
 DATA = ("adult", "compas", "german", "celeba")
 SHOWN = {"adult": "Adult", "compas": "COMPAS", "german": "German", "celeba": "CelebA stand-in"}
-    "adult": "Adult",
-    "compas": "COMPAS",
-    "german": "German",
-    "celeba": "CelebA stand-in",
-    "synthetic": "synthetic",
-}
 GAPS = {"equalized_odds": "eod_sum", "demographic_parity": "dp", "equal_opportunity": "eop"}
 GAP_WORDS = {"equalized_odds": "EOd (sum)", "demographic_parity": "DP", "equal_opportunity": "EOp"}
 PUBLISHED = Path(__file__).parent / "published"
@@ -87,13 +81,13 @@ def _short(value: Any) -> str:
 
 def mean(records: Iterable[Record], name: str, part: str = "test") -> float:
     """Mean of a metric over records; NaN where there are none."""
-    values = [one[part][name] for one in records if one.get(part)]
+    values = [one[part][name] for one in records if one.get(part) and one[part][name] is not None]
     return float(np.mean(values)) if values else float("nan")
 
 
 def spread(records: Iterable[Record], name: str, part: str = "test") -> float:
     """Standard deviation of a metric over records."""
-    values = [one[part][name] for one in records if one.get(part)]
+    values = [one[part][name] for one in records if one.get(part) and one[part][name] is not None]
     return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
