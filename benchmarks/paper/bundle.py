@@ -4,8 +4,8 @@
 
 Made from the splits of the protocol "paper": thresholds are found on the scores of the rows the base model was trained
 on, as in the paper. Each score is replaced by the middle of its bin before it is counted, so that a sketch has no
-mean, smallest or largest score of anybody, only how many scores lie in a bin. COMPAS and German have few rows: their bins are wide, and wider still away
-from zero.
+mean, smallest or largest score of anybody, only how many scores lie in a bin. COMPAS and German have few rows: their
+bins are wide, and wider still away from zero.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
-from benchmarks.paper.records import GAPS, Record, by, keep
+from benchmarks.paper.records import GAPS, Record, by, keep, ours
 from benchmarks.studies.quality_pairs import Curve, both_ways
 
 TARGETS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
@@ -136,30 +136,24 @@ def holm(p: Sequence[float]) -> list[float]:
     return [float(value) for value in out]
 
 
-def name_of(one: Record) -> str:
-    """A method with its form."""
-    return f"{one['method']} {one['form']}".strip() if one.get("form") else str(one["method"])
-
-
 def lines_of(records: Sequence[Record], criterion: str) -> dict[str, dict[int, Curve]]:
     """The lines of all methods by name and seed."""
     found: dict[str, dict[int, Curve]] = {}
     usable = [one for one in records if one.get("validation")]
-    named = [{**one, "name": name_of(one)} for one in usable]
-    for (name, seed), some in by(named, "name", "seed").items():
+    for (name, seed), some in by(usable, "method", "seed").items():
         found.setdefault(name, {})[seed] = line(some, criterion)
     return found
 
 
 def compare(
-    data: str, model: str, criterion: str, ours: str, rival: Record, lines: dict[str, dict[int, Curve]]
+    data: str, model: str, criterion: str, form: str, rival: Record, lines: dict[str, dict[int, Curve]]
 ) -> Comparison | None:
     """One comparison; None where fewer than three splits have both methods."""
-    name = name_of(rival)
-    seeds = sorted(set(lines.get(ours, {})) & set(lines.get(name, {})))
+    name = rival["method"]
+    seeds = sorted(set(lines.get(form, {})) & set(lines.get(name, {})))
     if len(seeds) < LEAST_SPLITS:
         return None
-    pairs = [(lines[ours][seed], lines[name][seed]) for seed in seeds]
+    pairs = [(lines[form][seed], lines[name][seed]) for seed in seeds]
     found = [at_equal_gap(*pair) for pair in pairs]
     values = [value for value, _ in found]
     error, half, p = corrected_t(values)
@@ -169,7 +163,7 @@ def compare(
         model=model,
         criterion=criterion,
         randomised=rival["randomised"],
-        ours=ours,
+        ours=form,
         rival=name,
         rival_uses_group=rival["uses_group"],
         splits=len(seeds),
@@ -185,7 +179,7 @@ def compare(
     )
 
 
-def comparisons(records: Sequence[Record], mine: set[str], protocol: str = "frontier") -> list[Comparison]:
+def comparisons(records: Sequence[Record], protocol: str = "frontier") -> list[Comparison]:
     """All rivals against the form of ours that tosses coins if they do, with Holm's correction over all of them.
 
     A rival that does not ask for the group is compared twice: with the form of ours that asks for it, as the paper
@@ -194,7 +188,7 @@ def comparisons(records: Sequence[Record], mine: set[str], protocol: str = "fron
     found: list[Comparison] = []
     for (data, model, criterion), some in by(keep(records, protocol=protocol), "data", "model", "criterion").items():
         lines = lines_of(some, criterion)
-        rivals = {name_of(one): one for one in some if name_of(one) not in mine and one["method"] not in mine}
+        rivals = {one["method"]: one for one in some if not ours(one["method"])}
         for rival in rivals.values():
             forms = [OURS[rival["randomised"], True]]
             if not rival["uses_group"]:
@@ -204,12 +198,12 @@ def comparisons(records: Sequence[Record], mine: set[str], protocol: str = "fron
     return corrected(found)
 
 
-def among_ours(records: Sequence[Record], mine: set[str], protocol: str = "frontier") -> list[Comparison]:
+def among_ours(records: Sequence[Record], protocol: str = "frontier") -> list[Comparison]:
     """Our forms against the form of ours that stands in the comparisons; a family of its own."""
     found: list[Comparison] = []
     for (data, model, criterion), some in by(keep(records, protocol=protocol), "data", "model", "criterion").items():
         lines = lines_of(some, criterion)
-        for name, one in {name_of(one): one for one in some if name_of(one) in mine}.items():
+        for name, one in {one["method"]: one for one in some if ours(one["method"])}.items():
             pair = compare(data, model, criterion, "exact", one, lines) if name != "exact" else None
             found += [pair] if pair is not None else []
     return corrected(found)

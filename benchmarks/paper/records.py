@@ -26,6 +26,14 @@ PUBLISHED = Path(__file__).parent / "published"
 RECORDED = Path(__file__).parent.parent / "results" / "paper.jsonl.gz"
 
 
+FORMS = ("exact", "randomised", "kde", "loop", "loop_kde", "loop_unified", "unified", "promised", "blind")
+
+
+def ours(method: str) -> bool:
+    """Whether a method is a form of ours, also on top of a fair model."""
+    return method in FORMS or method.startswith(("exact_on_", "blind"))
+
+
 def load(path: Path) -> list[Record]:
     """The records of a file of JSON lines, packed or not; of records with one key the last one counts."""
     opened = gzip.open if path.suffix == ".gz" else open
@@ -40,7 +48,7 @@ def load(path: Path) -> list[Record]:
 
 def key(one: Record) -> str:
     """What tells a record from all others, as text."""
-    parts = [one.get(name, "") for name in ("data", "model", "protocol", "seed", "method", "criterion", "form")]
+    parts = [one.get(name, "") for name in ("data", "model", "protocol", "seed", "method", "criterion")]
     return json.dumps([*parts, one["setting"]], sort_keys=True)
 
 

@@ -16,7 +16,7 @@ def test_a_known_difference_is_found():
     rng = np.random.default_rng(3)
     records = line_of("exact", shared=0.02, noise=1e-3, rng=rng)
     records += line_of("rival", lead=-0.005, gaps=(0.03, 0.08), shared=0.02, noise=1e-3, rng=rng)
-    (found,) = frontier.comparisons(records, {"exact"})
+    (found,) = frontier.comparisons(records)
     assert found.splits == 10
     assert found.difference == pytest.approx(0.005, abs=1e-3)
     assert found.low < 0.005 < found.high
@@ -28,7 +28,7 @@ def test_asking_for_another_gap_is_no_difference():
     """Points along one line are equal, also where a rival has a single setting."""
     for gaps in [(0.03, 0.07), (0.05,)]:
         records = line_of("exact") + line_of("rival", gaps=gaps)
-        (found,) = frontier.comparisons(records, {"exact"})
+        (found,) = frontier.comparisons(records)
         assert found.difference == pytest.approx(0, abs=1e-12)
         assert found.overlap == 1
 
@@ -62,7 +62,7 @@ def test_classes_meet_their_like():
     """Rules with coins are compared with ours with coins; blind ones with both forms of ours."""
     records = line_of("exact") + line_of("randomised", randomised=True) + line_of("unified", uses_group=False)
     records += line_of("a") + line_of("b", randomised=True) + line_of("c", uses_group=False)
-    found = frontier.comparisons(records, {"exact", "randomised", "unified"})
+    found = frontier.comparisons(records)
     assert {(one.ours, one.rival) for one in found} == {
         ("exact", "a"),
         ("randomised", "b"),
@@ -75,7 +75,7 @@ def test_failed_records_and_other_protocols_are_left_out():
     records = line_of("exact") + line_of("rival") + line_of("late", seeds=2)
     records += [{**one, "error": "no"} for one in line_of("broken")]
     records += line_of("elsewhere", protocol="paper")
-    assert [one.rival for one in frontier.comparisons(records, {"exact"})] == ["rival"]
+    assert [one.rival for one in frontier.comparisons(records)] == ["rival"]
 
 
 def test_holm_by_hand():

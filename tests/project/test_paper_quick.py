@@ -40,6 +40,7 @@ def test_what_must_be_equal_is(recorded):
         assert fact["eod_sum"] == pytest.approx(odds["eod_sum"], abs=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 def test_shares_are_those_of_the_audit():
     """Accuracy and EOd from bins, and from the library's own audit."""
     train, test = bundle.load("compas", 0)
@@ -50,6 +51,7 @@ def test_shares_are_those_of_the_audit():
     assert found["accuracy"] == pytest.approx(audit.overall["accuracy"].value)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 def test_sketches_have_no_single_scores():
     """All scores of a bin were moved to one place, so that means, smallest and largest are those of the bins."""
     rng = np.random.default_rng(4)
