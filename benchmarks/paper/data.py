@@ -143,7 +143,7 @@ def celeba() -> Table:
     return _finished("celeba", list(columns.values()), list(columns), y, ~male)
 
 
-def synthetic(seed: int = 0, n: int = 4000) -> Table:
+def synthetic(seed: int = 0, n: int = 2000) -> Table:
     """Six normal columns; the groups differ in what the columns tell about the label. Needs no raw file."""
     rng = np.random.default_rng(seed)
     a = rng.random(n) < 0.6

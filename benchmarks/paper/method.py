@@ -31,9 +31,7 @@ class Split:
 
     data: str
     model: str  # the base model: "lr" or "hgb"
-    protocol: (
-        str  # "paper", "paper_oof": no validation rows; "frontier": a quarter of the train rows are validation rows
-    )
+    protocol: str  # "paper", "paper_oof": no validation rows; "frontier": a quarter of the train rows
     seed: int
     fit: Rows
     validation: Rows

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -130,16 +131,26 @@ def main() -> None:
     parser.add_argument("--model", default="lr", help="lr, hgb or both, separated by a comma")
     parser.add_argument("--protocol", default="paper,frontier")
     parser.add_argument("--seeds", type=numbers, help="such as 0-4; those of the protocol unless given")
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    for name in ["synthetic"] if options.synthetic else options.data.split(","):
-        for protocol in options.protocol.split(","):
-            for seed in options.seeds or PROTOCOLS[protocol]:
-                for model in options.model.split(","):
-                    if file_of(options.folder, name, model, protocol, seed).exists():
-                        continue
-                    start = time.perf_counter()
-                    write(options.folder, _table(options.folder, name), model, protocol, seed)
-                    print(f"{name} {model} {protocol} {seed}: {time.perf_counter() - start:.1f} s", flush=True)
+    todo = [
+        (options.folder, name, model, protocol, seed)
+        for name in (["synthetic"] if options.synthetic else options.data.split(","))
+        for model in options.model.split(",")
+        for protocol in options.protocol.split(",")
+        for seed in (PROTOCOLS[protocol] if options.seeds is None else options.seeds)
+        if not file_of(options.folder, name, model, protocol, seed).exists()
+    ]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for said in pool.map(_written, todo):
+            print(said, flush=True)
+
+
+def _written(place: tuple[Path, str, str, str, int]) -> str:
+    folder, name, model, protocol, seed = place
+    start = time.perf_counter()
+    write(folder, _table(folder, name), model, protocol, seed)
+    return f"{name} {model} {protocol} {seed}: {time.perf_counter() - start:.1f} s"
 
 
 if __name__ == "__main__":

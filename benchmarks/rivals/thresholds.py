@@ -13,7 +13,11 @@ import numpy as np
 
 Decide = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-FAIRLEARN = {"equalized_odds": "equalized_odds", "demographic_parity": "demographic_parity"}
+FAIRLEARN = {
+    "equalized_odds": "equalized_odds",
+    "demographic_parity": "demographic_parity",
+    "equal_opportunity": "true_positive_rate_parity",
+}
 
 
 def probability(scores: np.ndarray) -> np.ndarray:
