@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from benchmarks.paper.records import DATA, SHOWN, Record, by, figure3, keep, mean, noise_floor, ours, published
+from benchmarks.paper.records import DATA, SHOWN, Record, by, figure3, floor_of, keep, mean, ours, published
 from benchmarks.paper.svg import COLOURS, SHAPES, Panel, legend, mark, picture, span_of, text
 
 OURS_COLOURS = {"exact": "#1f6f8b", "randomised": "#5b8c3a", "loop": "#8c4f9e", "loop_unified": "#777777"}
@@ -21,9 +21,9 @@ BOTH = "demographic_parity+equalized_odds"
 # The paper's methods: its name, our name, criterion, and a setting where we fix one.
 PAPER = (
     ("Baseline", "baseline", EODDS, {}),
-    ("AdvDeb", "advdeb", EODDS, None),
+    ("AdvDeb", "adv_deb", EODDS, None),
     ("Eq.Odds", "eq_odds", EODDS, {}),
-    ("CEOPost", "ceopost", EODDS, None),
+    ("CEOPost", "ceo_post", EODDS, None),
     ("LAFTR", "laftr", EODDS, None),
     ("FACT", "fact", EODDS, None),
     ("GSTAR(DP)", "loop", "demographic_parity", {"penalty": 10.0}),
@@ -117,7 +117,7 @@ def frontiers(records: Sequence[Record], protocol: str = "paper") -> str:
         drawn = [point for points in lines.values() for point in points]
         paper = [line for line in published("figure2_points") if line["dataset"].lower() == data]
         drawn += [(line["EOd_sum"], line["accuracy"]) for line in paper]
-        floor = noise_floor(here[0])
+        floor = floor_of(records, data)
         best = max(accuracy for _, accuracy in drawn)
         worst = max(min(accuracy for _, accuracy in drawn), best - 0.14)
         panel = Panel(
@@ -258,10 +258,9 @@ def unified(records: Sequence[Record], data: str = "compas") -> str:
         return ""
 
     def path(records: Sequence[Record], group: str) -> list[tuple[float, float]]:
-        found = by(records, "setting").values()
-        return sorted(
-            (few[0]["setting"]["penalty"], float(np.mean([one["thresholds"][group] for one in few]))) for few in found
-        )
+        found = by([one for one in records if one["setting"]["penalty"] <= 100], "setting").values()
+        values = [(few[0]["setting"]["penalty"], [one["thresholds"][group] for one in few]) for few in found]
+        return sorted((penalty, float(np.mean(some))) for penalty, some in values if None not in some)
 
     lines = {"group 0": path(pair, "0"), "group 1": path(pair, "1"), "one for all": path(single, "0")}
     colours = {"group 0": COLOUR_OF_GROUP[0], "group 1": COLOUR_OF_GROUP[1], "one for all": "#777777"}
@@ -269,7 +268,7 @@ def unified(records: Sequence[Record], data: str = "compas") -> str:
     left = Panel(
         60, 34, 340, 240, (min(lambdas), max(lambdas)), span_of(y for p in lines.values() for _, y in p), log_x=True
     )
-    left.frame(f"{SHOWN[data]}: thresholds", "lambda", "threshold", x_ticks=[10.0**k for k in range(-2, 5)])
+    left.frame(f"{SHOWN[data]}: thresholds", "lambda", "threshold", x_ticks=[10.0**k for k in range(-2, 3)])
     for name, points in lines.items():
         left.line(points, colours[name], 2, "5 3" if name == "one for all" else "")
         for point in points:

@@ -26,12 +26,13 @@ PUBLISHED = Path(__file__).parent / "published"
 RECORDED = Path(__file__).parent.parent / "results" / "paper.jsonl.gz"
 
 
-FORMS = ("exact", "randomised", "kde", "loop", "loop_kde", "loop_unified", "unified", "promised", "blind")
+FORMS = ("exact", "randomised", "kde", "loop", "loop_kde", "loop_unified", "unified", "promised")
+BLIND_FORMS = ("segments", "segments_randomised", "tilted")  # built after the comparison with LinearPost
 
 
 def ours(method: str) -> bool:
     """Whether a method is a form of ours, also on top of a fair model."""
-    return method in FORMS or method.startswith(("exact_on_", "blind"))
+    return method in FORMS or method in BLIND_FORMS or method.startswith("exact_on_")
 
 
 def load(path: Path) -> list[Record]:
@@ -128,6 +129,14 @@ def noise_floor(one: Record, criterion: str = "equalized_odds") -> float:
         "demographic_parity": [(positive * tpr + (1 - positive) * fpr, n00 + n10, n01 + n11)],
     }[criterion]
     return sum(sqrt(2 / pi * rate * (1 - rate) * (1 / n + 1 / m)) for rate, n, m in cells)
+
+
+def floor_of(records: Iterable[Record], data: str, criterion: str = "equalized_odds") -> float:
+    """Noise floor of a data set: the mean over the paper's splits at the rates of the base model, or of exact."""
+    some = keep(records, data=data, protocol="paper", model="lr")
+    chosen = [one for one in some if one["method"] == "baseline"]
+    chosen = chosen or [one for one in some if one["method"] == "exact" and one["setting"] == {"limit": 0.2}]
+    return float(np.mean([noise_floor(one, criterion) for one in chosen])) if chosen else float("nan")
 
 
 # --------------------------------------------------------------------------------------------------- published figures
