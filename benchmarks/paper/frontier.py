@@ -5,9 +5,10 @@ rows among those whose gap there is at most the target, or the smallest gap if t
 at. The test points of the chosen settings, in order of their gap, are the line of the method.
 
 Two lines are compared at equal gap: each point of one with the other's line, in both directions, and the two means are
-averaged. A point is compared only where the other line is; if the lines have no gap in common, the line with
-the smaller gaps keeps the accuracy of its last point, which is to its disadvantage. Swapping the methods turns
-the sign.
+averaged. A point is compared only where the other line is. If the lines have no gap in common, the line with the
+smaller gaps keeps the accuracy of its last point, which is to its disadvantage; where the lines are further apart than
+the noise floor of the data set on average, that is no comparison at equal gap, and it is not tested. Swapping the
+methods turns the sign.
 
 Splits share rows, so their differences are not independent. The t test is the corrected one (Nadeau and Bengio,
 2003): its variance is (1 / splits + test rows / train rows) times that of the differences. All comparisons with
@@ -23,7 +24,7 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
-from benchmarks.paper.records import GAPS, Record, by, keep, ours
+from benchmarks.paper.records import GAPS, Record, by, floor_of, keep, ours
 from benchmarks.studies.quality_pairs import Curve, both_ways
 
 TARGETS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
@@ -31,7 +32,8 @@ RATIO = 0.3 / 0.7  # test rows over train rows of every split
 LEVEL = 0.05
 POWER = 0.8
 LEAST_SPLITS = 3  # fewer differences have no spread to speak of
-# Forms of ours by what they may do: (toss coins, ask for the group). `unified` is the paper's blind form, `segments` ours.
+# Forms of ours by what they may do: (toss coins, ask for the group). Without the group `unified` is the paper's form,
+# and `segments` was built later.
 OURS = {
     (False, True): ("exact",),
     (True, True): ("randomised",),
@@ -58,11 +60,18 @@ class Comparison:
     p: float
     visible: float  # smallest difference that this test finds with a power of 80 %, alone
     overlap: float  # share of splits in which the two lines have gaps in common
+    apart: float  # by how much the nearest gaps of the lines differ on average; 0 where they overlap
+    floor: float  # noise floor of the gap
     held: float  # the difference if all points are compared and lines keep the accuracy of their ends
     reached: float  # the same without points whose gap the other line does not reach
     values: tuple[float, ...] = field(repr=False)
     p_holm: float = float("nan")
     visible_holm: float = float("nan")  # the same at the strictest step of Holm's correction
+
+    @property
+    def tested(self) -> bool:
+        """Whether the lines come as near to each other in gap as noise allows to say."""
+        return not self.apart > self.floor
 
     @property
     def steady(self) -> bool:
@@ -93,17 +102,18 @@ def line(records: Sequence[Record], criterion: str) -> Curve:
     return np.array([one["test"][gap] for one in chosen]), np.array([1 - one["test"]["accuracy"] for one in chosen])
 
 
-def at_equal_gap(mine: Curve, theirs: Curve) -> tuple[float, bool]:
-    """My accuracy minus theirs at equal gap on one split, and whether the two lines have gaps in common."""
+def at_equal_gap(mine: Curve, theirs: Curve) -> tuple[float, float]:
+    """My accuracy minus theirs at equal gap on one split, and how far the gaps of the two lines are apart."""
     ways = both_ways(mine, theirs)  # my error minus theirs: at their gaps, at mine
     ends = [(curve[0].min(), curve[0].max()) for curve in (mine, theirs)]
     inside = [(at[0] >= low) & (at[0] <= high) for at, (low, high) in zip((theirs, mine), ends, strict=True)]
     means = [float(np.mean(way[where])) for way, where in zip(ways, inside, strict=True) if where.any()]
     if means:
-        return -float(np.mean(means)), True
+        return -float(np.mean(means)), 0.0
+    apart = float(max(ends[0][0] - ends[1][1], ends[1][0] - ends[0][1]))
     if ends[0][1] < ends[1][0]:
-        return float(theirs[1][np.argmin(theirs[0])] - mine[1][np.argmax(mine[0])]), False
-    return float(theirs[1][np.argmax(theirs[0])] - mine[1][np.argmin(mine[0])]), False
+        return float(theirs[1][np.argmin(theirs[0])] - mine[1][np.argmax(mine[0])]), apart
+    return float(theirs[1][np.argmax(theirs[0])] - mine[1][np.argmin(mine[0])]), apart
 
 
 def otherwise(mine: Curve, theirs: Curve, how: str) -> float:
@@ -147,9 +157,10 @@ def lines_of(records: Sequence[Record], criterion: str) -> dict[str, dict[int, C
 
 
 def compare(
-    data: str, model: str, criterion: str, form: str, rival: Record, lines: dict[str, dict[int, Curve]]
+    place: tuple[str, str, str], form: str, rival: Record, lines: dict[str, dict[int, Curve]], floor: float
 ) -> Comparison | None:
     """One comparison; None where fewer than three splits have both methods."""
+    data, model, criterion = place
     name = rival["method"]
     seeds = sorted(set(lines.get(form, {})) & set(lines.get(name, {})))
     if len(seeds) < LEAST_SPLITS:
@@ -173,7 +184,9 @@ def compare(
         high=average + half,
         p=p,
         visible=visible(error, len(seeds)),
-        overlap=float(np.mean([common for _, common in found])),
+        overlap=float(np.mean([apart == 0 for _, apart in found])),
+        apart=float(np.mean([apart for _, apart in found])),
+        floor=floor,
         held=float(np.mean([otherwise(*pair, "held") for pair in pairs])),
         reached=float(np.mean([otherwise(*pair, "left out") for pair in pairs])),
         values=tuple(values),
@@ -188,13 +201,13 @@ def comparisons(records: Sequence[Record], protocol: str = "frontier") -> list[C
     """
     found: list[Comparison] = []
     for (data, model, criterion), some in by(keep(records, protocol=protocol), "data", "model", "criterion").items():
-        lines = lines_of(some, criterion)
+        lines, floor = lines_of(some, criterion), floor_of(records, data, criterion)
         rivals = {one["method"]: one for one in some if not ours(one["method"])}
         for rival in rivals.values():
             forms = OURS[rival["randomised"], True]
             if not rival["uses_group"]:
                 forms += OURS[rival["randomised"], False]
-            pairs = (compare(data, model, criterion, form, rival, lines) for form in forms)
+            pairs = (compare((data, model, criterion), form, rival, lines, floor) for form in forms)
             found += [pair for pair in pairs if pair is not None]
     return corrected(found)
 
@@ -203,19 +216,23 @@ def among_ours(records: Sequence[Record], protocol: str = "frontier") -> list[Co
     """Our forms against the form of ours that stands in the comparisons; a family of its own."""
     found: list[Comparison] = []
     for (data, model, criterion), some in by(keep(records, protocol=protocol), "data", "model", "criterion").items():
-        lines = lines_of(some, criterion)
+        lines, floor = lines_of(some, criterion), floor_of(records, data, criterion)
         for name, one in {one["method"]: one for one in some if ours(one["method"])}.items():
-            pair = compare(data, model, criterion, "exact", one, lines) if name != "exact" else None
+            pair = compare((data, model, criterion), "exact", one, lines, floor) if name != "exact" else None
             found += [pair] if pair is not None else []
     return corrected(found)
 
 
 def corrected(found: list[Comparison]) -> list[Comparison]:
     """The same comparisons with what Holm's correction over all of them makes of p and of what can be seen."""
-    adjusted = holm([one.p for one in found])
-    strict = LEVEL / max(len(found), 1)
+    tested = [one for one in found if one.tested]
+    adjusted = dict(zip(map(id, tested), holm([one.p for one in tested]), strict=True))
+    strict = LEVEL / max(len(tested), 1)
     out = []
-    for one, p in zip(found, adjusted, strict=True):
+    for one in found:
+        if not one.tested:
+            out.append(replace(one, p=float("nan"), visible=float("nan")))
+            continue
         error = corrected_t(one.values)[0]
-        out.append(replace(one, p_holm=p, visible_holm=visible(error, one.splits, strict)))
+        out.append(replace(one, p_holm=adjusted[id(one)], visible_holm=visible(error, one.splits, strict)))
     return out

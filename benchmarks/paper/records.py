@@ -10,6 +10,7 @@ import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 from math import pi, sqrt
 from pathlib import Path
 from typing import Any
@@ -35,16 +36,16 @@ def ours(method: str) -> bool:
     return method in FORMS or method in BLIND_FORMS or method.startswith("exact_on_")
 
 
-def load(path: Path) -> list[Record]:
-    """The records of a file of JSON lines, packed or not; of records with one key the last one counts."""
-    opened = gzip.open if path.suffix == ".gz" else open
+def load(*paths: Path) -> Records:
+    """The records of files of JSON lines, packed or not; of records with one key the last one counts."""
     found: dict[str, Record] = {}
-    with opened(path, "rt") as lines:  # type: ignore[operator]
-        for line in lines:
+    for path in paths:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        for line in content.decode().splitlines():
             if line.strip():
                 one = json.loads(line)
                 found[key(one)] = one
-    return list(found.values())
+    return Records(found.values())
 
 
 def key(one: Record) -> str:
@@ -53,9 +54,27 @@ def key(one: Record) -> str:
     return json.dumps([*parts, one["setting"]], sort_keys=True)
 
 
-def keep(records: Iterable[Record], **wanted: Any) -> list[Record]:
+class Records(list[Record]):
+    """A list of records that finds those of a data set, method, protocol or criterion without looking at all."""
+
+    INDEXED = ("data", "method", "protocol", "criterion")
+
+    @cached_property
+    def places(self) -> dict[tuple[str, Any], list[Record]]:
+        """Records by field and value."""
+        found: dict[tuple[str, Any], list[Record]] = defaultdict(list)
+        for one in self:
+            for name in self.INDEXED:
+                found[name, one.get(name)].append(one)
+        return found
+
+
+def keep(records: Iterable[Record], **wanted: Any) -> Records:
     """Records that did not fail and have these values; a tuple means any of its values."""
-    return [one for one in records if not one.get("error") and _fits(one, wanted)]
+    if isinstance(records, Records):
+        single = [name for name in Records.INDEXED if isinstance(wanted.get(name), str)]
+        records = min((records.places.get((name, wanted[name]), []) for name in single), key=len, default=records)
+    return Records(one for one in records if not one.get("error") and _fits(one, wanted))
 
 
 def failures(records: Iterable[Record]) -> list[Record]:
