@@ -19,12 +19,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.paper import metrics, splits
-from benchmarks.paper.method import Decide, Method, Setting, Split
+from benchmarks.paper.method import Decide, Method, Rows, Setting, Split
 
 HERE = Path(__file__).parent
 PACKAGES = ("numpy", "scipy", "scikit-learn", "aif360", "fairlearn", "oxonfair", "tensorflow-cpu", "BlackBoxAuditing")
 PACKAGES += ("error-parity", "fairgbm", "numba")
+ON_TOP = "equalized_odds"  # the criterion for which our thresholds are put on top of fair models
 
 
 def methods() -> dict[str, Method]:
@@ -63,20 +66,35 @@ def answers(split: Split, method: Method, criterion: str, setting: Setting) -> I
         return
     seconds = _since(began, worked)
     yield record(split, method, criterion, setting) | _judged(split, decide) | {"seconds": seconds}
-    if not callable(getattr(decide, "score", None)):
+    if criterion != ON_TOP or not callable(getattr(decide, "score", None)):
         return
     from benchmarks.paper import ours
 
-    above = ours.on_top(method)
+    above, scored = ours.on_top(method), _Scored(decide)
     for limit in ours.ON_TOP_LIMITS:
         began, worked = time.perf_counter(), time.process_time()
         both = record(split, above, criterion, {"limit": limit, **setting})
         try:
-            solved = ours.thresholds_on(decide, split, criterion, limit)
+            solved = ours.thresholds_on(scored, split, criterion, limit)
         except Exception as error:  # such as a model whose scores are all alike
             yield both | {"error": _said(error), "seconds": _since(began, worked)}
             continue
         yield both | _judged(split, solved) | {"seconds": _since(began, worked)}
+
+
+class _Scored:
+    """A fair model that scores each part of a split once, however many thresholds are tried on it."""
+
+    def __init__(self, decide: Decide) -> None:
+        self._decide = decide
+        self._kept: list[tuple[Rows, np.ndarray]] = []
+
+    def score(self, rows: Rows) -> np.ndarray:
+        for known, scores in self._kept:
+            if known is rows:
+                return scores
+        self._kept.append((rows, self._decide.score(rows)))  # type: ignore[attr-defined]
+        return self._kept[-1][1]
 
 
 def record(split: Split, method: Method, criterion: str, setting: Setting) -> dict[str, Any]:
