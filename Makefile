@@ -228,6 +228,7 @@ paper: $(PAPER_ENVIRONMENTS) $(PAPER)/env/data
 	$(PAPER_PYTHON) -m benchmarks.paper.run --folder $(PAPER) --minutes $(PAPER_MINUTES) --jobs $(JOBS)
 	$(PAPER_PYTHON) -m benchmarks.paper.times --folder $(PAPER) --results benchmarks/results
 	$(PAPER_PYTHON) -m benchmarks.paper.pack --folder $(PAPER) --results benchmarks/results
+	$(PAPER_PYTHON) -m benchmarks.paper.curves --folder $(PAPER) --results benchmarks/results
 	$(PAPER_PYTHON) -m benchmarks.paper.page
 
 paper-quick: $(STAMPS)/core
