@@ -122,10 +122,10 @@ def judged(points: Sequence[acceptance.Point]) -> str:
 
 def asked_table(points: Sequence[acceptance.Point]) -> str:
     met = {True: "yes", False: "NO", None: "not measured"}
-    body = [[point.number, point.asked, point.found, met[point.met]] for point in points]
+    body = [[point.asked, point.found, point.number, met[point.met]] for point in points]
     shown = "floor beside every gap, German called not separable, sum or half named, choices after the fact listed"
-    body.append(["9", f"the page: {shown}", "this page", "yes"])
-    return tables.listing(["point", "asked (accuracy / EOd as a sum; means of seeds 0 to 4)", "found", "met"], body)
+    body.append([f"the page: {shown}", "this page", "9", "yes"])
+    return tables.listing(["asked (accuracy / EOd as a sum; means of seeds 0 to 4)", "found", "point", "met"], body)
 
 
 def fixed(records: Sequence[Record]) -> list[str]:
@@ -249,6 +249,27 @@ def settings_page(records: Sequence[Record]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def quoted(records: Sequence[Record]) -> dict[str, str]:
+    """What docs/benchmarks/paper.md quotes, by the mark of the block."""
+    found = comparisons(records)
+    return {
+        "floors": tables.floors(records),
+        "means": tables.summary(records),
+        "removal": tables.removal(records),
+        "verdicts": "\n".join(f"- {line}" for line in tables.verdicts(found, records)),
+    }
+
+
+def filled(text: str, blocks: dict[str, str]) -> str:
+    """A page whose marked blocks are these."""
+    for name, block in blocks.items():
+        first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        before, _, rest = text.partition(first)
+        _, _, after = rest.partition(last)
+        text = f"{before}{first}{block}\n{last}{after}"
+    return text
+
+
 def read(folder: Path, name: str) -> Report | None:
     path = folder / name
     return json.loads(path.read_text()) if path.exists() else None
@@ -258,14 +279,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=Path, nargs="+", default=[RECORDED])
     parser.add_argument("--results", type=Path, default=RECORDED.parent)
+    parser.add_argument(
+        "--docs", type=Path, help="a page whose marked blocks are filled, such as docs/benchmarks/paper.md"
+    )
     options = parser.parse_args()
+    records = load(*options.records)
     made = pages(
-        load(*options.records),
+        records,
         read(options.results, "paper_curves.json") or {},
         read(options.results, "paper_times.json"),
     )
     for name, text in made.items():
         (options.results / name).write_text(text)
+    if options.docs:
+        options.docs.write_text(filled(options.docs.read_text(), quoted(records)))
     print(f"{len(made)} files in {options.results}")
 
 

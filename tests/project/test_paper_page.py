@@ -72,7 +72,7 @@ def test_the_page_says_what_it_must(files):
 
 def test_what_is_missing_is_not_called_met(files):
     """Without records of LAFTR or a clock their lines say so."""
-    lines = [line for line in files["paper.md"].splitlines() if line.startswith(("| 6 |", "| 8 |"))]
+    lines = [line for line in files["paper.md"].splitlines() if "| 6 |" in line or "| 8 |" in line]
     assert len(lines) == 6
     assert all(line.endswith("| not measured |") for line in lines)
 
