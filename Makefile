@@ -228,7 +228,8 @@ paper: $(PAPER_ENVIRONMENTS) $(PAPER)/env/data
 	$(PAPER_PYTHON) -m benchmarks.paper.run --folder $(PAPER) --minutes $(PAPER_MINUTES) --jobs $(JOBS)
 	$(PAPER_PYTHON) -m benchmarks.paper.times --folder $(PAPER) --results benchmarks/results
 	$(PAPER_PYTHON) -m benchmarks.paper.pack --folder $(PAPER) --results benchmarks/results
-	$(PAPER_PYTHON) -m benchmarks.paper.page
+	$(PAPER_PYTHON) -m benchmarks.paper.curves --folder $(PAPER) --results benchmarks/results
+	$(PAPER_PYTHON) -m benchmarks.paper.page --docs docs/benchmarks/paper.md
 
 paper-quick: $(STAMPS)/core
 	@$(BIN)/python -m benchmarks.paper.quick

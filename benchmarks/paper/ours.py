@@ -13,7 +13,7 @@ from benchmarks.paper.method import Decide, Method, Rows, Setting, Split
 
 CRITERIA = ("equalized_odds", "demographic_parity", "equal_opportunity")
 BOTH = "demographic_parity+equalized_odds"  # the paper's DP+EOd: two limits, or two penalties
-LIMITS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2)
+LIMITS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.35, 0.6, 1.0)  # the last one never binds
 UNIFIED_LIMITS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)  # one threshold for everybody leaves most of a gap
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10000.0)
 ON_TOP_LIMITS = (0.02, 0.05)

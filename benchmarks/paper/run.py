@@ -80,34 +80,35 @@ def asked(method: Method, protocol: str) -> tuple[str, ...]:
 def plan(
     methods: Iterable[Method],
     *,
-    data: Iterable[str],
+    data: list[str],
     model: str,
     protocols: Iterable[str],
     seeds: list[int] | None,
     there: set[Key],
 ) -> list[Task]:
-    """What is left to do: first what reads scores only, then by seed, data set and method."""
-    listed, names, protocols = list(methods), list(data), list(protocols)
+    """What is left to do, in order: what reads scores only by seed, then what trains by criterion and seed.
+
+    A budget that ends early thus leaves as many splits for one method as for another.
+    """
+    listed, protocols = list(methods), list(protocols)
     tasks = []
-    for training in (False, True):
-        for seed in seeds if seeds is not None else range(max(len(s) for s in splits.PROTOCOLS.values())):
-            for protocol in protocols:
-                if seeds is None and seed not in splits.PROTOCOLS[protocol]:
-                    continue
-                for name in names:
-                    for method in listed:
-                        if (method.kind != "post") != training:
-                            continue
-                        for criterion in asked(method, protocol):
-                            task = Task(name, model, protocol, seed, method.name, criterion, [], method.environment)
-                            left = [
-                                setting
-                                for setting in method.settings(name, criterion)
-                                if key_of(vars(task) | {"setting": setting}) not in there
-                            ]
-                            if left:
-                                tasks.append(Task(**vars(task) | {"settings": left}))
-    return tasks
+    for protocol in protocols:
+        for seed in splits.PROTOCOLS[protocol] if seeds is None else seeds:
+            for name in data:
+                for method in listed:
+                    for criterion in asked(method, protocol):
+                        task = Task(name, model, protocol, seed, method.name, criterion, [], method.environment)
+                        known = vars(task)
+                        left = [
+                            setting
+                            for setting in method.settings(name, criterion)
+                            if key_of(known | {"setting": setting}) not in there
+                        ]
+                        if left:
+                            training = method.kind != "post"
+                            place = (training, method.criteria.index(criterion) if training else 0, seed)
+                            tasks.append((place, Task(**known | {"settings": left})))
+    return [task for _, task in sorted(tasks, key=lambda pair: pair[0])]
 
 
 @dataclass
