@@ -27,8 +27,8 @@ from benchmarks.paper.records import (
     floor_of,
     keep,
     load,
+    mean,
 )
-from benchmarks.paper.records import mean
 from benchmarks.paper.records import ours as is_ours
 
 FORMS = ("unified", *BLIND_FORMS)
@@ -121,7 +121,8 @@ test finds with a power of 80 %. Settings are chosen on validation rows. `make p
 
     python -m benchmarks.paper.blind_page --records benchmarks/results/paper.jsonl.gz --results benchmarks/results
 
-makes this page again. Gaps of equalized odds are sums; the limit that was asked for is on the larger of both. LinearPost
+makes this page again. Gaps of equalized odds are sums; the limit that was asked for is on the larger of both.
+LinearPost
 has two models of group and label to choose from: one that it trains on the rows, and one on the score and q, the two
 numbers that ours reads."""
 
