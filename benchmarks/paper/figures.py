@@ -306,7 +306,7 @@ def noise(curves: Report) -> str:
     for i, line in enumerate(shown):
         pdf = stats.t.pdf(x, given["df"], given["location"], given["scale"] + line["alpha"])
         left.line(zip(x, pdf, strict=True), COLOURS[i], 2)
-    names = [("accuracy", "accuracy", COLOURS[5]), ("eod_sum", "EOd (sum)", COLOURS[6]), ("dp", "DP", COLOURS[2])]
+    names = [("accuracy", "accuracy", COLOURS[5]), ("eod_sum", "EOd (sum)", COLOURS[6]), ("dp", "DP", COLOURS[9])]
     places = list(range(len(found["lines"])))
     right = Panel(470, 34, 360, 240, (0, places[-1]), (0, 1))
     right.frame("what the loop makes of it", "noise alpha, added to the scale", "metric", x_ticks=[])

@@ -50,12 +50,13 @@ def both(some: Sequence[Record], gap: str = "eod_sum") -> str:
 
 
 def title_of(records: Sequence[Record], method: str) -> str:
-    return next((one.get("form") or method for one in records if one["method"] == method), method)
+    """What a method is called; ours is called so."""
+    title = next((one.get("form") or method for one in records if one["method"] == method), method)
+    return f"ours, {title}" if ours(method) else title
 
 
 def shown_data(records: Sequence[Record]) -> list[str]:
-    there = {one["data"] for one in records}
-    return [data for data in DATA if data in there]
+    return [data for data in DATA if any(one["data"] == data for one in records)]
 
 
 # ---------------------------------------------------------------------------------------------------------- noise floor
@@ -370,10 +371,11 @@ def adult_variants(lines: Sequence[Report]) -> str:
     for line in lines:
         accuracy = [one["accuracy"] for one in line["tests"]]
         gaps = [one["eod_sum"] for one in line["tests"]]
-        body.append(
-            [line["variant"], f"{np.mean(accuracy):.3f}", f"{np.mean(gaps):.3f}", f"{min(gaps):.3f} to {max(gaps):.3f}"]
-        )
-    return table(["baseline", "accuracy", "EOd (sum)", "EOd of single splits"], body)
+        lost = [100 * (one["accuracy"] - one["within"]["accuracy"]) for one in line["tests"]]
+        cells = [f"{np.mean(accuracy):.3f}", f"{np.mean(gaps):.3f}", f"{min(gaps):.3f} to {max(gaps):.3f}"]
+        body.append([line["variant"], *cells, f"{np.mean(lost):+.2f}", f"{min(lost):+.2f} to {max(lost):+.2f}"])
+    head = ["baseline", "accuracy", "EOd (sum)", "EOd of single splits", "cost of EOd at most .04, test", "its range"]
+    return table(head, body)
 
 
 def picked_on_test(records: Sequence[Record], most: float = 0.045) -> str:

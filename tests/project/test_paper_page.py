@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from helpers.pages import ROOT
 from helpers.paper_records import COUNTS, record
 
 page = importlib.import_module("benchmarks.paper.page")
@@ -120,3 +121,30 @@ def test_floors_need_rates_that_the_record_has():
     found = records_of.floor_of(made(), "german")
     assert 0.01 < found < 0.05  # cells of made-up records have a thousand rows and more
     assert COUNTS["test"][1][0] == 1000
+
+
+RESULTS = ROOT / "benchmarks/results"
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return records_of.load(RESULTS / "paper.jsonl.gz")
+
+
+def test_the_recorded_page_is_made_from_the_records(recorded):
+    """Nobody edits it by hand: text and figures come out again, to the letter."""
+    curves, times = (page.read(RESULTS, f"paper_{name}.json") for name in ("curves", "times"))
+    for name, text in page.pages(recorded, curves, times).items():
+        assert (RESULTS / name).read_text() == text, name
+
+
+def test_the_docs_quote_the_records(recorded):
+    text = (ROOT / "docs/benchmarks/paper.md").read_text()
+    assert page.filled(text, page.quoted(recorded)) == text
+
+
+def test_no_setting_was_chosen_on_test_rows(recorded):
+    """Every record of the frontier has validation rows, which choose."""
+    some = records_of.keep(recorded, protocol="frontier")
+    assert some
+    assert all(one["validation"] for one in some)
