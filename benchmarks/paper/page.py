@@ -241,7 +241,10 @@ def run_notes(records: Sequence[Record]) -> list[str]:
 
 
 def settings_page(records: Sequence[Record]) -> str:
-    parts = ["# The paper's comparison: every setting", words("settings")]
+    parts = [
+        "# The paper's comparison: every setting",
+        words("settings").format(page="[the page of the comparison](paper.md)"),
+    ]
     for data in DATA:
         if keep(records, protocol="paper", data=data, criterion="equalized_odds"):
             floor = f"Noise floor of EOd (sum): {tables.floor_of(records, data):.3f}."
@@ -249,10 +252,12 @@ def settings_page(records: Sequence[Record]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def quoted(records: Sequence[Record]) -> dict[str, str]:
-    """What docs/benchmarks/paper.md quotes, by the mark of the block."""
+def quoted(records: Sequence[Record], times: Report | None) -> dict[str, str]:
+    """What pages of the docs quote, by the mark of the block."""
     found = comparisons(records)
+    missed = [point.asked for point in acceptance.points(records, times, found) if point.met is False]
     return {
+        "paper_missed": "\n".join(f"- {asked}" for asked in missed) or "- none",
         "floors": tables.floors(records),
         "means": tables.summary(records),
         "removal": tables.removal(records),
@@ -261,9 +266,11 @@ def quoted(records: Sequence[Record]) -> dict[str, str]:
 
 
 def filled(text: str, blocks: dict[str, str]) -> str:
-    """A page whose marked blocks are these."""
+    """A page whose marked blocks are these; blocks that it has no mark for are passed over."""
     for name, block in blocks.items():
         first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        if first not in text:
+            continue
         before, _, rest = text.partition(first)
         _, _, after = rest.partition(last)
         text = f"{before}{first}{block}\n{last}{after}"
@@ -279,20 +286,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=Path, nargs="+", default=[RECORDED])
     parser.add_argument("--results", type=Path, default=RECORDED.parent)
-    parser.add_argument(
-        "--docs", type=Path, help="a page whose marked blocks are filled, such as docs/benchmarks/paper.md"
-    )
+    parser.add_argument("--docs", type=Path, nargs="*", default=[], help="pages whose marked blocks are filled")
     options = parser.parse_args()
     records = load(*options.records)
-    made = pages(
-        records,
-        read(options.results, "paper_curves.json") or {},
-        read(options.results, "paper_times.json"),
-    )
+    curves, times = (read(options.results, f"paper_{name}.json") for name in ("curves", "times"))
+    made = pages(records, curves or {}, times)
     for name, text in made.items():
         (options.results / name).write_text(text)
-    if options.docs:
-        options.docs.write_text(filled(options.docs.read_text(), quoted(records)))
+    for path in options.docs:
+        path.write_text(filled(path.read_text(), quoted(records, times)))
     print(f"{len(made)} files in {options.results}")
 
 

@@ -139,8 +139,11 @@ def test_the_recorded_page_is_made_from_the_records(recorded):
 
 
 def test_the_docs_quote_the_records(recorded):
-    text = (ROOT / "docs/benchmarks/paper.md").read_text()
-    assert page.filled(text, page.quoted(recorded)) == text
+    blocks = page.quoted(recorded, page.read(RESULTS, "paper_times.json"))
+    texts = [(ROOT / f"docs/benchmarks/{name}.md").read_text() for name in ("paper", "index")]
+    for text in texts:
+        assert page.filled(text, blocks) == text
+    assert all(f"<!-- {name} -->\n" in "".join(texts) for name in blocks)
 
 
 def test_no_setting_was_chosen_on_test_rows(recorded):
