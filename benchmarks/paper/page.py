@@ -78,7 +78,7 @@ def main_page(
     points = acceptance.points(records, times, found)
     about = heading(curves["machine"]) if "machine" in curves else ""
     parts = [
-        "# The paper, reproduced",
+        "# The paper's comparison, recorded",
         words("about").format(heading=about, counted=counted(records)),
         section("What was asked, and what came out", judged(points), tables.floor_words(records), asked_table(points)),
         section("Noise floor", words("german"), tables.floors(records)),

@@ -301,9 +301,9 @@ def times(report: Report) -> str:
     body = []
     for data in DATA:
         here = [row for row in rows if row["data"] == data]
-        mine = {(row["method"], row["part"]): row["wall"]["median"] for row in here}
-        for row in sorted(here, key=lambda row: row["wall"]["median"]):
-            wall = row["wall"]["median"]
+        mine = {(row["method"], row["part"]): row["wall"]["least"] for row in here}
+        for row in sorted(here, key=lambda row: row["wall"]["least"]):
+            wall = row["wall"]["least"]
             ratios = [mine.get(("exact", "from a sketch")), mine.get(("loop", "from a sketch"))]
             paper = row.get("published")
             body.append(
@@ -312,7 +312,7 @@ def times(report: Report) -> str:
                     row["title"] + (", from a sketch" if row["part"] != "fit" else ""),
                     str(row["n"]),
                     seconds(wall),
-                    seconds(row["cpu"]["median"]),
+                    seconds(row["cpu"]["least"]),
                     *(f"{wall / ratio:,.1f}" if ratio else "-" for ratio in ratios),
                     "-" if paper is None else seconds(paper),
                     "-" if paper is None else f"{paper / wall:,.1f}",
