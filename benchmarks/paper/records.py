@@ -33,7 +33,7 @@ BLIND_FORMS = ("segments", "segments_randomised", "tilted")  # built after the c
 
 def ours(method: str) -> bool:
     """Whether a method is a form of ours, also on top of a fair model."""
-    return method in FORMS or method in BLIND_FORMS or method.startswith("exact_on_")
+    return method in BLIND_FORMS or method.startswith(FORMS)  # exact_on_..., and variants that are named after a form
 
 
 def load(*paths: Path) -> Records:
