@@ -55,10 +55,10 @@ def made_rows(n, seed):
         rng.random(n) < 0.3 + 0.3 * a,
         rng.random(n) < 0.2 + 0.4 * y,
     )
-    X = np.column_stack(columns).astype(np.float32)
-    score = 1.3 * X[:, 0] + 0.4 * X[:, 1] + 1.2 * X[:, 3] - 2.2 + rng.normal(0, 0.3, n)
-    lean = X[:, 0] + 0.5 * X[:, 1] + X[:, 2] - 1.5
-    return Rows(X, y, a, score.astype(np.float64), 1 / (1 + np.exp(-lean.astype(np.float64))))
+    table = np.column_stack(columns).astype(np.float32)
+    score = 1.3 * table[:, 0] + 0.4 * table[:, 1] + 1.2 * table[:, 3] - 2.2 + rng.normal(0, 0.3, n)
+    lean = table[:, 0] + 0.5 * table[:, 1] + table[:, 2] - 1.5
+    return Rows(table, y, a, score.astype(np.float64), 1 / (1 + np.exp(-lean.astype(np.float64))))
 
 
 @pytest.fixture(scope="module")

@@ -163,8 +163,8 @@ METHODS = (
         criteria=CRITERIA,
         settings=settings_exact,
         fit=fit_exact,
-        note="written from the paper; at most 30,000 rows; one model for all criteria; acceptance is the mean over five "
-        "draws of the lots that rank tied rows",
+        note="written from the paper; at most 30,000 rows; one model for all criteria; acceptance is the mean over "
+        "five draws of the lots that rank tied rows",
     ),
     Method(
         name="dir_aif360",

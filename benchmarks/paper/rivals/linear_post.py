@@ -101,7 +101,7 @@ class FromRows:
     def _chances(self, X: np.ndarray) -> np.ndarray:
         return self.model.predict_proba(X).reshape(-1, 2, 2)
 
-    def __call__(self, rows: Rows, score: np.ndarray) -> np.ndarray:  # noqa: ARG002 - one interface for both models
+    def __call__(self, rows: Rows, score: np.ndarray) -> np.ndarray:
         return self._chances(rows.X)
 
 
