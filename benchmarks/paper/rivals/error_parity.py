@@ -18,10 +18,10 @@ CONSTRAINTS = {
 
 
 def accepted(rule: Any, p: np.ndarray) -> np.ndarray:
-    """Expected acceptance of one group's fitted rule, without its coins.
+    """Expected acceptance by one group's fitted rule, without its coins.
 
-    A rule is a threshold, a mixture of rules, or a coin that does not look at the row. The coin is a lambda inside the
-    library, which says nothing of its rate; it compares uniform numbers with 1 - rate, the last default or cell of it.
+    A rule is a threshold, a mixture of rules, or a coin that does not look at the row. Inside a mixture the coin is a
+    lambda of the library's that has its rate as the one number it closes over.
     """
     if hasattr(rule, "classifiers"):
         return sum(w * accepted(part, p) for w, part in zip(rule.probabilities, rule.classifiers, strict=True))
@@ -29,8 +29,8 @@ def accepted(rule: Any, p: np.ndarray) -> np.ndarray:
         return (p >= rule.threshold).astype(float)
     if hasattr(rule, "target_fpr"):
         return np.full(len(p), float(rule.target_fpr))
-    (cell,) = [c.cell_contents for c in rule.__closure__ if np.ndim(c.cell_contents) == 0]
-    return np.full(len(p), float(cell))
+    (rate,) = (cell.cell_contents for cell in rule.__closure__)
+    return np.full(len(p), float(rate))
 
 
 def fit(split: Split, criterion: str, setting: Setting) -> Decide:

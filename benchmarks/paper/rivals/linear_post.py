@@ -27,7 +27,9 @@ def prices(gain: np.ndarray, gaps: np.ndarray, limit: float) -> np.ndarray:
     from scipy.optimize import linprog
 
     size, price = len(gaps), np.zeros(len(gaps))
-    slopes, heights, best, lowest = [], [], price, np.inf
+    slopes: list[np.ndarray] = []
+    heights: list[float] = []
+    best, lowest = price, np.inf
     costs = np.r_[np.full(2 * size, limit), 1.0]  # of prices above zero, prices below zero, and the planes' height
     for _ in range(200):
         margin = gain - price @ gaps
@@ -175,9 +177,9 @@ METHODS = (
         criteria=CRITERIA,
         settings=settings_blind,
         fit=fit_blind,
-        note="written from the paper; each limit with two models of group and label: a logistic regression on the rows, "
-        "out of fold (not on CelebA), or one on the base model's score and the group model's; no noise, ties are accepted; equalized "
-        "odds is limited in its larger form",
+        note="written from the paper; each limit with two models of group and label: a logistic regression on the "
+        "rows, out of fold (not on CelebA), or one on the base model's score and the group model's; no noise, ties are "
+        "accepted; equalized odds is limited in its larger form",
     ),
     Method(
         name="linear_post",
@@ -188,7 +190,7 @@ METHODS = (
         criteria=CRITERIA,
         settings=lambda data, criterion: limits("alpha"),
         fit=fit_aware,
-        note="written from the paper; scores are calibrated in each group first; equalized odds is limited in its larger "
-        "form",
+        note="written from the paper; scores are calibrated in each group first; equalized odds is limited in its "
+        "larger form",
     ),
 )

@@ -21,6 +21,6 @@ METHOD = Method(
     criteria=("equalized_odds", "demographic_parity", "equal_opportunity"),
     settings=lambda data, criterion: limits("limit")[1:],
     fit=fit,
-    note="known groups, its fast search; equalized odds is limited in its larger form; what it picks when no grid point "
-    "keeps the limit is its own choice",
+    note="known groups, its fast search; equalized odds is limited in its larger form; what it picks when no grid "
+    "point keeps the limit is its own choice",
 )
