@@ -67,9 +67,17 @@ class Objective:
 
         No gap is larger than a sum of gaps may be.
         """
+        out = self.alone
+        for rate in CRITERIA[ADDED]:
+            out[RATES.index(rate)] = min(out[RATES.index(rate)], self.total)
+        return out
+
+    @property
+    def alone(self) -> Floats:
+        """The same, the limit on the sum of two gaps aside."""
         out = np.full(len(RATES), np.inf)
         for name, value in self.limits.items():
-            if name != "disparate_impact":
+            if name not in ("disparate_impact", ADDED):
                 for rate in CRITERIA[name]:
                     r = RATES.index(rate)
                     out[r] = min(out[r], value + TOLERANCE)
