@@ -100,6 +100,9 @@ public:
 private:
     static constexpr std::size_t block = 64;
 
+    bool totalled() const noexcept {
+        return total_ < std::numeric_limits<double>::infinity();
+    }
     std::size_t node_doubles() const noexcept { return 3 * p_.n_rates; }
     double* after(std::size_t box) noexcept {
         return windows_.data() + box * node_doubles();
@@ -189,6 +192,20 @@ private:
                (!banded_ || within(low, high, most, p_.ratio[r]));
     }
 
+    /// Whether entry i of a group leaves the sum of the first two gaps within its limit:
+    /// t is no higher than the window, and no higher than a low end.
+    bool keeps_total(std::size_t box, std::size_t k, std::size_t i) noexcept {
+        double sum = 0.0;
+        for (std::size_t r = 0; r < 2; ++r) {
+            if (!p_.has_rate(r, k)) continue;
+            const double high = p_.high(r)[i];
+            double most = upto(box)[r];
+            if (banded_) most = std::min(most, p_.low(r)[i]);
+            sum += std::max(high - most, 0.0);
+        }
+        return sum <= total_;
+    }
+
     /// Narrow a group's range to the window of a falling rate: numbers before
     /// `from` are too high, from `to` too low.
     void narrow(std::size_t box, std::size_t r, std::size_t k) noexcept {
@@ -204,6 +221,19 @@ private:
         hi = std::partition_point(lows + lo, lows + hi,
                                   [&](double rate) { return rate > low; }) -
              lows;
+    }
+
+    /// Narrow a group's range of falling rates to what keeps the sum of two gaps.
+    void narrow_total(std::size_t box, std::size_t k) noexcept {
+        std::int64_t lo = from(box)[k], hi = to(box)[k];
+        while (lo < hi) {
+            const std::int64_t middle = lo + (hi - lo) / 2;
+            if (keeps_total(box, k, p_.first(k) + static_cast<std::size_t>(middle)))
+                hi = middle;
+            else
+                lo = middle + 1;
+        }
+        from(box)[k] = lo;
     }
 
     /// The best admissible candidate of a group by cost, distance and number; -1 if
@@ -241,13 +271,13 @@ private:
         for (std::size_t r = 0; r < p_.n_rates; ++r)
             if ((!falls_[r] || banded_) && p_.has_rate(r, k) && !admits(box, r, i))
                 return false;
-        return true;
+        return !totalled() || keeps_total(box, k, i);
     }
 
     bool admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
         for (std::size_t r = 0; r < p_.n_rates; ++r)
             if (p_.has_rate(r, k) && !admits(box, r, i)) return false;
-        return true;
+        return !totalled() || keeps_total(box, k, i);
     }
 
     /// Choose for a box whose windows have just changed, and queue it unless a
@@ -263,6 +293,7 @@ private:
                 !admit(box, k, p_.first(k) + static_cast<std::size_t>(number))) {
                 for (std::size_t r = 0; r < p_.n_rates; ++r)
                     if (falls_[r] && p_.has_rate(r, k)) narrow(box, r, k);
+                if (ranges_do_ && totalled()) narrow_total(box, k);
                 number = best(box, k);
                 if (number < 0) {
                     free_.push_back(box);

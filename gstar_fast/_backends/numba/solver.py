@@ -45,6 +45,7 @@ def _settle(
     high: Floats | None,  # None: `low` itself; Numba then compiles the code without bands
     has: Flags,
     limit: Floats,
+    total: float,
     ratio: Floats,
     after: Floats,
     upto: Floats,
@@ -62,19 +63,23 @@ def _settle(
                 worse = found >= 0 and cost[i] >= cost[found]
                 if worse and (cost[i] > cost[found] or distance[i] >= distance[found]):
                     continue
-                fits = True
+                fits, sums = True, 0.0
                 for r in range(len(limit)):
                     if not has[r, k]:
                         continue
                     end = low[r, i]
+                    most = upto[r]
                     if high is not None:
                         end = high[r, i]
+                        most = min(most, low[r, i])
                         # t is no higher than any low end, so a band that is too wide by itself is never admitted
                         fits = _within(low[r, i], end, limit[r], ratio[r])
                     if not (fits and low[r, i] > after[r] and _within(upto[r], end, limit[r], ratio[r])):
                         fits = False
                         break
-                if fits:
+                    if r < 2:
+                        sums += max(end - most, 0.0)
+                if fits and sums <= total:
                     found = i
             if found >= 0 or numbers[k] < 0:
                 break
@@ -85,10 +90,10 @@ def _settle(
     return True
 
 
-def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints) -> bool:
+def settle(p: Arrays, limit: Floats, total: float, after: Floats, upto: Floats, numbers: Ints) -> bool:
     low, high = p.bands
     ends = high if p.banded else None
-    return bool(_settle(p.start, p.cost, p.distance, low, ends, p.has, limit, p.ratio, after, upto, numbers))
+    return bool(_settle(p.start, p.cost, p.distance, low, ends, p.has, limit, total, p.ratio, after, upto, numbers))
 
 
 class Windows(reference.Windows):
@@ -106,7 +111,7 @@ def frontier(p: Arrays, swept: Flags, node_limit: int, added: bool = False) -> t
         return reference.frontier(p, swept, node_limit, added, Windows)
     both = p.has.all(axis=1)
     low, high = (ends[both] for ends in p.bands)
-    sums = int(both[:2].sum())  # rates that `total` and `added` are about
+    sums = int(p.has[:2].all(axis=1).sum())  # rates that `total` and `added` are about
     gaps, steps = _pair_frontier(
         *(int(p.start[1]), p.cost, p.distance, low, high, p.limit[both], p.ratio[both], swept[both]),
         *(sums, p.total, added),
@@ -216,7 +221,7 @@ def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
         p.ratio[both],
         p.penalty[both],
         p.unit,
-        int(both[:2].sum()),
+        int(p.has[:2].all(axis=1).sum()),
         p.total,
     )
     return numbers, float(loss), int(rows)

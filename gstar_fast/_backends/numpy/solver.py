@@ -81,7 +81,7 @@ class Box(NamedTuple):
     limit: Floats
 
 
-def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints) -> bool:
+def settle(p: Arrays, limit: Floats, total: float, after: Floats, upto: Floats, numbers: Ints) -> bool:
     """Write each group's best admissible candidate into `numbers`; False if a group has none.
 
     Best is by cost, then distance, then number. On entry `numbers` holds the choice of a wider box, or -1s.
@@ -89,12 +89,15 @@ def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints)
     lows, highs = p.bands
     for k in range(len(numbers)):
         at = slice(p.start[k], p.start[k + 1])
-        admitted = np.ones(at.stop - at.start, dtype=bool)
+        admitted, sums = np.ones(at.stop - at.start, dtype=bool), np.zeros(at.stop - at.start)
         for r in range(len(limit)):
             if p.has[r, k]:
                 # t is no higher than any low end, so a band that is too wide by itself is never admitted
                 most = np.minimum(upto[r], lows[r, at]) if p.banded else upto[r]
                 admitted &= (lows[r, at] > after[r]) & within(most, highs[r, at], limit[r], p.ratio[r])
+                if r < 2:
+                    sums += np.maximum(highs[r, at] - most, 0.0)
+        admitted &= sums <= total
         if not admitted.any():
             return False
         if numbers[k] < 0 or not admitted[numbers[k]]:
@@ -117,7 +120,7 @@ class Windows:
         self.push(after, upto, limits_of(limit, total), np.full(len(p.start) - 1, -1, dtype=np.int64))
 
     def push(self, after: Floats, upto: Floats, limit: Floats, numbers: Ints) -> None:
-        if self.settle(self.p, limit, after, upto, numbers):
+        if self.settle(self.p, limit, self.total, after, upto, numbers):
             at = self.p.start[:-1] + numbers
             cost = sum(self.p.cost[at].tolist())
             distance = sum(self.p.distance[at].tolist())

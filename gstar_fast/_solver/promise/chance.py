@@ -198,7 +198,7 @@ def _spread(a: Floats, b: Floats, sure: Floats, widest: float, steps: int) -> Fl
     if begin > end:
         return out
     # F(t - x) for all t and x of the grid are the same numbers, shifted
-    below = beta_cdf(a[:, None], b[:, None], first + step * np.arange(-end, n + 1))
+    below = beta_cdf(a[:, None], b[:, None], first + step * np.arange(-end, n + 1, dtype=np.float64))
     held = (below[:, 1:] + below[:, :-1]) / 2  # F(low), held still from one t to the next, as in `holds`
     top, bottom = np.ones((2, end - begin + 1, n))
     for f, h in zip(below, held, strict=True):
