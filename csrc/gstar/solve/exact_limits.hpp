@@ -174,7 +174,7 @@ private:
         std::fill(upto(box), upto(box) + p_.n_rates,
                   std::numeric_limits<double>::infinity());
         for (std::size_t r = 0; r < p_.n_rates; ++r)
-            limit(box)[r] = p_.limit_under(r, limit_[r], total_);
+            limit(box)[r] = limit_under(r, limit_[r], total_);
         for (std::size_t k = 0; k < p_.n_groups; ++k) {
             choice(box)[k] = -1;
             from(box)[k] = 0;

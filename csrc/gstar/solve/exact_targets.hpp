@@ -42,7 +42,7 @@ public:
         root.after.assign(p_.n_rates, -infinity);
         root.upto.assign(p_.n_rates, infinity);
         for (std::size_t r = 0; r < p_.n_rates; ++r)
-            root.limit.push_back(p_.limit_under(r, p_.limit[r], p_.total));
+            root.limit.push_back(limit_under(r, p_.limit[r], p_.total));
         root.first.assign(p_.n_groups, 0);
         for (std::size_t k = 0; k < p_.n_groups; ++k)
             root.last.push_back(static_cast<std::int64_t>(p_.size(k)));

@@ -71,11 +71,12 @@ struct problem {
     bool totalled() const noexcept {
         return total < std::numeric_limits<double>::infinity();
     }
-    /// The limit of one rate, given the limit on the sum of the first two.
-    double limit_under(std::size_t r, double limit, double most) const noexcept {
-        return r < 2 && most < limit ? most : limit;
-    }
 };
+
+/// The limit of rate r, given the limit on the sum of the first two gaps.
+inline double limit_under(std::size_t r, double limit, double total) noexcept {
+    return r < 2 && total < limit ? total : limit;
+}
 
 /// The smallest and largest value that rate r may have under a choice; both 0 if no
 /// group has it.
