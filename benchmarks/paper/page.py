@@ -156,11 +156,13 @@ def equal_gap(records: Sequence[Record], found: list[Comparison]) -> list[str]:
     other = [one for one in found if one.model != "lr"]
     if other:
         said = "The same with gradient boosting as the base model, for methods that read scores only."
-        parts.append(section("Gradient boosting", said, tables.compared(other, records), level=3))
+        parts.append(section("Gradient boosting", said, tables.compared(other, records, with_gap=True), level=3))
     mine = [one for one in among_ours(records) if one.model == "lr"]
     if mine:
         said = "Our other forms (*rival*) against exact; Holm's correction over these alone."
-        parts.append(section("Our forms among themselves", said, tables.compared(mine, records), level=3))
+        parts.append(
+            section("Our forms among themselves", said, tables.compared(mine, records, with_gap=True), level=3)
+        )
     for criterion in CRITERIA:
         if keep(records, protocol="frontier", criterion=criterion):
             said = (

@@ -178,13 +178,14 @@ def chosen(records: Sequence[Record], criterion: str, target: float) -> str:
 # -------------------------------------------------------------------------------------------------------- equal gap
 
 
-def compared(found: Sequence[Comparison], records: Sequence[Record]) -> str:
-    """Every comparison of one criterion and class, in points of accuracy."""
+def compared(found: Sequence[Comparison], records: Sequence[Record], with_gap: bool = False) -> str:
+    """Every comparison of some criteria and classes, in points of accuracy."""
     body = []
-    for one in sorted(found, key=lambda one: (DATA.index(one.data), one.ours, one.rival)):
+    for one in sorted(found, key=lambda one: (DATA.index(one.data), one.ours, one.rival, one.criterion)):
         body.append(
             [
                 SHOWN[one.data],
+                *([GAP_WORDS[one.criterion]] if with_gap else []),
                 title_of(records, one.rival),
                 "yes" if one.rival_uses_group else "no",
                 title_of(records, one.ours),
@@ -195,7 +196,18 @@ def compared(found: Sequence[Comparison], records: Sequence[Record]) -> str:
                 f"{one.apart:.3f} / {one.floor:.3f}",
             ]
         )
-    head = ["data", "rival", "asks for the group", "ours", "splits", "ours - rival", "95 % interval", "p", "p, Holm"]
+    head = [
+        "data",
+        *(["gap"] if with_gap else []),
+        "rival",
+        "asks for the group",
+        "ours",
+        "splits",
+        "ours - rival",
+        "95 % interval",
+        "p",
+        "p, Holm",
+    ]
     return table([*head, "visible alone / Holm", "lines overlap", "gaps apart / floor"], body)
 
 
