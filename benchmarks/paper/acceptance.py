@@ -159,6 +159,8 @@ def equals(records: Sequence[Record]) -> list[Point]:
 def near(words: str, one: list[Record], two: list[Record], accuracy: float, gap: float) -> Point:
     if not one or not two:
         return Point("5", words, "not measured", None)
+    common = {record["seed"] for record in one} & {record["seed"] for record in two}
+    one, two = ([record for record in some if record["seed"] in common] for some in (one, two))
     apart = [abs(a - b) for a, b in zip(pair(one), pair(two), strict=True)]
     return Point("5", words, f"{told(one)} and {told(two)}", apart[0] <= accuracy and apart[1] <= gap)
 
