@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import CRITERIA
+from gstar_fast._criteria import ADDED, CRITERIA
 from gstar_fast._solver.degenerate import Caution
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.snapshot import Snapshot
+
+Cells: TypeAlias = dict[Name, tuple[Floats, Floats]]  # sums of weights and of their squares, by group
 
 SIGN = "noise: "
 LABELS = {
@@ -38,27 +41,48 @@ def told_of_noise(result: Result, snapshot: Snapshot, named: Callable[[Name], Na
     cells = _effective(snapshot, named)
     if cells is None:
         return result
-    worst: tuple[float, str, str, float, Name, float] | None = None
-    for name, limit in result.limits.items():
-        for rate in CRITERIA[name]:
-            groups, values, rows, errors = _errors(result, rate, cells)
-            if len(groups) < 2:
-                continue
-            allowed = limit if name != "disparate_impact" else (1.0 - limit) * float(values @ rows) / float(rows.sum())
-            if allowed >= most_by_chance(errors):
-                continue
-            noise = chance_gap(errors)
-            if noise > allowed and (worst is None or noise - allowed > worst[0]):
-                least = int(np.argmin(rows))
-                worst = noise - allowed, name, rate, noise, groups[least], float(rows[least])
-    if worst is None:
+    found = [one for name, limit in result.limits.items() for one in _noises(result, name, limit, cells)]
+    told = [one for one in found if one.gap > one.allowed]
+    if not told:
         return result
-    _, name, rate, noise, group, least_rows = worst
-    found = (name, result.limits[name], rate, noise, group, least_rows, _rows_word(rate))
+    name, rate, gap, _, group, rows, what = max(told, key=lambda one: one.gap - one.allowed)
     can_promise = result.density == "empirical" and not result.penalties and result.decide_by is None
     ways = (f"more rows of {group!r}", "a wider limit", *((PROMISE,) if can_promise else ()))
-    warning = refusal("noise", name, value=found, limit=ways)
+    warning = refusal("noise", name, value=(name, result.limits[name], rate, gap, group, rows, what), limit=ways)
     return replace(result, notes=(*result.notes, Caution.made(warning, SIGN)))
+
+
+class Noise(NamedTuple):
+    """The gap that chance shows, beside the one that a limit allows."""
+
+    criterion: str
+    rate: str
+    gap: float
+    allowed: float
+    group: Name  # that has the fewest rows
+    rows: float
+    what: str  # the rows are
+
+
+def _noises(result: Result, name: str, limit: float, cells: Cells) -> list[Noise]:
+    """The noise of each rate that a limit is about; of their sum where the limit is on that."""
+    found = []
+    for rate in CRITERIA[name]:
+        groups, values, rows, errors = _errors(result, rate, cells)
+        if len(groups) < 2:
+            continue
+        allowed = limit if name != "disparate_impact" else (1.0 - limit) * float(values @ rows) / float(rows.sum())
+        far = name != ADDED and allowed >= most_by_chance(errors)
+        least = int(np.argmin(rows))
+        what = LABELS[rate][1] if rate in LABELS else "labels of a class"
+        found.append(
+            Noise(name, rate, 0.0 if far else chance_gap(errors), allowed, groups[least], float(rows[least]), what)
+        )
+    if name != ADDED or len(found) < 2:
+        return found
+    return [
+        max(found, key=lambda one: one.gap)._replace(rate=" and ".join(CRITERIA[name]), gap=sum(x.gap for x in found))
+    ]
 
 
 def most_by_chance(errors: Floats) -> float:
@@ -81,22 +105,20 @@ def chance_gap(errors: Floats) -> float:
     return float(2.0 * step * (height.sum() - 0.5 * (height[0] + height[-1])))
 
 
-def _effective(snapshot: Snapshot, named: Callable[[Name], Name]) -> dict[Name, tuple[Floats, Floats]] | None:
+def _effective(snapshot: Snapshot, named: Callable[[Name], Name]) -> Cells | None:
     """Sum of weights, and of their squares, of labels 0, 1 and unlabelled, by group."""
     totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
     squares = totals if snapshot.weight_unit == 1.0 else snapshot.squares()
     if squares is None:
         return None
-    out: dict[Name, tuple[Floats, Floats]] = {}
+    out: Cells = {}
     for k, name in enumerate(map(named, snapshot.groups)):
         sums, powers = out.get(name, (0.0, 0.0))
         out[name] = sums + totals[:, k], powers + squares[:, k]
     return out
 
 
-def _errors(
-    result: Result, rate: str, cells: dict[Name, tuple[Floats, Floats]]
-) -> tuple[list[Name], Floats, Floats, Floats]:
+def _errors(result: Result, rate: str, cells: Cells) -> tuple[list[Name], Floats, Floats, Floats]:
     """Groups that have the rate, its values, effective rows behind them, and standard errors as if all had the same."""
     if rate == "balanced_accuracy":
         return _balanced(result, cells)
@@ -115,7 +137,7 @@ def _errors(
     return groups, at, n, np.sqrt(common * (1.0 - common) / n)
 
 
-def _balanced(result: Result, cells: dict[Name, tuple[Floats, Floats]]) -> tuple[list[Name], Floats, Floats, Floats]:
+def _balanced(result: Result, cells: Cells) -> tuple[list[Name], Floats, Floats, Floats]:
     """As `_errors`, for the mean of tpr and tnr; the smaller of both cells counts as its rows."""
     parts = [_errors(result, rate, cells) for rate in ("tpr", "fpr")]
     groups = [name for name, rates in result.rates.items() if rates.balanced_accuracy is not None]
@@ -124,7 +146,3 @@ def _balanced(result: Result, cells: dict[Name, tuple[Floats, Floats]]) -> tuple
     rows = [own[at] for (_, _, own, _), at in zip(parts, places, strict=True)]
     errors = [own[at] for (_, _, _, own), at in zip(parts, places, strict=True)]
     return groups, values, np.minimum(*rows), np.hypot(*errors) / 2.0
-
-
-def _rows_word(rate: str) -> str:
-    return LABELS[rate][1] if rate in LABELS else "labels of a class"

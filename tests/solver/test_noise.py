@@ -122,6 +122,16 @@ def test_a_ratio_has_its_noise(backend):
     assert told(small, {"disparate_impact": 0.8})[1] is None
 
 
+def test_a_sum_of_gaps_has_the_sum_of_their_noises(backend):
+    small = sketch_of(2_000, 100)
+    _, said = told(small, {"equalized_odds_sum": 0.03})
+    _, tpr = told(small, {"equal_opportunity": 0.01})
+    assert said.value[2] == "tpr and fpr"
+    assert "a rule of equal tpr and fpr has a gap of" in str(said)
+    assert 1.5 * tpr.value[3] < said.value[3] < 2.5 * tpr.value[3]
+    assert told(small, {"equalized_odds_sum": 0.4})[1] is None
+
+
 def test_several_limits_get_one_warning(backend):
     _, said = told(sketch_of(2_000, 100), {"demographic_parity": 0.2, "equal_opportunity": 0.01})
     assert said.value[0] == "equal_opportunity"
