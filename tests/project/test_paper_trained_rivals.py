@@ -81,7 +81,7 @@ def test_a_rival_learns_from_fit_rows_alone_and_answers_with_probabilities(metho
 @pytest.mark.filterwarnings("ignore")
 def test_a_rival_repeats_itself(method, split, monkeypatch):
     monkeypatch.setattr(laftr, "LEAST_STEPS", 50)
-    small = replace(split, fit=_fair_model.training_rows(split, 200))
+    small = replace(split, fit=_fair_model.drawn(split.fit, 200, 0))
     setting = method.settings("synthetic", method.criteria[0])[-1]
     answers = []
     for state in (1, 2):
@@ -110,12 +110,14 @@ def test_a_fair_setting_lowers_the_gap(rival, split):
     assert gaps[0] < 0.6 * gaps[1]
 
 
-def test_large_data_is_thinned_to_the_same_rows_each_time(split):
-    some = _fair_model.training_rows(split, 100)
-    assert len(some) == 100
-    assert np.array_equal(some.X, _fair_model.training_rows(split, 100).X)
-    assert not np.array_equal(some.X, _fair_model.training_rows(replace(split, seed=4), 100).X)
-    assert _fair_model.training_rows(split, 800) is split.fit
+def test_large_data_is_thinned_to_the_same_rows_each_time(split, monkeypatch):
+    assert _fair_model.training_rows(split) is split.fit
+    monkeypatch.setattr(_fair_model, "WHOLE", 700)
+    monkeypatch.setattr(_fair_model, "MOST_ROWS", 100)
+    some = _fair_model.training_rows(split)
+    assert len(some) == len(np.unique(some.X[:, 0])) == 100
+    assert np.array_equal(some.X, _fair_model.training_rows(split).X)
+    assert not np.array_equal(some.X, _fair_model.training_rows(replace(split, seed=4)).X)
 
 
 # FGP

@@ -1,6 +1,7 @@
 """FairGBM (Cruz, Belem, Jesus, Bravo, Saleiro, Bizarro 2023): gradient boosting under limits on FPR and FNR.
 
-The limits, its tolerances, are swept. They hold for smooth stand-ins of the two rates on the fit rows.
+Its tolerances for the two rates are swept; they hold for smooth stand-ins of the rates on the fit rows. So is the rate
+at which the limits' multipliers move: at its own default, 0.1, they swing on Adult when the tolerance is 0.
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ from benchmarks.paper.rivals._fair_model import FairModel, training_rows
 
 CONSTRAINTS = {"equalized_odds": "FPR,FNR", "equal_opportunity": "FNR"}
 TREES, LEAVES, RATE = 100, 15, 0.1
-MULTIPLIER_RATE = 0.1  # its own default
-TOLERANCES = (0.0, 0.01, 0.02, 0.05, 0.1)
+SETTINGS = [
+    {"tolerance": 0.0, "multiplier_rate": 0.03},
+    {"tolerance": 0.02, "multiplier_rate": 0.03},
+    {"tolerance": 0.05, "multiplier_rate": 0.03},
+    {"tolerance": 0.0, "multiplier_rate": 0.1},
+    {"tolerance": 0.02, "multiplier_rate": 0.1},
+]
 
 
 def fit(split: Split, criterion: str, setting: Setting) -> FairModel:
@@ -24,7 +30,7 @@ def fit(split: Split, criterion: str, setting: Setting) -> FairModel:
         n_estimators=TREES,
         num_leaves=LEAVES,
         learning_rate=RATE,
-        multiplier_learning_rate=MULTIPLIER_RATE,
+        multiplier_learning_rate=setting["multiplier_rate"],
         constraint_type=CONSTRAINTS[criterion],
         constraint_fpr_tolerance=setting["tolerance"],
         constraint_fnr_tolerance=setting["tolerance"],
@@ -47,8 +53,8 @@ METHOD = Method(
     randomised=False,
     uses_group=False,
     criteria=tuple(CONSTRAINTS),
-    settings=lambda _data, _criterion: [{"tolerance": tolerance} for tolerance in TOLERANCES],
+    settings=lambda _data, _criterion: list(SETTINGS),
     fit=fit,
     environment="fairgbm",
-    note="Boosted trees, not the linear base model of the others; at most 30,000 rows.",
+    note="Boosted trees, not the linear base model of the others; on CelebA 30,000 rows train it.",
 )
