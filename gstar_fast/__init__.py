@@ -39,8 +39,8 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._sketch.window import Window as Window
     from gstar_fast._solver.bounds import Bounds as Bounds
     from gstar_fast._solver.bounds import bounds as bounds
-    from gstar_fast._solver.frontier import Frontier as Frontier
     from gstar_fast._solver.frontier import frontier as frontier
+    from gstar_fast._solver.points import Frontier as Frontier
     from gstar_fast._solver.promise.needs import rows_needed as rows_needed
     from gstar_fast._solver.promise.record import Promise as Promise
     from gstar_fast._solver.promise.record import RowsNeeded as RowsNeeded
@@ -75,7 +75,8 @@ _ROOMS = {
     "_sketch.sketch": ("Sketch",),
     "_sketch.window": ("Window",),
     "_solver.bounds": ("Bounds", "bounds"),
-    "_solver.frontier": ("Frontier", "frontier"),
+    "_solver.frontier": ("frontier",),
+    "_solver.points": ("Frontier",),
     "_solver.promise.needs": ("rows_needed",),
     "_solver.promise.record": ("Promise", "RowsNeeded"),
     "_solver.result": ("Result",),

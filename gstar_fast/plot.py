@@ -29,7 +29,7 @@ from gstar_fast._report.data import (
     style,
 )
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.frontier import Frontier
+from gstar_fast._solver.points import Frontier
 from gstar_fast._solver.result import Result
 from gstar_fast._words import KINDS
 

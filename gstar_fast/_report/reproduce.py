@@ -10,7 +10,7 @@ from gstar_fast._solver.result import Result
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
-    from gstar_fast._solver.frontier import Frontier
+    from gstar_fast._solver.points import Frontier
 
 MOST_THRESHOLDS = 12  # spelled out in the check
 

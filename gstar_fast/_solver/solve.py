@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
@@ -143,21 +142,16 @@ def solve(
     if prefer is not None:
         check_prefer(objective, prefer, alone=counts and level is None and not (unified or randomize or max_seconds))
     least = checked_min_rows(min_rows)
-    if not isinstance(monotone, bool):
-        raise refusal("monotone_type", "monotone", value=monotone)
     asked = None
     if fair_between is not None or decide_by is not None:
         asked = asked_roles(sketch, fair_between, decide_by)
-    if monotone and not (asked and asked.by_segment):
-        raise refusal("monotone_alone", "monotone")
+    check_monotone(sketch, asked, monotone)
     look_at(sketch)
     whole = sketch
     if asked is not None and asked.by_segment:
         check_segments(
             objective, density=density, unified=unified, confidence=confidence, prefer=prefer, min_rows=least
         )
-        if monotone:
-            check_monotone(sketch, asked)
         return warn_if_degenerate(
             solve_by_segment(sketch, asked, objective, randomize=randomize, monotone=monotone, max_seconds=max_seconds)
         )

@@ -61,6 +61,21 @@ def test_the_same_column_for_both_is_a_threshold_for_each_group(table):
     assert (list(result.thresholds), result.group_column, result.decide_by) == (["F", "M"], "sex", None)
 
 
+def test_a_frontier_of_segments_is_printed_saved_and_one_point_taken(table, capsys):
+    roles, rows = ASK[2:], ["rows.csv", *COUNT, "--criterion", "equalized_odds"]
+    assert main(["frontier", *rows, *roles, "-o", "f.json"]) == 0
+    assert "frontier of equalized_odds" in capsys.readouterr().out
+    saved = json.loads(Path("f.json").read_text())
+    assert saved["groups"] == [0, 1, 2]
+    assert all(low <= e for low, e in zip(saved["lower_bound"], saved["error"], strict=True))
+    words = ["--at-gap", "0.05", "--thresholds", "t.json", "-q"]
+    assert main(["frontier", *rows, *roles, *words]) == 0
+    point = gf.Result.load("t.json")
+    assert (point.thresholds, point.group_column, point.fair_between) == (table.thresholds, "segment", ("sex",))
+    said = fails(capsys, 2, "frontier", *rows, *roles[:2])
+    assert "--fair-between needs --decide-by beside it" in said
+
+
 def test_what_is_wrong_is_said_in_options(table, capsys):
     said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4])
     assert "--fair-between needs --decide-by beside it" in said

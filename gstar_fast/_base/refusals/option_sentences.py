@@ -225,6 +225,10 @@ OPTIONS |= entries(
         f"{say.argument('decide_by')} other than {say.argument('fair_between')} does not go with "
         f"{say.argument(e.argument)} yet; leave {say.argument(e.argument)} out"
     ),
+    frontier_unified=lambda _, say: (
+        f"a frontier is one of thresholds by group or by segment, and {say.argument('decide_by')} names nothing; solve "
+        f"with {say.option('unified', TRUE)} for one limit after another, or name columns"
+    ),
     cuts=lambda e, _: f"cuts must be finite and ascending; got {e.value!r}",
     monotone_alone=lambda _, say: (
         f"{say.option('monotone', TRUE)} is about thresholds along segments; {say.give} "

@@ -50,7 +50,7 @@ class Answer:
     ) -> Result:
         """Put candidates with weights into words and numbers; `bound` is one of E where it is not the answer's own."""
         counts, scale, objective, snapshot = search.counts, search.scale, search.objective, self.snapshot
-        accepted = _accepted(counts.accepted, parts, mixed)
+        accepted = accepted_by(counts.accepted, parts, mixed)
         totals, unit = counts.totals, snapshot.weight_unit
         after = Outcome.of(accepted.sum(axis=2), totals, scale)
         before = Outcome.of(counts.accepted[..., search.unified].sum(axis=2), totals, scale)
@@ -167,7 +167,7 @@ class Answer:
             search, mix = found.best
             message = f"no mixture of thresholds by segment has a lower error{self._where()} ({mix.scans} scans)"
             proof = Proof(found.certificates)
-            return self.result(search, _parts(search, mix), "optimal", message, mix.scans, mixed=True, proof=proof)
+            return self.result(search, parts_of(search, mix), "optimal", message, mix.scans, mixed=True, proof=proof)
 
         def find(slack: float) -> tuple[tuple[SegmentSearch, Mix] | None, bool]:
             mixes = [(search, room("segments").mix(loosened(search.nominal(), slack))) for search, _ in found.parts]
@@ -177,7 +177,7 @@ class Answer:
         near = nearest(find)
         search, mix = near.found
         message = f"no mixture of thresholds by segment meets these limits; {near.words('mixtures')}"
-        return self.result(search, _parts(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
+        return self.result(search, parts_of(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
 
     def _where(self) -> str:
         order = ", rising or falling along the segments" if self.monotone else ""
@@ -200,7 +200,7 @@ def solve_by_segment(
     return answer.chosen(math.inf if max_seconds is None else float(max_seconds))
 
 
-def _accepted(by_candidate: Ints, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
+def accepted_by(by_candidate: Ints, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
     """Rows (3, A, m) that candidates with weights accept; whole where they are no mixtures."""
     columns = []
     for j, part in enumerate(parts):
@@ -209,7 +209,8 @@ def _accepted(by_candidate: Ints, parts: Iterable[dict[int, float]], mixed: bool
     return np.stack(columns, axis=2)
 
 
-def _parts(search: SegmentSearch, mix: Mix) -> Parts:
+def parts_of(search: SegmentSearch, mix: Mix) -> Parts:
+    """Candidates and weights of each segment."""
     parts: Parts = [{} for _ in search.order]
     for j, number, weight in zip(mix.segment.tolist(), mix.number.tolist(), mix.weight.tolist(), strict=True):
         candidate, part = int(search.candidate[search.arrays.start[j] + number]), parts[search.order[j]]

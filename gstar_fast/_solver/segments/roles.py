@@ -112,8 +112,14 @@ def check_segments(
         raise refusal("decide_by_with", wrong[0])
 
 
-def check_monotone(sketch: Sketch, asked: Asked) -> None:
-    """Refuse monotone thresholds along segments that have no order."""
+def check_monotone(sketch: Sketch, asked: Asked | None, monotone: object) -> None:
+    """Refuse monotone thresholds that are not by segment, or along segments that have no order."""
+    if not isinstance(monotone, bool):
+        raise refusal("monotone_type", "monotone", value=monotone)
+    if not monotone:
+        return
+    if asked is None or not asked.by_segment:
+        raise refusal("monotone_alone", "monotone")
     for name in sketch.groups:
         segment = asked.roles.segment(name)
         if isinstance(segment, bool) or not isinstance(segment, int):
