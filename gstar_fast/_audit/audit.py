@@ -239,7 +239,8 @@ def audit(
         else:
             counts = segments.counts(counts)
         if isinstance(thresholds, Result):
-            again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed, new_rows)
+            roles = None if segments is None else segments.asked.roles
+            again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed, new_rows, roles)
             counts = replace(counts, notes=(*counts.notes, *again.notes))
         if by_group is not None:
             for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all

@@ -81,11 +81,13 @@ def test_what_is_wrong_is_said_in_options(table, capsys):
     assert "--fair-between needs --decide-by beside it" in said
     said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4], "--decide-by", "region")
     assert "--decide-by names 'region', and the group columns of the sketch are 'sex', 'segment'" in said
-    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--report", "r.html")
-    assert "a report knows thresholds by group" in said
-    assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "-q"]) == 0
-    said = fails(capsys, 1, "report", "rows.csv", *COUNT, "--thresholds", "t.json", "-o", "r.html")
-    assert "these are by segment" in said
+
+
+def test_a_report_of_segments_is_written(table, capsys):
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "--report", "one.html", "-q"]) == 0
+    assert main(["report", "rows.csv", *COUNT, "--thresholds", "t.json", "-o", "two.html"]) == 0
+    for page in ("one.html", "two.html"):
+        assert "2 groups and 3 segments" in Path(page).read_text()
 
 
 def test_audit_and_certify_measure_between_protected_groups(table, capsys):

@@ -394,12 +394,3 @@ def test_one_protected_group_has_nobody_to_compare_with():
     sketch = gf.Sketch.from_rows(score, label, [np.full(100, "F"), segment])
     with pytest.raises(ValueError, match="there is only one, 'F'"):
         gf.solve(sketch, limits=LIMITS, **BY)
-
-
-def test_reports_and_plots_say_that_they_do_not_know_segments():
-    sketch = counted()
-    result = gf.solve(sketch, limits=LIMITS, **BY)
-    with pytest.raises(ValueError, match="a report knows thresholds by group"):
-        gf.report(result, sketch)
-    with pytest.raises(ValueError, match="these are by segment"):
-        gf.plot.roc(sketch, result)

@@ -283,10 +283,6 @@ OPTIONS |= entries(
         f"sketch are not tuples of the same columns: there is {e.value!r}; count several columns, such as "
         "groups=[sex, segment]"
     ),
-    by_segment=lambda e, _: (
-        f"{e.argument} knows thresholds by group, and these are by segment (decide_by={e.value!r}); an audit of sketch "
-        "and result measures them"
-    ),
     segment_numbers=lambda _, __: (
         "q must be one finite number for each row, such as P(group | x); drop rows without one, or give them a number"
     ),

@@ -128,9 +128,17 @@ def check_monotone(sketch: Sketch, asked: Asked | None, monotone: object) -> Non
 
 def protected_sketch(sketch: Sketch, asked: Asked) -> Sketch:
     """The rows of a sketch under the names of their protected groups alone."""
+    return _by(sketch, asked.roles.fair_between)
+
+
+def segment_sketch(sketch: Sketch, asked: Asked) -> Sketch:
+    """The rows of a sketch under the names of their segments alone."""
+    return _by(sketch, asked.roles.decide_by)
+
+
+def _by(sketch: Sketch, positions: tuple[int, ...]) -> Sketch:
     core = sketch.copy()._core
-    names = tuple(part(name, asked.roles.fair_between) for name in core.groups)
-    return Sketch._around(core.relabelled(names), sketch)
+    return Sketch._around(core.relabelled(tuple(part(name, positions) for name in core.groups)), sketch)
 
 
 def of_protected(result: Result, sketch: Sketch, asked: Asked) -> Result:
