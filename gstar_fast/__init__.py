@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
+    from gstar_fast.errors import OverfitWarning as OverfitWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
     from gstar_fast.errors import SentinelWarning as SentinelWarning
     from gstar_fast.errors import UnpromisedWarning as UnpromisedWarning
@@ -87,6 +88,7 @@ _ROOMS = {
         "InfeasibleWarning",
         "MissingClassWarning",
         "NotConvergedWarning",
+        "OverfitWarning",
         "ResolutionWarning",
         "SentinelWarning",
         "UnpromisedWarning",

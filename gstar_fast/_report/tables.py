@@ -112,7 +112,8 @@ def thresholds_section(contents: Contents) -> Html:
     if r.unified:
         words = "Accepted is every score at or above the threshold; no group is needed to decide."
     if r.randomized:
-        words += f" Where a {contents.kind} has several thresholds, each row draws one by its key, with the probability shown."
+        words += f" Where a {contents.kind} has several thresholds, each row draws one by its key, "
+        words += "with the probability shown."
     if has_limits:
         words += f" The interval is where the threshold falls when the rows are drawn anew, with {confidence(audit)}."
     exact = ([who(contents, g), tag("code", _exact(contents, g))] for g in listed)

@@ -6,7 +6,7 @@ limits that are met here and may be expected to hold, roughly, on new rows too.
 
 from __future__ import annotations
 
-from gstar_fast._audit.new_rows import OUT_OF_FOLD
+from gstar_fast._audit.new_rows import OUT_OF_FOLD, clearly_over
 from gstar_fast._base.text import short_number, threshold_number
 from gstar_fast._report.contents import (
     Contents,
@@ -23,8 +23,6 @@ from gstar_fast._report.html import Html, tag
 from gstar_fast._solver.degenerate import SIGN
 from gstar_fast._solver.question import is_met
 from gstar_fast._solver.result import Result
-
-CLEARLY = 1.25  # times the limit: a gap expected on new rows that is larger is not put down to chance
 
 _SIGNS = {"good": "M4 8.5l3 3 6-7", "warn": "M8.5 3v6.5M8.5 13v.2", "bad": "M4 4l9 9M13 4l-9 9"}
 
@@ -114,13 +112,6 @@ def _doubt(contents: Contents) -> str | None:
     which = {name: f"the {gap_word(name)} to be " if len(limits) > 1 else "" for name in over}
     about = [f"{which[name]}about {expected[name].mean:.2g}" for name in over]
     return f"expect {sentence_list(about)} on new ones"
-
-
-def clearly_over(name: str, limit: float, expected: float) -> bool:
-    """Whether a gap exceeds its limit by a quarter; of a ratio, its distance from parity does."""
-    if name == "disparate_impact":
-        return 1 - expected > CLEARLY * (1 - limit)
-    return expected > CLEARLY * limit
 
 
 # ---------------------------------------------------------------------------------------------------------- sentences

@@ -33,8 +33,8 @@ def _choice(contents: Contents) -> str:
     if n == shown:
         return ""
     return (
-        f" Drawn are {shown} of {n} {contents.kind}s: those with the lowest and the highest tpr, fpr and selection rate, and the "
-        "largest. The tables list the others too."
+        f" Drawn are {shown} of {n} {contents.kind}s: those with the lowest and the highest tpr, fpr and selection "
+        "rate, and the largest. The tables list the others too."
     )
 
 

@@ -26,7 +26,8 @@ from gstar_fast._solver.question import (
 )
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
-from gstar_fast._solver.segments.answer import solve_by_segment
+from gstar_fast._solver.segments.answer import Answer
+from gstar_fast._solver.segments.promise import promised_by_segment
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,
     asked_roles,
@@ -36,6 +37,7 @@ from gstar_fast._solver.segments.roles import (
     protected_sketch,
 )
 from gstar_fast._solver.smooth.smooth import solve_smooth
+from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.spread import pooled_sketch, spread
 
 MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
@@ -149,12 +151,12 @@ def solve(
     look_at(sketch)
     whole = sketch
     if asked is not None and asked.by_segment:
-        check_segments(
-            objective, density=density, unified=unified, confidence=confidence, prefer=prefer, min_rows=least
-        )
-        return warn_if_degenerate(
-            solve_by_segment(sketch, asked, objective, randomize=randomize, monotone=monotone, max_seconds=max_seconds)
-        )
+        check_segments(objective, density=density, unified=unified, prefer=prefer, min_rows=least)
+        answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
+        result = answer.mixed() if randomize else answer.chosen(math.inf if max_seconds is None else float(max_seconds))
+        if level is not None:
+            result = promised_by_segment(answer, result, level, randomize)
+        return warn_if_degenerate(result)
     if asked is not None:
         unified = unified or not asked.roles.decide_by
         check_options(

@@ -75,6 +75,7 @@ def test_rows_that_are_missing_are_named(found):
 # ------------------------------------------------------------------------------------------------------------- new rows
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @pytest.mark.parametrize("asked", [{}, {"randomize": True}, {"monotone": True}])
 def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkeypatch):
     """A population of two segments: thresholds found on samples of it, gaps measured on other samples."""
@@ -108,6 +109,28 @@ def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkey
     assert audit.new_rows == gf.audit(sketch, found, new_rows=1500, replicates=0).new_rows
 
 
+def test_a_gap_clearly_above_its_limit_is_noted():
+    """Many segments and few rows: what holds on the counted rows does not on others."""
+    rng = np.random.default_rng(0)
+
+    def rows(n):
+        sex, label, segment = (rng.integers(0, k, n) for k in (2, 2, 16))
+        return rng.normal(label * 1.5 + 0.4 * sex, 1.0), label, np.array(["F", "M"])[sex], segment
+
+    ask = {"limits": {"equalized_odds": 0.02}, "fair_between": 0, "decide_by": 1}
+    sketch = counted(*rows(600))
+    with pytest.warns(gf.OverfitWarning, match="16 segments are more than these rows carry: '[FM]' has"):
+        found = gf.solve(sketch, **ask)
+    assert any("segments are more than these rows carry" in note for note in found.notes)
+    audit = gf.audit(counted(*rows(600)), found, replicates=0)
+    gap = audit.gaps["equalized_odds"].value
+    noted = [note for note in audit.notes if "the limit is 0.02" in note]
+    assert bool(noted) == (gap > 0.025)
+    assert gap > 0.025
+    assert f"{gap:.2g} on these rows" in noted[0]
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 def test_segments_that_are_the_groups_expect_what_groups_expect():
     """Segments under other names than the protected groups: the same question, and the same samples."""
     score, label, sex, _ = people(2)

@@ -13,7 +13,9 @@ from helpers.commands import fails
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.OverfitWarning"
+)
 
 COUNT = ["--score", "p", "--label", "y", "--group", "sex", "--group", "segment"]
 ASK = ["--limit", "equalized_odds=0.05", "--fair-between", "sex", "--decide-by", "segment"]

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._base import json as strict
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.OverfitWarning"
+)
 
 BY = {"fair_between": 0, "decide_by": 1}
 LIMITS = {"equalized_odds": 0.05}
@@ -361,7 +363,6 @@ def test_a_document_with_wrong_roles_is_refused():
         ({"fair_between": True, "decide_by": 1}, "must be the name of a group column, its position"),
         ({**BY, "penalties": {"equalized_odds": 1}}, "does not go with penalties yet"),
         ({**BY, "density": "kde"}, "does not go with density yet"),
-        ({**BY, "confidence": 0.9}, "does not go with confidence yet"),
         ({**BY, "min_rows": 10}, "does not go with min_rows yet"),
         ({**BY, "prefer": "stable"}, "does not go with prefer yet"),
         ({**BY, "unified": True}, "does not go with unified yet"),

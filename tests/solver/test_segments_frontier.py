@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._solver.segments import frontier as ladder
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.OverfitWarning"
+)
 
 BY = {"fair_between": 0, "decide_by": 1}
 

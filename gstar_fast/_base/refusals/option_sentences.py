@@ -15,6 +15,7 @@ from gstar_fast.errors import (
     InputWarning,
     OptionTypeError,
     OptionValueError,
+    OverfitWarning,
     ResolutionWarning,
     SentinelWarning,
 )
@@ -250,6 +251,14 @@ OPTIONS |= entries(InputWarning, low_ratio=_low_ratio)
 OPTIONS |= entries(
     DegenerateWarning,
     degenerate=lambda e, say: f"{e.value}; what helps: {helps(e.limit, say)}",
+)
+OPTIONS |= entries(
+    OverfitWarning,
+    overfit=lambda e, say: (
+        f"{e.value[0]} segments are more than these rows carry: {e.value[1]!r} has {e.value[2]} rows of label "
+        f"{e.value[3]}, enough for {e.limit} at 64 a segment, so gaps on new rows may be well above the limit; what "
+        f"helps: fewer segments, or {say.option('confidence', '0.95')}, which says what holds on new rows"
+    ),
 )
 
 

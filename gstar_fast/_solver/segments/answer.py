@@ -11,13 +11,15 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import Mix
 from gstar_fast._base.arrays import Ints, Values
-from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.degenerate import cautions
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.text import row_count
+from gstar_fast._solver.degenerate import Caution, cautions
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.rates import Outcome, has_rate, rates_by_group, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import nearest
-from gstar_fast._solver.segments.problem import SegmentSearch, loosened
+from gstar_fast._solver.segments.cut import EACH
+from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, loosened
 from gstar_fast._solver.segments.proof import Proof
 from gstar_fast._solver.segments.roles import Asked
 from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
@@ -62,13 +64,16 @@ class Answer:
             message = (
                 f"proven to within {left} of the least possible loss; the search was ended after {iterations} boxes"
             )
+        by_segment, rows = counts.rows.sum(axis=(1, 3)), totals.sum(axis=0) * unit
+        at_segment = rates_of(accepted.sum(axis=1), by_segment)
         notes = cautions(
             *(counts.protected, after, before, totals, scale, objective),
             weight_unit=unit,
             can_mix=not mixed,
             can_pool=False,
+            segments=(counts.segments, at_segment[2], by_segment),
         )
-        by_segment, rows = counts.rows.sum(axis=(1, 3)), totals.sum(axis=0) * unit
+        notes += too_many(counts, unit) if objective.limits else []
         mixtures = {
             name: tuple((float(snapshot.candidates[t]), w) for t, w in part.items())
             for name, part in zip(counts.segments, parts, strict=True)
@@ -82,7 +87,7 @@ class Answer:
             rates=after.by_group(counts.protected, rows),
             segment_rates=rates_by_group(
                 counts.segments,
-                rates_of(accepted.sum(axis=1), by_segment),
+                at_segment,
                 has_rate(by_segment),
                 by_segment.sum(axis=0) * unit,
             ),
@@ -184,20 +189,15 @@ class Answer:
         return (" within the limits" if self.objective.limits else "") + order
 
 
-def solve_by_segment(
-    sketch: Sketch,
-    asked: Asked,
-    objective: Objective,
-    *,
-    randomize: bool,
-    monotone: bool,
-    max_seconds: float | None,
-) -> Result:
-    """Thresholds for each segment, with the least error while gaps between protected groups stay within limits."""
-    answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
-    if randomize:
-        return answer.mixed()
-    return answer.chosen(math.inf if max_seconds is None else float(max_seconds))
+def too_many(counts: SegmentCounts, unit: float) -> list[str]:
+    """A note where there are more segments than the smallest cell can carry."""
+    cells, m = counts.totals[:2] * unit, len(counts.segments)
+    label, a = np.unravel_index(int(np.argmin(np.where(cells > 0, cells, np.inf))), cells.shape)
+    enough = max(1, int(cells[label, a] // EACH))
+    if m <= enough:
+        return []
+    found = (m, counts.protected[int(a)], row_count(round(float(cells[label, a]))), int(label))
+    return [Caution.about(refusal("overfit", "decide_by", value=found, limit=enough))]
 
 
 def accepted_by(by_candidate: Ints, parts: Iterable[dict[int, float]], mixed: bool) -> Values:

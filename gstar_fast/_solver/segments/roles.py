@@ -95,7 +95,6 @@ def check_segments(
     *,
     density: object,
     unified: bool,
-    confidence: object,
     prefer: object,
     min_rows: float,
 ) -> None:
@@ -104,7 +103,6 @@ def check_segments(
         "penalties": bool(objective.penalties),
         "density": not (isinstance(density, str) and density == "empirical"),
         "unified": unified,
-        "confidence": confidence is not None,
         "prefer": prefer is not None,
         "min_rows": min_rows > 0,
     }
