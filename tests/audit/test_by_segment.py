@@ -103,7 +103,7 @@ def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkey
         keys = {"keys": np.arange(len(score))} if one.randomized else {}
         accepted = one.decider()(score, segment, **keys)
         seen.append(gf.audit(decisions=accepted, labels=label, groups=sex, replicates=0).gaps["equalized_odds"].value)
-    # samples of 1,500 rows to find thresholds on are smaller than the 4,000 that replicates have: gaps are a little larger
+    # thresholds are found here on 1,500 rows, by replicates on 4,000: gaps are a little larger
     assert expected.mean == pytest.approx(np.mean(seen), abs=0.02)
     assert np.mean(np.array(seen) <= expected.nine_of_ten) >= 0.7
     assert audit.new_rows == gf.audit(sketch, found, new_rows=1500, replicates=0).new_rows
