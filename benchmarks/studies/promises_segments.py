@@ -175,10 +175,7 @@ def run(setting: Setting, folder: Path | None, draws: int) -> dict[str, Any]:
 
 def row_of(one: dict[str, Any]) -> list[str]:
     kind = ("mixture" if one["mixture"] else "single") + (", monotone" if one["monotone"] else "")
-    n, words = (
-        one["draws"],
-        {"equalized_odds": "odds", "demographic_parity": "parity", "equal_opportunity": "opportunity"},
-    )
+    n, words = one["draws"], WORDS[one["criterion"]]
     return [
         one["name"],
         f"{one['rows']:,}",
