@@ -109,5 +109,5 @@ class SolveSegments:
                 return None
             parts = [{t: 1.0} for t in candidates]
         likeliest = np.array([-max((w, -t) for t, w in part.items())[1] for part in parts])
-        accepted = accepted_by(self.rows.accepted, parts, self.result.randomized).sum(axis=2)
+        accepted = accepted_by(self.rows, parts, self.result.randomized).sum(axis=2)
         return snapshot.thresholds(likeliest), accepted

@@ -19,6 +19,7 @@ from gstar_fast._report.data import (
 )
 from gstar_fast._report.html import Html, details, table, tag
 from gstar_fast._report.svg import line as line_mark
+from gstar_fast._words import KINDS
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
@@ -46,7 +47,7 @@ def score_section(contents: Contents) -> Html:
     r, audit = contents.result, contents.deciding.audit
     marks = [r.default_threshold, *(r.thresholds[g] for g in contents.deciding.featured)]
     window = score_window(contents.deciding.sketch, contents.deciding.featured, marks)
-    kind = "kde" if r.density == "empirical" else r.density
+    kind = r.density if r.density in KINDS and r.density != "empirical" else "kde"
     curves = cell_curves(contents.deciding.sketch, kind, window=window, groups=contents.deciding.featured)
     panels = []
     for i, group in enumerate(contents.deciding.featured):

@@ -52,10 +52,10 @@ class Answer:
     ) -> Result:
         """Put candidates with weights into words and numbers; `bound` is one of E where it is not the answer's own."""
         counts, scale, objective, snapshot = search.counts, search.scale, search.objective, self.snapshot
-        accepted = accepted_by(counts.accepted, parts, mixed)
+        accepted = accepted_by(counts, parts, mixed)
         totals, unit = counts.totals, snapshot.weight_unit
         after = Outcome.of(accepted.sum(axis=2), totals, scale)
-        before = Outcome.of(counts.accepted[..., search.unified].sum(axis=2), totals, scale)
+        before = Outcome.of(counts.rows[..., search.unified :].sum(axis=(2, 3)), totals, scale)
         loss = after.weighted_error**2
         least = after.weighted_error if bound is None else min(bound, after.weighted_error)
         lower = max(least - scale.slack, 0.0) ** 2 if bound is not None or scale.slack else loss
@@ -200,11 +200,11 @@ def too_many(counts: SegmentCounts, unit: float) -> list[str]:
     return [Caution.about(refusal("overfit", "decide_by", value=found, limit=enough))]
 
 
-def accepted_by(by_candidate: Ints, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
+def accepted_by(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
     """Rows (3, A, m) that candidates with weights accept; whole where they are no mixtures."""
     columns = []
     for j, part in enumerate(parts):
-        each = [by_candidate[:, :, j, t] * (w if mixed else 1) for t, w in part.items()]
+        each = [counts.accepted(j, t) * (w if mixed else 1) for t, w in part.items()]
         columns.append(np.sum(each, axis=0))
     return np.stack(columns, axis=2)
 

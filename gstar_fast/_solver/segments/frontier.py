@@ -86,7 +86,7 @@ class Ladder:
         return Point(limit, gap, error, min(lower, error), search, parts, nodes, finished)
 
     def _outcome(self, search: SegmentSearch, parts: Parts) -> Outcome:
-        accepted = accepted_by(search.counts.accepted, parts, self.randomize).sum(axis=2)
+        accepted = accepted_by(search.counts, parts, self.randomize).sum(axis=2)
         return Outcome.of(accepted, search.counts.totals, search.scale)
 
     def alike(self) -> list[Point]:

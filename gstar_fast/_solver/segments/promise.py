@@ -82,7 +82,7 @@ class SegmentsKnown(Ground):
     def rates(self, parts: Parts, counts: SegmentCounts | None = None) -> Floats:
         """All five rates, (5, A)."""
         counts = self.counts if counts is None else counts
-        return rates_of(accepted_by(counts.accepted, parts, self.randomize).sum(axis=2), counts.totals)
+        return rates_of(accepted_by(counts, parts, self.randomize).sum(axis=2), counts.totals)
 
     def beliefs(self, parts: Parts, shift: Floats | None = None) -> Beliefs:
         """What is known at some thresholds; `shift` (5, A) is what new rows are expected to differ by."""
@@ -116,8 +116,8 @@ class SegmentsKnown(Ground):
             total = np.maximum(self.counts.totals[labels].sum(axis=0), 1)
             square = np.zeros(rates.shape[1])
             for j, part in enumerate(parts):
-                at, weight = np.array(list(part)), np.array(list(part.values()))
-                taken = self.counts.accepted[labels][:, :, j, at].sum(axis=0)  # (A, parts)
+                weight = np.array(list(part.values()))
+                taken = np.stack([self.counts.accepted(j, t)[labels].sum(axis=0) for t in part], axis=1)  # (A, parts)
                 least = np.minimum(taken[:, :, None], taken[:, None, :])
                 square += np.einsum("i,aij,j->a", weight, least, weight) / total
             spread = np.clip(square - rates[r] ** 2, 0.0, None) / np.maximum(rates[r] * (1 - rates[r]), 1e-12)
