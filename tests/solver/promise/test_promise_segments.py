@@ -130,7 +130,7 @@ def test_what_selection_adds_is_seen_on_new_rows():
     for seed in range(6):
         sketch = counted(1200, seed, segments=8)
         known = known_of(sketch, LIMITS)
-        option = known.best(known.searches, known.limit, known.ratio)
+        option = known.best(known.searches, known.asked)
         answer = Answer(Snapshot.of(sketch), asked_roles(sketch, 0, 1), known.objective, False)
         shift = known.shift(option, promise.replicates_of(answer, known.counts))
         edges = Snapshot.of(sketch).candidates
