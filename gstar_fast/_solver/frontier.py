@@ -21,7 +21,6 @@ from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
-from gstar_fast._solver.points import Frontier
 from gstar_fast._solver.promise.curve import promised_curve
 from gstar_fast._solver.question import Objective, check_criterion, check_groups, question_limits
 from gstar_fast._solver.rates import has_rate, rates_of
@@ -31,6 +30,7 @@ from gstar_fast._solver.segments.frontier import frontier_by_segment
 from gstar_fast._solver.segments.roles import ColumnsLike, asked_roles, check_monotone, of_protected, protected_sketch
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
+from gstar_fast._solver.words.points import Frontier
 
 Numbers = tuple[int, ...]  # one candidate a group
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
