@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import heading
-from benchmarks.paper import acceptance, tables
+from benchmarks.paper import acceptance, tables, versus
 from benchmarks.paper.figures import figures
 from benchmarks.paper.frontier import Comparison, among_ours, comparisons
 from benchmarks.paper.records import DATA, GAP_WORDS, RECORDED, SHOWN, Record, by, failures, keep, load, ours
@@ -140,7 +140,8 @@ def fixed(records: Sequence[Record]) -> list[str]:
 def equal_gap(records: Sequence[Record], found: list[Comparison]) -> list[str]:
     parts = []
     if found:
-        parts.append("\n".join(f"- {line}" for line in tables.verdicts(found, records)))
+        parts.append(versus.tally(found, records))
+        parts.append("\n".join(f"- {line}" for line in versus.verdicts(found, records)))
     for criterion in CRITERIA:
         for randomised in (False, True):
             some = [
@@ -152,16 +153,16 @@ def equal_gap(records: Sequence[Record], found: list[Comparison]) -> list[str]:
                 kind = "randomised rules" if randomised else "deterministic rules"
                 floor = tables.floor_words(records, criterion)
                 title = f"{GAP_WORDS[criterion]}, {kind}"
-                parts.append(section(title, floor, tables.compared(some, records), level=3))
+                parts.append(section(title, floor, versus.compared(some, records), level=3))
     other = [one for one in found if one.model != "lr"]
     if other:
         said = "The same with gradient boosting as the base model, for methods that read scores only."
-        parts.append(section("Gradient boosting", said, tables.compared(other, records, with_gap=True), level=3))
+        parts.append(section("Gradient boosting", said, versus.compared(other, records, with_gap=True), level=3))
     mine = [one for one in among_ours(records) if one.model == "lr"]
     if mine:
         said = "Our other forms (*rival*) against exact; Holm's correction over these alone."
         parts.append(
-            section("Our forms among themselves", said, tables.compared(mine, records, with_gap=True), level=3)
+            section("Our forms among themselves", said, versus.compared(mine, records, with_gap=True), level=3)
         )
     for criterion in CRITERIA:
         if keep(records, protocol="frontier", criterion=criterion):
@@ -263,7 +264,8 @@ def quoted(records: Sequence[Record], times: Report | None) -> dict[str, str]:
         "floors": tables.floors(records),
         "means": tables.summary(records),
         "removal": tables.removal(records),
-        "verdicts": "\n".join(f"- {line}" for line in tables.verdicts(found, records)),
+        "tally": versus.tally(found, records),
+        "verdicts": "\n".join(f"- {line}" for line in versus.verdicts(found, records)),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.harness import table
 from benchmarks.paper.acceptance import EODDS, at, cost, share_removed
 from benchmarks.paper.figures import BOTH, DRAWN, METRICS, PAPER, chosen_setting
-from benchmarks.paper.frontier import Comparison, choose
+from benchmarks.paper.frontier import choose
 from benchmarks.paper.records import (
     DATA,
     GAP_WORDS,
@@ -173,81 +173,6 @@ def chosen(records: Sequence[Record], criterion: str, target: float) -> str:
             [title_of(some, method), *("yes" if one[k] else "no" for k in ("randomised", "uses_group")), *cells]
         )
     return table(["method", "coins", "asks for the group", *(SHOWN[data] for data in shown)], body)
-
-
-# -------------------------------------------------------------------------------------------------------- equal gap
-
-
-def compared(found: Sequence[Comparison], records: Sequence[Record], with_gap: bool = False) -> str:
-    """Every comparison of some criteria and classes, in points of accuracy."""
-    body = []
-    for one in sorted(found, key=lambda one: (DATA.index(one.data), one.ours, one.rival, one.criterion)):
-        body.append(
-            [
-                SHOWN[one.data],
-                *([GAP_WORDS[one.criterion]] if with_gap else []),
-                title_of(records, one.rival),
-                "yes" if one.rival_uses_group else "no",
-                title_of(records, one.ours),
-                str(one.splits),
-                f"{100 * one.difference:+.2f}" + ("" if one.steady else " ~"),
-                *(tested(one) if one.tested else ["not at equal gap", "-", "-", "-"]),
-                f"{100 * one.overlap:.0f} %",
-                f"{one.apart:.3f} / {one.floor:.3f}",
-            ]
-        )
-    head = [
-        "data",
-        *(["gap"] if with_gap else []),
-        "rival",
-        "asks for the group",
-        "ours",
-        "splits",
-        "ours - rival",
-        "95 % interval",
-        "p",
-        "p, Holm",
-    ]
-    return table([*head, "visible alone / Holm", "lines overlap", "gaps apart / floor"], body)
-
-
-def tested(one: Comparison) -> list[str]:
-    """What the test says."""
-    return [
-        f"{100 * one.low:+.2f} to {100 * one.high:+.2f}",
-        probability(one.p),
-        probability(one.p_holm),
-        f"{100 * one.visible:.2f} / {100 * one.visible_holm:.2f}",
-    ]
-
-
-def probability(p: float) -> str:
-    return "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 1 else "1"
-
-
-def verdicts(found: Sequence[Comparison], records: Sequence[Record]) -> list[str]:
-    """Who is better where, after Holm's correction and before it, as lines of a list; losses first."""
-    apart = [one for one in found if not one.tested]
-    found = [one for one in found if one.tested]
-    lines = []
-    for words, better in (("Ours is worse", False), ("Ours is better", True)):
-        for after in (True, False):
-            some = [
-                one
-                for one in found
-                if (one.difference > 0) == better and (one.p_holm <= 0.05 if after else one.p <= 0.05 < one.p_holm)
-            ]
-            told: dict[str, list[str]] = {}
-            for one in some:
-                place = f"{SHOWN[one.data]} {GAP_WORDS[one.criterion].split()[0]} ({100 * one.difference:+.2f})"
-                told.setdefault(f"{title_of(records, one.ours)} against {title_of(records, one.rival)}", []).append(
-                    place
-                )
-            when = "after Holm's correction" if after else "before the correction only"
-            listed = "; ".join(f"{names}: {', '.join(places)}" for names, places in told.items())
-            lines.append(f"{words} {when}, {len(some)} of {len(found)}: {listed or 'nowhere'}.")
-    lines.append(f"Not compared, since the two have no gaps in common: {len(apart)}.")
-    return lines
 
 
 # --------------------------------------------------------------------------------------------------- the paper's tables
