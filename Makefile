@@ -229,7 +229,7 @@ paper: $(PAPER_ENVIRONMENTS) $(PAPER)/env/data
 	$(PAPER_PYTHON) -m benchmarks.paper.times --folder $(PAPER) --results benchmarks/results
 	$(PAPER_PYTHON) -m benchmarks.paper.pack --folder $(PAPER) --results benchmarks/results
 	$(PAPER_PYTHON) -m benchmarks.paper.curves --folder $(PAPER) --results benchmarks/results
-	$(PAPER_PYTHON) -m benchmarks.paper.page --docs docs/benchmarks/paper.md
+	$(PAPER_PYTHON) -m benchmarks.paper.page --docs docs/benchmarks/paper.md docs/benchmarks/index.md
 
 paper-quick: $(STAMPS)/core
 	@$(BIN)/python -m benchmarks.paper.quick

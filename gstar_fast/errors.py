@@ -19,10 +19,12 @@ __all__ = [
     "InputValueError",
     "InputWarning",
     "MissingClassWarning",
+    "NoiseWarning",
     "NotConvergedWarning",
     "OptionError",
     "OptionTypeError",
     "OptionValueError",
+    "OverfitWarning",
     "ResolutionWarning",
     "SentinelWarning",
     "UnpromisedWarning",
@@ -130,10 +132,25 @@ class MissingClassWarning(UserWarning):
     """A group lacks the rows that a rate needs (positive labels for tpr, ...), and is left out of its gap."""
 
 
+class NoiseWarning(_Coded, UserWarning):
+    """A limit is below the gap that chance alone shows on the rows of the smallest group.
+
+    Thresholds keep it on the counted rows, and mostly not on new ones. The message names the group, its rows, the rate
+    and the size of the noise, and what helps: more rows, a wider limit, or `confidence=`.
+    """
+
+
 class NotConvergedWarning(UserWarning):
     """An iterative method stopped where another step would still help, or far from the least loss.
 
     Its result is usable, its verdict says so, and ``method="exact"`` finds the least loss.
+    """
+
+
+class OverfitWarning(_Coded, UserWarning):
+    """There are more segments than the counted rows can carry, so that limits hardly hold on new ones.
+
+    Given by `solve` with `decide_by`; the result's notes say it too.
     """
 
 

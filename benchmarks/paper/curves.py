@@ -33,6 +33,7 @@ SYNTHETIC = {
     "DP+EOd": ("demographic_parity", "equalized_odds"),
 }
 ADULT_TARGETS = (0.02, 0.04, 0.06, 0.08, 0.093, 0.109)  # EOd (sum); .040 is the paper's, .093 removes as much as it did
+PAPER_GAP = 0.04
 CELLS = [(1, 1), (1, 0), (0, 1), (0, 0)]
 Found = dict[str, Any]
 
@@ -188,7 +189,10 @@ def adult_cost(folder: Path, seeds: Iterable[int] = range(5)) -> list[Found]:
 
 
 def adult_variants(folder: Path, seeds: Iterable[int] = range(5)) -> list[Found]:
-    """Baselines from other columns or rows: does one of them have the paper's gap?"""
+    """Baselines from other columns or rows: does one of them have the paper's gap, or its cost?
+
+    `within` are thresholds picked on the test rows themselves for the paper's gap.
+    """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split
 
@@ -219,7 +223,9 @@ def adult_variants(folder: Path, seeds: Iterable[int] = range(5)) -> list[Found]
             mean, deviation = X[fit].mean(0), X[fit].std(0)
             scaled = (X - mean) / np.where(deviation > 0, deviation, 1.0)
             model = LogisticRegression(C=strength, max_iter=300).fit(scaled[fit], y[fit])
-            found.append(metrics.judge(model.predict(scaled[test]).astype(float), y[test], a[test]))
+            rows = Rows(np.empty((len(test), 0)), y[test], a[test], model.decision_function(scaled[test]), np.empty(0))
+            before, (best,) = at(rows, {0: 0.0, 1: 0.0}), best_within(rows, rows.score, [PAPER_GAP])
+            found.append({**before, "within": at(rows, best)})
         lines.append({"variant": name, "tests": found})
         print(name, round(float(np.mean([one["eod_sum"] for one in found])), 3), flush=True)
     return lines

@@ -30,6 +30,7 @@ PAPER = (
     ("GSTAR(EOd)", "loop", EODDS, {"penalty": 10.0}),
     ("GSTAR(DP+EOd)", "loop", BOTH, {"penalty": 10.0}),
 )
+MORE_SHAPES = (*SHAPES, "star", "bar")
 COLOUR_OF_GROUP = {0: "#c0446c", 1: "#1f6f8b"}
 Report = dict[str, Any]
 
@@ -120,14 +121,11 @@ def frontiers(records: Sequence[Record], protocol: str = "paper") -> str:
         floor = floor_of(records, data)
         best = max(accuracy for _, accuracy in drawn)
         worst = max(min(accuracy for _, accuracy in drawn), best - 0.14)
-        panel = Panel(
-            60 + 430 * (i % 2),
-            34 + 300 * (i // 2),
-            350,
-            225,
-            (0, 1.05 * max(g for g, _ in drawn)),
-            (worst, best + 0.005),
-        )
+        widest = max(gap for gap, _ in drawn)
+        if lines.get("baseline"):
+            widest = min(widest, 1.5 * lines["baseline"][-1][0])  # what lies beyond is drawn at the end of the axis
+        left, top = 60 + 430 * (i % 2), 34 + 300 * (i // 2)
+        panel = Panel(left, top, 350, 225, (0, 1.05 * widest), (worst, best + 0.005))
         panel.frame(SHOWN[data], "EOd (sum), test rows", "accuracy")
         panel.band(0, floor)
         for name, points in lines.items():
@@ -231,14 +229,14 @@ def on_top(records: Sequence[Record]) -> str:
         panel = Panel(60 + 430 * i, 34, 350, 260, (0, 1.05 * max(g for g, _ in values)), span_of(a for _, a in values))
         panel.frame(SHOWN[data], "EOd (sum), test rows", "accuracy")
         for name, before, after in pairs:
-            shape = SHAPES[names.index(name) % len(SHAPES)]
+            shape = MORE_SHAPES[names.index(name) % len(MORE_SHAPES)]
             panel.line([before, after], "#aaaaaa", 1)
             panel.point(*before, "#3f6fb5", shape)
             panel.point(*after, "#c2188b", shape)
         parts += panel.parts
     titles = {one["method"]: one.get("form") or one["method"] for one in some}
     right = 60 + 430 * len(shown)
-    shapes = [(titles.get(n, n), "#666666", SHAPES[i % len(SHAPES)], False) for i, n in enumerate(names)]
+    shapes = [(titles.get(n, n), "#666666", MORE_SHAPES[i % len(MORE_SHAPES)], False) for i, n in enumerate(names)]
     parts += legend(
         right,
         44,
@@ -306,7 +304,7 @@ def noise(curves: Report) -> str:
     for i, line in enumerate(shown):
         pdf = stats.t.pdf(x, given["df"], given["location"], given["scale"] + line["alpha"])
         left.line(zip(x, pdf, strict=True), COLOURS[i], 2)
-    names = [("accuracy", "accuracy", COLOURS[5]), ("eod_sum", "EOd (sum)", COLOURS[6]), ("dp", "DP", COLOURS[2])]
+    names = [("accuracy", "accuracy", COLOURS[5]), ("eod_sum", "EOd (sum)", COLOURS[6]), ("dp", "DP", COLOURS[9])]
     places = list(range(len(found["lines"])))
     right = Panel(470, 34, 360, 240, (0, places[-1]), (0, 1))
     right.frame("what the loop makes of it", "noise alpha, added to the scale", "metric", x_ticks=[])

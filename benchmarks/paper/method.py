@@ -59,4 +59,5 @@ class Method:
     settings: Callable[[str, str], list[Setting]]  # of (data, criterion); one empty setting where there is no knob
     fit: Callable[[Split, str, Setting], Decide]  # of (split, criterion, setting); reads `split.fit`, `split.oof`
     environment: str = "main"  # the requirements file it runs with
+    aims: bool = True  # whether the criterion changes what is fitted; if not, one fit answers for all criteria
     note: str = ""  # what the page must say about how it is run

@@ -14,6 +14,7 @@ from benchmarks.paper.method import Decide, Method, Rows, Setting, Split
 CRITERIA = ("equalized_odds", "demographic_parity", "equal_opportunity")
 BOTH = "demographic_parity+equalized_odds"  # the paper's DP+EOd: two limits, or two penalties
 LIMITS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.35, 0.6, 1.0)  # the last one never binds
+SUMS = (0.01, 0.02, 0.04, 0.06, 0.1, 0.16, 0.24, 0.4, 0.7, 1.2, 2.0)  # on the sum of both gaps, twice as large
 UNIFIED_LIMITS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)  # one threshold for everybody leaves most of a gap
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10000.0)
 ON_TOP_LIMITS = (0.02, 0.05)
@@ -72,6 +73,10 @@ def _limited(values: tuple[float, ...]) -> Callable[[str, str], list[Setting]]:
     return lambda _data, _criterion: [{"limit": value} for value in values]
 
 
+def _summed(_data: str, _criterion: str) -> list[Setting]:
+    return [{"sum": value} for value in SUMS]
+
+
 def _penalised(_data: str, _criterion: str) -> list[Setting]:
     return [{"penalty": value} for value in PENALTIES]
 
@@ -80,7 +85,7 @@ def _form(
     name: str,
     title: str,
     *,
-    both: bool = False,
+    criteria: tuple[str, ...] = CRITERIA,
     settings: Callable[[str, str], list[Setting]] | None = None,
     note: str = "",
     **options: Any,
@@ -88,6 +93,8 @@ def _form(
     def fit(split: Split, criterion: str, setting: Setting) -> Decide:
         if "limit" in setting:
             question = {"limits": _asked(criterion, setting["limit"])}
+        elif "sum" in setting:
+            question = {"limits": {f"{criterion}_sum": setting["sum"]}}
         else:
             question = {"penalties": _asked(criterion, setting["penalty"])}
         return found(split.oof, split.fit.y, split.fit.a, **question, **options)
@@ -98,7 +105,7 @@ def _form(
         kind="post",
         randomised=options.get("randomize", False),
         uses_group=not options.get("unified", False),
-        criteria=(*CRITERIA, BOTH) if both else CRITERIA,
+        criteria=criteria,
         settings=settings or _limited(LIMITS),
         fit=fit,
         note=note,
@@ -106,13 +113,17 @@ def _form(
 
 
 METHODS = [
-    _form("exact", "exact", both=True),
-    _form("randomised", "exact, randomised", both=True, randomize=True),
+    _form("exact", "exact", criteria=(*CRITERIA, BOTH)),
+    _form("randomised", "exact, randomised", criteria=(*CRITERIA, BOTH), randomize=True),
+    _form("exact_sum", "exact, limit on the sum", criteria=CRITERIA[:1], settings=_summed),
+    _form(
+        "randomised_sum", "exact, randomised, limit on the sum", criteria=CRITERIA[:1], settings=_summed, randomize=True
+    ),
     _form("kde", "exact on kernel densities", density="kde"),
     _form(
         "loop",
         "the paper's loop, families",
-        both=True,
+        criteria=(*CRITERIA, BOTH),
         settings=_penalised,
         method="alternating",
         density="best",
@@ -121,7 +132,7 @@ METHODS = [
     _form(
         "loop_kde",
         "the paper's loop, kernel densities",
-        both=True,
+        criteria=(*CRITERIA, BOTH),
         settings=_penalised,
         method="alternating",
         density="kde",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import heading
-from benchmarks.paper import acceptance, tables
+from benchmarks.paper import acceptance, tables, versus
 from benchmarks.paper.figures import figures
 from benchmarks.paper.frontier import Comparison, among_ours, comparisons
 from benchmarks.paper.records import DATA, GAP_WORDS, RECORDED, SHOWN, Record, by, failures, keep, load, ours
@@ -78,7 +78,7 @@ def main_page(
     points = acceptance.points(records, times, found)
     about = heading(curves["machine"]) if "machine" in curves else ""
     parts = [
-        "# The paper, reproduced",
+        "# The paper's comparison, recorded",
         words("about").format(heading=about, counted=counted(records)),
         section("What was asked, and what came out", judged(points), tables.floor_words(records), asked_table(points)),
         section("Noise floor", words("german"), tables.floors(records)),
@@ -140,7 +140,8 @@ def fixed(records: Sequence[Record]) -> list[str]:
 def equal_gap(records: Sequence[Record], found: list[Comparison]) -> list[str]:
     parts = []
     if found:
-        parts.append("\n".join(f"- {line}" for line in tables.verdicts(found, records)))
+        parts.append(versus.tally(found, records))
+        parts.append("\n".join(f"- {line}" for line in versus.verdicts(found, records)))
     for criterion in CRITERIA:
         for randomised in (False, True):
             some = [
@@ -152,15 +153,17 @@ def equal_gap(records: Sequence[Record], found: list[Comparison]) -> list[str]:
                 kind = "randomised rules" if randomised else "deterministic rules"
                 floor = tables.floor_words(records, criterion)
                 title = f"{GAP_WORDS[criterion]}, {kind}"
-                parts.append(section(title, floor, tables.compared(some, records), level=3))
+                parts.append(section(title, floor, versus.compared(some, records), level=3))
     other = [one for one in found if one.model != "lr"]
     if other:
         said = "The same with gradient boosting as the base model, for methods that read scores only."
-        parts.append(section("Gradient boosting", said, tables.compared(other, records), level=3))
+        parts.append(section("Gradient boosting", said, versus.compared(other, records, with_gap=True), level=3))
     mine = [one for one in among_ours(records) if one.model == "lr"]
     if mine:
         said = "Our other forms (*rival*) against exact; Holm's correction over these alone."
-        parts.append(section("Our forms among themselves", said, tables.compared(mine, records), level=3))
+        parts.append(
+            section("Our forms among themselves", said, versus.compared(mine, records, with_gap=True), level=3)
+        )
     for criterion in CRITERIA:
         if keep(records, protocol="frontier", criterion=criterion):
             said = (
@@ -241,7 +244,10 @@ def run_notes(records: Sequence[Record]) -> list[str]:
 
 
 def settings_page(records: Sequence[Record]) -> str:
-    parts = ["# The paper's comparison: every setting", words("settings")]
+    parts = [
+        "# The paper's comparison: every setting",
+        words("settings").format(page="[the page of the comparison](paper.md)"),
+    ]
     for data in DATA:
         if keep(records, protocol="paper", data=data, criterion="equalized_odds"):
             floor = f"Noise floor of EOd (sum): {tables.floor_of(records, data):.3f}."
@@ -249,21 +255,26 @@ def settings_page(records: Sequence[Record]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def quoted(records: Sequence[Record]) -> dict[str, str]:
-    """What docs/benchmarks/paper.md quotes, by the mark of the block."""
+def quoted(records: Sequence[Record], times: Report | None) -> dict[str, str]:
+    """What pages of the docs quote, by the mark of the block."""
     found = comparisons(records)
+    missed = [point.asked for point in acceptance.points(records, times, found) if point.met is False]
     return {
+        "paper_missed": "\n".join(f"- {asked}" for asked in missed) or "- none",
         "floors": tables.floors(records),
         "means": tables.summary(records),
         "removal": tables.removal(records),
-        "verdicts": "\n".join(f"- {line}" for line in tables.verdicts(found, records)),
+        "tally": versus.tally(found, records),
+        "verdicts": "\n".join(f"- {line}" for line in versus.verdicts(found, records)),
     }
 
 
 def filled(text: str, blocks: dict[str, str]) -> str:
-    """A page whose marked blocks are these."""
+    """A page whose marked blocks are these; blocks that it has no mark for are passed over."""
     for name, block in blocks.items():
         first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        if first not in text:
+            continue
         before, _, rest = text.partition(first)
         _, _, after = rest.partition(last)
         text = f"{before}{first}{block}\n{last}{after}"
@@ -279,20 +290,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=Path, nargs="+", default=[RECORDED])
     parser.add_argument("--results", type=Path, default=RECORDED.parent)
-    parser.add_argument(
-        "--docs", type=Path, help="a page whose marked blocks are filled, such as docs/benchmarks/paper.md"
-    )
+    parser.add_argument("--docs", type=Path, nargs="*", default=[], help="pages whose marked blocks are filled")
     options = parser.parse_args()
     records = load(*options.records)
-    made = pages(
-        records,
-        read(options.results, "paper_curves.json") or {},
-        read(options.results, "paper_times.json"),
-    )
+    curves, times = (read(options.results, f"paper_{name}.json") for name in ("curves", "times"))
+    made = pages(records, curves or {}, times)
     for name, text in made.items():
         (options.results / name).write_text(text)
-    if options.docs:
-        options.docs.write_text(filled(options.docs.read_text(), quoted(records)))
+    for path in options.docs:
+        path.write_text(filled(path.read_text(), quoted(records, times)))
     print(f"{len(made)} files in {options.results}")
 
 

@@ -33,7 +33,7 @@ BLIND_FORMS = ("segments", "segments_randomised", "tilted")  # built after the c
 
 def ours(method: str) -> bool:
     """Whether a method is a form of ours, also on top of a fair model."""
-    return method in FORMS or method in BLIND_FORMS or method.startswith("exact_on_")
+    return method in BLIND_FORMS or method.startswith(FORMS)  # exact_on_..., and variants that are named after a form
 
 
 def load(*paths: Path) -> Records:
@@ -57,23 +57,21 @@ def key(one: Record) -> str:
 class Records(list[Record]):
     """A list of records that finds those of a data set, method, protocol or criterion without looking at all."""
 
-    INDEXED = ("data", "method", "protocol", "criterion")
+    INDEXES = (("protocol", "data", "method"), ("protocol", "data"), ("protocol",), ("method",), ("data",))
 
     @cached_property
-    def places(self) -> dict[tuple[str, Any], list[Record]]:
-        """Records by field and value."""
-        found: dict[tuple[str, Any], list[Record]] = defaultdict(list)
-        for one in self:
-            for name in self.INDEXED:
-                found[name, one.get(name)].append(one)
-        return found
+    def places(self) -> dict[tuple[str, ...], dict[tuple[Any, ...], list[Record]]]:
+        """Records by the values of some fields, for each index."""
+        return {names: by(self, *names) for names in self.INDEXES}
 
 
 def keep(records: Iterable[Record], **wanted: Any) -> Records:
     """Records that did not fail and have these values; a tuple means any of its values."""
-    if isinstance(records, Records):
-        single = [name for name in Records.INDEXED if isinstance(wanted.get(name), str)]
-        records = min((records.places.get((name, wanted[name]), []) for name in single), key=len, default=records)
+    if isinstance(records, Records) and len(records) > 500:
+        for names in Records.INDEXES:
+            if all(isinstance(wanted.get(name), str) for name in names):
+                records = records.places[names].get(tuple(wanted[name] for name in names), [])
+                break
     return Records(one for one in records if not one.get("error") and _fits(one, wanted))
 
 

@@ -71,7 +71,7 @@ def asked(method: Method, protocol: str) -> tuple[str, ...]:
     """Criteria that a method is run for: in the paper's protocol equalized odds, and for our own forms all."""
     own = any(method.name == other.name for other in ours.METHODS)
     if protocol == "frontier":
-        return tuple(name for name in method.criteria if name != ours.BOTH)
+        return tuple(name for name in method.criteria if name != ours.BOTH) if method.aims else method.criteria[:1]
     if protocol in OURS_ONLY:
         return ("equalized_odds",) if own else ()
     return method.criteria if own else tuple(name for name in method.criteria if name == "equalized_odds")
@@ -148,7 +148,7 @@ class Slot:
                 if "done" in answer:
                     return
                 self.answered.put(answer)
-                if answer["method"] == task.method:
+                if (answer["method"], answer["criterion"]) == (task.method, task.criterion):
                     left = [setting for setting in left if setting != answer["setting"]]
                 if time.monotonic() >= self.deadline:
                     break

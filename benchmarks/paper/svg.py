@@ -95,6 +95,7 @@ def mark(px: float, py: float, colour: str, shape: str = "circle", hollow: bool 
         "triangle": ((0, -1.2), (1.1, 0.9), (-1.1, 0.9)),
         "diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
         "star": STAR,
+        "bar": ((-0.5, -1.4), (0.5, -1.4), (0.5, 1.4), (-0.5, 1.4)),
     }.get(shape)
     if corners:
         path = " ".join(f"{px + size * dx:.1f},{py + size * dy:.1f}" for dx, dy in corners)

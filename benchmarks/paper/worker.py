@@ -65,7 +65,10 @@ def answers(split: Split, method: Method, criterion: str, setting: Setting) -> I
         yield record(split, method, criterion, setting) | {"error": _said(error), "seconds": _since(began, worked)}
         return
     seconds = _since(began, worked)
-    yield record(split, method, criterion, setting) | _judged(split, decide) | {"seconds": seconds}
+    whole = record(split, method, criterion, setting) | _judged(split, decide) | {"seconds": seconds}
+    yield whole
+    if not method.aims and split.protocol == "frontier":
+        yield from (whole | {"criterion": other} for other in method.criteria if other != criterion)
     if (split.protocol, criterion) != ON_TOP or not callable(getattr(decide, "score", None)):
         return
     from benchmarks.paper import ours

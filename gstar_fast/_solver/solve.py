@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
-from gstar_fast._solver.degenerate import warn_if_degenerate
+from gstar_fast._solver.degenerate import warned
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture, infeasible, infeasible_mixture
 from gstar_fast._solver.mixture import mix, mixed
+from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.promise.choose import promised
 from gstar_fast._solver.promise.stable import SIGN, fairest
 from gstar_fast._solver.question import (
@@ -28,7 +28,8 @@ from gstar_fast._solver.question import (
 )
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
-from gstar_fast._solver.segments.answer import solve_by_segment
+from gstar_fast._solver.segments.answer import Answer
+from gstar_fast._solver.segments.promise import promised_by_segment
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,
     asked_roles,
@@ -39,6 +40,7 @@ from gstar_fast._solver.segments.roles import (
 )
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
+from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.spread import pooled_sketch, spread
 
 MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
@@ -72,6 +74,7 @@ def solve(
         rows=500)``: no rows are needed then. Options that need counts are refused with these.
     limits : dict, optional
         Largest gap allowed, by criterion: ``{"equalized_odds": 0.02}``. ``disparate_impact`` is a least ratio.
+        ``equalized_odds_sum``, the tpr gap plus the fpr gap, is from 0 to 2.
     penalties : dict, optional
         Weight of the squared gap, by criterion: the paper's lambda.
     method : {"exact", "alternating", "gauss_newton", "newton"}
@@ -120,6 +123,8 @@ def solve(
         If the thresholds hold what was asked by hardly deciding.
     MissingClassWarning
         If a group is left out of a gap, for want of labels.
+    NoiseWarning
+        If a limit is below the gap that an exactly fair rule shows by chance on so few rows; not with `confidence`.
     ResolutionWarning, SentinelWarning
         As when rows are counted, if the sketch has not given them yet.
 
@@ -143,7 +148,7 @@ def solve(
         )
         question_limits(objective.limits)
         known = checked_densities(sketch)
-        return warn_if_degenerate(solve_smooth(None, objective, method=method, kind=known, unified=unified))
+        return warned(solve_smooth(None, objective, method=method, kind=known, unified=unified))
     check_sketch(sketch)
     question_limits(objective.limits)
     check_options(
@@ -156,24 +161,19 @@ def solve(
     if prefer is not None:
         check_prefer(objective, prefer, alone=counts and level is None and not (unified or randomize or max_seconds))
     least = checked_min_rows(min_rows)
-    if not isinstance(monotone, bool):
-        raise refusal("monotone_type", "monotone", value=monotone)
     asked = None
     if fair_between is not None or decide_by is not None:
         asked = asked_roles(sketch, fair_between, decide_by)
-    if monotone and not (asked and asked.by_segment):
-        raise refusal("monotone_alone", "monotone")
+    check_monotone(sketch, asked, monotone)
     look_at(sketch)
     whole = sketch
     if asked is not None and asked.by_segment:
-        check_segments(
-            objective, density=density, unified=unified, confidence=confidence, prefer=prefer, min_rows=least
-        )
-        if monotone:
-            check_monotone(sketch, asked)
-        return warn_if_degenerate(
-            solve_by_segment(sketch, asked, objective, randomize=randomize, monotone=monotone, max_seconds=max_seconds)
-        )
+        check_segments(objective, density=density, unified=unified, prefer=prefer, min_rows=least)
+        answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
+        result = answer.mixed() if randomize else answer.chosen(math.inf if max_seconds is None else float(max_seconds))
+        if level is not None:
+            return warned(promised_by_segment(answer, result, level, randomize))
+        return warned(told_of_noise(result, answer.snapshot, asked.roles.protected))
     if asked is not None:
         unified = unified or not asked.roles.decide_by
         check_options(
@@ -191,11 +191,14 @@ def solve(
             result = _stable(search, result)
         if level is not None:
             result = promised(search, result, level, unified=unified, randomize=randomize)
+        else:
+            result = told_of_noise(result, search.snapshot)
     else:
         result = solve_smooth(counted, objective, method=method, kind=density, unified=unified)
+        result = told_of_noise(result, Snapshot.of(counted))
     if least > 0:
         result = spread(result, sketch, counted, name, least)
-    return warn_if_degenerate(result if asked is None else of_protected(result, whole, asked))
+    return warned(result if asked is None else of_protected(result, whole, asked))
 
 
 def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:

@@ -18,4 +18,5 @@ METHOD = Method(
     criteria=("equalized_odds", "demographic_parity", "equal_opportunity"),
     settings=lambda data, criterion: [{}],
     fit=fit,
+    aims=False,
 )

@@ -18,15 +18,38 @@ from benchmarks.paper.rivals._common import LABELS, Calibrated, limits
 
 
 def prices(gain: np.ndarray, gaps: np.ndarray, limit: float) -> np.ndarray:
-    """Dual of each gap's limit: what one row's share of the gap costs in accuracy, with its sign.
+    """Duals of the gaps' limits: what one row's share of each gap costs in accuracy, with its sign.
 
-    Nothing is divided by the number of rows: the solver's tolerances are absolute.
+    The program has a variable for each row, its dual only one for each gap: minimise the mean of
+    max(0, gain - price @ gaps) plus limit * sum |price|. That is convex and made of planes, so it is the limit of
+    small programs, each with one plane more, at the place where the last one found its minimum (Kelley's method).
     """
     from scipy.optimize import linprog
 
-    found = linprog(-gain, A_ub=np.vstack([gaps, -gaps]), b_ub=np.full(2 * len(gaps), limit * len(gain)), bounds=(0, 1))
-    upper, lower = -found.ineqlin.marginals.reshape(2, -1)
-    return upper - lower
+    size, price = len(gaps), np.zeros(len(gaps))
+    slopes: list[np.ndarray] = []
+    heights: list[float] = []
+    best, lowest = price, np.inf
+    costs = np.r_[np.full(2 * size, limit), 1.0]  # of prices above zero, prices below zero, and the planes' height
+    for _ in range(200):
+        margin = gain - price @ gaps
+        value = float(np.maximum(margin, 0).mean())
+        if value + limit * np.abs(price).sum() < lowest:
+            best, lowest = price, value + limit * np.abs(price).sum()
+        slope = -gaps[:, margin > 0].sum(axis=1) / len(gain)
+        slopes.append(np.r_[slope, -slope, -1.0])
+        heights.append(slope @ price - value)
+        found = linprog(
+            costs,
+            A_ub=np.array(slopes),
+            b_ub=np.array(heights),
+            bounds=[*[(0, 10)] * (2 * size), (0, None)],
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if found.fun > lowest - 1e-10:
+            break
+        price = found.x[:size] - found.x[size : 2 * size]
+    return best
 
 
 class Rule:
@@ -154,9 +177,9 @@ METHODS = (
         criteria=CRITERIA,
         settings=settings_blind,
         fit=fit_blind,
-        note="written from the paper; each limit with two models of group and label: a logistic regression on the rows, "
-        "out of fold (not on CelebA), or one on the base model's score and the group model's; no noise, ties are accepted; equalized "
-        "odds is limited in its larger form",
+        note="written from the paper; each limit with two models of group and label: a logistic regression on the "
+        "rows, out of fold (not on CelebA), or one on the base model's score and the group model's; no noise, ties are "
+        "accepted; equalized odds is limited in its larger form",
     ),
     Method(
         name="linear_post",
@@ -167,7 +190,7 @@ METHODS = (
         criteria=CRITERIA,
         settings=lambda data, criterion: limits("alpha"),
         fit=fit_aware,
-        note="written from the paper; scores are calibrated in each group first; equalized odds is limited in its larger "
-        "form",
+        note="written from the paper; scores are calibrated in each group first; equalized odds is limited in its "
+        "larger form",
     ),
 )

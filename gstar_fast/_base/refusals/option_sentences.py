@@ -13,8 +13,10 @@ from gstar_fast.errors import (
     InputTypeError,
     InputValueError,
     InputWarning,
+    NoiseWarning,
     OptionTypeError,
     OptionValueError,
+    OverfitWarning,
     ResolutionWarning,
     SentinelWarning,
 )
@@ -105,9 +107,16 @@ def _penalised_ratio(_: Any, say: Face) -> str:
     return f"disparate_impact is a ratio and cannot be a penalty; use {instead[0]}, or {instead[1]}"
 
 
+def _penalised_sum(_: Any, say: Face) -> str:
+    return (
+        "equalized_odds_sum is a sum of gaps, and a penalty weighs squared gaps: as a penalty use "
+        f"{say.entry('penalties', 'equalized_odds', '...')}, which adds the squares of both"
+    )
+
+
 def _limit(e: Any, say: Face) -> str:
     what = "a least ratio" if e.argument == "disparate_impact" else "a largest gap"
-    return f"{say.item('limits', e.argument)} is {what} and must be from 0 to 1; got {e.value!r}"
+    return f"{say.item('limits', e.argument)} is {what} and must be from 0 to {e.limit:g}; got {e.value!r}"
 
 
 def _low_ratio(e: Any, say: Face) -> str:
@@ -159,6 +168,7 @@ OPTIONS |= entries(
     by=lambda e, _: f"by must be 'limits' or 'penalties'; got {e.value!r}",
     criterion=_criterion,
     penalised_ratio=_penalised_ratio,
+    penalised_sum=_penalised_sum,
     traded_ratio=lambda _, __: "disparate_impact is a ratio and has no gap to trade; use 'demographic_parity'",
     penalty=lambda e, say: f"{say.item('penalties', e.argument)} must be finite and not negative; got {e.value!r}",
     penalty_size=lambda e, say: (
@@ -225,6 +235,10 @@ OPTIONS |= entries(
         f"{say.argument('decide_by')} other than {say.argument('fair_between')} does not go with "
         f"{say.argument(e.argument)} yet; leave {say.argument(e.argument)} out"
     ),
+    frontier_unified=lambda _, say: (
+        f"a frontier is one of thresholds by group or by segment, and {say.argument('decide_by')} names nothing; solve "
+        f"with {say.option('unified', TRUE)} for one limit after another, or name columns"
+    ),
     cuts=lambda e, _: f"cuts must be finite and ascending; got {e.value!r}",
     monotone_alone=lambda _, say: (
         f"{say.option('monotone', TRUE)} is about thresholds along segments; {say.give} "
@@ -247,6 +261,27 @@ OPTIONS |= entries(
     DegenerateWarning,
     degenerate=lambda e, say: f"{e.value}; what helps: {helps(e.limit, say)}",
 )
+OPTIONS |= entries(
+    OverfitWarning,
+    overfit=lambda e, say: (
+        f"{e.value[0]} segments are more than these rows carry: {e.value[1]!r} has {e.value[2]} rows of label "
+        f"{e.value[3]}, enough for {e.limit} at 64 a segment, so gaps on new rows may be well above the limit; what "
+        f"helps: fewer segments, or {say.option('confidence', '0.95')}, which says what holds on new rows"
+    ),
+)
+
+
+def _noise(e: Any, say: Face) -> str:
+    name, limit, rate, noise, group, rows, what = e.value
+    how = "closer to 1 than chance alone leaves it" if name == "disparate_impact" else "below what chance alone shows"
+    return (
+        f"{say.item('limits', name)} is {limit:g}, {how}: group {group!r} has {rows:,.4g} {what}, on which a rule of "
+        f"equal {rate} has a gap of {noise:.3g} on average; expect gaps beyond the limit on new rows; "
+        f"what helps: {helps(e.limit, say)}"
+    )
+
+
+OPTIONS |= entries(NoiseWarning, noise=_noise)
 
 
 def helps(ways: tuple[Any, ...], say: Face) -> str:
@@ -278,10 +313,6 @@ OPTIONS |= entries(
         f"{say.argument('fair_between')} and {say.argument('decide_by')} name columns of groups, and groups of this "
         f"sketch are not tuples of the same columns: there is {e.value!r}; count several columns, such as "
         "groups=[sex, segment]"
-    ),
-    by_segment=lambda e, _: (
-        f"{e.argument} knows thresholds by group, and these are by segment (decide_by={e.value!r}); an audit of sketch "
-        "and result measures them"
     ),
     segment_numbers=lambda _, __: (
         "q must be one finite number for each row, such as P(group | x); drop rows without one, or give them a number"
