@@ -28,9 +28,11 @@ from gstar_fast._solver.question import (
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
 from gstar_fast._solver.segments.answer import solve_by_segment
+from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,
     asked_roles,
+    check_cut,
     check_monotone,
     check_segments,
     of_protected,
@@ -59,7 +61,8 @@ def solve(
     prefer: str | None = None,
     fair_between: ColumnsLike | None = None,
     decide_by: ColumnsLike | None = None,
-    monotone: bool = False,
+    monotone: bool | None = None,
+    segments: Segments | None = None,
 ) -> Result:
     """Find one threshold for each group, with the least error while gaps stay within limits.
 
@@ -102,9 +105,13 @@ def solve(
         Group columns, by name or position, of a sketch that counts several. Gaps are measured between groups of
         `fair_between`; thresholds depend on `decide_by` alone, so that nobody needs the protected group to decide.
         ``decide_by=()`` is ``unified=True``; the same columns for both are thresholds by protected group.
-    monotone : bool
+    monotone : bool, optional
         With `decide_by`: thresholds rise along the segments, or fall, whichever has the lower error. For segments that
-        are whole numbers with a meaning to their order, see `Segments`.
+        are whole numbers with a meaning to their order. Without it thresholds are monotone if `segments` is given and
+        was made for them, which is the default of `Segments`; else they are not.
+    segments : Segments, optional
+        The cut points that made the column of `decide_by`. They are saved with the thresholds, and the decider then
+        takes the number that was cut, such as P(group | x), and finds its segment itself.
 
     Returns
     -------
@@ -143,11 +150,14 @@ def solve(
     if prefer is not None:
         check_prefer(objective, prefer, alone=counts and level is None and not (unified or randomize or max_seconds))
     least = checked_min_rows(min_rows)
-    if not isinstance(monotone, bool):
+    if monotone is not None and not isinstance(monotone, bool):
         raise refusal("monotone_type", "monotone", value=monotone)
     asked = None
     if fair_between is not None or decide_by is not None:
         asked = asked_roles(sketch, fair_between, decide_by)
+    if segments is not None:
+        segments = check_cut(sketch, asked, segments)
+        monotone = segments.monotone if monotone is None else monotone
     if monotone and not (asked and asked.by_segment):
         raise refusal("monotone_alone", "monotone")
     look_at(sketch)
@@ -159,7 +169,15 @@ def solve(
         if monotone:
             check_monotone(sketch, asked)
         return warn_if_degenerate(
-            solve_by_segment(sketch, asked, objective, randomize=randomize, monotone=monotone, max_seconds=max_seconds)
+            solve_by_segment(
+                sketch,
+                asked,
+                objective,
+                randomize=randomize,
+                monotone=bool(monotone),
+                max_seconds=max_seconds,
+                cuts=None if segments is None else segments.cuts,
+            )
         )
     if asked is not None:
         unified = unified or not asked.roles.decide_by

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.cut_points import CUTS, EMPTY, hard_rows
 from helpers.documents import changes
 from helpers.programs import CXX, compiled
 
@@ -244,3 +245,43 @@ def test_cmake_finds_the_package(tmp_path):
         for group, expected in (("F", b"1\n"), ("M", b"0\n")):
             answer = subprocess.run([tmp_path / program, path, "0.1", group], capture_output=True, check=True)
             assert answer.stdout == expected
+
+
+@pytest.mark.parametrize("form", ["json", "bytes"])
+def test_c_decides_by_the_number_that_stands_for_the_group(library, form):
+    library.gstar_decider_read.restype = ctypes.c_void_p
+    library.gstar_error.restype = ctypes.c_char_p
+    library.gstar_hash_number.restype = ctypes.c_uint64
+
+    def opened(decider):
+        data = decider.to_json().encode() if form == "json" else decider.to_bytes()
+        handle = ctypes.c_void_p(library.gstar_decider_read(data, ctypes.c_size_t(len(data))))
+        assert handle.value, library.gstar_error()
+        return handle
+
+    decider = gf.Decider(EMPTY, cuts=CUTS, unknown=0.3, nan=False)
+    handle, accepted = opened(decider), ctypes.c_int(-1)
+    for dtype, call in ((np.float32, library.gstar_decide_reals_f32), (np.float64, library.gstar_decide_reals_f64)):
+        scores, numbers = hard_rows(dtype, dtype)
+        out, pointers = np.zeros(len(scores), np.uint8), [ctypes.c_void_p(x.ctypes.data) for x in (scores, numbers)]
+        assert call(handle, ctypes.c_size_t(len(scores)), *pointers, ctypes.c_void_p(out.ctypes.data)) == 0
+        assert out.astype(bool).tolist() == decider(scores, numbers).tolist()
+    for score, number, expected in zip(scores, numbers, decider(scores, numbers), strict=True):
+        where = ctypes.byref(accepted)
+        assert library.gstar_decide_real(handle, ctypes.c_double(score), ctypes.c_double(number), where) == 0
+        assert accepted.value == expected
+    one = ctypes.c_double(0.5)
+    assert library.gstar_decide_number(handle, one, ctypes.c_int64(1), ctypes.byref(accepted)) == 1
+    assert b"needs numbers" in library.gstar_error()
+    library.gstar_decider_release(handle)
+    plain = opened(gf.Decider({0: 0.5}))
+    assert library.gstar_decide_real(plain, one, one, ctypes.byref(accepted)) == 1
+    assert b"bad group type" in library.gstar_error()
+    library.gstar_decider_release(plain)
+    drawn = gf.Decider({0: 0.25}, mixtures={0: [(0.25, 0.5), (0.75, 0.5)]}, cuts=[])
+    handle = opened(drawn)
+    for key in range(30):
+        key_hash = ctypes.c_uint64(library.gstar_hash_number(ctypes.c_int64(key)))
+        assert library.gstar_decide_real_keyed(handle, one, one, key_hash, ctypes.byref(accepted)) == 0
+        assert accepted.value == drawn.one(0.5, 0.5, key)
+    library.gstar_decider_release(handle)

@@ -29,6 +29,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
     limits, penalties = once(given.limit, "--limit"), once(given.penalty, "--penalty")
     if given.report is not None and given.decide_by is not None and given.decide_by != given.fair_between:
         raise refusal("by_segment", "a report", value=tuple(given.decide_by))
+    segments = None if given.segments is None else gf.Segments.load(given.segments)
     sketch = sketch_of(given, console)
     result = gf.solve(
         sketch,
@@ -47,6 +48,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         fair_between=columns_or_positions(given.fair_between, sketch),
         decide_by=columns_or_positions(given.decide_by, sketch),
         monotone=given.monotone,
+        segments=segments,
     )
     result = with_columns(result, sketch, given, console)
     text = _saved(result, given.expires)

@@ -35,6 +35,7 @@ class Answer:
     asked: Asked
     objective: Objective
     monotone: bool
+    cuts: tuple[float, ...] | None = None  # of the segments, where they were cut from a number
 
     def result(
         self,
@@ -98,7 +99,9 @@ class Answer:
             before_gaps=before.gaps,
             n_rows=float(rows.sum()),
             score_column=snapshot.score_column,
-            group_column=self.asked.group_column(self.asked.roles.decide_by),
+            # who decides gives the number that was cut, and not the counted column
+            group_column=self.asked.group_column(self.asked.roles.decide_by) if self.cuts is None else None,
+            cuts=self.cuts,
             limits=objective.limits,
             costs=objective.costs,
             balanced=objective.balanced,
@@ -192,9 +195,10 @@ def solve_by_segment(
     randomize: bool,
     monotone: bool,
     max_seconds: float | None,
+    cuts: tuple[float, ...] | None = None,
 ) -> Result:
     """Thresholds for each segment, with the least error while gaps between protected groups stay within limits."""
-    answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
+    answer = Answer(Snapshot.of(sketch), asked, objective, monotone, cuts)
     if randomize:
         return answer.mixed()
     return answer.chosen(math.inf if max_seconds is None else float(max_seconds))

@@ -13,6 +13,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.problem import Roles, part
 
 Column: TypeAlias = str | int  # its name, or its position from 0
@@ -110,6 +111,19 @@ def check_segments(
     }
     if wrong := [name for name, given in found.items() if given]:
         raise refusal("decide_by_with", wrong[0])
+
+
+def check_cut(sketch: Sketch, asked: Asked | None, segments: object) -> Segments:
+    """Refuse cut points that are not those of the column that thresholds depend on."""
+    if not isinstance(segments, Segments):
+        raise refusal("segments_type", "segments", value=segments)
+    if asked is None or not asked.by_segment or len(asked.roles.decide_by) != 1:
+        raise refusal("segments_alone", "segments")
+    for name in sketch.groups:
+        segment = asked.roles.segment(name)
+        if isinstance(segment, bool) or not isinstance(segment, int) or not 0 <= segment < segments.count:
+            raise refusal("segments_other", "segments", value=segment, limit=segments.count - 1)
+    return segments
 
 
 def check_monotone(sketch: Sketch, asked: Asked) -> None:
