@@ -306,8 +306,8 @@ ROWS |= entries(
     key_missing=lambda e, say: f"{say.argument('keys')} has a missing value{say.at(e.row)}",
     needs_numbers=lambda e, say: (
         f"{say.argument(e.argument)} must be given as floats that stand for the group, such as P(group | x), since "
-        f"these thresholds have cut points{'' if e.value is None else f'; got {kind_of(e.value)}'}{say.at(e.row)}; pass the "
-        "numbers themselves, not their segments"
+        f"these thresholds have cut points{'' if e.value is None else f'; got {kind_of(e.value)}'}{say.at(e.row)}; "
+        "pass the numbers themselves, not their segments"
     ),
     score_to_decide=lambda e, _: (
         f"score must be a number, got {kind_of(e.value)}; for many rows call decider(scores, groups)"
