@@ -15,6 +15,7 @@ from gstar_fast._backends.interface import DecideCore, Key
 from gstar_fast._base import files
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.text import some
 from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown, date_text, make
 from gstar_fast._decide import document
 from gstar_fast._decide.rows import check_out, rows_of
@@ -263,7 +264,7 @@ class Decider:
     def __repr__(self) -> str:
         what = "one threshold" if self.unified else f"{len(self.groups)} groups: {listed(self.groups)}"
         if self.cuts is not None:
-            what = f"{len(self.groups)} segments, cut at {listed(self.cuts)}"
+            what = f"{len(self.groups)} segments, cut at {some(list(map(repr, self.cuts)), 10)}"
         return f"Decider({what}; unknown={self.unknown!r}, nan={self.nan!r})"
 
     def __eq__(self, other: object) -> bool:
