@@ -120,9 +120,10 @@ class Source:
         return without_columns(table, places_of(table, there))
 
     def present(self, X: object) -> list[object]:
-        """The sensitive columns that X has; those that are named by position are taken to be there."""
-        names = column_names(as_table(X))
-        return [place for place in asked(self.columns) if names is None or place in names or not isinstance(place, str)]
+        """The sensitive columns, or none where X has none of them; half of them is a mistake."""
+        names, places = column_names(as_table(X)), asked(self.columns)
+        absent = names is not None and all(isinstance(place, str) and place not in names for place in places)
+        return [] if absent else places
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
