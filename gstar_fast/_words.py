@@ -6,6 +6,7 @@ BACKENDS = ("native", "numba", "numpy")
 METHODS = ("exact", "alternating", "gauss_newton", "newton")
 FAMILIES = ("normal", "student_t", "gamma")
 KINDS = ("empirical", "kde", *FAMILIES, "best")  # of densities
+GIVEN = "given"  # the kind that a result names where parameters of densities were given
 FORMATS = ("csv", "tsv", "parquet", "arrow", "npz")  # of tables
 
 UNLABELLED = 2  # where a label is not known

@@ -57,6 +57,6 @@ class Method:
     uses_group: bool  # whether it asks for the group when it decides
     criteria: tuple[str, ...]  # what it can aim at: "equalized_odds", "demographic_parity", "equal_opportunity"
     settings: Callable[[str, str], list[Setting]]  # of (data, criterion); one empty setting where there is no knob
-    fit: Callable[[Split, str, Setting], Decide]  # of (split, criterion, setting); reads `split.fit` and `split.oof` only
+    fit: Callable[[Split, str, Setting], Decide]  # of (split, criterion, setting); reads the fit rows alone
     environment: str = "main"  # the requirements file it runs with
     note: str = ""  # what the page must say about how it is run

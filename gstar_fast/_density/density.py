@@ -1,4 +1,4 @@
-"""Densities: pdf, cdf and quantile of the scores of each cell, from a sketch alone."""
+"""Densities: pdf, cdf and quantile of the scores of each cell, from a sketch alone or from known parameters."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.bandwidth import bandwidth_of
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
+from gstar_fast._density.fit import fit
+from gstar_fast._density.given import PARAMETERS, Given, given
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._words import FAMILIES, KINDS
 
@@ -25,14 +27,9 @@ __all__ = ["Compared", "Density", "densities", "density"]
 
 Array = NDArray[np.float64]
 Parameter: TypeAlias = float | str  # a number, or the name of a rule
+Maker: TypeAlias = Callable[[Densities], Evaluator]  # asks a backend for the density
 
-PARAMETERS = {
-    "normal": ("location", "scale"),
-    "student_t": ("df", "location", "scale"),
-    "gamma": ("shape", "location", "scale", "mirrored"),
-}
 SAME = 1e-6  # log-likelihood a row below which two families cannot be told apart
-SMALLEST_DF = 0.1  # as in the backends: it decides which ties leave the Student-t likelihood without a maximum
 
 
 class Compared(NamedTuple):
@@ -45,7 +42,7 @@ class Compared(NamedTuple):
 
 @lives_in("gstar_fast")
 class Density:
-    """The estimated distribution of the scores of one cell. Made by `density` and `densities`.
+    """The distribution of the scores of one cell, estimated or known. Made by `density` and `densities`.
 
     `cdf(x)` is the probability of a score below `x`, so that `1 - cdf(threshold)` is the share accepted at that
     threshold. Scores at -inf and +inf (and those a fixed window only knows to be below or above it) keep their mass
@@ -56,30 +53,44 @@ class Density:
     kind : str
         `empirical`, `kde`, `normal`, `student_t` or `gamma`; for `best`, the family that won.
     label, group
-        The cell.
+        The cell; None where the parameters were given.
     parameters : mapping
-        What describes the density: the family's parameters, or `bandwidth` and the `rule` it came from.
+        What describes the density: the family's parameters, or `bandwidth` and the `rule` it came from. Those of a
+        family can be given to `density` again.
     compared : tuple of Compared
         What `kind="best"` looked at, the best first; empty for other kinds.
     """
 
     def __init__(
         self,
-        cell: Cell,
+        cell: Cell | Given,
         kind: str,
         parameters: Mapping[str, Parameter],
-        evaluator: Evaluator,
+        maker: Maker,
         mean_log_likelihood: float | None = None,
     ) -> None:
-        self._cell, self._evaluator, self._mean_log_likelihood = cell, evaluator, mean_log_likelihood
+        self._known, self._maker, self._mean_log_likelihood = cell, maker, mean_log_likelihood
+        self._room = _backends.room("density")
+        self._evaluator = maker(self._room)
         self.kind, self.label, self.group = kind, cell.label, cell.group
         self.parameters: Mapping[str, Parameter] = MappingProxyType(dict(parameters))
         self.compared: tuple[Compared, ...] = ()
 
     @property
-    def n_rows(self) -> float:
-        """Rows of the cell; the sum of weights in a weighted sketch."""
-        return self._cell.rows
+    def n_rows(self) -> float | None:
+        """Rows of the cell; the sum of weights in a weighted sketch; None where parameters came without `rows`."""
+        return self._known.rows
+
+    @property
+    def _cell(self) -> Cell:
+        """The counts behind the density."""
+        if isinstance(self._known, Given):
+            raise refusal("no_counts", value=self.kind)
+        return self._known
+
+    def _on(self, room: Densities) -> Evaluator:
+        """The same density as this backend evaluates it."""
+        return self._evaluator if room is self._room else self._maker(room)
 
     @overload
     def cdf(self, x: float) -> float: ...
@@ -117,10 +128,11 @@ class Density:
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Array:
         """Draw `n` scores; `rng` is a NumPy generator or a seed. All backends draw the same scores."""
-        random, cell = np.random.default_rng(rng), self._cell
+        random = np.random.default_rng(rng)
         if self.kind != "kde":
             return np.asarray(self._evaluator.quantile(random.random(n)), dtype=np.float64)
         # A row chosen by chance, moved by the kernel.
+        cell = self._cell
         rows = np.concatenate(([cell.below], cell.n, [cell.above])).astype(np.float64)
         scores = np.concatenate(([-np.inf], cell.points, [np.inf]))
         chosen = random.choice(scores, n, p=rows / rows.sum())
@@ -129,6 +141,8 @@ class Density:
     @cached_property
     def log_likelihood(self) -> float:
         """Log-likelihood of the sketched rows: log pdf of those inside the window, log share of those beyond it.
+
+        A density of given parameters has no rows, and raises.
 
         From the bins it agrees with the rows to 1e-5 a row at a `resolution` of 1024 or more. A gamma density of shape
         below 1 is an exception: rows next to its pole count as the density itself spreads them, which may be off by
@@ -150,7 +164,8 @@ class Density:
     def kolmogorov(self) -> float:
         """Largest difference between this cdf and the counts, over all edges and both sides of every atom.
 
-        It is what can be observed in place of the distance d_K to the true distribution in the paper's Theorem 5.
+        It is what can be observed in place of the distance d_K to the true distribution in the paper's Theorem 5. A
+        density of given parameters has no counts, and raises.
         """
         cell = self._cell
         if self.kind == "empirical" or not cell.inside:
@@ -166,6 +181,8 @@ class Density:
 
     def __repr__(self) -> str:
         shown = "".join(f", {name}={_shown(value)}" for name, value in self.parameters.items())
+        if isinstance(self._known, Given):
+            return f"Density({self.kind}{shown}" + (f"; {self.n_rows:,.10g} rows)" if self.n_rows else ")")
         text = f"Density({self.kind} of {self._cell}{shown}; {self.n_rows:,.10g} rows"
         return text + (f"; {self._won()})" if self.compared else ")")
 
@@ -175,7 +192,7 @@ class Density:
         refused = [c.kind for c in self.compared if c.log_likelihood is None]
         parts = []
         if len(fitted) > 1 and fitted[0].log_likelihood is not None and fitted[1].log_likelihood is not None:
-            ahead = max(fitted[0].log_likelihood - fitted[1].log_likelihood, 0.0) / self.n_rows
+            ahead = max(fitted[0].log_likelihood - fitted[1].log_likelihood, 0.0) / self._cell.rows
             parts.append(f"best of {', '.join(c.kind for c in fitted)}: {ahead:.2g} log-likelihood a row ahead")
         if refused:
             parts.append(f"not fitted: {', '.join(refused)}")
@@ -187,15 +204,44 @@ class Density:
         return out if values.ndim else float(out)
 
 
+@overload
 def density(
     sketch: Sketch, label: int, group: Name, *, kind: str = "empirical", bandwidth: float | str | None = None
+) -> Density: ...
+@overload
+def density(
+    sketch: str,
+    *,
+    df: float = ...,
+    shape: float = ...,
+    location: float = 0.0,
+    scale: float = 1.0,
+    mirrored: bool = False,
+    rows: float | None = None,
+    below: float = 0.0,
+    above: float = 0.0,
+) -> Density: ...
+def density(
+    sketch: Sketch | str,
+    label: int | None = None,
+    group: Name | None = None,
+    *,
+    kind: str | None = None,
+    bandwidth: float | str | None = None,
+    rows: float | None = None,
+    below: float | None = None,
+    above: float | None = None,
+    **parameters: float,
 ) -> Density:
-    """Density of the scores of one label and group.
+    """Density of the scores of one label and group, from counts or from a family and its parameters.
+
+    ``density(sketch, label, group, kind=...)`` estimates it. ``density("normal", location=0.2, scale=1.0)`` is known,
+    and needs no rows.
 
     Parameters
     ----------
-    sketch : Sketch
-        Counted scores; no row is needed.
+    sketch : Sketch or {"normal", "student_t", "gamma"}
+        Counted scores; no row is needed. Or a family whose parameters follow.
     label : 0 or 1
     group : name
         One of `sketch.groups`.
@@ -207,12 +253,21 @@ def density(
         For `kde`: the standard deviation of the kernel (the paper's is 0.5), or a rule: Scott's, Silverman's (the
         default; the smaller of standard deviation and quartile distance / 1.349, times (3 n / 4) ** -0.2) or improved
         Sheather-Jones (Silverman's where it finds none; `parameters` says so).
+    rows : float, optional
+        With a family: how many rows the density stands for. `solve` needs it where there is no sketch; shares do too.
+    below, above : float
+        With a family: shares of the rows whose score is -inf or +inf.
+    **parameters
+        Of the family: `location` and `scale` (0 and 1 if not given; mean and standard deviation of `normal`), `df` of
+        `student_t`, and `shape` of `gamma`, whose long tail is on the left with ``mirrored=True``. Names are those of
+        `Density.parameters`, and SciPy's ``df``, ``a`` (shape), ``loc`` and ``scale``.
 
     Raises
     ------
     ValueError
         If the cell has no rows, or not the rows this kind needs: families and rules for the bandwidth need scores that
-        differ; a Student t has no largest likelihood where a tenth of the rows share one score.
+        differ; a Student t has no largest likelihood where a tenth of the rows share one score. If a family has no such
+        parameter, or not with this value.
 
     Examples
     --------
@@ -222,9 +277,32 @@ def density(
     >>> curve = gf.density(sketch, 1, 0, kind="kde", bandwidth=0.5)
     >>> round(1 - curve.cdf(0.0), 2)
     0.72
+    >>> known = gf.density("normal", location=0.2, scale=1.0, rows=500)
+    >>> known
+    Density(normal, location=0.2, scale=1; 500 rows)
+    >>> known.quantile(0.5)
+    0.2
     """
+    of_family: dict[str, object] = {"rows": rows, "below": below, "above": above, **parameters}
+    of_sketch: dict[str, object] = {"label": label, "group": group, "kind": kind, "bandwidth": bandwidth}
+    if isinstance(sketch, str):
+        for name, value in of_sketch.items():
+            if value is not None:
+                raise refusal("family_with", name, value=sketch)
+        return known(given(sketch, parameters, 0.0 if below is None else below, 0.0 if above is None else above, rows))
     check_sketch(sketch)
-    return make(cell_of(sketch, label, group), kind, bandwidth)
+    for name, value in of_family.items():
+        if value is not None:
+            raise refusal("parameter_of_sketch", name, value=value)
+    if label is None or group is None:
+        raise refusal("cell_of_sketch", "label" if label is None else "group")
+    return make(cell_of(sketch, label, group), "empirical" if kind is None else kind, bandwidth)
+
+
+def known(of: Given) -> Density:
+    """The density of a family with these parameters."""
+    ends = of.below, of.above
+    return Density(of, of.kind, of.parameters, lambda room: room.family(of.kind, of.values, *ends, *of.span()))
 
 
 def densities(
@@ -251,9 +329,8 @@ def make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
         raise ValueError(f"bandwidth is for kind='kde'; kind={kind!r} has none")
     if not cell.rows:
         raise NoDensityError(f"{cell} has no rows, so it has no density")
-    room = _backends.room("density")
     if kind == "empirical":
-        return Density(cell, kind, {}, room.empirical(cell.edges, cell.cdf_at_edges, cell.atoms))
+        return Density(cell, kind, {}, lambda room: room.empirical(cell.edges, cell.cdf_at_edges, cell.atoms))
     if not cell.has_means:
         raise NoDensityError(
             f"the sketch was counted without sums of scores, so no {kind} density can be made; use kind='empirical', "
@@ -268,49 +345,22 @@ def make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
         parameters: dict[str, Parameter] = {"bandwidth": width}
         if rule is not None:
             parameters["rule"] = rule
-        made = room.kde(cell.points, cell.weights, width, cell.below / cell.rows, cell.above / cell.rows)
-        return Density(cell, kind, parameters, made)
+        ends = cell.below / cell.rows, cell.above / cell.rows
+        return Density(cell, kind, parameters, lambda room: room.kde(cell.points, cell.weights, width, *ends))
+    room = _backends.room("density")
     return _best(cell, room) if kind == "best" else _family(cell, kind, room)
 
 
 def _family(cell: Cell, kind: str, room: Densities) -> Density:
-    values, mean_log_likelihood = _fit(cell, kind, room)
+    values, mean_log_likelihood = fit(cell, kind, room)
     shares = cell.below / cell.rows, cell.above / cell.rows
     return Density(
         cell,
         kind,
         dict(zip(PARAMETERS[kind], values, strict=True)),
-        room.family(kind, values, *shares, float(cell.edges[0]), float(cell.edges[-1])),
+        lambda room: room.family(kind, values, *shares, float(cell.edges[0]), float(cell.edges[-1])),
         mean_log_likelihood,
     )
-
-
-def _fit(cell: Cell, kind: str, room: Densities) -> tuple[tuple[float, ...], float]:
-    """Parameters of largest likelihood and its mean logarithm, or NoDensityError."""
-    if not (cell.deviation > 0.0 and math.isfinite(cell.deviation)):
-        raise NoDensityError(f"{cell} {cell.spread_words}, so no {kind} density can be fitted; use kind='empirical'")
-    points, weights = cell.sample
-    if kind == "normal":
-        log_likelihood = -0.5 * math.log(2.0 * math.pi) - math.log(cell.deviation) - 0.5
-        return (cell.mean, cell.deviation), log_likelihood
-    if kind == "student_t":
-        # The likelihood grows without end as the scale shrinks onto a tie of share m where m / (1 - m) > df.
-        tie = float(cell.atom_shares[0]) if cell.atom_shares.size else 0.0
-        if tie >= SMALLEST_DF * (1.0 - tie):
-            raise NoDensityError(
-                f"{tie:.0%} of the rows of {cell} share one score, so the Student-t likelihood has no maximum; "
-                "use kind='empirical' or 'kde'"
-            )
-        df, location, scale, log_likelihood, at_bound = room.fit_student_t(points, weights, cell.typical_width / 8.0)
-        if at_bound:
-            raise NoDensityError(
-                f"the Student-t likelihood of {cell} has no maximum: it still rises at df={df:.3g}, scale={scale:.3g} "
-                f"(a bin is {cell.typical_width:.3g} wide); use kind='empirical' or 'kde'"
-            )
-        return (df, location, scale), log_likelihood
-    upright, mirrored = (room.fit_gamma(points, weights, side, *cell.end(side), cell.inside) for side in (False, True))
-    better = mirrored if mirrored[3] > upright[3] else upright
-    return (*better[:3], better is mirrored), better[3]
 
 
 def _best(cell: Cell, room: Densities) -> Density:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gstar_fast._solver.promise.stable import SIGN as STABLE
 from gstar_fast._solver.result import Result
+from gstar_fast._words import GIVEN
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
@@ -29,6 +30,8 @@ def python_command(
     """
     lines = ["import gstar_fast as gf", "", 'sketch = gf.Sketch.load("scores.gstar")']
     lines.append(f'assert sketch.digest() == "{digest}"')
+    if result.density == GIVEN:
+        lines.append("# densities: those that were given by hand, by (label, group)")
     lines.append(f"result = gf.solve({', '.join(['sketch', *_question(result)])})")
     if result.density == "empirical":
         lines.append(f"assert {_check(result)}")
@@ -69,7 +72,9 @@ def _question(r: Result) -> list[str]:
         out.append(f"penalties={dict(r.penalties)!r}")
     if r.method != "exact":
         out.append(f"method={r.method!r}")
-    if r.density != "empirical":
+    if r.density == GIVEN:
+        out.append("density=densities")
+    elif r.density != "empirical":
         out.append(f"density={r.density!r}")
     if r.costs != (1.0, 1.0):
         out.append(f"costs={r.costs!r}")

@@ -19,6 +19,7 @@ from gstar_fast._report.data import (
 )
 from gstar_fast._report.html import Html, details, table, tag
 from gstar_fast._report.svg import line as line_mark
+from gstar_fast._words import KINDS
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
@@ -46,7 +47,7 @@ def score_section(contents: Contents) -> Html:
     r, audit = contents.result, contents.audit
     marks = [r.default_threshold, *(r.thresholds[g] for g in contents.featured)]
     window = score_window(contents.sketch, contents.featured, marks)
-    kind = "kde" if r.density == "empirical" else r.density
+    kind = r.density if r.density in KINDS and r.density != "empirical" else "kde"
     curves = cell_curves(contents.sketch, kind, window=window, groups=contents.featured)
     panels = []
     for i, group in enumerate(contents.featured):

@@ -18,6 +18,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._density.density import Density
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
@@ -27,6 +28,7 @@ from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, c
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
+from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
 
 Numbers = tuple[int, ...]  # one candidate a group
@@ -153,7 +155,7 @@ class Frontier:
 
 
 def frontier(
-    sketch: Sketch,
+    sketch: Sketch | Mapping[tuple[int, Name], Density],
     criterion: str,
     *,
     limits: Mapping[str, float] | None = None,
@@ -169,8 +171,8 @@ def frontier(
 
     Parameters
     ----------
-    sketch : Sketch
-        Counted scores.
+    sketch : Sketch, or dict of Density by (label, group)
+        Counted scores. Or densities that say how many rows they stand for, as in `solve`; they need `penalties`.
     criterion : str
         Whose gap is traded against the error; `equalized_odds` is the larger of the tpr and the fpr gap.
     limits : dict, optional
@@ -197,7 +199,13 @@ def frontier(
     >>> print(gf.frontier(sketch, "demographic_parity"))
     frontier of demographic_parity: 2 points, gap 0 at error 0.25 to gap 0.25 at error 0.125
     """
-    check_sketch(sketch)
+    if isinstance(sketch, Mapping):
+        if density != "empirical":
+            raise refusal("densities_with", "density")
+        density = checked_densities(sketch)
+    else:
+        check_sketch(sketch)
+    counted = None if isinstance(sketch, Mapping) else sketch
     check_criterion(criterion, "criterion")
     if criterion == "disparate_impact":
         raise refusal("traded_ratio", "criterion", value=criterion)
@@ -205,22 +213,22 @@ def frontier(
         raise refusal("by", "by", value=by)
     objective = Objective.of(limits, None, costs, balanced)
     question_limits(objective.limits)
-    smooth = not (isinstance(density, str) and density == "empirical")
     if penalties is not None and by != "penalties":
         raise ValueError("penalties= goes with by='penalties'")
-    look_at(sketch)
-    if smooth:
+    if counted is not None:
+        look_at(counted)
+    if counted is None or not (isinstance(density, str) and density == "empirical"):
         if penalties is None or objective.limits or confidence is not None:
             raise ValueError(
                 "a smooth density needs by='penalties' and penalties=[...], and takes no limits or confidence"
             )
-        return _sweep(sketch, criterion, _checked_penalties(penalties), density, objective)
+        return _sweep(counted, criterion, _checked_penalties(penalties), density, objective)
     if confidence is not None:
         if by == "penalties":
             raise refusal("confidence_with", "confidence")
-        return Frontier(**promised_curve(sketch, criterion, objective, confidence, randomize))
+        return Frontier(**promised_curve(counted, criterion, objective, confidence, randomize))
     swept_rates = tuple(RATES.index(rate) for rate in CRITERIA[criterion])
-    search = prepare(sketch, objective, swept=swept_rates)
+    search = prepare(counted, objective, swept=swept_rates)
     check_groups(Objective(limits={criterion: 1.0}), search.groups, has_rate(search.table.totals))
     limit, ratio = objective.limit, objective.ratio
     active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or r in swept_rates]
@@ -298,7 +306,7 @@ def _some_penalties(search: Search, criterion: str, swept: Bools, penalties: Flo
     return _made(search, criterion, choices, gaps, proven_to, penalties, lambda i: finish_choice(asked[i], found[i]))
 
 
-def _sweep(sketch: Sketch, criterion: str, penalties: Floats, density: Kind, objective: Objective) -> Frontier:
+def _sweep(sketch: Sketch | None, criterion: str, penalties: Floats, density: Kind, objective: Objective) -> Frontier:
     """The paper's lambda sweep on smooth densities; two groups in one call of the backend."""
     asked = replace(objective, penalties={criterion: 1.0})
     s = prepare_smooth(sketch, asked, density)

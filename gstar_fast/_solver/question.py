@@ -248,6 +248,18 @@ def check_options(
         raise refusal("method_unified", "method", value=method)
 
 
+def check_densities(objective: Objective, asked: Mapping[str, bool], *, confidence: object, prefer: object) -> None:
+    """Refuse what needs counted rows where densities take their place."""
+    for argument, given in asked.items():
+        if given:
+            raise refusal("densities_with", argument)
+    if confidence is not None:
+        check_confidence(confidence)
+        check_promise(objective, counted=False)
+    if prefer is not None:
+        check_prefer(objective, prefer, alone=False)
+
+
 def _check_seconds(given: object) -> None:
     if isinstance(given, bool) or not isinstance(given, (Real, np.number)):
         raise refusal("seconds_type", "max_seconds", value=given)

@@ -138,7 +138,7 @@ class Result:
     segment_rates: dict[Name, GroupRates] | None = None
     cuts: tuple[float, ...] | None = None
     # a text and a number, or what computes them
-    _digest: str | Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    _digest: str | Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
     _mixing: float | Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
     _proof: Proof | None = field(default=None, repr=False, compare=False)
 

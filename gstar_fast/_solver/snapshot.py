@@ -23,7 +23,7 @@ class Snapshot:
     edges: Floats  # (bins + 1,)
     rows: Ints  # (3, K, C) label 0, label 1, unlabelled: rows below, in each bin, above
     weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
-    digest: Callable[[], str]  # the sketch's digest when called; a copy of the sketch stands behind it
+    digest: Callable[[], str | None]  # of the sketch when called, a copy of it stands behind; None where there is none
     score_column: str | None
     group_column: str | None
     squares: Callable[[], Floats | None]  # (3, K) sums of squared weights when called; None where they are not known
@@ -37,10 +37,11 @@ class Snapshot:
         order = sorted(range(len(names)), key=lambda k: sort_key(names[k]))
         # each public property copies the counts first, to be safe from updates; a copy of our own needs that only once
         core = frozen._core
-        rows = np.empty((3, len(names), core.bins + 2), dtype=np.int64)
-        for label in range(3):
-            rows[label, :, 1:-1] = core.counts(label)
+        rows = np.zeros((3, len(names), core.bins + 2), dtype=np.int64)
         rows[:, :, 0], rows[:, :, -1] = core.below(), core.above()
+        for label in range(3):
+            if label < 2 or int(rows.sum()) < core.total:  # memory that nobody writes to costs nothing
+                rows[label, :, 1:-1] = core.counts(label)
         if order != list(range(len(names))):
             rows = np.ascontiguousarray(rows[:, order])
         unit = 1 / WEIGHT_UNIT if core.weighted else 1.0

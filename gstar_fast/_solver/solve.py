@@ -20,6 +20,7 @@ from gstar_fast._solver.promise.stable import SIGN, fairest
 from gstar_fast._solver.question import (
     Objective,
     check_confidence,
+    check_densities,
     check_options,
     check_prefer,
     check_promise,
@@ -38,6 +39,7 @@ from gstar_fast._solver.segments.roles import (
     of_protected,
     protected_sketch,
 )
+from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
 from gstar_fast._solver.spread import pooled_sketch, spread
 
@@ -45,7 +47,7 @@ MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the l
 
 
 def solve(
-    sketch: Sketch,
+    sketch: Sketch | Mapping[tuple[int, Name], Density],
     *,
     limits: Mapping[str, float] | None = None,
     penalties: Mapping[str, float] | None = None,
@@ -68,8 +70,9 @@ def solve(
 
     Parameters
     ----------
-    sketch : Sketch
-        Counted scores.
+    sketch : Sketch, or dict of Density by (label, group)
+        Counted scores. Or densities that say how many rows they stand for, such as ``gf.density("normal", location=0.2,
+        rows=500)``: no rows are needed then. Options that need counts are refused with these.
     limits : dict, optional
         Largest gap allowed, by criterion: ``{"equalized_odds": 0.02}``. ``disparate_impact`` is a least ratio.
     penalties : dict, optional
@@ -80,7 +83,7 @@ def solve(
         Jacobian, `newton` with the exact Hessian, both damped and from three starts.
     density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `densities` returns
         `empirical` is the counts themselves: exact at every bin edge. Pass ``gf.densities(sketch, kind="kde",
-        bandwidth=0.5)`` to choose more than the kind.
+        bandwidth=0.5)`` to choose more than the kind, or densities of your own by (label, group).
     costs : (float, float)
         Price of a false positive and of a false negative.
     balanced : bool
@@ -137,8 +140,18 @@ def solve(
     >>> result.error, result.verdict
     (0.0, 'optimal')
     """
-    check_sketch(sketch)
     objective = Objective.of(limits, penalties, costs, balanced)
+    if isinstance(sketch, Mapping):
+        asked_too = {"density": density != "empirical", "min_rows": min_rows != 0, "monotone": monotone}
+        asked_too |= {"fair_between": fair_between is not None, "decide_by": decide_by is not None}
+        check_densities(objective, asked_too, confidence=confidence, prefer=prefer)
+        check_options(
+            objective, method=method, density=sketch, unified=unified, randomize=randomize, max_seconds=max_seconds
+        )
+        question_limits(objective.limits)
+        known = checked_densities(sketch)
+        return warn_if_degenerate(solve_smooth(None, objective, method=method, kind=known, unified=unified))
+    check_sketch(sketch)
     question_limits(objective.limits)
     check_options(
         objective, method=method, density=density, unified=unified, randomize=randomize, max_seconds=max_seconds

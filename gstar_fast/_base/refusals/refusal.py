@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from gstar_fast._base.refusals.density_sentences import DENSITIES
 from gstar_fast._base.refusals.option_sentences import OPTIONS
 from gstar_fast._base.refusals.sentences import ROWS
 from gstar_fast._base.refusals.wording import PYTHON, Entry, Face, Words
 
 __all__ = ["TABLE", "Words", "about", "refusal", "worded"]
 
-TABLE: dict[str, Entry] = ROWS | OPTIONS
-assert len(TABLE) == len(ROWS) + len(OPTIONS), "a code has two sentences"
+TABLE: dict[str, Entry] = ROWS | OPTIONS | DENSITIES
+assert len(TABLE) == len(ROWS) + len(OPTIONS) + len(DENSITIES), "a code has two sentences"
 
 
 def refusal(

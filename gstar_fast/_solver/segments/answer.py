@@ -17,7 +17,7 @@ from gstar_fast._solver.question import Objective
 from gstar_fast._solver.rates import Outcome, has_rate, rates_by_group, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import nearest
-from gstar_fast._solver.segments.problem import SegmentSearch, loosened
+from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, loosened
 from gstar_fast._solver.segments.proof import Proof
 from gstar_fast._solver.segments.roles import Asked
 from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
@@ -51,10 +51,10 @@ class Answer:
     ) -> Result:
         """Put candidates with weights into words and numbers; `bound` is one of E where it is not the answer's own."""
         counts, scale, objective, snapshot = search.counts, search.scale, search.objective, self.snapshot
-        accepted = _accepted(counts.accepted, parts, mixed)
+        accepted = _accepted(counts, parts, mixed)
         totals, unit = counts.totals, snapshot.weight_unit
         after = Outcome.of(accepted.sum(axis=2), totals, scale)
-        before = Outcome.of(counts.accepted[..., search.unified].sum(axis=2), totals, scale)
+        before = Outcome.of(counts.rows[..., search.unified :].sum(axis=(2, 3)), totals, scale)
         loss = after.weighted_error**2
         least = after.weighted_error if bound is None else min(bound, after.weighted_error)
         lower = max(least - scale.slack, 0.0) ** 2 if bound is not None or scale.slack else loss
@@ -204,11 +204,11 @@ def solve_by_segment(
     return answer.chosen(math.inf if max_seconds is None else float(max_seconds))
 
 
-def _accepted(by_candidate: Ints, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
+def _accepted(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
     """Rows (3, A, m) that candidates with weights accept; whole where they are no mixtures."""
     columns = []
     for j, part in enumerate(parts):
-        each = [by_candidate[:, :, j, t] * (w if mixed else 1) for t, w in part.items()]
+        each = [counts.accepted(j, t) * (w if mixed else 1) for t, w in part.items()]
         columns.append(np.sum(each, axis=0))
     return np.stack(columns, axis=2)
 

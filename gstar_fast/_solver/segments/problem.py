@@ -55,16 +55,24 @@ class SegmentCounts:
     def of(cls, snapshot: Snapshot, roles: Roles) -> SegmentCounts:
         protected = tuple(sorted({roles.protected(name) for name in snapshot.groups}, key=sort_key))
         segments = tuple(sorted({roles.segment(name) for name in snapshot.groups}, key=sort_key))
-        rows = np.zeros((3, len(protected), len(segments), snapshot.rows.shape[2]), dtype=np.int64)
-        for k, name in enumerate(snapshot.groups):
-            a, j = protected.index(roles.protected(name)), segments.index(roles.segment(name))
-            rows[:, a, j] += snapshot.rows[:, k]
+        at = [(protected.index(roles.protected(name)), segments.index(roles.segment(name))) for name in snapshot.groups]
+        shape = (3, len(protected), len(segments), snapshot.rows.shape[2])
+        if at == list(np.ndindex(shape[1:3])):  # every pair once and in order: the counts lie as they should
+            return cls(protected, segments, snapshot.rows.reshape(shape))
+        rows = np.zeros(shape, dtype=np.int64)
+        some = slice(3 if snapshot.rows[2].any() else 2)
+        for k, (a, j) in enumerate(at):
+            rows[some, a, j] += snapshot.rows[some, k]
         return cls(protected, segments, rows)
 
+    def accepted(self, j: int, candidate: int) -> Ints:
+        """Rows (3, A) of segment `j` that a candidate accepts."""
+        return np.asarray(self.rows[:, :, j, candidate:].sum(axis=2))
+
     @cached_property
-    def accepted(self) -> Ints:
-        """Rows that each candidate accepts, (3, A, m, C)."""
-        return np.cumsum(self.rows[..., ::-1], axis=3)[..., ::-1]
+    def pooled(self) -> Ints:
+        """Rows of everybody that each candidate accepts, (3, C)."""
+        return from_above(self.rows.sum(axis=(1, 2)))
 
     @property
     def totals(self) -> Ints:
@@ -95,13 +103,22 @@ class SegmentSearch:
 
     def accepted(self, candidates: Ints) -> Ints:
         """Rows (3, A) that a choice accepts."""
-        return np.asarray(self.counts.accepted[:, :, np.arange(len(candidates)), candidates].sum(axis=2))
+        return np.asarray(sum(self.counts.accepted(j, t) for j, t in enumerate(candidates.tolist())))
 
     def nominal(self) -> SegmentArrays:
         """The same with limits that leave no tolerance, as mixtures are held to."""
         p = self.arrays
         limit = np.where(p.limit < np.inf, np.maximum(p.limit - TOLERANCE, 0.0), np.inf)
         return replace(p, limit=limit, ratio=np.where(p.ratio >= 0, p.ratio + TOLERANCE, -1.0))
+
+
+def from_above(rows: Ints) -> Ints:
+    """Rows in each bin and all bins over it: sums along the last axis, from its end."""
+    out = np.empty_like(rows)
+    out[..., 0] = 0
+    np.cumsum(rows[..., :-1], axis=-1, out=out[..., 1:])  # those under each bin: quicker than from the end
+    np.subtract(rows.sum(axis=-1, keepdims=True), out, out=out)
+    return out
 
 
 def loosened(p: SegmentArrays, slack: float) -> SegmentArrays:
@@ -128,26 +145,26 @@ def lay_out(
     notes: tuple[str, ...] = (),
 ) -> SegmentSearch:
     """What `prepare` does once the counts are there and checked."""
-    accepted, totals = counts.accepted, counts.totals
-    m, bins = accepted.shape[2:]
-    order = tuple(range(m))[:: -1 if monotone == "falling" else 1]
-    by_label = accepted.sum(axis=1)  # (3, m, C)
-    pooled = by_label.sum(axis=1)
-    unified = int(np.argmin(scale.fp * pooled[0] - scale.fn * pooled[1]))
+    totals, n_segments = counts.totals, len(counts.segments)
+    order = tuple(range(n_segments))[:: -1 if monotone == "falling" else 1]
+    unified = int(np.argmin(scale.fp * counts.pooled[0] - scale.fn * counts.pooled[1]))
     filled = np.asarray(counts.rows.any(axis=(0, 1)))
     ends = [_ends(filled[j], monotone is not None) for j in order]
     chosen = [np.clip(unified, first, last) for first, last in ends]
     candidate = np.concatenate(chosen)
+    start = np.concatenate([[0], np.cumsum([len(at) for at in chosen])]).astype(np.int64)
     cell = np.flatnonzero(totals.T.reshape(-1) > 0)  # 3 a + label
-    places = np.concatenate([j * bins + at for j, at in zip(order, chosen, strict=True)])
-    by_cell = np.array([accepted[c % 3, c // 3].reshape(-1)[places] for c in cell.tolist()], dtype=np.float64)
-    by_candidate = scale.fp * by_label[0] + scale.fn * (by_label[1, :, :1] - by_label[1])
-    cost = by_candidate.reshape(-1)[places]
+    by_cell, cost = np.empty((len(cell), len(candidate))), np.empty(len(candidate), dtype=np.int64)
+    for i, (j, at) in enumerate(zip(order, chosen, strict=True)):  # one after the other: each fits into the cache
+        accepted, here = from_above(counts.rows[:, :, j])[..., at], slice(start[i], start[i + 1])
+        by_cell[:, here] = accepted[cell % 3, cell // 3]
+        missed = counts.rows[1, :, j].sum() - accepted[1].sum(axis=0)
+        cost[here] = scale.fp * accepted[0].sum(axis=0) + scale.fn * missed
     limit, ratio = objective.limit, objective.ratio
     active = [r for r in range(len(RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
     slope, base = _linear(totals, cell, active)
     arrays = SegmentArrays(
-        start=np.concatenate([[0], np.cumsum([len(at) for at in chosen])]).astype(np.int64),
+        start=start,
         accepted=by_cell,
         cell=cell.astype(np.int64),
         cost=cost,

@@ -130,7 +130,7 @@ def _cost(c: Certificate, counts: SegmentCounts, scale: Scale) -> float:
     """What an answer costs, but for what all answers do."""
     parts = [((t, 1.0),) for t in c.choice] if c.choice is not None else c.mixture or ()
     fp, tp, _ = sum(
-        (w * counts.accepted[:, :, j, t].sum(axis=1) for j, part in enumerate(parts) for t, w in part), np.zeros(3)
+        (w * counts.accepted(j, t).sum(axis=1) for j, part in enumerate(parts) for t, w in part), np.zeros(3)
     )
     return float(scale.fp * fp - scale.fn * tp)
 

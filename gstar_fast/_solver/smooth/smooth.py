@@ -20,8 +20,10 @@ from gstar_fast._solver.question import Objective, Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, has_rate, linear_forms, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import cheapest_within, loosened, nearest
+from gstar_fast._solver.smooth.known import snapshot_of
 from gstar_fast._solver.smooth.polish import hold_limits, polish
 from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._words import GIVEN
 from gstar_fast.errors import NotConvergedWarning
 
 Kind = str | Mapping[tuple[int, Name], Density]  # of density, or what `densities` returns
@@ -113,9 +115,9 @@ class Smooth:
         return float(self.candidates[int(np.argmin(cost))])
 
 
-def prepare_smooth(sketch: Sketch, objective: Objective, kind: Kind, extra: tuple[int, ...] = ()) -> Smooth:
-    """Make the densities and evaluate them at every edge."""
-    snapshot = Snapshot.of(sketch)
+def prepare_smooth(sketch: Sketch | None, objective: Objective, kind: Kind, extra: tuple[int, ...] = ()) -> Smooth:
+    """Make the densities and evaluate them at every edge; without a sketch they are given, and know their rows."""
+    snapshot = snapshot_of(_made(None, kind)) if sketch is None else Snapshot.of(sketch)
     groups, rows = snapshot.groups, snapshot.rows
     totals = rows.sum(axis=2)
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
@@ -124,7 +126,7 @@ def prepare_smooth(sketch: Sketch, objective: Objective, kind: Kind, extra: tupl
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
     active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in extra]
     edges = snapshot.edges
-    cells = _cells(sketch, kind, groups, rows, totals, edges)
+    cells = _cells(_made(sketch, kind), groups, rows, totals, edges)
     # smooth densities reach beyond the scores seen: so may thresholds, by half the range
     beyond = float(edges[-1] - edges[0]) / 2
     low, high = float(edges[0]) - beyond, float(edges[-1]) + beyond
@@ -140,8 +142,17 @@ def prepare_smooth(sketch: Sketch, objective: Objective, kind: Kind, extra: tupl
                 # a density's rounding must not make its cdf fall
                 shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(candidates[1:])[0]))
     problem = linear_forms(cells, totals, objective, scale, active, low, high, bulk)
-    label = kind if isinstance(kind, str) else next(iter(kind.values())).kind
-    return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), label)
+    return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), _name(kind))
+
+
+def _name(kind: Kind) -> str:
+    """What a result says of its densities."""
+    if isinstance(kind, str):
+        return kind
+    if any(one.label is None for one in kind.values()):
+        return GIVEN
+    kinds = {one.kind for one in kind.values()}
+    return kinds.pop() if len(kinds) == 1 else "best"
 
 
 def _bulk(snapshot: Snapshot) -> float:
@@ -151,11 +162,23 @@ def _bulk(snapshot: Snapshot) -> float:
     return float(edges[high + 1] - edges[low])
 
 
+def _made(sketch: Sketch | None, kind: Kind) -> Mapping[tuple[int, Name], Density]:
+    """Densities by cell."""
+    if isinstance(kind, Mapping):
+        return kind
+    assert sketch is not None, "a kind of density needs counts"
+    return densities(sketch, kind=kind)
+
+
 def _cells(
-    sketch: Sketch, kind: Kind, groups: tuple[Name, ...], rows: Ints, totals: Ints, edges: Floats
+    made: Mapping[tuple[int, Name], Density],
+    groups: tuple[Name, ...],
+    rows: Ints,
+    totals: Ints,
+    edges: Floats,
 ) -> list[Curve | None]:
     """Evaluators of label 0, label 1 and unlabelled for each group; unlabelled rows stay as counted."""
-    made = kind if isinstance(kind, Mapping) else densities(sketch, kind=kind)
+    backend = room("density")
     cells: list[Curve | None] = []
     for k, name in enumerate(groups):
         for c in range(3):
@@ -164,15 +187,15 @@ def _cells(
             elif c < 2:
                 if (c, name) not in made:
                     raise ValueError(f"density lacks the cell of label {c}, group {name!r}, which has rows")
-                cells.append(getattr(made[c, name], "_evaluator", made[c, name]))
+                cells.append(made[c, name]._on(backend))
             else:
                 below = np.cumsum(rows[2, k, :-1]) / totals[2, k]
                 atoms = np.full(len(edges) - 1, np.nan)
-                cells.append(room("density").empirical(edges, below, atoms))
+                cells.append(backend.empirical(edges, below, atoms))
     return cells
 
 
-def solve_smooth(sketch: Sketch, objective: Objective, *, method: str, kind: Kind, unified: bool) -> Result:
+def solve_smooth(sketch: Sketch | None, objective: Objective, *, method: str, kind: Kind, unified: bool) -> Result:
     """What `solve` does for densities other than the counts, with options it has checked."""
     s = prepare_smooth(sketch, objective, kind)
     if method == "exact":
