@@ -26,9 +26,7 @@
 #include "gstar/base/number_table.hpp"
 #include "gstar/base/parallel.hpp"
 #include "gstar/base/rows.hpp"
-#include "gstar/decide/cut_points.hpp"
 #include "gstar/decide/kernels/decide.hpp"
-#include "gstar/decide/narrow.hpp"
 #include "gstar/decide/threshold_table.hpp"
 #include "gstar/thresholds.hpp"
 

@@ -26,7 +26,7 @@ from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Unknown
 from gstar_fast._decide.decider import Decider
-from gstar_fast._estimator.decide_by import PLAIN, Roles, check_decide_by, group_estimator_of, prefit_by
+from gstar_fast._estimator.decide_by import Roles, check_decide_by, group_estimator_of, prefit_by
 from gstar_fast._estimator.folds import Classifier, response_method, scores_of
 from gstar_fast._estimator.groups import EVERYBODY, Source
 from gstar_fast._estimator.question import check_question, question_of
@@ -242,7 +242,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             metadata = {"sensitive_features": sensitive_features, "sample_weight": rows.weights, **params}
             estimator, by, counted = train(self, sketch, source, X, rows, self._counted(rows.weights), metadata)
         roles = Roles.of(by, rows.groups, counted, sketch)
-        solved = self._solve(sketch, roles.column, roles)
+        solved = self._solve(sketch, roles)
         self._keep(estimator, sketch, source, X, roles, solved)
         return self
 
@@ -319,9 +319,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         declined = get_config()["enable_metadata_routing"] and own.get("sample_weight") is False
         return None if declined else weights
 
-    def _solve(self, sketch: Sketch, column: str | None, roles: Roles = PLAIN) -> tuple[Result, Decider]:
+    def _solve(self, sketch: Sketch, roles: Roles) -> tuple[Result, Decider]:
         result = solve(sketch, **question_of(self), **roles.question(self.monotone))
-        result = replace(result, group_column=column)
+        result = replace(result, group_column=roles.column)
         return result, result.decider(unknown=self.unknown)
 
     def _keep(
@@ -350,7 +350,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         check_is_fitted(self, "sketch_")
         solved = self._solved
         if solved is None:
-            solved = self._solved = self._solve(self.sketch_, self._roles.column, self._roles)
+            solved = self._solved = self._solve(self.sketch_, self._roles)
         return solved
 
     @property

@@ -256,6 +256,3 @@ class Roles:
             return {}
         roles = {"fair_between": self.fair_between, "decide_by": self.decide_by}
         return {**roles, "monotone": monotone, "segments": self.by.segments}
-
-
-PLAIN = Roles()

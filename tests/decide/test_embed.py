@@ -76,6 +76,16 @@ def test_the_program_decides_by_numbers(decide, tmp_path):
     assert answer.stdout.split() == [b"1", b"0"]
 
 
+def test_the_program_decides_by_numbers_that_stand_for_groups(decide, tmp_path):
+    decider = gf.Decider({0: 0.25, 1: 0.75}, cuts=[0.5])
+    path = tmp_path / "thresholds.json"
+    decider.save(path)
+    answer = run(decide, path, "0.5,0.25\n0.5,0.5\n0.5,1\n")
+    assert answer.stdout.split() == [b"1", b"0", b"0"]
+    answer = run(decide, path, "0.5,F\n")
+    assert b"line 1: groups: needs numbers" in answer.stderr
+
+
 def test_the_program_refuses_as_python_does(decide, tmp_path):
     path = tmp_path / "thresholds.json"
     gf.Decider({"F": 0.5}).save(path)
