@@ -85,7 +85,7 @@ def _numbers_of(groups: ArrayLike) -> Values:
     Whole numbers are refused: they may be the segments themselves, which would be cut once more.
     """
     column = column_of(groups, "groups")
-    if column.names is not None or (column.values.dtype.kind not in "fO" and len(column.values)):
+    if column.names is not None or (column.values.dtype.kind not in ("f", "O") and len(column.values)):
         raise refusal("needs_numbers", "groups", value=Words("names" if column.names else str(column.values.dtype)))
     if column.values.dtype == object:
         for row, value in enumerate(column.values.tolist()):

@@ -91,6 +91,7 @@ def test_numbers_decide_as_their_segments_do(backend, cuts, more, seed):
     assert cut.cut(numbers[finite_ones]).tolist() == segments[finite_ones].tolist()
     assert by_number(scores, numbers).tolist() == by_segment(scores, segments).tolist()
     assert by_number.margin(scores, numbers).tolist() == by_segment.margin(scores, segments).tolist()
+    assert gf.Decider.from_json(by_number.to_json()) == by_number
     large = np.resize(numbers, 9000)
     assert np.array_equal(
         by_number(np.resize(scores, 9000), large, threads=2), np.resize(by_number(scores, numbers), 9000)
