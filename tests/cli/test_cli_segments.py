@@ -96,6 +96,12 @@ def test_cut_points_are_saved_with_the_thresholds_and_apply_takes_the_number(tab
     assert main([*apply, "--unknown", "default", "-q"]) == 0
     said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:2], "--segments", "cut.json")
     assert "--segments has the cut points of one column" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "rows.csv")
+    assert "'rows.csv': not" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "nowhere.json")
+    assert "nowhere.json" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "cut.json", "-o", "cut.json")
+    assert "cut.json is also an input" in said
 
 
 def test_a_typed_column_of_whole_numbers_is_not_taken_for_the_number(table, capsys):

@@ -23,7 +23,8 @@ from gstar_fast._decide.document import seal
 
 def solve(given: argparse.Namespace, console: Console) -> int:
     """Find thresholds, print the verdict, save them."""
-    check_outputs({"-o": given.output, "--report": given.report}, given.inputs)
+    cut = [] if given.segments is None else [given.segments]
+    check_outputs({"-o": given.output, "--report": given.report}, [*given.inputs, *cut])
     if given.report is not None:
         ending(given.report, {".html": None, ".htm": None})
     limits, penalties = once(given.limit, "--limit"), once(given.penalty, "--penalty")

@@ -35,7 +35,7 @@ class Segments:
     cuts : tuple of float
         Ascending. Segment 0 lies below the first, segment k from cut k - 1 up to the next.
     monotone : bool
-        Whether so many segments are meant for monotone thresholds: pass it on to `solve`.
+        Whether so many segments are meant for monotone thresholds; `solve(segments=...)` takes it as its default.
 
     Examples
     --------
