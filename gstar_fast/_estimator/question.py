@@ -30,5 +30,5 @@ def check_question(asked: dict[str, Any], *, by_segment: bool) -> None:
         check_prefer(objective, asked["prefer"], alone=counted and not any(asked[name] for name in others))
     least = checked_min_rows(asked["min_rows"])
     if by_segment:
-        given = {name: asked[name] for name in ("density", "unified", "confidence", "prefer")}
+        given = {name: asked[name] for name in ("density", "unified", "prefer")}
         check_segments(objective, **given, min_rows=least)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
@@ -28,8 +27,9 @@ from gstar_fast._solver.question import (
 )
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
-from gstar_fast._solver.segments.answer import solve_by_segment
+from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.segments.cut import Segments
+from gstar_fast._solver.segments.promise import promised_by_segment
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,
     asked_roles,
@@ -41,6 +41,7 @@ from gstar_fast._solver.segments.roles import (
 )
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
+from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.spread import pooled_sketch, spread
 
 MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
@@ -163,35 +164,20 @@ def solve(
     if prefer is not None:
         check_prefer(objective, prefer, alone=counts and level is None and not (unified or randomize or max_seconds))
     least = checked_min_rows(min_rows)
-    if monotone is not None and not isinstance(monotone, bool):
-        raise refusal("monotone_type", "monotone", value=monotone)
     asked = None
     if fair_between is not None or decide_by is not None:
         asked = asked_roles(sketch, fair_between, decide_by)
-    if segments is not None:
-        segments = check_cut(sketch, asked, segments)
-        monotone = segments.monotone if monotone is None else monotone
-    if monotone and not (asked and asked.by_segment):
-        raise refusal("monotone_alone", "monotone")
+    cuts, monotone = check_cut(sketch, asked, segments, monotone)
+    check_monotone(sketch, asked, monotone)
     look_at(sketch)
     whole = sketch
     if asked is not None and asked.by_segment:
-        check_segments(
-            objective, density=density, unified=unified, confidence=confidence, prefer=prefer, min_rows=least
-        )
-        if monotone:
-            check_monotone(sketch, asked)
-        return warn_if_degenerate(
-            solve_by_segment(
-                sketch,
-                asked,
-                objective,
-                randomize=randomize,
-                monotone=bool(monotone),
-                max_seconds=max_seconds,
-                cuts=None if segments is None else segments.cuts,
-            )
-        )
+        check_segments(objective, density=density, unified=unified, prefer=prefer, min_rows=least)
+        answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone), cuts)
+        result = answer.mixed() if randomize else answer.chosen(math.inf if max_seconds is None else float(max_seconds))
+        if level is not None:
+            result = promised_by_segment(answer, result, level, randomize)
+        return warn_if_degenerate(result)
     if asked is not None:
         unified = unified or not asked.roles.decide_by
         check_options(

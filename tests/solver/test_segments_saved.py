@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.OverfitWarning"
+)
 
 BY = {"fair_between": 0, "decide_by": 1, "limits": {"equalized_odds": 0.05}}
 CUT = gf.Segments((0.3, 0.5, 0.7))

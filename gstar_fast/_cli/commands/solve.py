@@ -11,7 +11,6 @@ from datetime import datetime
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import dumps
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._cli.errors import DONE, INFEASIBLE
 from gstar_fast._cli.output import Console, printable
 from gstar_fast._cli.read import sketch_of
@@ -28,8 +27,6 @@ def solve(given: argparse.Namespace, console: Console) -> int:
     if given.report is not None:
         ending(given.report, {".html": None, ".htm": None})
     limits, penalties = once(given.limit, "--limit"), once(given.penalty, "--penalty")
-    if given.report is not None and given.decide_by is not None and given.decide_by != given.fair_between:
-        raise refusal("by_segment", "a report", value=tuple(given.decide_by))
     segments = None if given.segments is None else gf.Segments.load(given.segments)
     sketch = sketch_of(given, console)
     result = gf.solve(
