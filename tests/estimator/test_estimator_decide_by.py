@@ -18,7 +18,9 @@ import gstar_fast as gf
 from gstar_fast import GroupThresholdClassifier
 
 LIMITS = {"equalized_odds": 0.05}
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning", "ignore::gstar_fast.InfeasibleWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.DegenerateWarning", "ignore::gstar_fast.InfeasibleWarning", "ignore::gstar_fast.OverfitWarning"
+)
 
 
 def people(n=2400, seed=0):
