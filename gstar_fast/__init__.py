@@ -42,16 +42,17 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.bounds import Bounds as Bounds
     from gstar_fast._solver.bounds import bounds as bounds
     from gstar_fast._solver.frontier import frontier as frontier
-    from gstar_fast._solver.points import Frontier as Frontier
     from gstar_fast._solver.promise.needs import rows_needed as rows_needed
     from gstar_fast._solver.promise.record import Promise as Promise
     from gstar_fast._solver.promise.record import RowsNeeded as RowsNeeded
     from gstar_fast._solver.result import Result as Result
     from gstar_fast._solver.segments.cut import Segments as Segments
     from gstar_fast._solver.solve import solve as solve
+    from gstar_fast._solver.words.points import Frontier as Frontier
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
+    from gstar_fast.errors import NoiseWarning as NoiseWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
     from gstar_fast.errors import OverfitWarning as OverfitWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
@@ -80,7 +81,7 @@ _ROOMS = {
     "_sketch.window": ("Window",),
     "_solver.bounds": ("Bounds", "bounds"),
     "_solver.frontier": ("frontier",),
-    "_solver.points": ("Frontier",),
+    "_solver.words.points": ("Frontier",),
     "_solver.promise.needs": ("rows_needed",),
     "_solver.promise.record": ("Promise", "RowsNeeded"),
     "_solver.result": ("Result",),
@@ -90,6 +91,7 @@ _ROOMS = {
         "DegenerateWarning",
         "InfeasibleWarning",
         "MissingClassWarning",
+        "NoiseWarning",
         "NotConvergedWarning",
         "OverfitWarning",
         "ResolutionWarning",

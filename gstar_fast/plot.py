@@ -28,9 +28,9 @@ from gstar_fast._report.data import (
     style,
 )
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.points import Frontier
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.roles import asked_roles, segment_sketch
+from gstar_fast._solver.words.points import Frontier
 from gstar_fast._words import KINDS
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from gstar_fast._solver.result import Result
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
-    from gstar_fast._solver.points import Frontier
+    from gstar_fast._solver.words.points import Frontier
 
 Array = NDArray[np.float64]
 

@@ -27,10 +27,10 @@ from gstar_fast._report.page import page
 from gstar_fast._report.reproduce import python_command
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.frontier import frontier as make_frontier
-from gstar_fast._solver.points import Frontier
 from gstar_fast._solver.question import check_criterion
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.roles import asked_roles, protected_sketch, segment_sketch
+from gstar_fast._solver.words.points import Frontier
 from gstar_fast.errors import MissingClassWarning
 
 __all__ = ["Report", "report"]

@@ -11,7 +11,7 @@ from gstar_fast._words import GIVEN
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
-    from gstar_fast._solver.points import Frontier
+    from gstar_fast._solver.words.points import Frontier
 
 MOST_THRESHOLDS = 12  # spelled out in the check
 

@@ -11,9 +11,10 @@ from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
-from gstar_fast._solver.degenerate import warn_if_degenerate
+from gstar_fast._solver.degenerate import warned
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture, infeasible, infeasible_mixture
 from gstar_fast._solver.mixture import mix, mixed
+from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.promise.choose import promised
 from gstar_fast._solver.promise.stable import SIGN, fairest
 from gstar_fast._solver.question import (
@@ -76,6 +77,7 @@ def solve(
         rows=500)``: no rows are needed then. Options that need counts are refused with these.
     limits : dict, optional
         Largest gap allowed, by criterion: ``{"equalized_odds": 0.02}``. ``disparate_impact`` is a least ratio.
+        ``equalized_odds_sum``, the tpr gap plus the fpr gap, is from 0 to 2.
     penalties : dict, optional
         Weight of the squared gap, by criterion: the paper's lambda.
     method : {"exact", "alternating", "gauss_newton", "newton"}
@@ -128,6 +130,8 @@ def solve(
         If the thresholds hold what was asked by hardly deciding.
     MissingClassWarning
         If a group is left out of a gap, for want of labels.
+    NoiseWarning
+        If a limit is below the gap that an exactly fair rule shows by chance on so few rows; not with `confidence`.
     ResolutionWarning, SentinelWarning
         As when rows are counted, if the sketch has not given them yet.
 
@@ -152,7 +156,7 @@ def solve(
         )
         question_limits(objective.limits)
         known = checked_densities(sketch)
-        return warn_if_degenerate(solve_smooth(None, objective, method=method, kind=known, unified=unified))
+        return warned(solve_smooth(None, objective, method=method, kind=known, unified=unified))
     check_sketch(sketch)
     question_limits(objective.limits)
     check_options(
@@ -177,8 +181,8 @@ def solve(
         answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone), cuts)
         result = answer.mixed() if randomize else answer.chosen(math.inf if max_seconds is None else float(max_seconds))
         if level is not None:
-            result = promised_by_segment(answer, result, level, randomize)
-        return warn_if_degenerate(result)
+            return warned(promised_by_segment(answer, result, level, randomize))
+        return warned(told_of_noise(result, answer.snapshot, asked.roles.protected))
     if asked is not None:
         unified = unified or not asked.roles.decide_by
         check_options(
@@ -196,11 +200,14 @@ def solve(
             result = _stable(search, result)
         if level is not None:
             result = promised(search, result, level, unified=unified, randomize=randomize)
+        else:
+            result = told_of_noise(result, search.snapshot)
     else:
         result = solve_smooth(counted, objective, method=method, kind=density, unified=unified)
+        result = told_of_noise(result, Snapshot.of(counted))
     if least > 0:
         result = spread(result, sketch, counted, name, least)
-    return warn_if_degenerate(result if asked is None else of_protected(result, whole, asked))
+    return warned(result if asked is None else of_protected(result, whole, asked))
 
 
 def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:

@@ -140,6 +140,8 @@ def test_what_does_not_go_together_is_refused():
     sketch, _ = counted(1)
     for options, words in (
         ({"by": "penalties"}, "does not go with by"),
+        ({"confidence": 0.9}, "does not go with confidence"),
+        ({"by": "penalties", "penalties": [1.0], "density": "kde"}, "does not go with by"),
         ({"decide_by": ()}, "by group or by segment"),
         ({"decide_by": None}, "needs decide_by"),
         ({"decide_by": 0, "monotone": True}, "about thresholds along segments"),

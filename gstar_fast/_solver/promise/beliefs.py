@@ -34,7 +34,11 @@ class Ground:
 
     @property
     def limit(self) -> Floats:
-        return self.objective.limit[self.active] - TOLERANCE
+        return self.objective.alone[self.active] - TOLERANCE
+
+    @property
+    def total(self) -> float:
+        return self.objective.total - TOLERANCE
 
     @property
     def ratio(self) -> Floats:
@@ -45,10 +49,16 @@ class Ground:
         """The same rates with this many times the rows behind them."""
         return replace(self, n=self.n * factor)
 
-    def chance(self, beliefs: Beliefs, limit: Floats | None = None, ratio: Floats | None = None) -> float:
+    def chance(
+        self,
+        beliefs: Beliefs,
+        limit: Floats | None = None,
+        ratio: Floats | None = None,
+        total: float | None = None,
+    ) -> float:
         """Chance that a limit is broken on new rows."""
         limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
-        return chance(beliefs, self.active, limit, ratio)
+        return chance(beliefs, self.active, limit, ratio, self.total if total is None else total)
 
 
 def active_rates(objective: Objective) -> list[int]:

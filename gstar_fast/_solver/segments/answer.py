@@ -200,7 +200,7 @@ def too_many(counts: SegmentCounts, unit: float) -> list[str]:
     if m <= enough:
         return []
     found = (m, counts.protected[int(a)], row_count(round(float(cells[label, a]))), int(label))
-    return [Caution.about(refusal("overfit", "decide_by", value=found, limit=enough))]
+    return [Caution.made(refusal("overfit", "decide_by", value=found, limit=enough), "overfit: ")]
 
 
 def accepted_by(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed: bool) -> Values:

@@ -16,6 +16,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._criteria import MOST
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, is_met
 from gstar_fast._solver.rates import Outcome
@@ -52,7 +53,7 @@ class Ladder:
 
     def __init__(self, answer: Answer, criterion: str, randomize: bool) -> None:
         self.answer, self.criterion, self.randomize = answer, criterion, randomize
-        objective = replace(answer.objective, limits={**answer.objective.limits, criterion: 1.0})
+        objective = replace(answer.objective, limits={**answer.objective.limits, criterion: MOST.get(criterion, 1.0)})
         self.first = prepare(answer.snapshot, answer.asked.roles, objective, ORDERS[0] if answer.monotone else None)
         self.nodes = 0
         self.unsure = False  # whether a search ended early without an answer
@@ -60,7 +61,7 @@ class Ladder:
     def ask(self, limit: float) -> Point | None:
         """The least error within a limit; None where nothing meets it, or nothing was found."""
         asked = self.answer.objective.limits
-        limits = {**asked, self.criterion: min(limit, asked.get(self.criterion, 1.0))}
+        limits = {**asked, self.criterion: min(limit, asked.get(self.criterion, limit))}
         objective = replace(self.answer.objective, limits=limits)
         searches = in_orders(self.first, objective, self.answer.monotone)
         if self.randomize:
@@ -101,7 +102,7 @@ class Ladder:
 
     def climb(self) -> tuple[list[Point], list[float], float]:
         """Answers from the smallest gap on, none beaten by another; bounds up to the next; from which gap they hold."""
-        top = self.ask(1.0)
+        top = self.ask(MOST.get(self.criterion, 1.0))
         if top is None:
             limits = dict(self.answer.objective.limits)
             if self.unsure:
@@ -195,7 +196,10 @@ def frontier_by_segment(
         return answer.result(search, point.parts, verdict, message, point.nodes, mixed=randomize, bound=bound)
 
     def at(gap: float) -> Result:
-        limits = {**objective.limits, criterion: min(gap, objective.limits.get(criterion, 1.0))}
+        limits = {
+            **objective.limits,
+            criterion: min(gap, MOST.get(criterion, 1.0), objective.limits.get(criterion, gap)),
+        }
         again = replace(answer, objective=replace(objective, limits=limits))
         return again.mixed() if randomize else again.chosen(math.inf)
 

@@ -50,13 +50,20 @@ SEED = 20260
 LATER = 0.5  # of what selection adds to gaps is left with the rows that a promise needs, which are a few times as many
 
 
+class Limits(NamedTuple):
+    """What a search is held to: differences and ratios of the active rates, and the sum of the tpr and the fpr gap."""
+
+    limit: Floats
+    ratio: Floats
+    total: float
+
+
 class Option(NamedTuple):
     """Thresholds that may be promised, and the limits that they were found with."""
 
     cost: float  # E
     parts: Parts
-    limit: Floats  # of the active rates
-    ratio: Floats
+    limits: Limits
 
 
 @dataclass(frozen=True)
@@ -138,12 +145,14 @@ class SegmentsKnown(Ground):
             else:
                 variance = moments(rates[r], self.n[r])[1]
             apart[i] = math.sqrt(float(np.sort(variance[has])[-2:].sum()))
-        limit, ratio = self.limit, self.ratio
-        tighter = [(q * limit, np.where(ratio >= 0, 1 - q * (1 - ratio), -1.0)) for q in SHARES]
+        limit, ratio, total = self.asked
+        tighter = [Limits(q * limit, np.where(ratio >= 0, 1 - q * (1 - ratio), -1.0), q * total) for q in SHARES]
         if (limit < np.inf).any():
-            tighter += [(limit - z * apart, ratio) for z in WIDTHS if (limit - z * apart).min() > 0]
+            both = float(apart[:2].sum())  # where their sum is limited, these are tpr and fpr
+            some = [Limits(limit - z * apart, ratio, total - z * both) for z in WIDTHS]
+            tighter += [one for one in some if min(one.limit.min(), one.total) > 0]
         for one in tighter:
-            option = self.best(self.searches, *one)
+            option = self.best(self.searches, one)
             if option is not None:
                 found.append(option)
         known: dict[object, Option] = {}
@@ -151,21 +160,31 @@ class SegmentsKnown(Ground):
             known.setdefault(tuple(tuple(sorted(part.items())) for part in option.parts), option)
         return sorted(known.values(), key=lambda option: option.cost)
 
-    def best(self, searches: tuple[SegmentSearch, ...], limit: Floats, ratio: Floats) -> Option | None:
+    @property
+    def asked(self) -> Limits:
+        """The limits themselves. No gap is larger than the sum of two may be."""
+        return Limits(self.objective.limit[self.active] - TOLERANCE, self.ratio, self.total)
+
+    def best(self, searches: tuple[SegmentSearch, ...], limits: Limits) -> Option | None:
         """The least error within these limits on the active rates; None where none was found."""
-        asked = []
+        asked, (limit, ratio, total) = [], limits
         for search in searches:
             at = [self.active.index(int(r)) for r in search.arrays.rate]
-            bounds = limit[at] + TOLERANCE, np.where(ratio[at] >= 0, ratio[at] - TOLERANCE, -1.0)
-            asked.append(replace(search, arrays=replace(search.arrays, limit=bounds[0], ratio=bounds[1])))
+            arrays = replace(
+                search.arrays,
+                limit=limit[at] + TOLERANCE,
+                ratio=np.where(ratio[at] >= 0, ratio[at] - TOLERANCE, -1.0),
+                total=total + TOLERANCE if search.arrays.total < np.inf else np.inf,
+            )
+            asked.append(replace(search, arrays=arrays))
         if self.randomize:
             mixture = mix_among(asked).best
-            return None if mixture is None else Option(mixture[1].value, parts_of(*mixture), limit, ratio)
+            return None if mixture is None else Option(mixture[1].value, parts_of(*mixture), limits)
         choice = choose_among(asked, BOXES)
         if choice.candidates is None:
             return None
         cost = choice.cost / choice.search.scale.unit
-        return Option(cost, [{t: 1.0} for t in choice.candidates], limit, ratio)
+        return Option(cost, [{t: 1.0} for t in choice.candidates], limits)
 
     # ----------------------------------------------------------------------------------------------------- selection
 
@@ -173,7 +192,7 @@ class SegmentsKnown(Ground):
         """What new rows are expected to differ by at thresholds that were looked for on the counted ones, (5, A)."""
         own, lost = self.rates(option.parts), []
         for counts, searches in replicates:
-            again = self.best(searches, option.limit, option.ratio)
+            again = self.best(searches, option.limits)
             if again is not None:
                 noise = own - self.rates(option.parts, counts)
                 lost.append(self.rates(again.parts) - self.rates(again.parts, counts) - noise)
@@ -258,7 +277,7 @@ def ask(answer: Answer, plain: Result, level: float, randomize: bool) -> Asked:
     negative, positive, _ = totals.sum(axis=1).tolist()
     least = math.sqrt(plain.loss)
     gain = max(min(scale.fp * negative, scale.fn * positive) / scale.unit - least, 0.0)
-    same = Option(least, _parts_again(answer.snapshot, plain), known.limit, known.ratio)
+    same = Option(least, _parts_again(answer.snapshot, plain), known.asked)
     most = least + (1 - KEPT) * gain + 1e-12
     options = [option for option in known.family(same) if option.cost <= most]
     kept = [option for option in options if known.chance(known.beliefs(option.parts)) <= 1 - level]

@@ -130,7 +130,7 @@ def test_what_selection_adds_is_seen_on_new_rows():
     for seed in range(6):
         sketch = counted(1200, seed, segments=8)
         known = known_of(sketch, LIMITS)
-        option = known.best(known.searches, known.limit, known.ratio)
+        option = known.best(known.searches, known.asked)
         answer = Answer(Snapshot.of(sketch), asked_roles(sketch, 0, 1), known.objective, False)
         shift = known.shift(option, promise.replicates_of(answer, known.counts))
         edges = Snapshot.of(sketch).candidates
@@ -200,3 +200,13 @@ def test_the_command_line_promises(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("promised: the limit holds on new rows")
     assert gf.Result.load("t.json").promise.confidence == 0.9
     assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.001", *words[4:], "--confidence", "0.95"]) == 3
+
+
+def test_a_limit_on_the_sum_of_two_gaps_is_promised():
+    sketch = counted(6000, 2)
+    result = gf.solve(sketch, limits={"equalized_odds_sum": 0.25}, confidence=0.9, randomize=True, **BY)
+    assert result.verdict == "promised"
+    assert result.promise.chance <= 0.1 < result.promise.plain_chance
+    assert result.gaps["equalized_odds_sum"] < result.promise.plain.gaps["equalized_odds_sum"]
+    found = gf.frontier(sketch, "equalized_odds_sum", randomize=True, **BY)
+    assert found.at(gap=0.25).error == pytest.approx(result.promise.plain.error, abs=1e-9)
