@@ -10,6 +10,7 @@ CRITERIA: dict[str, tuple[str, ...]] = {
     "equal_opportunity": ("tpr",),
     "predictive_equality": ("fpr",),
     "equalized_odds": ("tpr", "fpr"),
+    "equalized_odds_sum": ("tpr", "fpr"),
     "accuracy_parity": ("accuracy",),
     "balanced_accuracy_parity": ("balanced_accuracy",),
     "disparate_impact": ("selection_rate",),
@@ -21,10 +22,14 @@ MEANINGS: dict[str, str] = {
     "equal_opportunity": "tpr alike: of those who deserve it, as many are accepted in every group",
     "predictive_equality": "fpr alike: of those who do not, as many are accepted in every group",
     "equalized_odds": "tpr and fpr alike, both",
+    "equalized_odds_sum": "the same as one number: tpr gap plus fpr gap, the paper's EOd (a limit only)",
     "accuracy_parity": "accuracy alike",
     "balanced_accuracy_parity": "balanced accuracy alike",
     "disparate_impact": "least ratio of selection rates; 0.8 is the four-fifths rule (a limit only)",
 }
+
+ADDED = "equalized_odds_sum"  # the criterion whose gap is a sum: of two rates, the first of RATES
+MOST = {ADDED: 2.0}  # criterion -> its largest gap, where that is not 1
 
 # gap -> how it is measured
 DEFINITIONS: dict[str, str] = {

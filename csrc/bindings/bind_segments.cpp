@@ -2,6 +2,7 @@
 // this file.
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -27,6 +28,7 @@ struct segment_arrays {
     array<double> limit, ratio;
     double unit;
     bool rising;
+    double total;
 
     gstar::segment_problem problem() const {
         const auto size = [](const auto& a) {
@@ -34,14 +36,15 @@ struct segment_arrays {
         };
         const std::size_t n = size(cost), cells = size(cell), rates = size(rate),
                           protects = size(totals) / 3;
-        bool fits = start.size() >= 2 && start.data()[0] == 0 &&
-                    static_cast<std::size_t>(start.data()[start.size() - 1]) == n &&
-                    size(accepted) == cells * n && size(distance) == n &&
-                    size(totals) == 3 * protects && size(price) == cells &&
-                    size(slope) == rates * cells &&
-                    size(base) == rates * protects &&
-                    size(has) == rates * protects && size(limit) == rates &&
-                    size(ratio) == rates && unit > 0;
+        bool fits =
+            start.size() >= 2 && start.data()[0] == 0 &&
+            static_cast<std::size_t>(start.data()[start.size() - 1]) == n &&
+            size(accepted) == cells * n && size(distance) == n &&
+            size(totals) == 3 * protects && size(price) == cells &&
+            size(slope) == rates * cells && size(base) == rates * protects &&
+            size(has) == rates * protects && size(limit) == rates &&
+            size(ratio) == rates && unit > 0 &&
+            (rates > 1 || !(total < std::numeric_limits<double>::infinity()));
         for (py::ssize_t j = 0; fits && j + 1 < start.size(); ++j)
             fits = start.data()[j] < start.data()[j + 1] &&
                    (!rising || start.data()[j + 1] == (j + 1) * start.data()[1]);
@@ -57,11 +60,27 @@ struct segment_arrays {
         if (!fits)
             throw std::invalid_argument(
                 "the arrays of a search over segments do not fit each other");
-        return {size(start) - 1, cells,          protects,    rates,
-                view(start),     view(accepted), view(cell),  view(cost),
-                view(distance),  view(totals),   view(price), constant,
-                view(rate),      view(slope),    view(base),  view(has),
-                view(limit),     view(ratio),    unit,        rising};
+        return {size(start) - 1,
+                cells,
+                protects,
+                rates,
+                view(start),
+                view(accepted),
+                view(cell),
+                view(cost),
+                view(distance),
+                view(totals),
+                view(price),
+                constant,
+                view(rate),
+                view(slope),
+                view(base),
+                view(has),
+                view(limit),
+                view(ratio),
+                unit,
+                rising,
+                total};
     }
 };
 
@@ -78,7 +97,7 @@ void bind_segments(py::module_& m) {
                          array<std::int64_t> rate, array<double> slope,
                          array<double> base, array<std::uint8_t> has,
                          array<double> limit, array<double> ratio, double unit,
-                         bool rising) {
+                         bool rising, double total) {
                  segment_arrays out{std::move(start),
                                     std::move(accepted),
                                     std::move(cell),
@@ -94,13 +113,14 @@ void bind_segments(py::module_& m) {
                                     std::move(limit),
                                     std::move(ratio),
                                     unit,
-                                    rising};
+                                    rising,
+                                    total};
                  out.problem();  // throws where the arrays do not fit
                  return out;
              }),
              "start"_a, "accepted"_a, "cell"_a, "cost"_a, "distance"_a, "totals"_a,
              "price"_a, "constant"_a, "rate"_a, "slope"_a, "base"_a, "has"_a,
-             "limit"_a, "ratio"_a, "unit"_a, "rising"_a)
+             "limit"_a, "ratio"_a, "unit"_a, "rising"_a, "total"_a)
         .def(
             "price",
             [](const segment_arrays& self, const array<double>& weights,

@@ -1,4 +1,5 @@
 // bind_solver.cpp - the searches seen from Python. No arithmetic in this file.
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -26,18 +27,20 @@ void bind_searches(py::module_& m, const char* name) {
                          array<std::int64_t> distance, array<double> rates,
                          array<std::uint8_t> has, array<double> limit,
                          array<double> ratio, array<double> penalty, double unit,
-                         const py::object& low, const py::object& high) {
+                         const py::object& low, const py::object& high,
+                         double total) {
                  const auto ends = [&](const py::object& band) {
                      return band.is_none() ? rates : band.cast<array<double>>();
                  };
-                 given g{start, cost,    distance, rates,     has,       limit,
-                         ratio, penalty, unit,     ends(low), ends(high)};
+                 given g{start, cost,    distance, rates,     has,        limit,
+                         ratio, penalty, unit,     ends(low), ends(high), total};
                  g.problem();  // throws if they do not fit
                  return g;
              }),
              "start"_a, "cost"_a, "distance"_a, "rates"_a, "has"_a, "limit"_a,
              "ratio"_a, "penalty"_a, "unit"_a, "low"_a = py::none(),
-             "high"_a = py::none())
+             "high"_a = py::none(),
+             "total"_a = std::numeric_limits<double>::infinity())
         .def(
             "solve_limits",
             [](const given& self, std::size_t node_limit, double seconds) {
@@ -48,7 +51,7 @@ void bind_searches(py::module_& m, const char* name) {
                 Cost bound;
                 {
                     const py::gil_scoped_release unlocked;
-                    gstar::window_search<Cost> search(p, p.limit.data());
+                    gstar::window_search<Cost> search(p, p.limit.data(), p.total);
                     search.run(numbers.data(), node_limit,
                                gstar::deadline(seconds));
                     opened = search.opened();
@@ -99,18 +102,20 @@ void bind_searches(py::module_& m, const char* name) {
         .def(
             "frontier",
             [](const given& self, const array<std::uint8_t>& swept,
-               std::size_t node_limit) {
+               std::size_t node_limit, bool added) {
                 const gstar::problem<Cost> p = self.problem();
+                if (added && p.n_rates < 2)
+                    throw std::invalid_argument("a sum of gaps needs two rates");
                 if (static_cast<std::size_t>(swept.size()) != p.n_rates)
                     throw std::invalid_argument("swept needs one entry a rate");
                 const std::uint8_t* which = swept.data();
                 gstar::frontier_points<Cost> points;
                 {
                     const py::gil_scoped_release unlocked;
-                    points =
-                        p.n_groups == 2
-                            ? gstar::pair_frontier<Cost>(p, which).run()
-                            : gstar::descend_frontier<Cost>(p, which, node_limit);
+                    points = p.n_groups == 2
+                                 ? gstar::pair_frontier<Cost>(p, which, added).run()
+                                 : gstar::descend_frontier<Cost>(p, which,
+                                                                 node_limit, added);
                 }
                 const std::size_t n = points.gap.size();
                 return py::make_tuple(
@@ -119,7 +124,7 @@ void bind_searches(py::module_& m, const char* name) {
                            : give(std::move(points.numbers), n),
                     give(std::move(points.gap)), points.proven_to);
             },
-            "swept"_a, "node_limit"_a);
+            "swept"_a, "node_limit"_a, "added"_a = false);
 }
 
 }  // namespace

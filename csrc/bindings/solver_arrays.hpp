@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -48,6 +49,7 @@ struct arrays {
     array<double> limit, ratio, penalty;
     double unit;
     array<double> low, high;
+    double total;
 
     gstar::problem<Cost> problem() const {
         const std::size_t n_groups = static_cast<std::size_t>(start.size()) - 1;
@@ -63,13 +65,15 @@ struct arrays {
             static_cast<std::size_t>(penalty.size()) != n_rates)
             throw std::invalid_argument(
                 "the arrays of a search do not fit each other");
+        if (total < std::numeric_limits<double>::infinity() && n_rates < 2)
+            throw std::invalid_argument("a sum of gaps needs two rates");
         for (std::size_t k = 0; k < n_groups; ++k)
             if (start.data()[k] >= start.data()[k + 1])
                 throw std::invalid_argument(
                     "every group of a search needs a candidate");
         return {n_groups,    n_rates,   view(start), view(cost),  view(distance),
                 view(rates), view(has), view(limit), view(ratio), view(penalty),
-                unit,        view(low), view(high)};
+                unit,        view(low), view(high),  total};
     }
 };
 

@@ -28,12 +28,18 @@ struct frontier_points {
 };
 
 /// The frontier of two groups. `swept` says which rates make up the gap, from the
-/// lowest low end to the highest high end; the others keep their limits.
+/// lowest low end to the highest high end; the others keep their limits. The gap is
+/// the largest of theirs or, if `added`, the sum of those of the first two rates.
 template <class Cost>
 class pair_frontier {
 public:
-    pair_frontier(const problem<Cost>& p, const std::uint8_t* swept)
-        : p_(p), swept_(swept, swept + p.n_rates), first_(p, 0), second_(p, 1) {}
+    pair_frontier(const problem<Cost>& p, const std::uint8_t* swept,
+                  bool added = false)
+        : p_(p),
+          swept_(swept, swept + p.n_rates),
+          added_(added),
+          first_(p, 0),
+          second_(p, 1) {}
 
     frontier_points<Cost> run() {
         seed();
@@ -71,7 +77,7 @@ private:
     };
 
     limits bound(block a, block b) const noexcept {
-        double gap = 0.0;
+        double gap = 0.0, total = 0.0;
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             if (!p_.has_rate(r, 0) || !p_.has_rate(r, 1)) continue;
             // no pair's high end is below the first of these, nor its low end above
@@ -81,9 +87,12 @@ private:
             if (!(high > low)) continue;
             if (!within(low, high, p_.limit[r], p_.ratio[r]))
                 return {std::numeric_limits<double>::infinity(), 0};
+            if (r < 2) total += high - low;
             if (swept_[r] && high - low > gap) gap = high - low;
         }
-        return {gap, first_.least(a) + second_.least(b)};
+        if (!(total <= p_.total))
+            return {std::numeric_limits<double>::infinity(), 0};
+        return {added_ ? total : gap, first_.least(a) + second_.least(b)};
     }
 
     /// The cheapest step whose gap is at most this; the end of the stairs if there
@@ -157,14 +166,17 @@ private:
     void offer(std::size_t i, std::size_t j) {
         const std::size_t base = p_.first(1);
         const Cost cost = p_.cost[i] + p_.cost[base + j];
-        double gap = 0.0;
+        double gap = 0.0, total = 0.0;
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             if (!p_.has_rate(r, 0) || !p_.has_rate(r, 1)) continue;
             const double low = std::min(p_.low(r)[i], p_.low(r)[base + j]),
                          high = std::max(p_.high(r)[i], p_.high(r)[base + j]);
             if (!within(low, high, p_.limit[r], p_.ratio[r])) return;
+            if (r < 2) total += high - low;
             if (swept_[r] && high - low > gap) gap = high - low;
         }
+        if (!(total <= p_.total)) return;
+        if (added_) gap = total;
         const std::int64_t distance = p_.distance[i] + p_.distance[base + j];
         const std::int64_t a = static_cast<std::int64_t>(i),
                            b = static_cast<std::int64_t>(j);
@@ -219,6 +231,7 @@ private:
 
     problem<Cost> p_;
     std::vector<std::uint8_t> swept_;
+    bool added_;
     block_tree<Cost> first_, second_;
     std::vector<step> stairs_;  // gaps rise, costs fall
     std::vector<double> gaps_;  // of the stairs
@@ -231,18 +244,21 @@ private:
 template <class Cost>
 frontier_points<Cost> descend_frontier(const problem<Cost>& p,
                                        const std::uint8_t* swept,
-                                       std::size_t node_limit) {
+                                       std::size_t node_limit, bool added = false) {
     frontier_points<Cost> out;
     std::vector<double> limit(p.limit.begin(), p.limit.end());
     std::vector<std::int64_t> numbers(p.n_groups);
     std::size_t opened = 0;
-    window_search<Cost> search(p, limit.data());
+    double total = p.total;
+    window_search<Cost> search(p, limit.data(), total);
     for (;;) {
         const bool found = search.run(numbers.data(), node_limit - opened);
         opened += search.opened();
         if (!found) {
             if (!search.finished())
-                out.proven_to = out.gap.empty() ? 1.0 : out.gap.back();
+                out.proven_to = !out.gap.empty() ? out.gap.back()
+                                : added          ? 2.0
+                                                 : 1.0;
             break;
         }
         Cost cost = 0;
@@ -253,7 +269,7 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p,
             if (!swept[r]) continue;
             double low, high;
             extremes(p, r, numbers.data(), low, high);
-            gap = std::max(gap, high - low);
+            gap = added && r < 2 ? gap + (high - low) : std::max(gap, high - low);
         }
         if (!out.cost.empty() &&
             out.cost.back() ==
@@ -269,10 +285,11 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p,
             if (gap > 0) out.proven_to = gap;
             break;
         }
-        for (std::size_t r = 0; r < p.n_rates; ++r)
-            if (swept[r])
-                limit[r] = std::min(p.limit[r], std::nextafter(gap, -1.0));
-        search.reset(limit.data());
+        const double less = std::nextafter(gap, -1.0);
+        if (added) total = std::min(p.total, less);
+        for (std::size_t r = 0; r < p.n_rates && !added; ++r)
+            if (swept[r]) limit[r] = std::min(p.limit[r], less);
+        search.reset(limit.data(), total);
     }
     // found from the least cost to the smallest gap: turn round
     std::reverse(out.cost.begin(), out.cost.end());

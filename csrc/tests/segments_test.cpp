@@ -24,6 +24,7 @@ struct random_segments {
     std::vector<std::uint8_t> has{1, 1, 1, 1, 1, 1};
     double constant, unit;
     bool rising;
+    double total = std::numeric_limits<double>::infinity();
 
     random_segments(std::mt19937& random, std::size_t segments, std::size_t bins,
                     bool rises)
@@ -111,7 +112,8 @@ struct random_segments {
                 view(limit),
                 view(ratio),
                 unit,
-                rising};
+                rising,
+                total};
     }
 
     bool allowed(const choice& numbers) const {
@@ -122,6 +124,10 @@ struct random_segments {
         if (std::abs(sum[1] / totals[2] - sum[3] / totals[3]) > limit[0])
             return false;
         if (std::abs(sum[0] / totals[0] - sum[2] / totals[1]) > limit[1])
+            return false;
+        if (std::abs(sum[1] / totals[2] - sum[3] / totals[3]) +
+                std::abs(sum[0] / totals[0] - sum[2] / totals[1]) >
+            total)
             return false;
         const double one = (sum[0] + sum[1]) / (totals[0] + totals[2] + totals[4]),
                      two = (sum[2] + sum[3]) / (totals[1] + totals[3] + totals[5]);
@@ -183,6 +189,29 @@ int main() {
         }
         CHECK(found > 1000);
         static_cast<void>(empty);
+    }
+    {  // a limit on the sum of two gaps
+        int found = 0;
+        for (int round = 0; round < 600; ++round) {
+            random_segments q(random, 1 + random() % 4, 3 + random() % 5,
+                              round % 3 == 0);
+            if (round % 2 == 0) q.limit[0] = q.limit[1] = 2.0;
+            q.total = round % 5 == 0 ? 1e-12 : 0.05 * (round % 5) + 1e-12;
+            const segment_problem p = q.problem();
+            const std::int64_t expected = q.least();
+            const segment_best best = choose_segments(p, 100000);
+            CHECK(best.finished);
+            CHECK((best.numbers[0] < 0) == (expected < 0));
+            if (expected < 0) continue;
+            ++found;
+            CHECK(q.allowed(best.numbers));
+            CHECK(q.cost_of(best.numbers) == expected);
+            const segment_mixture mixture = mix_segments(p);
+            CHECK(mixture.found);
+            CHECK(mixture.value <= static_cast<double>(expected) / q.unit + 1e-9);
+            CHECK(mixture.value - mixture.bound <= 1e-9);
+        }
+        CHECK(found > 400);
     }
     {  // a search that runs out of nodes says so, and its bound is below the optimum
         int stopped = 0;

@@ -23,13 +23,15 @@ from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
-from gstar_fast._criteria import CRITERIA
+from gstar_fast._criteria import ADDED, CRITERIA
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import Objective, check_confidence
 from gstar_fast._solver.rates import gaps_of, has_rate, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.snapshot import Snapshot
+
+MOST_PAIRS = 3600  # of groups, whose distances are added in squares for a sum of two gaps
 
 
 @lives_in("gstar_fast")
@@ -231,6 +233,8 @@ def _upper(name: str, rows: _Rows, alpha: float, exact: bool) -> float:
     """The largest upper limit of any pair of groups and rate; for the ratio the smallest lower limit."""
     if name == "disparate_impact":
         return _ratio(rows, alpha, exact)
+    if name == ADDED:
+        return _sum(rows, alpha, exact)
     return max(_difference(rate, rows, alpha, exact) for rate in CRITERIA[name])
 
 
@@ -264,6 +268,28 @@ def _difference(rate: str, rows: _Rows, alpha: float, exact: bool) -> float:
         difference = high[:, None] - low + np.hypot((top - high)[:, None], low - bottom)
     np.fill_diagonal(difference, 0.0)
     return float(min(difference.max(), 1.0))
+
+
+def _sum(rows: _Rows, alpha: float, exact: bool) -> float:
+    """The largest upper limit of a difference of tpr plus one of fpr, between two groups each.
+
+    These are four independent rates: the squares of their distances add up.
+    """
+    found: list[tuple[Floats, Floats]] = []  # of all pairs of groups: difference, and distance of its limit from it
+    for rate in CRITERIA[ADDED]:
+        low, high, bottom, top = _limits(rate, rows, alpha, exact, 4)
+        if np.isnan(low).any():
+            return 2.0
+        apart = high[:, None] - low
+        away = top[:, None] - bottom - apart if exact else np.hypot((top - high)[:, None], low - bottom)
+        np.fill_diagonal(apart, 0.0)
+        np.fill_diagonal(away, 0.0)
+        found.append((apart.ravel(), away.ravel()))
+    (tpr, tpr_away), (fpr, fpr_away) = found
+    if exact or len(tpr) > MOST_PAIRS:  # distances that are added are never too short
+        return float(min((tpr + tpr_away).max() + (fpr + fpr_away).max(), 2.0))
+    largest = max(float((t + fpr + np.hypot(w, fpr_away)).max()) for t, w in zip(tpr, tpr_away, strict=True))
+    return min(largest, 2.0)
 
 
 def _ratio(rows: _Rows, alpha: float, exact: bool) -> float:

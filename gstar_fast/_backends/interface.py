@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
+import numpy as np
+
 from gstar_fast._base.arrays import Bools, Flags, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name
 from gstar_fast._base.sketch_parts.content import Section
@@ -265,6 +267,7 @@ class Arrays:
     # bands: a rate is only known to lie in [low, high], and a limit holds for the whole of it; without penalties only
     low: Floats | None = None  # (R, n); None: the rates themselves
     high: Floats | None = None  # (R, n)
+    total: float = np.inf  # largest sum of the differences of the first two rates, tolerance included; inf where none
 
     @property
     def bands(self) -> tuple[Floats, Floats]:
@@ -310,7 +313,7 @@ class Solver(Protocol):
         self, p: Arrays, guess: Ints, node_limit: int, seconds: float = ...
     ) -> tuple[Ints, float, float, int]: ...  # choice, loss, proven lower bound, nodes opened
     def frontier(
-        self, p: Arrays, swept: Flags, node_limit: int
+        self, p: Arrays, swept: Flags, node_limit: int, added: bool = ...
     ) -> tuple[Ints, Floats, float]: ...  # choices nobody dominates in (cost, gap), their gaps, least gap proven
     def alternate(
         self, p: SmoothProblem, start: Floats, shrink: float, limit: int, tolerance: float, trace: bool

@@ -17,7 +17,7 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._criteria import ADDED, CRITERIA, RATES
 from gstar_fast._density.density import Density
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
@@ -174,7 +174,8 @@ def frontier(
     sketch : Sketch, or dict of Density by (label, group)
         Counted scores. Or densities that say how many rows they stand for, as in `solve`; they need `penalties`.
     criterion : str
-        Whose gap is traded against the error; `equalized_odds` is the larger of the tpr and the fpr gap.
+        Whose gap is traded against the error; `equalized_odds` is the larger of the tpr and the fpr gap,
+        `equalized_odds_sum` their sum.
     limits : dict, optional
         Limits on other criteria that every point keeps.
     by : {"limits", "penalties"}
@@ -211,6 +212,9 @@ def frontier(
         raise refusal("traded_ratio", "criterion", value=criterion)
     if by not in ("limits", "penalties"):
         raise refusal("by", "by", value=by)
+    added = criterion == ADDED
+    if by == "penalties" and added:
+        raise refusal("penalised_sum", "criterion", value=criterion)
     objective = Objective.of(limits, None, costs, balanced)
     question_limits(objective.limits)
     if penalties is not None and by != "penalties":
@@ -236,12 +240,12 @@ def frontier(
     if randomize:
         if by == "penalties":
             raise refusal("randomize_by", "randomize")
-        return _randomised(search, criterion, swept)
+        return _randomised(search, criterion, swept, added)
     if by == "penalties":
         if penalties is not None:
             return _some_penalties(search, criterion, swept, _checked_penalties(penalties))
         return _penalised(search, criterion, swept)
-    choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT)
+    choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT, added)
     if len(gaps) == 0:
         raise refusal("infeasible", "limits", limit=dict(objective.limits))
     return _made(search, criterion, choices, gaps, proven_to, None, lambda i: finish(search, choices[i], "optimal", 0))
@@ -423,9 +427,9 @@ def _gap(p: Arrays, swept: Bools, numbers: Ints) -> float:
     return float(max(high - low for r in np.flatnonzero(swept) for low, high in [extremes(p, int(r), numbers)]))
 
 
-def _randomised(search: Search, criterion: str, swept: Bools) -> Frontier:
+def _randomised(search: Search, criterion: str, swept: Bools, added: bool) -> Frontier:
     """The frontier of mixtures, by its corners."""
-    points = corners_of(search.arrays, swept)
+    points = corners_of(search.arrays, swept, added)
     if not points:
         raise refusal("infeasible_mixture", "limits", limit=dict(search.objective.limits))
     gaps = np.array(sorted(points))

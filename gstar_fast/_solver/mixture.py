@@ -3,9 +3,11 @@
 Every candidate of every group is a column: its rates and its cost. A group's weights add up to one. For each limited
 rate there is a variable t, the low end of its window, with rows `rate - t >= 0`, `rate - t <= limit` and, for a ratio,
 `rate - t / ratio <= 0`. Where rates have bands, the first of these rows takes the low end and the others the high end:
-the band of a mixture is the mean of its candidates' bands. One more variable z loosens every upper row; a first phase
-drives it to zero. Columns are priced straight from the arrays, so the program is never written down. It is the same for
-all backends: the basis has a few dozen rows, and one order of operations gives one answer.
+the band of a mixture is the mean of its candidates' bands. A limit on the sum of the first two gaps is shared out: a
+variable d is what the first may be, and the second gets the rest, `rate - t - d <= 0` and `rate - t + d <= total`. One
+more variable z loosens every upper row; a first phase drives it to zero. Columns are priced straight from the arrays,
+so the program is never written down. It is the same for all backends: the basis has a few dozen rows, and one order of
+operations gives one answer.
 """
 
 from __future__ import annotations
@@ -35,19 +37,23 @@ class Mixture:
 class Program:
     """One linear program; `solve` may be called again after `loosen` with other limits, from the last basis."""
 
-    def __init__(self, p: Arrays, swept: Bools | None = None) -> None:
+    def __init__(self, p: Arrays, swept: Bools | None = None, added: bool = False) -> None:
+        """`swept` are the rates whose limit `set_limit` moves; with `added`, it moves that on the sum instead."""
         self.p = p
         self.n_groups = len(p.start) - 1
         self.group = np.repeat(np.arange(self.n_groups), np.diff(p.start))
         self.cost = p.cost / p.unit
-        swept = np.zeros(len(p.limit), dtype=bool) if swept is None else swept
-        # rows: one convexity row a group, then for each rate and group a lower, an upper and a ratio row
+        swept = np.zeros(len(p.limit), dtype=bool) if swept is None or added else swept
+        total = max(p.total - TOLERANCE, 0.0)
+        # rows: one convexity row a group, then for each rate and group a lower, an upper and a ratio row, and the sum
         kinds: list[tuple[int, int, float, float]] = []  # rate, group, coefficient of t, sign of the slack
+        shares: list[float] = []  # coefficient of d
         right: list[float] = [1.0] * self.n_groups
         most: list[float] = [-1.0] * self.n_groups  # where a limit moves: the fixed limit that it may not pass
         for r in range(len(p.limit)):
-            limited = p.limit[r] < np.inf or swept[r]
-            if not limited and p.ratio[r] < 0:
+            summed = r < 2 and (added or total < np.inf)
+            limited = (p.limit[r] < np.inf and not (summed and p.limit[r] >= p.total)) or swept[r]
+            if not limited and not summed and p.ratio[r] < 0:
                 continue
             for k in range(self.n_groups):
                 if not p.has[r, k]:
@@ -65,7 +71,14 @@ class Program:
                     kinds.append((r, k, -1.0 / least, 1.0))
                     right.append(0.0)
                     most.append(-1.0)
+                shares += [0.0] * (len(kinds) - len(shares))
+                if summed:
+                    kinds.append((r, k, -1.0, 1.0))
+                    shares.append(1.0 if r == 1 else -1.0)
+                    right.append(min(total, 2.0) if r == 1 else 0.0)
+                    most.append(right[-1] if added and r == 1 else -1.0)
         self.kinds = kinds
+        self.shares = np.array(shares)
         self.right = np.array(right)
         self.most = np.array(most)
         self.moves = np.zeros(len(right), dtype=bool)
@@ -75,7 +88,7 @@ class Program:
         self.t_weight = np.array([w for _, _, w, _ in kinds])
         self.sign = np.array([s for _, _, _, s in kinds])
         self.low, self.high = p.bands
-        # names of columns: ("x", entry), ("t", rate), ("s", row), ("z", 0)
+        # names of columns: ("x", entry), ("t", rate), ("d", 0), ("s", row), ("z", 0)
         self.basis: list[tuple[str, int]] = []
         self.inverse = np.eye(m)
         self.started = False
@@ -92,6 +105,8 @@ class Program:
         elif kind == "t":
             mine = self.row_rate == i
             out[self.n_groups :][mine] = self.t_weight[mine]
+        elif kind == "d":
+            out[self.n_groups :] = self.shares
         elif kind == "s":
             out[i] = self.sign[i - self.n_groups]
         else:
@@ -157,6 +172,7 @@ class Program:
         for r in np.unique(self.row_rate):
             mine = self.row_rate == r
             options.append((-float(dual[self.n_groups :][mine] @ self.t_weight[mine]), ("t", int(r))))
+        options.append((-float(dual[self.n_groups :] @ self.shares), ("d", 0)))
         options = [o for o in options if o[0] < -EPSILON and o[1] not in inside]
         if not options:
             return None
@@ -267,15 +283,16 @@ def mixed(values: Values, p: Arrays, mixture: Mixture) -> Floats:
 # ----------------------------------------------------------------------------------------------------------- all limits
 
 
-def corners_of(p: Arrays, swept: Bools) -> dict[float, tuple[float, Mixture]]:
+def corners_of(p: Arrays, swept: Bools, added: bool = False) -> dict[float, tuple[float, Mixture]]:
     """Gap -> least E and its mixture, at the corners of that convex, piecewise linear function.
 
-    `swept` are the rates whose gap it is. Solves at both ends, then where tangents meet. Empty where no mixture meets
-    the limits.
+    `swept` are the rates whose gap it is, the largest of theirs or, with `added`, their sum. Solves at both ends, then
+    where tangents meet. Empty where no mixture meets the limits.
     """
+    widest = 2.0 if added else 1.0
 
     def solve(gap: float) -> tuple[float, float, Mixture] | None:
-        program = Program(p, swept)
+        program = Program(p, swept, added)
         program.set_limit(gap)
         mixture = program.solve()
         if mixture is None:
@@ -285,22 +302,23 @@ def corners_of(p: Arrays, swept: Bools) -> dict[float, tuple[float, Mixture]]:
     def spread(mixture: Mixture) -> float:
         lows, highs = (mixed(ends, p, mixture) for ends in p.bands)
         has = p.has.astype(bool)
-        return float(max(highs[r][has[r]].max() - lows[r][has[r]].min() for r in np.flatnonzero(swept)))
+        gaps = [float(highs[r][has[r]].max() - lows[r][has[r]].min()) for r in np.flatnonzero(swept)]
+        return sum(gaps) if added else max(gaps)
 
-    cheapest = solve(1.0)
+    cheapest = solve(widest)
     if cheapest is None:
         return {}
     least_gap = solve(0.0)
     low = 0.0
     if least_gap is None:  # fixed limits rule out a gap of 0: find the smallest there is
-        low, high = 0.0, 1.0
+        low, high = 0.0, widest
         while high - low > 1e-12:
             half = (low + high) / 2
             low, high = (low, half) if solve(half) is not None else (half, high)
         low, least_gap = high, solve(high)
         assert least_gap is not None
     points: dict[float, tuple[float, Mixture]] = {low: (least_gap[0], least_gap[2])}
-    pending = [(low, least_gap, 1.0, cheapest)]
+    pending = [(low, least_gap, widest, cheapest)]
     while pending:
         a, left, b, right = pending.pop()
         if left[0] - right[0] <= 1e-13 or left[1] >= right[1] - 1e-13:

@@ -19,7 +19,7 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
-from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
 from gstar_fast._density.density import Density
 from gstar_fast._words import KINDS, METHODS
 from gstar_fast.errors import MissingClassWarning
@@ -63,14 +63,30 @@ class Objective:
 
     @property
     def limit(self) -> Floats:
-        """Largest difference allowed for each rate, tolerance included; inf where none is set."""
+        """Largest difference allowed for each rate, tolerance included; inf where none is set.
+
+        No gap is larger than a sum of gaps may be.
+        """
+        out = self.alone
+        for rate in CRITERIA[ADDED]:
+            out[RATES.index(rate)] = min(out[RATES.index(rate)], self.total)
+        return out
+
+    @property
+    def alone(self) -> Floats:
+        """The same, the limit on the sum of two gaps aside."""
         out = np.full(len(RATES), np.inf)
         for name, value in self.limits.items():
-            if name != "disparate_impact":
+            if name not in ("disparate_impact", ADDED):
                 for rate in CRITERIA[name]:
                     r = RATES.index(rate)
                     out[r] = min(out[r], value + TOLERANCE)
         return out
+
+    @property
+    def total(self) -> float:
+        """Largest sum of the tpr gap and the fpr gap, tolerance included; inf where none is set."""
+        return self.limits[ADDED] + TOLERANCE if ADDED in self.limits else math.inf
 
     @property
     def ratio(self) -> Floats:
@@ -132,12 +148,14 @@ def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, floa
         if argument == "penalties":
             if name == "disparate_impact":
                 raise refusal("penalised_ratio", "penalties", value=value)
+            if name == ADDED:
+                raise refusal("penalised_sum", "penalties", value=value)
             if not (number >= 0 and math.isfinite(number)):
                 raise refusal("penalty", name, value=value)
             if number > 1e100:
                 raise refusal("penalty_size", name, value=value, limit=1e100)
-        elif not 0 <= number <= 1:
-            raise refusal("limit", name, value=value, limit=1.0)
+        elif not 0 <= number <= MOST.get(name, 1.0):
+            raise refusal("limit", name, value=value, limit=MOST.get(name, 1.0))
         out[name] = number
     return out
 

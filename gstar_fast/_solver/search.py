@@ -107,6 +107,7 @@ def lay_out(
         ratio=ratio[active],
         penalty=penalty[active],
         unit=scale.unit,
+        total=objective.total,
     )
     return Search(snapshot, objective, scale, table, arrays, has, notes)
 
@@ -239,7 +240,8 @@ class Nearest(NamedTuple, Generic[Found]):
 
 def loosened(p: Arrays, slack: float) -> Arrays:
     """The same question with every limit looser."""
-    return replace(p, limit=p.limit + slack, ratio=np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio))
+    ratio = np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio)
+    return replace(p, limit=p.limit + slack, ratio=ratio, total=p.total + slack)
 
 
 def nearest(find: Callable[[float], tuple[Found | None, bool]]) -> Nearest[Found]:
@@ -255,7 +257,7 @@ def nearest(find: Callable[[float], tuple[Found | None, bool]]) -> Nearest[Found
             low, least = middle, least and proven
     if found is None:
         found, _ = find(1.0)
-        assert found is not None, "a gap is at most 1, so everything is allowed now"
+        assert found is not None, "accepting everybody leaves no gap above 1, so it is allowed now"
     return Nearest(high / STEPS, found, least)
 
 

@@ -75,6 +75,7 @@ def solve(
         rows=500)``: no rows are needed then. Options that need counts are refused with these.
     limits : dict, optional
         Largest gap allowed, by criterion: ``{"equalized_odds": 0.02}``. ``disparate_impact`` is a least ratio.
+        ``equalized_odds_sum``, the tpr gap plus the fpr gap, is from 0 to 2.
     penalties : dict, optional
         Weight of the squared gap, by criterion: the paper's lambda.
     method : {"exact", "alternating", "gauss_newton", "newton"}

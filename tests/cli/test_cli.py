@@ -200,6 +200,9 @@ def test_bash_completes(here, capsys):
 
     assert complete("gstar-fast", "sk") == ["sketch"]
     assert complete("gstar-fast", "sketch", "--res") == ["--resume"]
-    assert complete("gstar-fast", "solve", "s.gstar", "--limit", "equalized") == ["equalized_odds="]
+    assert complete("gstar-fast", "solve", "s.gstar", "--limit", "equalized") == [
+        "equalized_odds=",
+        "equalized_odds_sum=",
+    ]
     assert complete("gstar-fast", "--json", "completion", "z") == ["zsh"]
     assert complete("gstar-fast", "show", "s") == []  # files, which bash itself completes

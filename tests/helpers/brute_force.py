@@ -98,6 +98,8 @@ def holds(criterion, limit, rates):
     if criterion == "disparate_impact":
         values = [r["selection"] for r in rates if r["selection"] is not None]
         return max(values) == 0 or min(values) / max(values) >= limit - TOLERANCE
+    if criterion == "equalized_odds_sum":
+        return spread("tpr", rates) + spread("fpr", rates) <= limit + TOLERANCE
     return all(spread(rate, rates) <= limit + TOLERANCE for rate in RATES[criterion])
 
 

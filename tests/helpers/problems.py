@@ -82,11 +82,17 @@ def linear_program(p):
     group = np.repeat(np.arange(n_groups), np.diff(p.start))
     lows, highs = p.rates if p.low is None else p.low, p.rates if p.high is None else p.high
     upper, right = [], []
-    for r in range(n_rates):
+    summed = p.total < np.inf
+    n_rates += 2 * summed  # two more variables: the gaps of the first two rates
+    if summed:
+        upper.append(np.concatenate([np.zeros(len(group) + n_rates - 2), [1.0, 1.0]])), right.append(p.total)
+    for r in range(len(p.limit)):
         for k in np.flatnonzero(p.has[r]):
             low, high = np.where(group == k, lows[r], 0.0), np.where(group == k, highs[r], 0.0)
             unit = np.eye(n_rates)[r]
-            if p.limit[r] < np.inf or p.ratio[r] >= 0:
+            if summed and r < 2:
+                upper.append(np.concatenate([high, -unit - np.eye(n_rates)[n_rates - 2 + r]])), right.append(0.0)
+            if p.limit[r] < np.inf or p.ratio[r] >= 0 or (summed and r < 2):
                 upper.append(np.concatenate([-low, unit])), right.append(0.0)
             if p.limit[r] < np.inf:
                 upper.append(np.concatenate([high, -unit])), right.append(p.limit[r])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,15 @@ def least_cost(
         one[j] = 1
         add(one, 1, 1)
     for name, limit in limits.items():
+        if name == "equalized_odds_sum":
+            pairs = []
+            for rate in ("tpr", "fpr"):
+                each = [_rate(rate, *accepted[:, a], *totals[:, a]) for a in range(n_groups)]
+                known = [x[0] for x in each if x is not None]
+                pairs.append([one - two for one in known for two in known if one is not two] or [np.zeros((m, bins))])
+            for one, two in itertools.product(*pairs):
+                add(one + two, -np.inf, limit + 1e-12)
+            continue
         for rate in RATES.get(name, ("selection",)):
             each = [_rate(rate, *accepted[:, a], *totals[:, a]) for a in range(n_groups)]
             known = [x for x in each if x is not None]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._backends import interface, room
-from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._criteria import ADDED, CRITERIA, RATES
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 
@@ -195,7 +195,8 @@ def test_randomised_frontier_is_scipys_at_every_gap(backend, seed, criterion, li
     moving = np.isin(active, swept)
     between = (points.gaps[1:] + points.gaps[:-1]) / 2
     for gap in np.concatenate([points.gaps, between, np.linspace(0, 1, 6) ** 2]):
-        answer = linear_program(replace(p, limit=np.where(moving, np.minimum(p.limit, gap), p.limit)))
+        limit = np.where(moving, np.minimum(p.limit, gap), p.limit)
+        answer = linear_program(replace(p, limit=limit, total=min(p.total, gap) if criterion == ADDED else p.total))
         if gap < points.gaps[0] - 1e-7:
             assert answer.status != 0
         elif gap > points.gaps[0] + 1e-7 or points.gaps[0] == 0:

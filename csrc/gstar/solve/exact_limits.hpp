@@ -4,7 +4,8 @@
 // docs/reference/problem.md, "Limits": boxes after < t <= upto of the smallest rate t of any
 // group are opened in order of the cheapest choice their windows allow; the first
 // such choice that meets every limit is the optimum, ties included. Where rates have
-// bands, t is the smallest low end, and windows hold the high ends.
+// bands, t is the smallest low end, and windows hold the high ends. A limit on the
+// sum of two gaps cuts a box in two by narrower limits on the one and on the other.
 #pragma once
 
 #include <algorithm>  // push_heap, pop_heap
@@ -23,10 +24,11 @@ template <class Cost>
 class window_search {
 public:
     /// `limit` has n_rates entries, tolerance included, and stands in for the
-    /// limits of the problem.
-    window_search(const problem<Cost>& p, const double* limit)
+    /// limits of the problem, as `total` does.
+    window_search(const problem<Cost>& p, const double* limit, double total)
         : p_(p),
           limit_(limit, limit + p.n_rates),
+          total_(total),
           banded_(p.banded()),
           ranges_do_(!banded_) {
         const std::size_t k_count = p_.n_groups;
@@ -62,19 +64,25 @@ public:
                 return false;
             }
             const std::size_t box = pop();
-            const window_cut cut = find_cut(p_, limit_.data(), choice(box));
-            if (!cut.found) {
+            const window_cut cut = find_cut(p_, limit(box), choice(box));
+            if (cut.found) {
+                split(box, cut);
+                continue;
+            }
+            const total_cut halves = find_total_cut(p_, total_, choice(box));
+            if (!halves.found) {
                 std::copy(choice(box), choice(box) + p_.n_groups, numbers);
                 return true;
             }
-            split(box, cut);
+            split(box, halves);
         }
         return false;
     }
 
     /// Forget everything found and search again under other limits.
-    void reset(const double* limit) {
+    void reset(const double* limit, double total) {
         limit_.assign(limit, limit + p_.n_rates);
+        total_ = total;
         windows_.clear();
         places_.clear();
         cost_.clear();
@@ -92,11 +100,15 @@ public:
 private:
     static constexpr std::size_t block = 64;
 
-    std::size_t node_doubles() const noexcept { return 2 * p_.n_rates; }
+    bool totalled() const noexcept {
+        return total_ < std::numeric_limits<double>::infinity();
+    }
+    std::size_t node_doubles() const noexcept { return 3 * p_.n_rates; }
     double* after(std::size_t box) noexcept {
         return windows_.data() + box * node_doubles();
     }
     double* upto(std::size_t box) noexcept { return after(box) + p_.n_rates; }
+    double* limit(std::size_t box) noexcept { return upto(box) + p_.n_rates; }
     std::int64_t* choice(std::size_t box) noexcept {
         return places_.data() + box * 3 * p_.n_groups;
     }
@@ -161,6 +173,8 @@ private:
         std::fill(after(box), upto(box), -std::numeric_limits<double>::infinity());
         std::fill(upto(box), upto(box) + p_.n_rates,
                   std::numeric_limits<double>::infinity());
+        for (std::size_t r = 0; r < p_.n_rates; ++r)
+            limit(box)[r] = limit_under(r, limit_[r], total_);
         for (std::size_t k = 0; k < p_.n_groups; ++k) {
             choice(box)[k] = -1;
             from(box)[k] = 0;
@@ -171,11 +185,25 @@ private:
 
     /// Whether the window of a rate admits entry i. A band that is too wide by itself
     /// never fits: t is no higher than its low end.
-    bool admits(std::size_t r, std::size_t i, const double* lower,
-                const double* upper) const noexcept {
-        const double low = p_.low(r)[i], high = p_.high(r)[i];
-        return low > lower[r] && within(upper[r], high, limit_[r], p_.ratio[r]) &&
-               (!banded_ || within(low, high, limit_[r], p_.ratio[r]));
+    bool admits(std::size_t box, std::size_t r, std::size_t i) noexcept {
+        const double low = p_.low(r)[i], high = p_.high(r)[i], most = limit(box)[r];
+        return low > after(box)[r] &&
+               within(upto(box)[r], high, most, p_.ratio[r]) &&
+               (!banded_ || within(low, high, most, p_.ratio[r]));
+    }
+
+    /// Whether entry i of a group leaves the sum of the first two gaps within its limit:
+    /// t is no higher than the window, and no higher than a low end.
+    bool keeps_total(std::size_t box, std::size_t k, std::size_t i) noexcept {
+        double sum = 0.0;
+        for (std::size_t r = 0; r < 2; ++r) {
+            if (!p_.has_rate(r, k)) continue;
+            const double high = p_.high(r)[i];
+            double most = upto(box)[r];
+            if (banded_) most = std::min(most, p_.low(r)[i]);
+            sum += std::max(high - most, 0.0);
+        }
+        return sum <= total_;
     }
 
     /// Narrow a group's range to the window of a falling rate: numbers before
@@ -183,17 +211,29 @@ private:
     void narrow(std::size_t box, std::size_t r, std::size_t k) noexcept {
         const double *lows = p_.low(r) + p_.first(k),
                      *highs = p_.high(r) + p_.first(k), low = after(box)[r],
-                     high = upto(box)[r];
+                     high = upto(box)[r], most = limit(box)[r];
         std::int64_t &lo = from(box)[k], &hi = to(box)[k];
         lo = std::partition_point(highs + lo, highs + hi,
                                   [&](double rate) {
-                                      return !within(high, rate, limit_[r],
-                                                     p_.ratio[r]);
+                                      return !within(high, rate, most, p_.ratio[r]);
                                   }) -
              highs;
         hi = std::partition_point(lows + lo, lows + hi,
                                   [&](double rate) { return rate > low; }) -
              lows;
+    }
+
+    /// Narrow a group's range of falling rates to what keeps the sum of two gaps.
+    void narrow_total(std::size_t box, std::size_t k) noexcept {
+        std::int64_t lo = from(box)[k], hi = to(box)[k];
+        while (lo < hi) {
+            const std::int64_t middle = lo + (hi - lo) / 2;
+            if (keeps_total(box, k, p_.first(k) + static_cast<std::size_t>(middle)))
+                hi = middle;
+            else
+                lo = middle + 1;
+        }
+        from(box)[k] = lo;
     }
 
     /// The best admissible candidate of a group by cost, distance and number; -1 if
@@ -229,17 +269,15 @@ private:
     /// with the threshold (accuracies), and by the widths of bands.
     bool inside_admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
         for (std::size_t r = 0; r < p_.n_rates; ++r)
-            if ((!falls_[r] || banded_) && p_.has_rate(r, k) &&
-                !admits(r, i, after(box), upto(box)))
+            if ((!falls_[r] || banded_) && p_.has_rate(r, k) && !admits(box, r, i))
                 return false;
-        return true;
+        return !totalled() || keeps_total(box, k, i);
     }
 
     bool admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
         for (std::size_t r = 0; r < p_.n_rates; ++r)
-            if (p_.has_rate(r, k) && !admits(r, i, after(box), upto(box)))
-                return false;
-        return true;
+            if (p_.has_rate(r, k) && !admits(box, r, i)) return false;
+        return !totalled() || keeps_total(box, k, i);
     }
 
     /// Choose for a box whose windows have just changed, and queue it unless a
@@ -255,6 +293,7 @@ private:
                 !admit(box, k, p_.first(k) + static_cast<std::size_t>(number))) {
                 for (std::size_t r = 0; r < p_.n_rates; ++r)
                     if (falls_[r] && p_.has_rate(r, k)) narrow(box, r, k);
+                if (ranges_do_ && totalled()) narrow_total(box, k);
                 number = best(box, k);
                 if (number < 0) {
                     free_.push_back(box);
@@ -271,11 +310,24 @@ private:
         push(box);
     }
 
-    void split(std::size_t box, const window_cut& cut) {
-        const std::size_t other =
-            new_box();  // may move the arrays: pointers are taken afresh below
+    /// A new box like this one; may move the arrays, so pointers are taken afresh.
+    std::size_t copy_of(std::size_t box) {
+        const std::size_t other = new_box();
         std::copy(after(box), after(box) + node_doubles(), after(other));
         std::copy(choice(box), choice(box) + 3 * p_.n_groups, choice(other));
+        return other;
+    }
+
+    void split(std::size_t box, const total_cut& cut) {
+        const std::size_t other = copy_of(box);
+        limit(box)[0] = cut.half[0];
+        limit(other)[1] = cut.half[1];
+        settle(box);
+        settle(other);
+    }
+
+    void split(std::size_t box, const window_cut& cut) {
+        const std::size_t other = copy_of(box);
         upto(box)[cut.rate] = std::min(upto(box)[cut.rate], cut.at);
         after(other)[cut.rate] = std::max(after(other)[cut.rate], cut.at);
         settle(box);
@@ -284,12 +336,13 @@ private:
 
     problem<Cost> p_;
     std::vector<double> limit_;
+    double total_;
     bool banded_;
     std::vector<bool> falls_;
     bool ranges_do_;  // a group's range holds no other candidates than its windows
     std::vector<Cost> block_least_;
     std::vector<std::size_t> block_first_;
-    std::vector<double> windows_;       // after and upto of each box
+    std::vector<double> windows_;       // after, upto and limits of each box
     std::vector<std::int64_t> places_;  // choice, from and to of each box
     std::vector<Cost> cost_;
     std::vector<std::int64_t> distance_;

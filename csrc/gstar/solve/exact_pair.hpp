@@ -56,7 +56,7 @@ private:
     double bound(block a, block b) const noexcept {
         const double error =
             static_cast<double>(first_.least(a) + second_.least(b)) / p_.unit;
-        double loss = error * error;
+        double loss = error * error, total = 0.0;
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             if (!p_.has_rate(r, 0) || !p_.has_rate(r, 1)) continue;
             double low = second_.high(b, r), high = first_.low(a, r);
@@ -67,9 +67,10 @@ private:
             if (!(high > low)) continue;  // the ranges meet
             if (!within(low, high, p_.limit[r], p_.ratio[r]))
                 return std::numeric_limits<double>::infinity();
+            if (r < 2) total += high - low;
             loss += p_.penalty[r] * ((high - low) * (high - low));
         }
-        return loss;
+        return total <= p_.total ? loss : std::numeric_limits<double>::infinity();
     }
 
     /// Whether a block with this bound may still hold the winner, ties included.
@@ -130,15 +131,17 @@ private:
                 double loss = error * error;
                 if (loss > best_.loss) continue;
                 bool fits = true;
+                double total = 0.0;
                 for (std::size_t r = 0; r < p_.n_rates; ++r) {
                     if (!p_.has_rate(r, 0) || !p_.has_rate(r, 1)) continue;
                     const double x = p_.rate(r)[i], y = p_.rate(r)[base + j];
                     if (!within(x < y ? x : y, x < y ? y : x, p_.limit[r],
                                 p_.ratio[r]))
                         fits = false;
+                    if (r < 2) total += x < y ? y - x : x - y;
                     loss += p_.penalty[r] * ((x - y) * (x - y));
                 }
-                if (!fits || loss > best_.loss) continue;
+                if (!fits || !(total <= p_.total) || loss > best_.loss) continue;
                 const std::int64_t distance =
                     p_.distance[i] + p_.distance[base + j];
                 if (loss == best_.loss && !wins_tie(distance, numbers)) continue;

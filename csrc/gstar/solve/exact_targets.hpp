@@ -26,7 +26,7 @@ class target_search {
 public:
     explicit target_search(const problem<Cost>& p) : p_(p), bounds_(p), near_(p) {
         for (std::size_t r = 0; r < p.n_rates; ++r)
-            any_limit_ = any_limit_ || p.limited(r);
+            any_limit_ = any_limit_ || p.limited(r) || p.totalled();
     }
 
     /// Search from an allowed `guess` (or -1s); afterwards `numbers`, `loss` and
@@ -41,6 +41,8 @@ public:
         root.high.assign(p_.n_rates, 1.0);
         root.after.assign(p_.n_rates, -infinity);
         root.upto.assign(p_.n_rates, infinity);
+        for (std::size_t r = 0; r < p_.n_rates; ++r)
+            root.limit.push_back(limit_under(r, p_.limit[r], p_.total));
         root.first.assign(p_.n_groups, 0);
         for (std::size_t k = 0; k < p_.n_groups; ++k)
             root.last.push_back(static_cast<std::int64_t>(p_.size(k)));
@@ -228,8 +230,11 @@ private:
         if (!bounds_.find(n, r) || r.bound > cutoff()) return;
         target_box one = n, two = n;
         const window_cut cut = any_limit_
-                                   ? find_cut(p_, p_.limit.data(), r.numbers.data())
+                                   ? find_cut(p_, n.limit.data(), r.numbers.data())
                                    : window_cut{};
+        const total_cut halves =
+            cut.found ? total_cut{}
+                      : find_total_cut(p_, p_.total, r.numbers.data());
         std::size_t rate = 0, k = 0;
         double at = 0.0;
         std::int64_t middle = 0;
@@ -237,6 +242,9 @@ private:
         if (cut.found) {
             one.upto[cut.rate] = std::min(one.upto[cut.rate], cut.at);
             two.after[cut.rate] = std::max(two.after[cut.rate], cut.at);
+        } else if (halves.found) {  // limit the one gap of the sum, or the other
+            one.limit[0] = halves.half[0];
+            two.limit[1] = halves.half[1];
         } else if (
             bounds_.widest(
                 n, r, best_.loss, rate,

@@ -56,7 +56,7 @@ public:
     double loss(std::size_t number) const noexcept {
         const std::size_t i = p_.first(group_) + number;
         const double error = static_cast<double>(cost_ + p_.cost[i]) / p_.unit;
-        double loss = error * error;
+        double loss = error * error, total = 0.0;
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             others o = rates_[r];
             if (p_.has_rate(r, group_)) {
@@ -67,12 +67,13 @@ public:
                 o.high = std::max(o.high, x);
             }
             if (o.members < 2) continue;
+            if (r < 2) total += o.high - o.low;
             if (p_.limited(r) && !within(o.low, o.high, p_.limit[r], p_.ratio[r]))
                 return infinity;
             if (p_.penalty[r] > 0)
                 loss += p_.penalty[r] * (o.spread * 2 / (o.members - 1));
         }
-        return loss;
+        return total <= p_.total ? loss : infinity;
     }
 
 private:

@@ -6,6 +6,7 @@
 // to the last bit.
 #pragma once
 
+#include <cmath>    // nextafter
 #include <cstddef>  // size_t
 #include <cstdint>  // int64_t, uint8_t
 #include <limits>
@@ -40,6 +41,8 @@ struct problem {
     /// n_rates x n: a rate is only known to lie in its band, and a limit holds for
     /// the whole of it; `rates` itself where rates are known, as penalties need.
     span<const double> lows, highs;
+    /// Largest sum of the differences of the first two rates; infinity where none.
+    double total = std::numeric_limits<double>::infinity();
 
     std::size_t first(std::size_t k) const noexcept {
         return static_cast<std::size_t>(start[k]);
@@ -65,7 +68,15 @@ struct problem {
     bool limited(std::size_t r) const noexcept {
         return limit[r] < std::numeric_limits<double>::infinity() || ratio[r] >= 0;
     }
+    bool totalled() const noexcept {
+        return total < std::numeric_limits<double>::infinity();
+    }
 };
+
+/// The limit of rate r, given the limit on the sum of the first two gaps.
+inline double limit_under(std::size_t r, double limit, double total) noexcept {
+    return r < 2 && total < limit ? total : limit;
+}
 
 /// The smallest and largest value that rate r may have under a choice; both 0 if no
 /// group has it.
@@ -86,6 +97,17 @@ void extremes(const problem<Cost>& p, std::size_t r, const std::int64_t* numbers
     high = most;
 }
 
+/// The differences of the first two rates, which `total` is about.
+template <class Cost>
+void both_gaps(const problem<Cost>& p, const std::int64_t* numbers,
+               double gap[2]) noexcept {
+    for (std::size_t r = 0; r < 2; ++r) {
+        double low, high;
+        extremes(p, r, numbers, low, high);
+        gap[r] = high - low;
+    }
+}
+
 /// Whether a choice meets every limit.
 template <class Cost>
 bool allowed(const problem<Cost>& p, const std::int64_t* numbers) noexcept {
@@ -95,7 +117,10 @@ bool allowed(const problem<Cost>& p, const std::int64_t* numbers) noexcept {
         extremes(p, r, numbers, low, high);
         if (!within(low, high, p.limit[r], p.ratio[r])) return false;
     }
-    return true;
+    if (!p.totalled()) return true;
+    double gap[2];
+    both_gaps(p, numbers, gap);
+    return gap[0] + gap[1] <= p.total;
 }
 
 /// E^2 plus the penalties of a choice (docs/reference/problem.md, "Objective").
@@ -159,6 +184,36 @@ window_cut find_cut(const problem<Cost>& p, const double* limit,
             middle >= low && !within(middle, high, limit[r], p.ratio[r]);
         worst = needed - low;
         cut = {true, r, valid ? middle : low};
+    }
+    return cut;
+}
+
+/// Two limits, one on each of the first two gaps, that a choice breaks whose gaps
+/// have too large a sum.
+struct total_cut {
+    bool found = false;
+    double half[2] = {0.0, 0.0};
+};
+
+/// Every choice that keeps the sum keeps one of the two limits: gaps above both have a
+/// sum above `total`, rounding included.
+template <class Cost>
+total_cut find_total_cut(const problem<Cost>& p, double total,
+                         const std::int64_t* numbers) noexcept {
+    total_cut cut;
+    if (!(total < std::numeric_limits<double>::infinity())) return cut;
+    double gap[2];
+    both_gaps(p, numbers, gap);
+    if (gap[0] + gap[1] <= total) return cut;
+    const double by = 0.499 * (gap[0] + gap[1] - total), one = gap[0] - by,
+                 two = gap[1] - by;
+    cut.found = true;
+    if (one < gap[0] && two < gap[1] && one + two > total) {
+        cut.half[0] = one;
+        cut.half[1] = two;
+    } else {
+        cut.half[0] = std::nextafter(gap[0], -1.0);
+        cut.half[1] = std::nextafter(gap[1], -1.0);
     }
     return cut;
 }

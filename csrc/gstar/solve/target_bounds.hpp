@@ -19,11 +19,12 @@
 namespace gstar {
 
 /// Choices with targets in [low, high], limit windows (after, upto] and
-/// candidates first <= number < last.
+/// candidates first <= number < last. A limit on a sum of gaps makes the limits of
+/// a box narrower.
 struct target_box {
     double bound = 0.0;
     std::size_t serial = 0;
-    std::vector<double> low, high, after, upto;
+    std::vector<double> low, high, after, upto, limit;
     std::vector<std::int64_t> first, last;
     double nu = 1.0;
 };
@@ -215,10 +216,10 @@ private:
                 for (std::size_t i = 0; i < size; ++i)
                     out[i] += w * away(x[i], a, low, high);
             }
-            if (p_.limited(r))
+            if (n.limit[r] < infinity || p_.ratio[r] >= 0)
                 for (std::size_t i = 0; i < size; ++i)
                     if (!(x[i] > n.after[r] &&
-                          within(n.upto[r], x[i], p_.limit[r], p_.ratio[r])))
+                          within(n.upto[r], x[i], n.limit[r], p_.ratio[r])))
                         out[i] = infinity;
         }
         for (std::size_t i = 0; i < size; ++i)

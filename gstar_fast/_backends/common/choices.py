@@ -45,7 +45,23 @@ def allowed(p: Arrays, numbers: Numbers) -> Values:
     fits: Values = np.ones((), bool)
     for r in limited(p):
         fits = fits & within(*extremes(p, r, numbers), p.limit[r], p.ratio[r])
+    if p.total < np.inf:
+        one, two = both_gaps(p, numbers)
+        fits = fits & (one + two <= p.total)
     return fits
+
+
+def both_gaps(p: Arrays, numbers: Numbers) -> tuple[Values, Values]:
+    """The differences of the first two rates, which `total` is about."""
+    (low_one, high_one), (low_two, high_two) = (extremes(p, r, numbers) for r in (0, 1))
+    return high_one - low_one, high_two - low_two
+
+
+def limits_of(limit: Floats, total: float) -> Floats:
+    """The limits of single rates, given those and the limit on the sum of the first two."""
+    if total == np.inf:
+        return limit
+    return np.concatenate([np.minimum(limit[:2], total), limit[2:]])
 
 
 def refuse_bands(p: Arrays) -> None:
@@ -130,3 +146,20 @@ def cut_of(p: Arrays, limit: Floats, numbers: Ints) -> tuple[int, float] | None:
             valid = middle >= low and not within(middle, high, limit[r], p.ratio[r])
             found, worst = (r, float(middle if valid else low)), needed - low
     return found
+
+
+def total_cut(p: Arrays, total: float, numbers: Ints) -> tuple[float, float] | None:
+    """Two limits, one on each of the first two gaps, that a choice breaks whose gaps have too large a sum; else None.
+
+    Every choice that keeps the sum keeps one of them: two gaps above both have a sum above `total`, rounding included.
+    """
+    if total == np.inf:
+        return None
+    one, two = (float(gap) for gap in both_gaps(p, numbers))
+    if one + two <= total:
+        return None
+    by = 0.499 * (one + two - total)
+    halves = one - by, two - by
+    if halves[0] < one and halves[1] < two and halves[0] + halves[1] > total:
+        return halves
+    return float(np.nextafter(one, -1.0)), float(np.nextafter(two, -1.0))

@@ -35,6 +35,7 @@ class SegmentArrays:
     ratio: Floats  # (R,) least ratio, tolerance included; -1 where none
     unit: float
     rising: bool  # candidates may not fall from one segment to the next; all segments have the same candidates then
+    total: float  # largest sum of the gaps of the first two rates, tolerance included; inf where none
 
 
 class Mix(NamedTuple):

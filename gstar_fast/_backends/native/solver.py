@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _search(p: Arrays) -> _core.CountSearch | _core.ShareSearch:
-    fields = p.start, p.cost, p.distance, p.rates, p.has, p.limit, p.ratio, p.penalty, p.unit, p.low, p.high
+    fields = p.start, p.cost, p.distance, p.rates, p.has, p.limit, p.ratio, p.penalty, p.unit, p.low, p.high, p.total
     return _core.CountSearch(*fields) if p.cost.dtype.kind == "i" else _core.ShareSearch(*fields)
 
 
@@ -48,9 +48,9 @@ def solve_penalties(p: Arrays, guess: Ints, node_limit: int, seconds: float = np
     return _search(p).solve_penalties(guess, node_limit, seconds)
 
 
-def frontier(p: Arrays, swept: Flags, node_limit: int) -> tuple[Ints, Floats, float]:
+def frontier(p: Arrays, swept: Flags, node_limit: int, added: bool = False) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost."""
-    return _search(p).frontier(swept, node_limit)
+    return _search(p).frontier(swept, node_limit, added)
 
 
 def _smooth(p: SmoothProblem) -> _core.SmoothProblem:

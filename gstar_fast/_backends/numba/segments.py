@@ -46,14 +46,22 @@ def price(p: SegmentArrays, weights: Floats, low: Ints, high: Ints) -> tuple[Int
 
 @compiled
 def _missed(
-    sums: Floats, cell: Ints, totals: Floats, rate: Ints, has: Flags, limit: Floats, ratio: Floats, parts: Floats
+    sums: Floats,
+    cell: Ints,
+    totals: Floats,
+    rate: Ints,
+    has: Flags,
+    limit: Floats,
+    ratio: Floats,
+    most: float,
+    parts: Floats,
 ) -> float:
     for a in range(has.shape[1]):
         for label in range(3):
             parts[a, label] = 0.0
     for c in range(len(cell)):
         parts[cell[c] // 3, cell[c] % 3] = sums[c]
-    out = 0.0
+    out, total = 0.0, 0.0
     for r in range(len(rate)):
         low, high, seen = 0.0, 0.0, False
         for a in range(has.shape[1]):
@@ -76,6 +84,10 @@ def _missed(
             seen = True
         if not (high - low <= limit[r] and (ratio[r] < 0 or high <= 0 or low / high >= ratio[r])):
             out += max(max(high - low - limit[r], ratio[r] * high - low), 1e-300)
+        if r < 2:
+            total += high - low
+    if not total <= most:
+        out += max(total - most, 1e-300)
     return out
 
 
@@ -91,13 +103,14 @@ def _move_one(
     has: Flags,
     limit: Floats,
     ratio: Floats,
+    most: float,
     rising: bool,
     numbers: Ints,
     sums: Floats,
 ) -> float:
     m, parts = len(numbers), np.zeros((has.shape[1], 3))
     others, tried = np.empty(len(cell)), np.empty(len(cell))
-    miss = _missed(sums, cell, totals, rate, has, limit, ratio, parts)
+    miss = _missed(sums, cell, totals, rate, has, limit, ratio, most, parts)
     for _ in range(ROUNDS):
         moved = False
         for j in range(m):
@@ -114,7 +127,7 @@ def _move_one(
                     continue
                 for c in range(len(cell)):
                     tried[c] = others[c] + accepted[c, i]
-                away = _missed(tried, cell, totals, rate, has, limit, ratio, parts)
+                away = _missed(tried, cell, totals, rate, has, limit, ratio, most, parts)
                 if away > least or (away == least and cost[i] > cost[best]):
                     continue
                 if away < least or cost[i] < cost[best] or distance[i] < distance[best]:
@@ -131,8 +144,8 @@ def _move_one(
 def move_one(p: SegmentArrays, numbers: Ints) -> tuple[Ints, float]:
     """Move one segment after the other to its best candidate until none moves."""
     numbers = numbers.copy()
-    fields = p.start, p.accepted, p.cell, p.cost, p.distance, p.totals, p.rate, p.has, p.limit, p.ratio, p.rising
-    return numbers, float(_move_one(*fields, numbers, sums_of(p, numbers)))
+    fields = p.start, p.accepted, p.cell, p.cost, p.distance, p.totals, p.rate, p.has, p.limit, p.ratio
+    return numbers, float(_move_one(*fields, p.total, p.rising, numbers, sums_of(p, numbers)))
 
 
 class Search(reference.Search):

@@ -45,6 +45,7 @@ def _settle(
     high: Floats | None,  # None: `low` itself; Numba then compiles the code without bands
     has: Flags,
     limit: Floats,
+    total: float,
     ratio: Floats,
     after: Floats,
     upto: Floats,
@@ -62,19 +63,23 @@ def _settle(
                 worse = found >= 0 and cost[i] >= cost[found]
                 if worse and (cost[i] > cost[found] or distance[i] >= distance[found]):
                     continue
-                fits = True
+                fits, sums = True, 0.0
                 for r in range(len(limit)):
                     if not has[r, k]:
                         continue
                     end = low[r, i]
+                    most = upto[r]
                     if high is not None:
                         end = high[r, i]
+                        most = min(most, low[r, i])
                         # t is no higher than any low end, so a band that is too wide by itself is never admitted
                         fits = _within(low[r, i], end, limit[r], ratio[r])
                     if not (fits and low[r, i] > after[r] and _within(upto[r], end, limit[r], ratio[r])):
                         fits = False
                         break
-                if fits:
+                    if r < 2:
+                        sums += max(end - most, 0.0)
+                if fits and sums <= total:
                     found = i
             if found >= 0 or numbers[k] < 0:
                 break
@@ -85,10 +90,10 @@ def _settle(
     return True
 
 
-def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints) -> bool:
+def settle(p: Arrays, limit: Floats, total: float, after: Floats, upto: Floats, numbers: Ints) -> bool:
     low, high = p.bands
     ends = high if p.banded else None
-    return bool(_settle(p.start, p.cost, p.distance, low, ends, p.has, limit, p.ratio, after, upto, numbers))
+    return bool(_settle(p.start, p.cost, p.distance, low, ends, p.has, limit, total, p.ratio, after, upto, numbers))
 
 
 class Windows(reference.Windows):
@@ -100,21 +105,33 @@ def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[I
     return reference.solve_limits(p, node_limit, seconds, Windows)
 
 
-def frontier(p: Arrays, swept: Flags, node_limit: int) -> tuple[Ints, Floats, float]:
+def frontier(p: Arrays, swept: Flags, node_limit: int, added: bool = False) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost."""
     if len(p.start) != 3:
-        return reference.frontier(p, swept, node_limit, Windows)
+        return reference.frontier(p, swept, node_limit, added, Windows)
     both = p.has.all(axis=1)
     low, high = (ends[both] for ends in p.bands)
+    sums = int(p.has[:2].all(axis=1).sum())  # rates that `total` and `added` are about
     gaps, steps = _pair_frontier(
-        int(p.start[1]), p.cost, p.distance, low, high, p.limit[both], p.ratio[both], swept[both]
+        *(int(p.start[1]), p.cost, p.distance, low, high, p.limit[both], p.ratio[both], swept[both]),
+        *(sums, p.total, added),
     )
     return steps, gaps, 0.0
 
 
 @compiled
 def _pair_frontier(
-    n: int, cost: Values, distance: Ints, low: Floats, high: Floats, limit: Floats, ratio: Floats, swept: Flags
+    n: int,
+    cost: Values,
+    distance: Ints,
+    low: Floats,
+    high: Floats,
+    limit: Floats,
+    ratio: Floats,
+    swept: Flags,
+    sums: int,
+    most_sum: float,
+    added: bool,
 ) -> tuple[Floats, Ints]:
     total, block, n_rates = len(cost), 32, len(low)
     n_blocks = (total - n + block - 1) // block
@@ -133,19 +150,27 @@ def _pair_frontier(
             bound = 0.0
             for r in range(n_rates):
                 if swept[r]:
-                    bound = max(bound, max(least_high[r, b], high[r, i]) - min(most[r, b], low[r, i]))
+                    least_gap = max(least_high[r, b], high[r, i]) - min(most[r, b], low[r, i])
+                    if added and r < sums:
+                        bound += max(least_gap, 0.0)
+                    elif not added:
+                        bound = max(bound, least_gap)
             place = np.searchsorted(gaps[:size], bound, side="right") - 1
             if place >= 0 and costs[place] < cost[i] + least[b]:
                 continue
             for j in range(n + b * block, min(total, n + (b + 1) * block)):
-                gap, fits = 0.0, True
+                gap, both_gaps, fits = 0.0, 0.0, True
                 for r in range(n_rates):
                     small, large = min(low[r, i], low[r, j]), max(high[r, i], high[r, j])
                     if not _within(small, large, limit[r], ratio[r]):
                         fits = False
+                    if r < sums:
+                        both_gaps += large - small
                     if swept[r]:
                         gap = max(gap, large - small)
-                if not fits:
+                if added:
+                    gap = both_gaps
+                if not fits or both_gaps > most_sum:
                     continue
                 both, far = cost[i] + cost[j], distance[i] + distance[j]
                 place = np.searchsorted(gaps[:size], gap, side="right") - 1
@@ -196,6 +221,8 @@ def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
         p.ratio[both],
         p.penalty[both],
         p.unit,
+        int(p.has[:2].all(axis=1).sum()),
+        p.total,
     )
     return numbers, float(loss), int(rows)
 
@@ -211,6 +238,8 @@ def _solve_pair(
     ratio: Floats,
     penalty: Floats,
     unit: float,
+    sums: int,
+    most_sum: float,
 ) -> tuple[Ints, float, int]:
     cheapest = cost[n:].min()
     best, far, rows = np.inf, 0, 0
@@ -225,15 +254,17 @@ def _solve_pair(
             loss = error * error
             if loss > best:
                 continue
-            fits = True
+            fits, both_gaps = True, 0.0
             for r in range(len(rates)):
                 x, y = rates[r, i], rates[r, j]
+                if r < sums:
+                    both_gaps += max(x, y) - min(x, y)
                 if not _within(min(x, y), max(x, y), limit[r], ratio[r]):
                     fits = False
                     break
                 if penalty[r] > 0:
                     loss = loss + penalty[r] * ((x - y) * (x - y))
-            if not fits or loss > best:
+            if not fits or both_gaps > most_sum or loss > best:
                 continue
             distant = distance[i] + distance[j]
             if loss == best and numbers[0] >= 0:
@@ -297,7 +328,7 @@ def _cheapest(gap: Floats, share: Floats, group: Ints, n_groups: int, nu: float)
 
 def price(p: Arrays, entry: Ints, group: Ints, weight: Floats, leans: Floats, node: reference_targets.Node) -> Floats:
     box = (node.low, node.high, node.after, node.upto)
-    out: Floats = _price(entry, group, p.rates, p.has, p.limit, p.ratio, weight, leans, *box)
+    out: Floats = _price(entry, group, p.rates, p.has, node.limit, p.ratio, weight, leans, *box)
     return out
 
 

@@ -121,6 +121,7 @@ class Search:
         size = abs(total)
         for j in range(self.m):
             total += float(values[j])
+        uppers = [0.0, 0.0]  # of the rates whose gaps have a limited sum
         for r in range(len(p.rate)):
             window = 0.0
             for a in range(p.has.shape[1]):
@@ -128,17 +129,32 @@ class Search:
                 total += float(net[r, a]) * float(p.base[r, a])
                 size += abs(float(net[r, a])) * float(p.base[r, a])
                 if upper > 0:
-                    total -= float(p.limit[r]) * upper
+                    if p.total < np.inf and r < 2:
+                        uppers[r] += upper
+                    else:
+                        total -= float(p.limit[r]) * upper
                     size += float(p.limit[r]) * upper
                 window += lower - upper - ratio
                 size += lower + upper + ratio
             total += min(window, 0.0)
+        if p.total < np.inf:
+            total -= self.most_paid(uppers)
         for c in range(len(weights)):
             most = weight * abs(float(p.price[c]))
             for r in range(len(p.rate)):
                 most += abs(float(net[r, self.group[c]])) * abs(float(p.slope[r, c]))
             size += most * float(p.totals[int(p.cell[c]) % 3, int(self.group[c])])
         return total - (len(weights) + self.m + 24) * 2.3e-16 * size, numbers, values
+
+    def most_paid(self, prices: list[float]) -> float:
+        """What two gaps within their limits, and with a sum within theirs, cost at most at these prices.
+
+        The dearer one takes what it may, the other what is left.
+        """
+        dear = 0 if prices[0] >= prices[1] else 1
+        first = min(float(self.p.limit[dear]), self.p.total)
+        second = min(float(self.p.limit[1 - dear]), self.p.total - first)
+        return prices[dear] * first + prices[1 - dear] * second
 
     def rates(self, block: int, numbers: Ints) -> tuple[float, Floats]:
         """What a block's choice adds to E and to every rate."""
@@ -230,7 +246,7 @@ class Search:
         for i in range(master.size - master.n_blocks):
             value = float(dual[master.n_blocks + i])
             kind = int(master.row_kind[i])
-            out[kind, master.row_rate[i], master.row_group[i]] = max(value if kind == 0 else -value, 0.0)
+            out[kind, master.row_rate[i], master.row_group[i]] += max(value if kind == 0 else -value, 0.0)
         return out
 
     # --------------------------------------------------------------------------------------------------------- mixture

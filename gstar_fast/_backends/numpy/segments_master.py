@@ -13,7 +13,8 @@ from gstar_fast._base.arrays import Floats
 
 EPSILON = 1e-11  # reduced costs, in units of E, that count as zero
 MOST_PIVOTS = 20_000
-X, U, S, Z = range(4)  # kinds of columns: a choice, the low end of a window, a slack, what loosens upper rows
+# kinds of columns: a choice, the low end of a window, a slack, what loosens upper rows, the first gap's share of a sum
+X, U, S, Z, D = range(5)
 
 
 def inverse_of(matrix: Floats) -> Floats:
@@ -46,24 +47,28 @@ class Master:
     def __init__(self, p: SegmentArrays, n_blocks: int) -> None:
         self.n_blocks = n_blocks
         self.rates, self.groups = p.base.shape
-        rate, group, kind, scale, right = [], [], [], [], [1.0] * n_blocks
+        rate, group, kind, scale, share, right = [], [], [], [], [], [1.0] * n_blocks
         for r in range(self.rates):
             for a in range(self.groups):
                 if not p.has[r, a]:
                     continue
-                factors = [(0, 1.0, 0.0)]
-                if p.limit[r] < np.inf:
-                    factors.append((1, 1.0, float(p.limit[r])))
+                summed = p.total < np.inf and r < 2
+                factors = [(0, 1.0, 0.0, 0.0)]
+                if p.limit[r] < np.inf and not (summed and p.limit[r] >= p.total):
+                    factors.append((1, 1.0, float(p.limit[r]), 0.0))
+                if summed:
+                    factors.append((1, 1.0, 0.0, -1.0) if r == 0 else (1, 1.0, p.total, 1.0))
                 if p.ratio[r] > 0:
-                    factors.append((2, float(p.ratio[r]), 0.0))
-                for which, factor, limit in factors:
+                    factors.append((2, float(p.ratio[r]), 0.0, 0.0))
+                for which, factor, limit, part in factors:
                     rate.append(r)
                     group.append(a)
                     kind.append(which)
                     scale.append(factor)
+                    share.append(part)
                     right.append(limit - factor * float(p.base[r, a]))
         self.row_rate, self.row_group, self.row_kind = (np.array(x, dtype=np.int64) for x in (rate, group, kind))
-        self.row_scale = np.array(scale)
+        self.row_scale, self.row_share = np.array(scale), np.array(share)
         self.right = np.array(right)
         self.size = len(right)
         self.pool = np.zeros((0, self.size))
@@ -87,6 +92,8 @@ class Master:
             out[self.n_blocks :][self.row_rate == i] = -1.0
         elif kind == S:
             out[i] = -1.0 if self.row_kind[i - self.n_blocks] == 0 else 1.0
+        elif kind == D:
+            out[self.n_blocks :] = self.row_share
         else:
             out[self.n_blocks :][self.row_kind > 0] = -1.0
         return out
@@ -167,6 +174,11 @@ class Master:
                 if careful:
                     return S, i
                 found, least = (S, i), value
+        value = 0.0
+        for i in np.flatnonzero(self.row_share).tolist():
+            value -= float(self.row_share[i]) * float(dual[self.n_blocks + i])
+        if value < least and (D, 0) not in inside:
+            found = (D, 0)
         return found
 
     def pivot(self, name: tuple[int, int], careful: bool) -> float:

@@ -37,6 +37,7 @@ def rate_of(p: SegmentArrays, r: int, a: int, sums: Values) -> Values:
 def missed(p: SegmentArrays, sums: Values) -> Values:
     """How far sums (C, ...) miss the limits, added over rates; 0 where they meet them."""
     out = np.zeros(sums.shape[1:])
+    total = np.zeros(sums.shape[1:])
     for r in range(len(p.rate)):
         rates = [rate_of(p, r, a, sums) for a in range(p.has.shape[1]) if p.has[r, a]]
         low = high = rates[0]
@@ -45,7 +46,9 @@ def missed(p: SegmentArrays, sums: Values) -> Values:
         limit, ratio = float(p.limit[r]), float(p.ratio[r])
         by = np.maximum(np.maximum(high - low - limit, ratio * high - low), 1e-300)
         out = out + np.where(within(low, high, limit, ratio), 0.0, by)
-    return out
+        if r < 2:
+            total = total + (high - low)
+    return out + np.where(total <= p.total, 0.0, np.maximum(total - p.total, 1e-300))
 
 
 def sums_of(p: SegmentArrays, numbers: Ints) -> Floats:

@@ -14,7 +14,18 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._backends.common import descent
-from gstar_fast._backends.common.choices import allowed, cut_of, extremes, limited, loss_of, refuse_bands, within
+from gstar_fast._backends.common.choices import (
+    allowed,
+    both_gaps,
+    cut_of,
+    extremes,
+    limited,
+    limits_of,
+    loss_of,
+    refuse_bands,
+    total_cut,
+    within,
+)
 from gstar_fast._backends.common.descent import alternate, newton
 from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
 from gstar_fast._backends.numpy.targets import solve_penalties
@@ -58,7 +69,7 @@ def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:
 class Box(NamedTuple):
     """All choices whose smallest rates t lie in after < t <= upto, with the best choice their windows allow.
 
-    Where rates have bands, t is the smallest low end.
+    Where rates have bands, t is the smallest low end. A limit on a sum of gaps makes the limits of a box narrower.
     """
 
     cost: float
@@ -67,9 +78,10 @@ class Box(NamedTuple):
     serial: int
     after: Floats
     upto: Floats
+    limit: Floats
 
 
-def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints) -> bool:
+def settle(p: Arrays, limit: Floats, total: float, after: Floats, upto: Floats, numbers: Ints) -> bool:
     """Write each group's best admissible candidate into `numbers`; False if a group has none.
 
     Best is by cost, then distance, then number. On entry `numbers` holds the choice of a wider box, or -1s.
@@ -77,12 +89,15 @@ def settle(p: Arrays, limit: Floats, after: Floats, upto: Floats, numbers: Ints)
     lows, highs = p.bands
     for k in range(len(numbers)):
         at = slice(p.start[k], p.start[k + 1])
-        admitted = np.ones(at.stop - at.start, dtype=bool)
+        admitted, sums = np.ones(at.stop - at.start, dtype=bool), np.zeros(at.stop - at.start)
         for r in range(len(limit)):
             if p.has[r, k]:
                 # t is no higher than any low end, so a band that is too wide by itself is never admitted
                 most = np.minimum(upto[r], lows[r, at]) if p.banded else upto[r]
                 admitted &= (lows[r, at] > after[r]) & within(most, highs[r, at], limit[r], p.ratio[r])
+                if r < 2:
+                    sums += np.maximum(highs[r, at] - most, 0.0)
+        admitted &= sums <= total
         if not admitted.any():
             return False
         if numbers[k] < 0 or not admitted[numbers[k]]:
@@ -96,21 +111,21 @@ class Windows:
 
     settle = staticmethod(settle)
 
-    def __init__(self, p: Arrays, limit: Floats) -> None:
+    def __init__(self, p: Arrays, limit: Floats, total: float) -> None:
         self.p = p
-        self.limit = limit
+        self.total = total
         self.heap: list[Box] = []
         self.opened = 0
-        shape = len(limit)
-        self.push(np.full(shape, -np.inf), np.full(shape, np.inf), np.full(len(p.start) - 1, -1, dtype=np.int64))
+        after, upto = np.full(len(limit), -np.inf), np.full(len(limit), np.inf)
+        self.push(after, upto, limits_of(limit, total), np.full(len(p.start) - 1, -1, dtype=np.int64))
 
-    def push(self, after: Floats, upto: Floats, numbers: Ints) -> None:
-        if self.settle(self.p, self.limit, after, upto, numbers):
+    def push(self, after: Floats, upto: Floats, limit: Floats, numbers: Ints) -> None:
+        if self.settle(self.p, limit, self.total, after, upto, numbers):
             at = self.p.start[:-1] + numbers
             cost = sum(self.p.cost[at].tolist())
             distance = sum(self.p.distance[at].tolist())
             self.opened += 1
-            heapq.heappush(self.heap, Box(cost, distance, tuple(numbers.tolist()), self.opened, after, upto))
+            heapq.heappush(self.heap, Box(cost, distance, tuple(numbers.tolist()), self.opened, after, upto, limit))
 
     def run(self, node_limit: int, seconds: float = np.inf) -> tuple[Ints | None, bool, float]:
         """The optimum, or None; whether the search finished; a bound on the cost of all that is left."""
@@ -120,15 +135,22 @@ class Windows:
                 return None, False, self.heap[0].cost
             box = heapq.heappop(self.heap)
             numbers = np.array(box.numbers, dtype=np.int64)
-            cut = cut_of(self.p, self.limit, numbers)
+            cut = cut_of(self.p, box.limit, numbers)
             if cut is None:
-                return numbers, True, box.cost
+                halves = total_cut(self.p, self.total, numbers)
+                if halves is None:
+                    return numbers, True, box.cost
+                for r, half in enumerate(halves):
+                    limit = box.limit.copy()
+                    limit[r] = half
+                    self.push(box.after, box.upto, limit, numbers.copy())
+                continue
             rate, at = cut
             upto, after = box.upto.copy(), box.after.copy()
             upto[rate] = min(upto[rate], at)
             after[rate] = max(after[rate], at)
-            self.push(box.after, upto, numbers.copy())
-            self.push(after, box.upto, numbers.copy())
+            self.push(box.after, upto, box.limit, numbers.copy())
+            self.push(after, box.upto, box.limit, numbers.copy())
         return None, True, 0
 
 
@@ -136,35 +158,36 @@ def solve_limits(
     p: Arrays, node_limit: int, seconds: float = np.inf, windows: type[Windows] = Windows
 ) -> tuple[Ints, int, bool, float]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
-    search = windows(p, p.limit)
+    search = windows(p, p.limit, p.total)
     numbers, finished, bound = search.run(node_limit, seconds)
     if numbers is None:
         numbers = np.full(len(p.start) - 1, -1, dtype=np.int64)
     return numbers, search.opened, finished, bound
 
 
-def frontier(p: Arrays, swept: Flags, node_limit: int, windows: type[Windows] = Windows) -> tuple[Ints, Floats, float]:
+def frontier(
+    p: Arrays, swept: Flags, node_limit: int, added: bool = False, windows: type[Windows] = Windows
+) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost.
 
     The gap is the largest difference over the swept rates, from the lowest low end to the highest high end where they
-    have bands. Returns the choices (n, K), their gaps, and the gap down to which the list is proven complete (0 unless
-    the node limit was reached).
+    have bands; with `added`, the sum of the differences of the first two. Returns the choices (n, K), their gaps, and
+    the gap down to which the list is proven complete (0 unless the node limit was reached).
     """
     if len(p.start) == 3:
-        return pair_frontier(p, swept)
+        return pair_frontier(p, swept, added)
     points: list[tuple[float, float, Ints]] = []
-    limit, opened, proven_to = p.limit.copy(), 0, 0.0
+    limit, total, opened, proven_to = p.limit.copy(), p.total, 0, 0.0
     while True:
-        search = windows(p, limit)
+        search = windows(p, limit, total)
         numbers, finished, _ = search.run(node_limit - opened)
         opened += search.opened
         if numbers is None:
             if not finished:
-                proven_to = points[-1][1] if points else 1.0
+                proven_to = points[-1][1] if points else 1.0 + added
             break
         cost = sum(p.cost[p.start[:-1] + numbers].tolist())
-        ends = [extremes(p, int(r), numbers) for r in np.flatnonzero(swept)]
-        gap = max(float(high - low) for low, high in ends)
+        gap = gap_of(p, swept, added, numbers)
         if points and points[-1][0] == cost:  # as cheap and fairer: the last point was dominated
             points.pop()
         points.append((cost, gap, numbers))
@@ -173,13 +196,25 @@ def frontier(p: Arrays, swept: Flags, node_limit: int, windows: type[Windows] = 
         if opened >= node_limit:
             proven_to = gap
             break
-        limit = np.where(swept, np.minimum(p.limit, np.nextafter(gap, -1.0)), p.limit)
+        if added:
+            total = min(p.total, float(np.nextafter(gap, -1.0)))
+        else:
+            limit = np.where(swept, np.minimum(p.limit, np.nextafter(gap, -1.0)), p.limit)
     points.reverse()
     choices = np.array([numbers for _, _, numbers in points], dtype=np.int64).reshape(-1, len(p.start) - 1)
     return choices, np.array([gap for _, gap, _ in points]), proven_to
 
 
-def pair_frontier(p: Arrays, swept: Flags) -> tuple[Ints, Floats, float]:
+def gap_of(p: Arrays, swept: Flags, added: bool, numbers: Ints) -> float:
+    """The gap of a choice that a frontier is about."""
+    if added:
+        one, two = both_gaps(p, numbers)
+        return float(one + two)
+    ends = [extremes(p, int(r), numbers) for r in np.flatnonzero(swept)]
+    return max(float(high - low) for low, high in ends)
+
+
+def pair_frontier(p: Arrays, swept: Flags, added: bool = False) -> tuple[Ints, Floats, float]:
     """The frontier of two groups: each candidate of the first against all of the second."""
     n_first, n_second = np.diff(p.start)
     second = np.arange(n_second)
@@ -188,18 +223,22 @@ def pair_frontier(p: Arrays, swept: Flags) -> tuple[Ints, Floats, float]:
     # columns: cost, gap, distance, numbers; costs and distances of float64 are exact up to 2^53
     stairs = np.empty((0, 5))
     for first in range(n_first):
-        gap, fits = np.zeros(n_second), np.ones(n_second, dtype=bool)
+        gap, sums, fits = np.zeros(n_second), np.zeros(n_second), np.ones(n_second, dtype=bool)
         for r in read:
             low, high = extremes(p, r, (first, second))
+            if r < 2:
+                sums = sums + (high - low)
             if swept[r]:
                 gap = np.maximum(gap, high - low)
             if r in bounded:
                 fits &= within(low, high, p.limit[r], p.ratio[r])
+        if added:
+            gap = sums
+        fits &= sums <= p.total
         cost = p.cost[first] + p.cost[p.start[1] :]
         distance = p.distance[first] + p.distance[p.start[1] :]
         row = np.stack([cost, gap, distance, np.full(n_second, first), second], axis=1)
-        if bounded:
-            row = row[fits]
+        row = row[fits]
         if len(stairs) > 0:  # stairs fall in cost as the gap rises
             step = np.searchsorted(stairs[:, 1], row[:, 1], side="right") - 1
             row = row[(step < 0) | (row[:, 0] <= stairs[step, 0])]

@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gstar_fast._backends.common.choices import allowed, cut_of, limited, loss_of, refuse_bands, within
+from gstar_fast._backends.common.choices import (
+    allowed,
+    cut_of,
+    limited,
+    limits_of,
+    loss_of,
+    refuse_bands,
+    total_cut,
+    within,
+)
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Values
 
@@ -19,7 +28,10 @@ PRICES = 30_000  # rates of candidates in a node that counts as one; larger ones
 
 
 class Node(NamedTuple):
-    """Choices with targets in [low, high], limit windows (after, upto] and candidates first <= number < last."""
+    """Choices with targets in [low, high], limit windows (after, upto] and candidates first <= number < last.
+
+    A limit on a sum of gaps makes the limits of a node narrower.
+    """
 
     bound: float
     serial: int
@@ -27,6 +39,7 @@ class Node(NamedTuple):
     high: Floats
     after: Floats
     upto: Floats
+    limit: Floats
     first: Ints
     last: Ints
     nu: float
@@ -84,8 +97,8 @@ def price(p: Arrays, entry: Ints, group: Ints, weight: Floats, leans: Floats, no
         if weight[r] > 0:
             low, high = float(node.low[r]), float(node.high[r])
             value = np.where(has, value + weight[r] * away(x, leans[r, group], low, high), value)
-        if p.limit[r] < np.inf or p.ratio[r] >= 0:
-            open_ = (x > node.after[r]) & within(node.upto[r], x, p.limit[r], p.ratio[r])
+        if node.limit[r] < np.inf or p.ratio[r] >= 0:
+            open_ = (x > node.after[r]) & within(node.upto[r], x, node.limit[r], p.ratio[r])
             value[has & ~open_] = np.inf
     return value
 
@@ -135,6 +148,7 @@ class Neighbours:
         at = p.start[self.group] + numbers
         error = (self.cost + p.cost[at]) / p.unit
         loss: Floats = error * error
+        total: Values | float = 0.0
         for r, others in enumerate(self.rates):
             members = float(len(others))
             mean = running_sum(others) / members if members > 0 else 0.0
@@ -147,11 +161,13 @@ class Neighbours:
                 low, high = np.minimum(low, x), np.maximum(high, x)
             if members < 2:
                 continue
+            if r < 2:
+                total = total + (high - low)
             if p.penalty[r] > 0:
                 loss = loss + p.penalty[r] * (spread * 2 / (members - 1))
             if p.limit[r] < np.inf or p.ratio[r] >= 0:
                 loss = np.where(within(low, high, p.limit[r], p.ratio[r]), loss, np.inf)
-        return loss
+        return np.where(total <= p.total, loss, np.inf)
 
 
 class Targets:
@@ -320,13 +336,20 @@ class Targets:
         if relaxed.bound > self.cutoff():
             return
         numbers = relaxed.numbers
-        cut = cut_of(p, p.limit, numbers) if self.limited else None
+        cut = cut_of(p, node.limit, numbers) if self.limited else None
         if cut is not None:  # a broken limit: cut its window, as in the search for limits
             rate, at = cut
             upto, after = node.upto.copy(), node.after.copy()
             upto[rate], after[rate] = min(upto[rate], at), max(after[rate], at)
             self.push(node._replace(upto=upto))
             self.push(node._replace(after=after))
+            return
+        halves = total_cut(p, p.total, numbers)
+        if halves is not None:  # two gaps with too large a sum: limit the one, or the other
+            for r, half in enumerate(halves):
+                limit = node.limit.copy()
+                limit[r] = half
+                self.push(node._replace(limit=limit))
             return
         split = self.widest_target(node, relaxed)
         if split is not None:  # a target box too wide: the penalty it sees is far below the true one
@@ -401,6 +424,7 @@ def solve_penalties(
         high=np.ones(n_rates),
         after=np.full(n_rates, -np.inf),
         upto=np.full(n_rates, np.inf),
+        limit=limits_of(p.limit, p.total),
         first=np.zeros(search.n_groups, dtype=np.int64),
         last=np.diff(p.start),
         nu=2 * float(np.sqrt(search.best[0])) if search.best[0] < np.inf else 1.0,

@@ -105,9 +105,16 @@ def _penalised_ratio(_: Any, say: Face) -> str:
     return f"disparate_impact is a ratio and cannot be a penalty; use {instead[0]}, or {instead[1]}"
 
 
+def _penalised_sum(_: Any, say: Face) -> str:
+    return (
+        "equalized_odds_sum is a sum of gaps, and a penalty weighs squared gaps: as a penalty use "
+        f"{say.entry('penalties', 'equalized_odds', '...')}, which adds the squares of both"
+    )
+
+
 def _limit(e: Any, say: Face) -> str:
     what = "a least ratio" if e.argument == "disparate_impact" else "a largest gap"
-    return f"{say.item('limits', e.argument)} is {what} and must be from 0 to 1; got {e.value!r}"
+    return f"{say.item('limits', e.argument)} is {what} and must be from 0 to {e.limit:g}; got {e.value!r}"
 
 
 def _low_ratio(e: Any, say: Face) -> str:
@@ -160,6 +167,7 @@ OPTIONS |= entries(
     by=lambda e, _: f"by must be 'limits' or 'penalties'; got {e.value!r}",
     criterion=_criterion,
     penalised_ratio=_penalised_ratio,
+    penalised_sum=_penalised_sum,
     traded_ratio=lambda _, __: "disparate_impact is a ratio and has no gap to trade; use 'demographic_parity'",
     penalty=lambda e, say: f"{say.item('penalties', e.argument)} must be finite and not negative; got {e.value!r}",
     penalty_size=lambda e, say: (

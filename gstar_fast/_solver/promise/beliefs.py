@@ -40,7 +40,11 @@ class Known:
 
     @property
     def limit(self) -> Floats:
-        return self.search.objective.limit[self.active] - TOLERANCE
+        return self.search.objective.alone[self.active] - TOLERANCE
+
+    @property
+    def total(self) -> float:
+        return self.search.objective.total - TOLERANCE
 
     @property
     def ratio(self) -> Floats:
@@ -142,10 +146,16 @@ class Known:
         square = float(weights @ np.minimum(p[:, None], p) @ weights)
         return mean, max(square - mean**2, 0.0) / (n + 2 * PRIOR + 1)
 
-    def chance(self, beliefs: Beliefs, limit: Floats | None = None, ratio: Floats | None = None) -> float:
+    def chance(
+        self,
+        beliefs: Beliefs,
+        limit: Floats | None = None,
+        ratio: Floats | None = None,
+        total: float | None = None,
+    ) -> float:
         """Chance that a limit is broken on new rows."""
         limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
-        return chance(beliefs, self.active, limit, ratio)
+        return chance(beliefs, self.active, limit, ratio, self.total if total is None else total)
 
 
 def wilson(rate: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:

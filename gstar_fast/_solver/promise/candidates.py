@@ -67,7 +67,10 @@ def _mixtures(p: Arrays, shares: tuple[float, ...]) -> list[Option]:
     """The best mixture for each share of the limits, the smallest first: its basis is a start for the next."""
     limited = p.limit < np.inf
     alike = not (p.ratio >= 0).any() and len(set(p.limit[limited])) == 1
-    program = Program(p, limited) if alike else None
+    added = p.total < np.inf
+    if added:  # alone, or with limits that it does not reach
+        alike = alike and float(p.limit[0]) == p.total
+    program = Program(p, limited, added) if alike else None
     found = []
     for q in reversed(shares):
         try:
@@ -114,7 +117,8 @@ def tightened(p: Arrays, q: float) -> Arrays:
     finite = p.limit < np.inf
     limit = np.where(finite, q * (np.where(finite, p.limit, 1.0) - TOLERANCE) + TOLERANCE, np.inf)
     ratio = np.where(p.ratio >= 0, 1 - q * (1 - p.ratio - TOLERANCE) - TOLERANCE, -1.0)
-    return replace(p, limit=limit, ratio=ratio)
+    total = q * (p.total - TOLERANCE) + TOLERANCE if p.total < np.inf else np.inf
+    return replace(p, limit=limit, ratio=ratio, total=total)
 
 
 def _best(known: Known, p: Arrays, unified: bool) -> Option | None:

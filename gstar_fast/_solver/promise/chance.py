@@ -8,7 +8,8 @@ than the limit, and not under the ratio. So for one rate
     low(t) = max(t - limit, ratio * t),
 
 a sum over a grid of t. There is nothing to draw and no seed. tpr and fpr rest on different rows, so both hold with the
-product of their chances; of other rates (which share rows) the chances of being above are added: never too little.
+product of their chances, and the sum of both gaps is distributed as that of independent numbers; of other rates (which
+share rows) the chances of being above are added: never too little.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ SMOOTH = 4.0  # shapes from which it is smooth there
 REACH = 8.0  # standard deviations that the grid covers
 SHARPEST = 100.0  # a rate known to better than limit / SHARPEST is taken as known to that: the grid stays short
 BY_SERIES = 30.0  # shapes from which the normal approximation is within 1e-5
+OF_SUMS, REACH_OF_SUMS = 8.0, 5.5  # FINE and REACH for the sum of two gaps
+FEWEST, MOST = 16, 400  # of them from 0 to the limit
+LONGEST = 20_000  # steps over all rates; a limit that needs more is far below what is known of them
 
 
 class Beliefs(NamedTuple):
@@ -143,11 +147,78 @@ def _around(a: Floats, b: Floats, low: float, high: float, limit: float, ratio: 
     return float(np.prod(np.maximum(top - bottom, 0.0)))
 
 
-def chance(beliefs: Beliefs, rates: list[int], limit: Floats, ratio: Floats) -> float:
-    """Chance that a limit is broken; row i of the beliefs is the rate `rates[i]` (positions in `RATES`)."""
+def sum_holds(beliefs: Beliefs, limit: Floats, total: float) -> float:
+    """Pr(both gaps are within their limits, and their sum within `total`), of rows 0 and 1 of the beliefs.
+
+    The first gap lies between two points of a grid, and the second is at most what is left at the one, or at the
+    other: the mean of both.
+    """
+    parts = [(beliefs.a[i][has], beliefs.b[i][has], beliefs.sure[i][has]) for i, has in enumerate(beliefs.has[:2])]
+    if total <= 0:
+        return float(np.prod([holds(*part, 0.0, 0.0) for part in parts]))
+    steps = max(_steps(*part, total) for part in parts)
+    x = np.linspace(0.0, total, steps + 1)
+    one, two = (np.interp(np.minimum(x, limit[i]), x, _spread(*parts[i], total, steps)) for i in (0, 1))
+    left = two[::-1]
+    inside = np.diff(one) * (left[1:] + left[:-1]) / 2
+    return float(np.clip(one[0] * left[0] + inside.sum(), 0.0, 1.0))
+
+
+def _steps(a: Floats, b: Floats, sure: Floats, widest: float) -> int:
+    """Steps of the grid of a gap."""
+    free = np.isnan(sure)
+    if not free.any():
+        return FEWEST
+    a, b = _blunted(a[free], b[free], widest, 0.0)
+    deviation = float((np.sqrt(a * b / (a + b + 1)) / (a + b)).min())
+    return int(np.clip(np.ceil(OF_SUMS * widest / deviation), FEWEST, MOST))
+
+
+def _spread(a: Floats, b: Floats, sure: Floats, widest: float, steps: int) -> Floats:
+    """Pr(largest - smallest <= x) of independent rates, for x in so many steps from 0 to `widest`."""
+    if not np.isnan(sure).all():
+        return np.array([holds(a, b, sure, widest * m / steps, 0.0) for m in range(steps + 1)])
+    if len(a) < 2:
+        return np.ones(steps + 1)
+    order = np.lexsort((b, a))
+    a, b = _blunted(a[order], b[order], widest, 0.0)
+    mean = a / (a + b)
+    reach = REACH_OF_SUMS * np.sqrt(mean * (1 - mean) / (a + b + 1)) + 10 / (a + b)
+    first, last = max(float((mean - reach).max()), 0.0), min(float((mean + reach).min()) + widest, 1.0)
+    last = min(last, float((mean + reach).max()))
+    step = widest / steps
+    n = int(np.ceil((last - first) / step))
+    if n < 1 or n > LONGEST:
+        return np.zeros(steps + 1)
+    # the gap lies between these two, so only there something is to be computed
+    least, most = first - float((mean + reach).min()), float((mean + reach).max() - (mean - reach).min())
+    begin, end = max(int(least / step), 1), min(int(most / step) + 2, steps)
+    out: Floats = np.zeros(steps + 1)
+    out[end:] = 1.0
+    if begin > end:
+        return out
+    # F(t - x) for all t and x of the grid are the same numbers, shifted
+    below = beta_cdf(a[:, None], b[:, None], first + step * np.arange(-end, n + 1, dtype=np.float64))
+    held = (below[:, 1:] + below[:, :-1]) / 2  # F(low), held still from one t to the next, as in `holds`
+    top, bottom = np.ones((2, end - begin + 1, n))
+    for f, h in zip(below, held, strict=True):
+        low = np.lib.stride_tricks.sliding_window_view(h, n)[end - begin :: -1]  # at t - begin * step, ... - end * step
+        top *= np.maximum(f[end + 1 :] - low, 0.0)
+        bottom *= np.maximum(f[end:-1] - low, 0.0)
+    out[begin : end + 1] = np.clip((top - bottom).sum(axis=1), 0.0, 1.0)
+    return out
+
+
+def chance(beliefs: Beliefs, rates: list[int], limit: Floats, ratio: Floats, total: float = np.inf) -> float:
+    """Chance that a limit is broken; row i of the beliefs is the rate `rates[i]` (positions in `RATES`).
+
+    `total` limits the sum of the gaps of the first two rates, which are tpr and fpr then.
+    """
     apart, shared = 1.0, 0.0
+    if total < np.inf:
+        apart = sum_holds(beliefs, limit, total)
     for i, r in enumerate(rates):
-        if limit[i] == np.inf and ratio[i] < 0:
+        if (limit[i] == np.inf and ratio[i] < 0) or (total < np.inf and i < 2):
             continue
         has = beliefs.has[i]
         kept = holds(beliefs.a[i][has], beliefs.b[i][has], beliefs.sure[i][has], float(limit[i]), max(ratio[i], 0.0))

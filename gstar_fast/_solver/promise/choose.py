@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._backends.interface import Floats
-from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise import words
@@ -149,16 +149,23 @@ def upper_of(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
     def kept(step: int) -> bool:
         limit: Floats = known.limit
         ratio: Floats = known.ratio
+        total = known.total
         if is_ratio:
             ratio = np.where(mine, 1 - step / STEPS, ratio)
+        elif name == ADDED:
+            total = step / STEPS
         else:
             limit = np.where(mine, step / STEPS, limit)
-        return known.chance(beliefs, limit, ratio) <= risk
+        return known.chance(beliefs, limit, ratio, total) <= risk
 
     asked = known.search.objective.limits[name]
+    most = round(STEPS * MOST.get(name, 1.0))
+    if name == ADDED:  # no smaller limit than the sum that is expected can be promised
+        means = np.where(beliefs.has, beliefs.a / (beliefs.a + beliefs.b), np.nan)[:2]
+        asked = min(asked, 1.5 * float((np.nanmax(means, axis=1) - np.nanmin(means, axis=1)).sum()))
     low, high = 0, max(round(STEPS * (1 - asked if is_ratio else asked)), 1)
-    while high < STEPS and not kept(high):
-        low, high = high, min(2 * high, STEPS)
+    while high < most and not kept(high):
+        low, high = high, min(2 * high, most)
     while high - low > 1 + high // FINEST:
         middle = (low + high) // 2
         low, high = (low, middle) if kept(middle) else (middle, high)

@@ -16,7 +16,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture, corners_of
@@ -72,7 +72,7 @@ def promised_curve(
 ) -> dict[str, Any]:
     """What `frontier` makes its answer of."""
     level = check_confidence(confidence)
-    limited = replace(objective, limits={**objective.limits, criterion: 1.0})
+    limited = replace(objective, limits={**objective.limits, criterion: MOST.get(criterion, 1.0)})
     search = prepare(sketch, limited, certain=True)
     active = [r for r in range(len(RATES)) if limited.limit[r] < np.inf or limited.ratio[r] >= 0]
     swept = np.array([RATES[r] in CRITERIA[criterion] for r in active])
@@ -94,14 +94,15 @@ def promised_curve(
 
 
 def curve(search: Search, criterion: str, swept: Bools, level: float, randomize: bool) -> Curve:
-    """The promised limits; `search` has certain entries, and a limit of 1 on the criterion."""
+    """The promised limits; `search` has certain entries, and a limit on the criterion that nothing breaks."""
     known = Known.of(search)
-    plain = _frontier(known, search.arrays, swept, randomize)
+    most, added = MOST.get(criterion, 1.0), criterion == ADDED
+    plain = _frontier(known, search.arrays, swept, randomize, added)
     options = [option for _, option in plain]
     for z in WIDTHS[1:]:
         low, high = known.bands(z)
         banded = replace(search.arrays, low=low, high=high)
-        options += [option for _, option in _frontier(known, banded, swept, randomize)]
+        options += [option for _, option in _frontier(known, banded, swept, randomize, added)]
     negative, positive, _ = search.table.totals.sum(axis=1).tolist()
     constant = min(search.scale.fp * negative, search.scale.fn * positive) / search.scale.unit
     found = []
@@ -109,7 +110,7 @@ def curve(search: Search, criterion: str, swept: Bools, level: float, randomize:
         limit = upper_of(known, option.beliefs(known), 1 - level, criterion)
         gaps = [gap for gap, _ in plain]
         beside = plain[max(int(np.searchsorted(gaps, limit + 1e-12, side="right")) - 1, 0)][1]
-        if constant - option.cost >= KEPT * (constant - beside.cost) - 1e-12 and limit < 1:
+        if constant - option.cost >= KEPT * (constant - beside.cost) - 1e-12 and limit < most:
             found.append(Point(limit, option, beside))
     kept: list[Point] = []
     for point in sorted(found, key=lambda point: (point.limit, point.option.cost)):
@@ -118,14 +119,14 @@ def curve(search: Search, criterion: str, swept: Bools, level: float, randomize:
     return Curve(search, known, criterion, level, kept)
 
 
-def _frontier(known: Known, p: Arrays, swept: Bools, randomize: bool) -> list[tuple[float, Option]]:
+def _frontier(known: Known, p: Arrays, swept: Bools, randomize: bool, added: bool) -> list[tuple[float, Option]]:
     """Some points of a frontier, from the smallest gap on."""
     found: list[tuple[float, Option]]
     if randomize:
-        corners = corners_of(p, swept)
+        corners = corners_of(p, swept, added)
         found = [(gap, Option(corners[gap][0], corners[gap][1])) for gap in sorted(corners)]
     else:
-        choices, gaps, _ = room("solver").frontier(p, swept.astype(np.uint8), BOXES)
+        choices, gaps, _ = room("solver").frontier(p, swept.astype(np.uint8), BOXES, added)
         found = [(float(gap), option_at(known, p.start[:-1] + one)) for gap, one in zip(gaps, choices, strict=True)]
     if len(found) <= FROM_EACH:
         return found

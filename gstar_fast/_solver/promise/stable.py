@@ -11,6 +11,7 @@ import numpy as np
 
 from gstar_fast._backends import room
 from gstar_fast._backends.interface import Ints
+from gstar_fast._criteria import ADDED
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search
 
@@ -23,7 +24,7 @@ def fairest(search: Search, plain: Result) -> Ints | None:
     """The choice of the smallest gap with nearly the error of `plain`; None where the frontier has none."""
     p = search.arrays
     swept = np.ones(len(p.limit), dtype=np.uint8)
-    choices, _, _ = room("solver").frontier(p, swept, POINTS)
+    choices, _, _ = room("solver").frontier(p, swept, POINTS, ADDED in search.objective.limits)
     if len(choices) == 0:
         return None
     cost = p.cost[p.start[:-1] + choices].sum(axis=1) / p.unit

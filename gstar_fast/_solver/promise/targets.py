@@ -7,7 +7,8 @@ alone takes the entry with the least
 
 a normal distribution with the mean and the variance of the Beta. Groups do not depend on each other once the box
 stands, so this is exact for each box. Boxes are tried around the options of the first family, and once more around the
-best of each weight; every weight gives one option.
+best of each weight; every weight gives one option. A limit on the sum of two gaps is shared out between them in three
+ways, each of which gives boxes of its own.
 """
 
 from __future__ import annotations
@@ -26,11 +27,19 @@ NEAR = (-0.25, 0.0, 0.25)  # of the limit: boxes around an option
 FINER = (-0.125, 0.0, 0.125)
 MOST_ENTRIES = 256  # of a group that are looked at
 MOST_RATES = 2
+SHARES = (0.25, 0.5, 0.75)  # of a sum, for the first of two gaps
 
 
 def aimed(known: Known, options: list[Option], gain: float) -> list[Option]:
-    """One option for each weight; none for ratios and for more than two rates."""
-    limit = known.limit
+    """One option for each weight and box; none for ratios and for more than two rates."""
+    alone, total = known.limit, known.total
+    limits = [alone]
+    if total < np.inf:
+        limits = [np.minimum(alone, total * np.array([q, 1 - q])) for q in SHARES] if len(alone) == MOST_RATES else []
+    return [option for limit in limits for option in _aimed(known, options, gain, limit)]
+
+
+def _aimed(known: Known, options: list[Option], gain: float, limit: Floats) -> list[Option]:
     if len(limit) > MOST_RATES or (known.ratio >= 0).any() or (limit <= 0).any() or gain <= 0 or not options:
         return []
     rates = known.search.arrays.rates

@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 
 from gstar_fast._base.text import row_count
-from gstar_fast._criteria import RATES
+from gstar_fast._criteria import MOST, RATES
 from gstar_fast._solver.promise.beliefs import BALANCED, Known
 from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.promise.record import Promise
@@ -36,7 +36,7 @@ def unpromised(promise: Promise, known: Known, beliefs: Beliefs, offers: list[di
         (name,) = limits
         found = [offer[name] for offer in offers]
         best = max(found) if name == "disparate_impact" else min(found, default=1.0)
-        if found and 0 < best < 1:
+        if found and 0 < best < MOST.get(name, 1.0):
             said.append(f"at a small price a limit of {best:g} could be promised")
     needed = promise.rows_needed
     if needed is not None:

@@ -2,7 +2,8 @@
 
 A leaf has a weight w of the cost and multipliers of rows that hold within the limits, u being the lowest rate:
 `u - rate <= 0`, `rate - u <= limit`, `ratio * rate - u <= 0`. So every choice within the limits has a w * cost / unit
-of at least the sum in `bound`, where each segment takes its cheapest candidate.
+of at least the sum in `bound`, where each segment takes its cheapest candidate. Where the sum of the tpr gap and the
+fpr gap is limited, `rate - u` of both is at most two numbers that add up to it: multipliers pay for the dearest two.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import accumulate
 from math import lcm
 from typing import Any
 
-from gstar_fast._criteria import CRITERIA
+from gstar_fast._criteria import ADDED, CRITERIA
 from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf
 
 TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library
@@ -31,12 +32,15 @@ class Checker:
         self.totals = {(y, a): sum(bins[0] for bins in by) for y, a, by in self.rows}
         self.limits: dict[str, Fraction] = {}
         self.ratios: dict[str, Fraction] = {}
+        self.sum: Fraction | None = None  # largest sum of the gaps of CRITERIA[ADDED]
         for name, value in certificate.limits.items():
             for rate in CRITERIA[name]:
                 if name == "disparate_impact":
                     self.ratios[rate] = Fraction(value) - TOLERANCE
                 else:
-                    self.limits[rate] = min(Fraction(value) + TOLERANCE, self.limits.get(rate, Fraction(2)))
+                    self.limits[rate] = min(Fraction(value) + TOLERANCE, self.limits.get(rate, Fraction(3)))
+            if name == ADDED:
+                self.sum = Fraction(value) + TOLERANCE
 
     def form(self, rate: str, a: int) -> tuple[Fraction, tuple[Fraction, ...]] | None:
         """A group's rate as base + slope of each label * accepted rows; None where it is not defined."""
@@ -55,15 +59,29 @@ class Checker:
         got = {
             (y, a): sum(Fraction(w) * by[j][t] for j in self.segments for t, w in parts[j]) for y, a, by in self.rows
         }
-        cost, broken = Fraction(0), False
+        cost, broken, gaps = Fraction(0), False, dict[str, Fraction]()
         for (y, a), accepted in got.items():
             cost += (accepted, self.totals[y, a] - accepted, 0)[y] * (*self.c.prices, 0)[y]
         for rate in {*self.limits, *self.ratios}:
             forms = {a: form for y, a in got if y == 0 and (form := self.form(rate, a)) is not None}
             rates = [base + sum(s * got[y, a] for y, s in enumerate(slopes)) for a, (base, slopes) in forms.items()]
             low, high = min(rates, default=Fraction(0)), max(rates, default=Fraction(0))
+            gaps[rate] = high - low
             broken |= high - low > self.limits.get(rate, 2) + spare or low < (self.ratios.get(rate, -9) - spare) * high
+        if self.sum is not None:
+            broken |= sum(gaps[rate] for rate in CRITERIA[ADDED]) > self.sum + spare
         return cost, broken
+
+    def paid(self, uppers: dict[str, Fraction]) -> Fraction:
+        """What gaps within the limits can make multipliers of upper rows pay at most: the dearest takes what it may."""
+        total, left = Fraction(0), self.sum
+        for rate, price in sorted(uppers.items(), key=lambda each: -each[1]):
+            gap = self.limits[rate]
+            if left is not None and rate in CRITERIA[ADDED]:
+                gap = min(gap, left)
+                left -= gap
+            total += price * gap
+        return total
 
     def bound(self, leaf: Leaf, box: Box) -> tuple[Fraction, list[dict[int, Fraction]]]:
         """What weight * cost / unit cannot be below in a box, and the value of every candidate."""
@@ -71,12 +89,15 @@ class Checker:
         weights = {(y, a): prices[y] for y, a in self.totals}
         total = -prices[1] * sum(rows for (y, _), rows in self.totals.items() if y == 1)
         windows: dict[str, Fraction] = {}
+        uppers: dict[str, Fraction] = {}
         for rate, a, kind, given in leaf.multipliers:
             value, form = Fraction(given), self.form(rate, a)
             if form is None or value < 0 or rate not in (self.limits | self.ratios, self.limits, self.ratios)[kind]:
                 raise ValueError("a multiplier is negative, or of no limit")
             net = value * (-1, 1, self.ratios.get(rate, 0))[kind]
-            total += net * form[0] - (value * self.limits[rate] if kind == 1 else 0)
+            total += net * form[0]
+            if kind == 1:
+                uppers[rate] = uppers.get(rate, Fraction(0)) + value
             windows[rate] = windows.get(rate, Fraction(0)) + (value if kind == 0 else -value)
             for y, slope in enumerate(form[1]):
                 weights[y, a] += net * slope
@@ -95,7 +116,8 @@ class Checker:
                 for (begin, _), (end, _), s in zip(sums, [*sums[1:], (len(self.bins), 0)], lowest, strict=True)
                 for t in range(begin, end)
             }
-        return total + sum(min(w, Fraction(0)) for w in windows.values()) + best[self.bins[-1]], values
+        total += sum(min(w, Fraction(0)) for w in windows.values()) - self.paid(uppers)
+        return total + best[self.bins[-1]], values
 
     def holds(self, i: int, box: Box, most: Fraction | None) -> bool:
         """Whether step i proves that no choice of a box within the limits has a cost / unit of `most`, or less."""

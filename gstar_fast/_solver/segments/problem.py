@@ -109,7 +109,8 @@ class SegmentSearch:
         """The same with limits that leave no tolerance, as mixtures are held to."""
         p = self.arrays
         limit = np.where(p.limit < np.inf, np.maximum(p.limit - TOLERANCE, 0.0), np.inf)
-        return replace(p, limit=limit, ratio=np.where(p.ratio >= 0, p.ratio + TOLERANCE, -1.0))
+        ratio = np.where(p.ratio >= 0, p.ratio + TOLERANCE, -1.0)
+        return replace(p, limit=limit, ratio=ratio, total=max(p.total - TOLERANCE, 0.0))
 
 
 def from_above(rows: Ints) -> Ints:
@@ -123,7 +124,8 @@ def from_above(rows: Ints) -> Ints:
 
 def loosened(p: SegmentArrays, slack: float) -> SegmentArrays:
     """The same question with every limit looser."""
-    return replace(p, limit=p.limit + slack, ratio=np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio))
+    ratio = np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio)
+    return replace(p, limit=p.limit + slack, ratio=ratio, total=p.total + slack)
 
 
 def prepare(snapshot: Snapshot, roles: Roles, objective: Objective, monotone: str | None = None) -> SegmentSearch:
@@ -180,6 +182,7 @@ def lay_out(
         ratio=ratio[active],
         unit=scale.unit,
         rising=monotone is not None,
+        total=objective.total if active[:2] == [0, 1] else np.inf,  # one gap alone has its limit above
     )
     last = np.concatenate([last for _, last in ends])
     return SegmentSearch(counts, objective, scale, has, candidate, last, order, unified, arrays, notes)

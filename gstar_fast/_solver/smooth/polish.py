@@ -107,14 +107,14 @@ def hold_limits(s: Smooth, thresholds: Floats, most: float | None) -> Floats | N
         at = evaluate(p, current)
         gradient, hessian = slopes(p, at)
         jacobian, residual = np.zeros((len(rows), n)), np.zeros(len(rows))
-        for i, (r, up, down, factor, offset) in enumerate(rows):
-            residual[i] = at.rate[r, up] - factor * at.rate[r, down] - offset
-            jacobian[i, up] += at.d_rate[r, up]
-            jacobian[i, down] -= factor * at.d_rate[r, down]
+        for i, (terms, offset) in enumerate(rows):
+            residual[i] = sum(by * at.rate[r, k] for r, k, by in terms) - offset
+            for r, k, by in terms:
+                jacobian[i, k] += by * at.d_rate[r, k]
         multipliers, *_ = np.linalg.lstsq(jacobian.T, -gradient, rcond=None)
-        for i, (r, up, down, factor, _) in enumerate(rows):
-            hessian[up, up] += multipliers[i] * at.dd_rate[r, up]
-            hessian[down, down] -= multipliers[i] * factor * at.dd_rate[r, down]
+        for i, (terms, _) in enumerate(rows):
+            for r, k, by in terms:
+                hessian[k, k] += multipliers[i] * by * at.dd_rate[r, k]
         system = np.block([[hessian, jacobian.T], [jacobian, np.zeros((len(rows), len(rows)))]])
         step, *_ = np.linalg.lstsq(system, np.concatenate([-gradient, -residual]), rcond=None)
         current = np.clip(current + step[:n], p.low, p.high)
@@ -126,22 +126,38 @@ def hold_limits(s: Smooth, thresholds: Floats, most: float | None) -> Floats | N
     return None
 
 
-def _reached(s: Smooth, rates: Floats) -> list[tuple[int, int, int, float, float]]:
-    """Equations rate[up] = factor * rate[down] + offset that hold where limits are reached: (rate, up, down, ...)."""
-    limit, ratio = s.objective.limit[s.active], s.objective.ratio[s.active]
-    rows: list[tuple[int, int, int, float, float]] = []
+Equation = tuple[list[tuple[int, int, float]], float]  # the sum of factor * rate over (rate, group, factor) is this
+
+
+def _reached(s: Smooth, rates: Floats) -> list[Equation]:
+    """Equations that hold where limits are reached: rate[up] = factor * rate[down] + offset, or sums of gaps."""
+    limit, ratio, total = s.objective.limit[s.active], s.objective.ratio[s.active], s.objective.total - TOLERANCE
+    rows: list[Equation] = []
+    ends: list[tuple[int, int, float]] = []  # of the two rates that have a limited sum
+    gaps = 0.0
     for r, x in enumerate(rates):
         members = [int(k) for k in np.flatnonzero(s.problem.has[r])]
         if len(members) < 2:
             continue
         down = min(members, key=lambda k: x[k])
         others = [k for k in members if k != down]
+
+        def apart(k: int, factor: float, offset: float, r: int = r, down: int = down) -> Equation:
+            return [(r, k, 1.0), (r, down, -factor)], offset
+
         if limit[r] < np.inf:
             offset = max(float(limit[r]) - TOLERANCE, 0.0)
-            rows += [(r, k, down, 1.0, offset) for k in others if x[k] - x[down] > offset - LOOSE]
-            if offset > LOOSE and any(row[0] == r for row in rows):
-                rows += [(r, k, down, 1.0, 0.0) for k in others if x[k] - x[down] < LOOSE]
+            held = [apart(k, 1.0, offset) for k in others if x[k] - x[down] > offset - LOOSE]
+            rows += held
+            if offset > LOOSE and held:
+                rows += [apart(k, 1.0, 0.0) for k in others if x[k] - x[down] < LOOSE]
         if ratio[r] > 0:
             factor = 1.0 / (float(ratio[r]) + TOLERANCE)
-            rows += [(r, k, down, factor, 0.0) for k in others if x[down] * factor - x[k] < LOOSE]
+            rows += [apart(k, factor, 0.0) for k in others if x[down] * factor - x[k] < LOOSE]
+        if r < 2 and total < np.inf:
+            up = max(members, key=lambda k: x[k])
+            ends += [(r, up, 1.0), (r, down, -1.0)]
+            gaps += float(x[up] - x[down])
+    if LOOSE < total < gaps + LOOSE:
+        rows.append((ends, total))
     return rows

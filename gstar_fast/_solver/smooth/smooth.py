@@ -88,6 +88,7 @@ class Smooth:
             ratio=ratio[self.active],
             penalty=penalty[self.active] if penalised else np.zeros(len(self.active)),
             unit=self.scale.unit,
+            total=self.objective.total,
         )
 
     def grid(self) -> Arrays:
@@ -332,6 +333,7 @@ def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
             grid,
             limit=grid.limit + 2 * np.max(steps, axis=0),
             ratio=np.where(grid.ratio >= 0, np.maximum(grid.ratio - 0.05, 0.0), grid.ratio),
+            total=grid.total + 2 * float(np.max(steps, axis=0)[:2].sum()),
         )
         numbers, _, _, _ = _best_edges(s, loosened, unified)
         if numbers[0] >= 0 and not unified and np.isfinite(s.candidates[numbers]).all():

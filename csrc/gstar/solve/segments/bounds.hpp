@@ -184,6 +184,8 @@ private:
         const std::size_t all = p_.n_rates * p_.n_protected;
         double total = weight * p_.constant, size = std::abs(total);
         for (const double v : values_) total += v;
+        double uppers[2] = {0.0,
+                            0.0};  // of the rates whose gaps have a limited sum
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             double window = 0.0;
             for (std::size_t a = 0; a < p_.n_protected; ++a) {
@@ -194,7 +196,10 @@ private:
                 total += each * p_.base[i];
                 size += std::abs(each) * p_.base[i];
                 if (upper > 0) {
-                    total -= p_.limit[r] * upper;
+                    if (p_.totalled() && r < 2)
+                        uppers[r] += upper;
+                    else
+                        total -= p_.limit[r] * upper;
                     size += p_.limit[r] * upper;
                 }
                 window += lower - upper - ratio;
@@ -202,6 +207,7 @@ private:
             }
             total += std::min(window, 0.0);
         }
+        if (p_.totalled()) total -= most_paid(uppers);
         for (std::size_t c = 0; c < p_.n_cells; ++c) {
             double most = weight * std::abs(p_.price[c]);
             for (std::size_t r = 0; r < p_.n_rates; ++r)
@@ -211,6 +217,15 @@ private:
         }
         return total - static_cast<double>(p_.n_cells + p_.n_segments + 24) *
                            2.3e-16 * size;
+    }
+
+    /// What two gaps within their limits, and with a sum within theirs, cost at most at
+    /// these prices: the dearer one takes what it may, the other what is left.
+    double most_paid(const double prices[2]) const noexcept {
+        const std::size_t dear = prices[0] >= prices[1] ? 0 : 1, other = 1 - dear;
+        const double first = std::min(p_.limit[dear], p_.total);
+        const double second = std::min(p_.limit[other], p_.total - first);
+        return prices[dear] * first + prices[other] * second;
     }
 
     bool fits(const segment_column& seed, const segment_node& node) const noexcept {
@@ -232,7 +247,7 @@ private:
             const master::row& w = program.rows()[i];
             const double value = dual[n_blocks_ + i];
             out[static_cast<std::size_t>(w.kind) * all + w.rate * p_.n_protected +
-                w.group] = std::max(w.kind == 0 ? value : -value, 0.0);
+                w.group] += std::max(w.kind == 0 ? value : -value, 0.0);
         }
         return out;
     }

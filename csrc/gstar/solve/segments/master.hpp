@@ -2,8 +2,9 @@
 //
 // A block's weights add up to one; a column is one choice of a block's candidates.
 // For each rate there is a variable u, the low end of its window, with rows
-// `rate - u >= 0`, `rate - u <= limit` and `ratio * rate - u <= 0`. One more
-// variable z loosens every upper row; a first phase drives it to zero.
+// `rate - u >= 0`, `rate - u <= limit` and `ratio * rate - u <= 0`. A limit on the sum
+// of the first two gaps shares it out: `rate - u - d <= 0` and `rate - u + d <= total`.
+// One more variable z loosens every upper row; a first phase drives it to zero.
 #pragma once
 
 #include <algorithm>  // max, swap
@@ -18,7 +19,7 @@ namespace gstar {
 class master {
 public:
     static constexpr double epsilon = 1e-11;  ///< reduced costs that count as zero
-    enum kind : int { x, u, s, z };           ///< choice, window, slack, loosening
+    enum kind : int { x, u, s, z, d };  ///< choice, window, slack, loosening, share
 
     /// A column of the basis: of the pool, of a rate, or of a row.
     struct name {
@@ -35,6 +36,7 @@ public:
         std::size_t rate, group;
         int kind;  ///< 0 lower, 1 upper, 2 ratio: where its multiplier stands
         double scale;
+        double share = 0.0;  ///< coefficient of d
     };
 
     master(const segment_problem& p, std::size_t n_blocks)
@@ -43,9 +45,14 @@ public:
             for (std::size_t a = 0; a < p.n_protected; ++a) {
                 const std::size_t i = r * p.n_protected + a;
                 if (p.has[i] == 0) continue;
+                const bool summed = p.totalled() && r < 2;
                 add_row({r, a, 0, 1.0}, 0.0, p.base[i]);
-                if (p.limit[r] < std::numeric_limits<double>::infinity())
+                if (p.limit[r] < std::numeric_limits<double>::infinity() &&
+                    !(summed && p.limit[r] >= p.total))
                     add_row({r, a, 1, 1.0}, p.limit[r], p.base[i]);
+                if (summed)
+                    add_row({r, a, 1, 1.0, r == 0 ? -1.0 : 1.0},
+                            r == 0 ? 0.0 : p.total, p.base[i]);
                 if (p.ratio[r] > 0) add_row({r, a, 2, p.ratio[r]}, 0.0, p.base[i]);
             }
         n_protected_ = p.n_protected;
@@ -144,6 +151,9 @@ private:
             for (std::size_t i = 0; i < m; ++i) out[i] = pool_[n.i * m + i];
         else if (n.what == s)
             out[n.i] = rows_[n.i - n_blocks_].kind == 0 ? -1.0 : 1.0;
+        else if (n.what == d)
+            for (std::size_t i = 0; i < rows_.size(); ++i)
+                out[n_blocks_ + i] = rows_[i].share;
         else
             for (std::size_t i = 0; i < rows_.size(); ++i)
                 if (n.what == u ? rows_[i].rate == n.i : rows_[i].kind > 0)
@@ -248,6 +258,10 @@ private:
         for (std::size_t i = n_blocks_; i < m; ++i)
             if (better(rows_[i - n_blocks_].kind == 0 ? dual[i] : -dual[i], {s, i}))
                 return true;
+        double value = 0.0;
+        for (std::size_t i = 0; i < rows_.size(); ++i)
+            value -= rows_[i].share * dual[n_blocks_ + i];
+        better(value, {d, 0});
         return any;
     }
 

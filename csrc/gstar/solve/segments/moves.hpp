@@ -157,7 +157,7 @@ private:
 
     /// How far sums miss the limits, added over rates; 0 where they meet them.
     double missed(const double* sums) const noexcept {
-        double out = 0.0;
+        double out = 0.0, total = 0.0;
         for (std::size_t r = 0; r < p_->n_rates; ++r) {
             double low = 0.0, high = 0.0;
             bool any = false;
@@ -172,7 +172,9 @@ private:
             if (!within(low, high, limit, ratio))
                 out += std::max(std::max(high - low - limit, ratio * high - low),
                                 1e-300);
+            if (r < 2) total += high - low;
         }
+        if (!(total <= p_->total)) out += std::max(total - p_->total, 1e-300);
         return out;
     }
 

@@ -37,7 +37,12 @@ struct segment_problem {
     span<const double> ratio;      ///< n_rates; -1 where none
     double unit;
     bool rising;  ///< candidates may not fall from a segment to the next
+    /// Largest sum of the gaps of the first two rates; infinity where none.
+    double total = std::numeric_limits<double>::infinity();
 
+    bool totalled() const noexcept {
+        return total < std::numeric_limits<double>::infinity();
+    }
     std::size_t first(std::size_t j) const noexcept {
         return static_cast<std::size_t>(start[j]);
     }
