@@ -143,8 +143,9 @@ def solve(
     """
     objective = Objective.of(limits, penalties, costs, balanced)
     if isinstance(sketch, Mapping):
-        asked_too = {"density": density != "empirical", "min_rows": min_rows != 0, "monotone": monotone}
-        asked_too |= {"fair_between": fair_between is not None, "decide_by": decide_by is not None}
+        asked_too = {"density": density != "empirical", "min_rows": min_rows != 0, "monotone": bool(monotone)}
+        roles = {"fair_between": fair_between, "decide_by": decide_by, "segments": segments}
+        asked_too |= {name: given is not None for name, given in roles.items()}
         check_densities(objective, asked_too, confidence=confidence, prefer=prefer)
         check_options(
             objective, method=method, density=sketch, unified=unified, randomize=randomize, max_seconds=max_seconds
