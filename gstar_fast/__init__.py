@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
+    from gstar_fast.errors import NoiseWarning as NoiseWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
     from gstar_fast.errors import SentinelWarning as SentinelWarning
@@ -88,6 +89,7 @@ _ROOMS = {
         "DegenerateWarning",
         "InfeasibleWarning",
         "MissingClassWarning",
+        "NoiseWarning",
         "NotConvergedWarning",
         "ResolutionWarning",
         "SentinelWarning",

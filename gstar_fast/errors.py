@@ -19,6 +19,7 @@ __all__ = [
     "InputValueError",
     "InputWarning",
     "MissingClassWarning",
+    "NoiseWarning",
     "NotConvergedWarning",
     "OptionError",
     "OptionTypeError",
@@ -128,6 +129,14 @@ class InfeasibleWarning(UserWarning):
 
 class MissingClassWarning(UserWarning):
     """A group lacks the rows that a rate needs (positive labels for tpr, ...), and is left out of its gap."""
+
+
+class NoiseWarning(_Coded, UserWarning):
+    """A limit is below the gap that chance alone shows on the rows of the smallest group.
+
+    Thresholds keep it on the counted rows, and mostly not on new ones. The message names the group, its rows, the rate
+    and the size of the noise, and what helps: more rows, a wider limit, or `confidence=`.
+    """
 
 
 class NotConvergedWarning(UserWarning):

@@ -35,8 +35,12 @@ class Caution(str):
     @classmethod
     def of(cls, found: str, ways: tuple[Way, ...]) -> Self:
         """The note on what was found and what helps."""
-        warning = refusal("degenerate", value=found, limit=ways)
-        note = cls(f"{SIGN}{warning}")
+        return cls.made(refusal("degenerate", value=found, limit=ways), SIGN)
+
+    @classmethod
+    def made(cls, warning: Warning, sign: str) -> Self:
+        """The note on a warning, whose kind a sign tells."""
+        note = cls(f"{sign}{warning}")
         note.warning = warning
         return note
 
@@ -85,8 +89,8 @@ def cautions(
     return notes
 
 
-def warn_if_degenerate(result: Result) -> Result:
-    """The same result, after a warning where its notes tell of a degenerate answer that could pass for success."""
+def warned(result: Result) -> Result:
+    """The same result, after a warning where its notes tell of an answer that could pass for success."""
     if result.verdict != "infeasible":
         for note in result.notes:
             if isinstance(note, Caution):

@@ -12,9 +12,10 @@ from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
-from gstar_fast._solver.degenerate import warn_if_degenerate
+from gstar_fast._solver.degenerate import warned
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture, infeasible, infeasible_mixture
 from gstar_fast._solver.mixture import mix, mixed
+from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.promise.choose import promised
 from gstar_fast._solver.promise.stable import SIGN, fairest
 from gstar_fast._solver.question import (
@@ -41,6 +42,7 @@ from gstar_fast._solver.segments.roles import (
 )
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
+from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.spread import pooled_sketch, spread
 
 MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
@@ -128,6 +130,8 @@ def solve(
         If the thresholds hold what was asked by hardly deciding.
     MissingClassWarning
         If a group is left out of a gap, for want of labels.
+    NoiseWarning
+        If a limit is below the gap that an exactly fair rule shows by chance on so few rows; not with `confidence`.
     ResolutionWarning, SentinelWarning
         As when rows are counted, if the sketch has not given them yet.
 
@@ -152,7 +156,7 @@ def solve(
         )
         question_limits(objective.limits)
         known = checked_densities(sketch)
-        return warn_if_degenerate(solve_smooth(None, objective, method=method, kind=known, unified=unified))
+        return warned(solve_smooth(None, objective, method=method, kind=known, unified=unified))
     check_sketch(sketch)
     question_limits(objective.limits)
     check_options(
@@ -183,17 +187,16 @@ def solve(
         )
         if monotone:
             check_monotone(sketch, asked)
-        return warn_if_degenerate(
-            solve_by_segment(
-                sketch,
-                asked,
-                objective,
-                randomize=randomize,
-                monotone=bool(monotone),
-                max_seconds=max_seconds,
-                cuts=None if segments is None else segments.cuts,
-            )
+        by_segment = solve_by_segment(
+            sketch,
+            asked,
+            objective,
+            randomize=randomize,
+            monotone=bool(monotone),
+            max_seconds=max_seconds,
+            cuts=None if segments is None else segments.cuts,
         )
+        return warned(told_of_noise(by_segment, Snapshot.of(sketch), asked.roles.protected))
     if asked is not None:
         unified = unified or not asked.roles.decide_by
         check_options(
@@ -211,11 +214,14 @@ def solve(
             result = _stable(search, result)
         if level is not None:
             result = promised(search, result, level, unified=unified, randomize=randomize)
+        else:
+            result = told_of_noise(result, search.snapshot)
     else:
         result = solve_smooth(counted, objective, method=method, kind=density, unified=unified)
+        result = told_of_noise(result, Snapshot.of(counted))
     if least > 0:
         result = spread(result, sketch, counted, name, least)
-    return warn_if_degenerate(result if asked is None else of_protected(result, whole, asked))
+    return warned(result if asked is None else of_protected(result, whole, asked))
 
 
 def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:

@@ -364,6 +364,13 @@ FIELDS = {
     "undefined_rate": {"value": ["a", "b"], "limit": ("tpr", "positive labels")},
     "no_gap": {"limit": 0.5},
     "no_error": {"limit": 0.5},
+    "densities_rows": {"value": (1, "a")},
+    "family": {"value": "norml", "limit": ("normal", "gamma")},
+    "family_df": {"value": 1e6, "limit": (0.1, 1e5)},
+    "family_shape": {"value": 1e6, "limit": (0.1, 1e5)},
+    "family_ends": {"value": (0.5, 0.6)},
+    "family_needs": {"value": "gamma", "limit": ("shape", "location")},
+    "family_parameter": {"argument": "mu", "value": "normal", "limit": ("location", "scale")},
 }
 
 

@@ -361,7 +361,8 @@ def test_the_command_line_pools_and_notes(tmp_path, monkeypatch, capsys):
     assert main([*asked, "--min-rows", "41", "-o", "t.json"]) == 0
     said = capsys.readouterr()
     assert "note: pooled, having fewer than 41 rows" in said.out
-    assert "what helps" not in said.err
+    assert "min-rows" not in said.err
+    assert "randomize" not in said.err
     assert gf.Result.load("t.json") == gf.solve(sketch, limits=LIMITS, min_rows=41)
     assert main([*asked, "--min-rows", "-3"]) == 2
     assert "--min-rows must be finite and not negative" in capsys.readouterr().err

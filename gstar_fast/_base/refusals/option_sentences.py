@@ -13,6 +13,7 @@ from gstar_fast.errors import (
     InputTypeError,
     InputValueError,
     InputWarning,
+    NoiseWarning,
     OptionTypeError,
     OptionValueError,
     ResolutionWarning,
@@ -264,6 +265,19 @@ OPTIONS |= entries(
     DegenerateWarning,
     degenerate=lambda e, say: f"{e.value}; what helps: {helps(e.limit, say)}",
 )
+
+
+def _noise(e: Any, say: Face) -> str:
+    name, limit, rate, noise, group, rows, what = e.value
+    how = "closer to 1 than chance alone leaves it" if name == "disparate_impact" else "below what chance alone shows"
+    return (
+        f"{say.item('limits', name)} is {limit:g}, {how}: group {group!r} has {rows:,.4g} {what}, on which a rule of "
+        f"equal {rate} has a gap of {noise:.3g} on average; expect gaps beyond the limit on new rows; "
+        f"what helps: {helps(e.limit, say)}"
+    )
+
+
+OPTIONS |= entries(NoiseWarning, noise=_noise)
 
 
 def helps(ways: tuple[Any, ...], say: Face) -> str:
