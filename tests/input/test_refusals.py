@@ -367,7 +367,7 @@ FIELDS = {
     "no_gap": {"limit": 0.5},
     "no_error": {"limit": 0.5},
     "densities_rows": {"value": (1, "a")},
-    "family": {"value": "norml", "limit": ("normal", "gamma")},
+    "family": {"value": "normal2", "limit": ("normal", "gamma")},
     "family_df": {"value": 1e6, "limit": (0.1, 1e5)},
     "family_shape": {"value": 1e6, "limit": (0.1, 1e5)},
     "family_ends": {"value": (0.5, 0.6)},
