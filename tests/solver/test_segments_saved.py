@@ -100,3 +100,20 @@ def test_an_audit_measures_it_between_protected_groups():
 def test_cut_points_of_something_else_are_refused(options, words):
     with pytest.raises((TypeError, ValueError), match=words):
         gf.solve(counted(), **{**BY, **options})
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.NoiseWarning", "ignore::gstar_fast.errors.UnpromisedWarning")
+def test_promises_and_points_of_a_frontier_keep_the_cut_points():
+    sketch = counted(rows=3000)
+    asked = {name: value for name, value in BY.items() if name != "limits"}
+    promised = gf.solve(sketch, segments=CUT, confidence=0.9, limits={"equalized_odds": 0.3}, **asked)
+    assert promised.promise is not None
+    again = gf.Result.from_json(promised.to_json())
+    assert (again.cuts, again.promise.plain.cuts, again.monotone) == (CUT.cuts, CUT.cuts, True)
+    found = gf.frontier(sketch, "equalized_odds", segments=CUT, **asked)
+    point = found.result(-1)
+    assert (point.cuts, point.monotone) == (CUT.cuts, True)
+    threshold = point.thresholds[1]
+    assert [point.decider().one(score, 0.4) for score in (threshold, threshold - 1)] == [True, False]
+    with pytest.raises(ValueError, match="segments has the cut points of one column"):
+        gf.frontier(sketch, "equalized_odds", segments=CUT)
