@@ -40,7 +40,6 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._sketch.window import Window as Window
     from gstar_fast._solver.bounds import Bounds as Bounds
     from gstar_fast._solver.bounds import bounds as bounds
-    from gstar_fast._solver.frontier import Frontier as Frontier
     from gstar_fast._solver.frontier import frontier as frontier
     from gstar_fast._solver.promise.needs import rows_needed as rows_needed
     from gstar_fast._solver.promise.record import Promise as Promise
@@ -48,11 +47,13 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.result import Result as Result
     from gstar_fast._solver.segments.cut import Segments as Segments
     from gstar_fast._solver.solve import solve as solve
+    from gstar_fast._solver.words.points import Frontier as Frontier
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
     from gstar_fast.errors import NoiseWarning as NoiseWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
+    from gstar_fast.errors import OverfitWarning as OverfitWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
     from gstar_fast.errors import SentinelWarning as SentinelWarning
     from gstar_fast.errors import UnpromisedWarning as UnpromisedWarning
@@ -78,7 +79,8 @@ _ROOMS = {
     "_sketch.sketch": ("Sketch",),
     "_sketch.window": ("Window",),
     "_solver.bounds": ("Bounds", "bounds"),
-    "_solver.frontier": ("Frontier", "frontier"),
+    "_solver.frontier": ("frontier",),
+    "_solver.words.points": ("Frontier",),
     "_solver.promise.needs": ("rows_needed",),
     "_solver.promise.record": ("Promise", "RowsNeeded"),
     "_solver.result": ("Result",),
@@ -90,6 +92,7 @@ _ROOMS = {
         "MissingClassWarning",
         "NoiseWarning",
         "NotConvergedWarning",
+        "OverfitWarning",
         "ResolutionWarning",
         "SentinelWarning",
         "UnpromisedWarning",

@@ -211,6 +211,10 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
     groups = repr(list(document.thresholds.values))  # as text: True and 1 are equal, but not the same name
     if plain is not None and repr(list(plain.thresholds.values)) != groups:
         raise ValueError("promise.plain has other groups")
+    if plain is not None and (plain.content.get("roles") is None) != (content.get("roles") is None):
+        raise ValueError("promise.plain has other roles")
+    if plain is not None and repr(plain.protected) != repr(document.protected):
+        raise ValueError("promise.plain has other protected groups")
     if version > 1:
         json.check_seal(content, wanted)
     elif document.has_checksum:
@@ -228,7 +232,7 @@ def _check_version(content: Mapping[str, Any]) -> int:
 def _plain(content: dict[str, Any]) -> Document:
     """The result inside a promise: a result like any other, but without a promise or a seal of its own."""
     try:
-        for key in ("promise", "roles", "checksum"):
+        for key in ("promise", "checksum"):
             if content.get(key) is not None:
                 raise ValueError(f"it has a member {key!r}")
         if content.get("format") != RESULT_FORMAT:

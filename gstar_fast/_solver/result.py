@@ -340,7 +340,7 @@ def _promise_of(saved: document.Document, limits: Mapping[str, float]) -> Promis
     plain, content = saved.plain, saved.content.get("promise")
     if plain is None or content is None:
         return None
-    needed, names = content["rows_needed"], list(plain.thresholds.values)
+    needed, names = content["rows_needed"], plain.protected or list(plain.thresholds.values)
     confidence = float(content["confidence"])
     return Promise(
         confidence=confidence,

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
@@ -29,7 +28,8 @@ from gstar_fast._solver.question import (
 )
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
-from gstar_fast._solver.segments.answer import solve_by_segment
+from gstar_fast._solver.segments.answer import Answer
+from gstar_fast._solver.segments.promise import promised_by_segment
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,
     asked_roles,
@@ -161,25 +161,19 @@ def solve(
     if prefer is not None:
         check_prefer(objective, prefer, alone=counts and level is None and not (unified or randomize or max_seconds))
     least = checked_min_rows(min_rows)
-    if not isinstance(monotone, bool):
-        raise refusal("monotone_type", "monotone", value=monotone)
     asked = None
     if fair_between is not None or decide_by is not None:
         asked = asked_roles(sketch, fair_between, decide_by)
-    if monotone and not (asked and asked.by_segment):
-        raise refusal("monotone_alone", "monotone")
+    check_monotone(sketch, asked, monotone)
     look_at(sketch)
     whole = sketch
     if asked is not None and asked.by_segment:
-        check_segments(
-            objective, density=density, unified=unified, confidence=confidence, prefer=prefer, min_rows=least
-        )
-        if monotone:
-            check_monotone(sketch, asked)
-        by_segment = solve_by_segment(
-            sketch, asked, objective, randomize=randomize, monotone=monotone, max_seconds=max_seconds
-        )
-        return warned(told_of_noise(by_segment, Snapshot.of(sketch), asked.roles.protected))
+        check_segments(objective, density=density, unified=unified, prefer=prefer, min_rows=least)
+        answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
+        result = answer.mixed() if randomize else answer.chosen(math.inf if max_seconds is None else float(max_seconds))
+        if level is not None:
+            return warned(promised_by_segment(answer, result, level, randomize))
+        return warned(told_of_noise(result, answer.snapshot, asked.roles.protected))
     if asked is not None:
         unified = unified or not asked.roles.decide_by
         check_options(

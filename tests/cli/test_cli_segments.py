@@ -13,7 +13,9 @@ from helpers.commands import fails
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.OverfitWarning"
+)
 
 COUNT = ["--score", "p", "--label", "y", "--group", "sex", "--group", "segment"]
 ASK = ["--limit", "equalized_odds=0.05", "--fair-between", "sex", "--decide-by", "segment"]
@@ -61,16 +63,33 @@ def test_the_same_column_for_both_is_a_threshold_for_each_group(table):
     assert (list(result.thresholds), result.group_column, result.decide_by) == (["F", "M"], "sex", None)
 
 
+def test_a_frontier_of_segments_is_printed_saved_and_one_point_taken(table, capsys):
+    roles, rows = ASK[2:], ["rows.csv", *COUNT, "--criterion", "equalized_odds"]
+    assert main(["frontier", *rows, *roles, "-o", "f.json"]) == 0
+    assert "frontier of equalized_odds" in capsys.readouterr().out
+    saved = json.loads(Path("f.json").read_text())
+    assert saved["groups"] == [0, 1, 2]
+    assert all(low <= e for low, e in zip(saved["lower_bound"], saved["error"], strict=True))
+    words = ["--at-gap", "0.05", "--thresholds", "t.json", "-q"]
+    assert main(["frontier", *rows, *roles, *words]) == 0
+    point = gf.Result.load("t.json")
+    assert (point.thresholds, point.group_column, point.fair_between) == (table.thresholds, "segment", ("sex",))
+    said = fails(capsys, 2, "frontier", *rows, *roles[:2])
+    assert "--fair-between needs --decide-by beside it" in said
+
+
 def test_what_is_wrong_is_said_in_options(table, capsys):
     said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4])
     assert "--fair-between needs --decide-by beside it" in said
     said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4], "--decide-by", "region")
     assert "--decide-by names 'region', and the group columns of the sketch are 'sex', 'segment'" in said
-    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--report", "r.html")
-    assert "a report knows thresholds by group" in said
-    assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "-q"]) == 0
-    said = fails(capsys, 1, "report", "rows.csv", *COUNT, "--thresholds", "t.json", "-o", "r.html")
-    assert "these are by segment" in said
+
+
+def test_a_report_of_segments_is_written(table, capsys):
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "--report", "one.html", "-q"]) == 0
+    assert main(["report", "rows.csv", *COUNT, "--thresholds", "t.json", "-o", "two.html"]) == 0
+    for page in ("one.html", "two.html"):
+        assert "2 groups and 3 segments" in Path(page).read_text()
 
 
 def test_audit_and_certify_measure_between_protected_groups(table, capsys):

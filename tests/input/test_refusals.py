@@ -357,6 +357,8 @@ FIELDS = {
     "resolution": {"value": (0.25, 1, "x", 0.0, 1.0, -3.0, 1e9, 64)},
     "sentinel": {"value": (-999.0, 20, 0.0, 1.0)},
     "criterion_number": {"argument": "limits:equalized_odds"},
+    "noise": {"value": ("equalized_odds", 0.01, "tpr", 0.05, "b", 75.0, "positive labels"), "limit": ("more rows",)},
+    "overfit": {"value": (16, "a", "120", 1), "limit": 1},
     "degenerate": {"value": "it accepts nobody", "limit": ("a looser limit", ("min_rows", "12", "", " (pools)"))},
     "not_one_of": {"value": "x", "limit": ("exact", "newton")},
     "density": {"value": "x", "limit": ("kde", "normal")},
@@ -364,6 +366,13 @@ FIELDS = {
     "undefined_rate": {"value": ["a", "b"], "limit": ("tpr", "positive labels")},
     "no_gap": {"limit": 0.5},
     "no_error": {"limit": 0.5},
+    "densities_rows": {"value": (1, "a")},
+    "family": {"value": "normal2", "limit": ("normal", "gamma")},
+    "family_df": {"value": 1e6, "limit": (0.1, 1e5)},
+    "family_shape": {"value": 1e6, "limit": (0.1, 1e5)},
+    "family_ends": {"value": (0.5, 0.6)},
+    "family_needs": {"value": "gamma", "limit": ("shape", "location")},
+    "family_parameter": {"argument": "mu", "value": "normal", "limit": ("location", "scale")},
 }
 
 

@@ -212,7 +212,7 @@ inline void check_promise(const json& v, std::size_t n_groups) {
                              ".too_small has a position outside the groups");
     }
     const json& plain = *v.find("plain");
-    for (const char* key : {"promise", "roles", "checksum"}) {
+    for (const char* key : {"promise", "checksum"}) {
         const json* const found = plain.find(key);
         if (found != nullptr && found->type != json::kind::null)
             bad_document(std::string("promise.plain has a member '") + key + "'");
@@ -270,15 +270,15 @@ inline void check_result(const json& v) {
     const json* const min_rows = v.find("min_rows");
     if (min_rows != nullptr && !(min_rows->real >= 0))
         bad_document("min_rows must be at least 0");
-    const json* const promise = v.find("promise");
-    if (promise != nullptr && promise->type != json::kind::null)
-        check_promise(*promise, v.find("groups")->list.size());
+    const json* compared = v.find("groups");
     const json* const roles = v.find("roles");
     if (roles != nullptr && roles->type != json::kind::null) {
-        if (promise != nullptr && promise->type != json::kind::null)
-            bad_document("it has both a promise and roles");
         check_roles(*roles);
+        compared = roles->find("protected");
     }
+    const json* const promise = v.find("promise");
+    if (promise != nullptr && promise->type != json::kind::null)
+        check_promise(*promise, compared->list.size());
 }
 
 /// Refuse a document that has other members, or other values in them, than it may.

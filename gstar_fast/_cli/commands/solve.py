@@ -11,7 +11,6 @@ from datetime import datetime
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import dumps
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._cli.errors import DONE, INFEASIBLE
 from gstar_fast._cli.output import Console, printable
 from gstar_fast._cli.read import sketch_of
@@ -27,8 +26,6 @@ def solve(given: argparse.Namespace, console: Console) -> int:
     if given.report is not None:
         ending(given.report, {".html": None, ".htm": None})
     limits, penalties = once(given.limit, "--limit"), once(given.penalty, "--penalty")
-    if given.report is not None and given.decide_by is not None and given.decide_by != given.fair_between:
-        raise refusal("by_segment", "a report", value=tuple(given.decide_by))
     sketch = sketch_of(given, console)
     result = gf.solve(
         sketch,
