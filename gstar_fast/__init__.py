@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._report.report import report as report
     from gstar_fast._sketch.cell import Moments as Moments
     from gstar_fast._sketch.merging import merge_all as merge_all
+    from gstar_fast._sketch.proxy import ProxySketch as ProxySketch
     from gstar_fast._sketch.sketch import Sketch as Sketch
     from gstar_fast._sketch.window import Window as Window
     from gstar_fast._solver.bounds import Bounds as Bounds
@@ -77,6 +78,7 @@ _ROOMS = {
     "_report.report": ("Report", "report"),
     "_sketch.cell": ("Moments",),
     "_sketch.merging": ("merge_all",),
+    "_sketch.proxy": ("ProxySketch",),
     "_sketch.sketch": ("Sketch",),
     "_sketch.window": ("Window",),
     "_solver.bounds": ("Bounds", "bounds"),

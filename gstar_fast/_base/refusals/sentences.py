@@ -8,6 +8,8 @@ import numpy as np
 
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.refusals.wording import Entry, Face, Words, entries, kind_of
+from gstar_fast._base.text import first_few
+from gstar_fast._words import UNLABELLED
 from gstar_fast.errors import (
     InputMemoryError,
     InputOverflowError,
@@ -311,5 +313,33 @@ ROWS |= entries(
     ),
     score_to_decide=lambda e, _: (
         f"score must be a number, got {kind_of(e.value)}; for many rows call decider(scores, groups)"
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------- probabilities of the group
+
+
+ROWS |= entries(
+    InputTypeError,
+    proxy_type=lambda e, _: f"group_probabilities must be an array of numbers, got {e.value}",
+    proxy_merge=lambda e, _: f"a ProxySketch takes the rows of another one of the same groups; got {e.value}",
+)
+ROWS |= entries(
+    InputValueError,
+    proxy_groups=lambda e, _: f"groups must be at least two names, one for each column of probabilities; got {e.value}",
+    proxy_shape=lambda e, _: (
+        f"group_probabilities must have a row for each score and a column for each of {e.limit} groups, got shape "
+        f"{e.value}"
+    ),
+    proxy_row=lambda e, say: (
+        f"group_probabilities must be from 0 to 1 and add up to 1 in every row, got {first_few(map(repr, e.value))}"
+        f"{say.at(e.row)}"
+    ),
+    proxy_weak=lambda e, _: (
+        "group_probabilities cannot tell the groups apart among "
+        + ("unlabelled rows" if e.value == UNLABELLED else f"rows of label {e.value}")
+        + ": they say less about some group than one row of known group would; use more rows, probabilities from "
+        "columns that say more about the group, or leave a group out"
     ),
 )
