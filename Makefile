@@ -230,6 +230,8 @@ paper: $(PAPER_ENVIRONMENTS) $(PAPER)/env/data
 	$(PAPER_PYTHON) -m benchmarks.paper.pack --folder $(PAPER) --results benchmarks/results
 	$(PAPER_PYTHON) -m benchmarks.paper.curves --folder $(PAPER) --results benchmarks/results
 	$(PAPER_PYTHON) -m benchmarks.paper.page --docs docs/benchmarks/paper.md docs/benchmarks/index.md
+	$(PAPER_PYTHON) -m benchmarks.paper.blind_page --results benchmarks/results
+	$(PAPER_PYTHON) -m benchmarks.bench_segments --folder $(PAPER) --results benchmarks/results
 
 paper-quick: $(STAMPS)/core
 	@$(BIN)/python -m benchmarks.paper.quick
