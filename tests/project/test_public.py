@@ -55,6 +55,7 @@ def answers():
     yield from (gf.report(result, sketch), gf.GroupThresholdClassifier(LogisticRegression()))
     yield from (result.rates[0], audit.gaps["equalized_odds"], audit.new_rows["equalized_odds"], quality, quality[0])
     yield from (sketch.columns, results.Mixed.MIXED, gf.Segments((0.5,)), gf.ProxySketch(["a", "b"]))
+    yield gf.group_probability(LogisticRegression())
     unpromised = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)
     yield from (unpromised.promise, unpromised.promise.rows_needed, gf.certify(result, sketch))
 

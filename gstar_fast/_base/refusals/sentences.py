@@ -284,6 +284,15 @@ ROWS |= entries(
     no_such_position=lambda e, say: (
         f"code {e.value}{say.at(e.row)} is not a position among the {e.limit} groups; they are numbered from 0"
     ),
+    segment_nan=lambda e, say: (
+        f"{say.argument('groups')} has NaN{say.at(e.row)}, which lies in no segment; drop such rows, or {say.choose} "
+        f"{say.option('unknown', DEFAULT)} or {say.other('unknown', 'a number')} to decide for them"
+    ),
+    empty_segment=lambda e, say: (
+        f"segment {e.value}{say.at(e.row)} has no threshold, since no row that was counted lies in it; there are "
+        f"{e.limit}; {say.choose} {say.option('unknown', DEFAULT)} or {say.other('unknown', 'a number')} to decide "
+        "for others"
+    ),
     needs_groups=lambda e, _: f"{e.argument} must be given: each group has a threshold of its own",
     needs_key=lambda _, __: "these thresholds are randomised; pass the row's key as well",
     needs_keys=lambda _, say: f"these thresholds are randomised; {say.keys}",
@@ -297,6 +306,11 @@ ROWS |= entries(
     InputTypeError,
     key_type=lambda e, _: f"a key must be an int, a str or bytes, got {kind_of(e.value)}",
     key_missing=lambda e, say: f"{say.argument('keys')} has a missing value{say.at(e.row)}",
+    needs_numbers=lambda e, say: (
+        f"{say.argument(e.argument)} must be given as floats that stand for the group, such as P(group | x), since "
+        f"these thresholds have cut points{'' if e.value is None else f'; got {kind_of(e.value)}'}{say.at(e.row)}; "
+        "pass the numbers themselves, not their segments"
+    ),
     score_to_decide=lambda e, _: (
         f"score must be a number, got {kind_of(e.value)}; for many rows call decider(scores, groups)"
     ),
