@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._engines import spark as spark
     from gstar_fast._engines import sql as sql
     from gstar_fast._estimator.classifier import GroupThresholdClassifier as GroupThresholdClassifier
+    from gstar_fast._estimator.probability import GroupProbability as GroupProbability
+    from gstar_fast._estimator.probability import group_probability as group_probability
     from gstar_fast._install import get_cmake_dir as get_cmake_dir
     from gstar_fast._install import get_include as get_include
     from gstar_fast._install import show_config as show_config
@@ -35,6 +37,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._report.report import report as report
     from gstar_fast._sketch.cell import Moments as Moments
     from gstar_fast._sketch.merging import merge_all as merge_all
+    from gstar_fast._sketch.proxy import ProxySketch as ProxySketch
     from gstar_fast._sketch.sketch import Sketch as Sketch
     from gstar_fast._sketch.window import Window as Window
     from gstar_fast._solver.bounds import Bounds as Bounds
@@ -70,10 +73,12 @@ _ROOMS = {
     "_density.density": ("Density", "densities", "density"),
     "_density.quality": ("fit_quality",),
     "_estimator.classifier": ("GroupThresholdClassifier",),
+    "_estimator.probability": ("GroupProbability", "group_probability"),
     "_install": ("get_cmake_dir", "get_include", "show_config"),
     "_report.report": ("Report", "report"),
     "_sketch.cell": ("Moments",),
     "_sketch.merging": ("merge_all",),
+    "_sketch.proxy": ("ProxySketch",),
     "_sketch.sketch": ("Sketch",),
     "_sketch.window": ("Window",),
     "_solver.bounds": ("Bounds", "bounds"),

@@ -262,6 +262,10 @@ inline thresholds thresholds_of(const json& document) {
     if (const json* v = given(document, "sketch_digest"))
         t.sketch_digest = digest_of(v->text);
     if (const json* v = given(document, "expires")) t.expires = seconds_of(v->text);
+    if (const json* v = given(document, "cuts")) {
+        t.cuts.emplace();
+        for (const json& cut : v->list) t.cuts->push_back(cut.real + 0.0);
+    }
     for (const json& entry : document.find("groups")->list)
         t.groups.push_back(
             read_group(entry, "groups[" + std::to_string(t.groups.size()) + "]"));

@@ -191,7 +191,10 @@ def _roles(group: argparse._ActionsContainer) -> None:
     between, by = "gaps between groups of this column alone; repeatable", "thresholds by this column alone; repeatable"
     group.add_argument("--fair-between", metavar="COL", action="append", help=between)
     group.add_argument("--decide-by", metavar="COL", action="append", help=by)
-    group.add_argument("--monotone", action="store_true", help="thresholds that rise, or fall, along --decide-by")
+    rising = "thresholds that rise, or fall, along --decide-by; the default where --segments are made for it"
+    group.add_argument("--monotone", action=argparse.BooleanOptionalAction, help=rising)
+    cut = "saved cut points of --decide-by; `apply` then takes the number that was cut"
+    group.add_argument("--segments", metavar="FILE", help=cut)
 
 
 def _frontier(p: argparse.ArgumentParser) -> None:

@@ -89,7 +89,14 @@ def _question(r: Result) -> list[str]:
         out.append("prefer='stable'")
     if r.decide_by is not None:
         out += [f"fair_between={list(r.fair_between or ())!r}", f"decide_by={list(r.decide_by)!r}"]
-    switches = {"monotone": r.monotone, "balanced": r.balanced, "unified": r.unified, "randomize": r.randomized}
+    if r.cuts is not None:
+        out.append(f"segments=gf.Segments({r.cuts!r}, monotone={r.monotone})")
+    switches = {
+        "monotone": r.monotone and r.cuts is None,
+        "balanced": r.balanced,
+        "unified": r.unified,
+        "randomize": r.randomized,
+    }
     return out + [f"{name}=True" for name, on in switches.items() if on]
 
 

@@ -26,8 +26,16 @@ from gstar_fast._solver.question import Objective, check_criterion, check_groups
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
+from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.frontier import frontier_by_segment
-from gstar_fast._solver.segments.roles import ColumnsLike, asked_roles, check_monotone, of_protected, protected_sketch
+from gstar_fast._solver.segments.roles import (
+    ColumnsLike,
+    asked_roles,
+    check_cut,
+    check_monotone,
+    of_protected,
+    protected_sketch,
+)
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
 from gstar_fast._solver.words.points import Frontier
@@ -50,7 +58,8 @@ def frontier(
     confidence: float | None = None,
     fair_between: ColumnsLike | None = None,
     decide_by: ColumnsLike | None = None,
-    monotone: bool = False,
+    monotone: bool | None = None,
+    segments: Segments | None = None,
 ) -> Frontier:
     """Every non-dominated pair of gap and error, with its thresholds, in one computation.
 
@@ -77,7 +86,7 @@ def frontier(
     confidence : float, optional
         The curve of promised limits instead: for each limit the least error, among the thresholds tried, at which it is
         promised to hold on new rows. See `solve`.
-    fair_between, decide_by, monotone
+    fair_between, decide_by, monotone, segments
         As in `solve`. For thresholds by segment there are too many points to list: up to 40 limits are solved for,
         each with proof, where most is unknown between those before; `lower_bounds` says what lies between.
 
@@ -108,10 +117,12 @@ def frontier(
     if penalties is not None and by != "penalties":
         raise ValueError("penalties= goes with by='penalties'")
     asked = None
-    if fair_between is not None or decide_by is not None or monotone:
+    cuts = None
+    if fair_between is not None or decide_by is not None or monotone or segments is not None:
         if counted is None:
             raise refusal("densities_with", "decide_by")
         asked = None if fair_between is None and decide_by is None else asked_roles(counted, fair_between, decide_by)
+        cuts, monotone = check_cut(counted, asked, segments, monotone)
         check_monotone(counted, asked, monotone)
     if counted is not None:
         look_at(counted)
@@ -121,8 +132,12 @@ def frontier(
         if asked.by_segment and (wrong := [name for name, is_given in given.items() if is_given]):
             raise refusal("decide_by_with", wrong[0])
         if asked.by_segment:
-            options = {"randomize": randomize, "monotone": monotone}
-            return Frontier(**frontier_by_segment(counted, asked, objective, criterion, **options))
+            order = bool(monotone)
+            return Frontier(
+                **frontier_by_segment(
+                    counted, asked, objective, criterion, randomize=randomize, monotone=order, cuts=cuts
+                )
+            )
         if not asked.roles.decide_by:
             raise refusal("frontier_unified", "decide_by")
         found = frontier(

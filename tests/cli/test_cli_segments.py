@@ -92,6 +92,48 @@ def test_a_report_of_segments_is_written(table, capsys):
         assert "2 groups and 3 segments" in Path(page).read_text()
 
 
+def test_cut_points_are_saved_with_the_thresholds_and_apply_takes_the_number(table, capsys):
+    gf.Segments((0.25, 0.5)).save("cut.json")
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "--segments", "cut.json", "-o", "t.json"]) == 0
+    assert "rising or falling" in capsys.readouterr().out
+    result = gf.Result.load("t.json")
+    assert (result.cuts, result.monotone) == ((0.25, 0.5), True)
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "--segments", "cut.json", "--no-monotone", "-o", "f.json"]) == 0
+    assert gf.Result.load("f.json").thresholds == table.thresholds
+    numbers, scores = [0.1, 0.25, 0.4, 1.0], [0.0, 0.0, 0.5, 0.5]
+    lines = [f"{p},{q:g}\n" for p, q in zip(scores, numbers, strict=True)]
+    Path("new.csv").write_text("p,q\n" + "".join(lines))
+    assert main(["apply", "new.csv", "--thresholds", "t.json", "--group", "q", "-o", "d.csv", "-q"]) == 0
+    decided = [row["decision"] for row in csv.DictReader(Path("d.csv").read_text().splitlines())]
+    assert decided == [str(int(d)) for d in result.decider()(scores, numbers)]
+    assert "give --group" in fails(capsys, 2, "apply", "new.csv", "--thresholds", "t.json", "-o", "e.csv")
+    Path("new.csv").write_text("p,q\n0.5,0.5\n0.5,NA\n")
+    apply = ["apply", "new.csv", "--thresholds", "t.json", "--group", "q", "-o", "e.csv"]
+    said = fails(capsys, 1, *apply)
+    assert "column 'q' has NaN at row 1 (counted from 0), which lies in no segment" in said
+    assert "--unknown default" in said
+    assert main([*apply, "--unknown", "default", "-q"]) == 0
+    said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:2], "--segments", "cut.json")
+    assert "--segments has the cut points of one column" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "rows.csv")
+    assert "'rows.csv': not" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "nowhere.json")
+    assert "nowhere.json" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "cut.json", "-o", "cut.json")
+    assert "cut.json is also an input" in said
+
+
+def test_a_typed_column_of_whole_numbers_is_not_taken_for_the_number(table, capsys):
+    """It may be the segment itself."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    gf.Decider({0: 0.25, 1: 0.75}, cuts=[0.5]).save("t.json")
+    apply = ["--thresholds", "t.json", "--score", "p", "--group", "q", "-o", "d.csv"]
+    for kind, dtype in (("float.parquet", pa.float32()), ("whole.parquet", pa.int64())):
+        pq.write_table(pa.table({"p": [0.5, 0.5], "q": pa.array([0, 1], dtype)}), kind)
+    assert main(["apply", "float.parquet", *apply, "-q"]) == 0
+    assert "column 'q' must be given as floats" in fails(capsys, 1, "apply", "whole.parquet", *apply)
+
+
 def test_audit_and_certify_measure_between_protected_groups(table, capsys):
     assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "-q"]) == 0
     capsys.readouterr()

@@ -358,6 +358,7 @@ FIELDS = {
     "sentinel": {"value": (-999.0, 20, 0.0, 1.0)},
     "criterion_number": {"argument": "limits:equalized_odds"},
     "noise": {"value": ("equalized_odds", 0.01, "tpr", 0.05, "b", 75.0, "positive labels"), "limit": ("more rows",)},
+    "proxy_row": {"value": [0.5, 0.4]},
     "overfit": {"value": (16, "a", "120", 1), "limit": 1},
     "degenerate": {"value": "it accepts nobody", "limit": ("a looser limit", ("min_rows", "12", "", " (pools)"))},
     "not_one_of": {"value": "x", "limit": ("exact", "newton")},

@@ -366,7 +366,7 @@ def test_a_document_with_wrong_roles_is_refused():
         ({**BY, "min_rows": 10}, "does not go with min_rows yet"),
         ({**BY, "prefer": "stable"}, "does not go with prefer yet"),
         ({**BY, "unified": True}, "does not go with unified yet"),
-        ({**BY, "monotone": 1}, "monotone must be True or False"),
+        ({**BY, "monotone": 1}, "monotone must be True, False or None"),
         ({"monotone": True}, "is about thresholds along segments"),
         ({"monotone": True, "fair_between": 0, "decide_by": 0}, "is about thresholds along segments"),
         ({"monotone": True, "fair_between": 1, "decide_by": 0}, "one column of whole numbers; got 'F'"),

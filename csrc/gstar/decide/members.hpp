@@ -297,7 +297,8 @@ inline void check_document(const json& v, bool is_result) {
         {"expires", text, false},
         {"checksum", text, false},
         {"score_column", text, false},
-        {"group_column", text, false}};
+        {"group_column", text, false},
+        {"cuts", is_list | is_null, false}};
     static constexpr member of_result[] = {
         {"format", is_text, true},
         {"version", is_count, true},
@@ -311,6 +312,7 @@ inline void check_document(const json& v, bool is_result) {
         {"checksum", text, false},
         {"score_column", text, true},
         {"group_column", text, true},
+        {"cuts", is_list | is_null, false},
         {"verdict", is_text, true},
         {"message", is_text, true},
         {"method", is_text, true},
@@ -337,6 +339,8 @@ inline void check_document(const json& v, bool is_result) {
         check_members(v, of_result, "");
     else
         check_members(v, of_thresholds, "");
+    const json* const cuts = v.find("cuts");
+    if (cuts != nullptr) check_parts(*cuts, is_number, "cuts");
     if (is_result) check_result(v);
     const std::vector<json>& groups = v.find("groups")->list;
     for (std::size_t i = 0; i < groups.size(); ++i)

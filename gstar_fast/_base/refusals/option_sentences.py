@@ -158,7 +158,8 @@ OPTIONS |= entries(
         f"{say.argument(e.argument)} must be the name of a group column, its position, or several of them; "
         f"got {e.value!r}"
     ),
-    monotone_type=lambda e, _: f"monotone must be True or False, got {e.value!r}",
+    monotone_type=lambda e, _: f"monotone must be True, False or None, got {e.value!r}",
+    segments_type=lambda e, _: f"segments must be a gf.Segments, the cut points of decide_by; got {kind_of(e.value)}",
     seconds_type=lambda e, say: f"{say.argument('max_seconds')} must be a number of seconds or None; got {e.value!r}",
 )
 OPTIONS |= entries(
@@ -243,6 +244,14 @@ OPTIONS |= entries(
     monotone_alone=lambda _, say: (
         f"{say.option('monotone', TRUE)} is about thresholds along segments; {say.give} "
         f"{say.argument('fair_between')} and a {say.argument('decide_by')} that differs from it"
+    ),
+    segments_alone=lambda _, say: (
+        f"{say.argument('segments')} has the cut points of one column of segments; {say.give} "
+        f"{say.argument('fair_between')}, and that column alone as {say.argument('decide_by')}"
+    ),
+    segments_other=lambda e, say: (
+        f"{say.argument('segments')} has segments 0 to {e.limit}, and the sketch counted rows of {e.value!r}; "
+        f"{say.give} the cut points by which the counted column was cut"
     ),
     monotone_segments=lambda e, say: (
         f"{say.option('monotone', TRUE)} needs segments in an order, that is one column of whole numbers; got "

@@ -22,10 +22,12 @@ from gstar_fast._decide.document import seal
 
 def solve(given: argparse.Namespace, console: Console) -> int:
     """Find thresholds, print the verdict, save them."""
-    check_outputs({"-o": given.output, "--report": given.report}, given.inputs)
+    cut = [] if given.segments is None else [given.segments]
+    check_outputs({"-o": given.output, "--report": given.report}, [*given.inputs, *cut])
     if given.report is not None:
         ending(given.report, {".html": None, ".htm": None})
     limits, penalties = once(given.limit, "--limit"), once(given.penalty, "--penalty")
+    segments = None if given.segments is None else gf.Segments.load(given.segments)
     sketch = sketch_of(given, console)
     result = gf.solve(
         sketch,
@@ -44,6 +46,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         fair_between=columns_or_positions(given.fair_between, sketch),
         decide_by=columns_or_positions(given.decide_by, sketch),
         monotone=given.monotone,
+        segments=segments,
     )
     result = with_columns(result, sketch, given, console)
     text = _saved(result, given.expires)

@@ -37,6 +37,7 @@ class Answer:
     asked: Asked
     objective: Objective
     monotone: bool
+    cuts: tuple[float, ...] | None = None  # of the segments, where they were cut from a number
 
     def result(
         self,
@@ -103,7 +104,9 @@ class Answer:
             before_gaps=before.gaps,
             n_rows=float(rows.sum()),
             score_column=snapshot.score_column,
-            group_column=self.asked.group_column(self.asked.roles.decide_by),
+            # who decides gives the number that was cut, and not the counted column
+            group_column=self.asked.group_column(self.asked.roles.decide_by) if self.cuts is None else None,
+            cuts=self.cuts,
             limits=objective.limits,
             costs=objective.costs,
             balanced=objective.balanced,

@@ -172,10 +172,17 @@ def best_of(points: list[Point]) -> list[Point]:
 
 
 def frontier_by_segment(
-    sketch: Sketch, asked: Asked, objective: Objective, criterion: str, *, randomize: bool, monotone: bool
+    sketch: Sketch,
+    asked: Asked,
+    objective: Objective,
+    criterion: str,
+    *,
+    randomize: bool,
+    monotone: bool,
+    cuts: tuple[float, ...] | None,
 ) -> dict[str, Any]:
     """What `frontier` makes its answer of."""
-    answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
+    answer = Answer(Snapshot.of(sketch), asked, objective, monotone, cuts)
     ladder = Ladder(answer, criterion, randomize)
     found, lower, proven_to = ladder.climb()
     counts: SegmentCounts = ladder.first.counts
