@@ -156,7 +156,7 @@ def equal_gap(records: Sequence[Record], found: list[Comparison]) -> list[str]:
                 parts.append(section(title, floor, versus.compared(some, records), level=3))
     other = [one for one in found if one.model != "lr"]
     if other:
-        said = "The same with gradient boosting as the base model, for methods that read scores only."
+        said = "The same with gradient boosting as the base model: methods that read scores, and FairGBM."
         parts.append(section("Gradient boosting", said, versus.compared(other, records, with_gap=True), level=3))
     mine = [one for one in among_ours(records) if one.model == "lr"]
     if mine:
