@@ -106,7 +106,9 @@ def counted(records: Sequence[Record]) -> str:
     mine = {name for name in methods if ours(name)}
     said = f"{len(records):,} records: {len(mine)} forms of ours and {len(methods - mine)} rivals"
     protocols = Counter(one["protocol"] for one in records)
-    return f"{said}; " + ", ".join(f"{count:,} in protocol {name}" for name, count in sorted(protocols.items()))
+    said += "; " + ", ".join(f"{count:,} in protocol {name}" for name, count in sorted(protocols.items()))
+    packages = {(name, version) for one in records for name, version in (one.get("versions") or {}).items()}
+    return f"{said}. They ran with {', '.join(' '.join(pair) for pair in sorted(packages))}" if packages else said
 
 
 def judged(points: Sequence[acceptance.Point]) -> str:
