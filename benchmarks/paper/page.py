@@ -106,7 +106,9 @@ def counted(records: Sequence[Record]) -> str:
     mine = {name for name in methods if ours(name)}
     said = f"{len(records):,} records: {len(mine)} forms of ours and {len(methods - mine)} rivals"
     protocols = Counter(one["protocol"] for one in records)
-    return f"{said}; " + ", ".join(f"{count:,} in protocol {name}" for name, count in sorted(protocols.items()))
+    said += "; " + ", ".join(f"{count:,} in protocol {name}" for name, count in sorted(protocols.items()))
+    packages = {(name, version) for one in records for name, version in (one.get("versions") or {}).items()}
+    return f"{said}. They ran with {', '.join(' '.join(pair) for pair in sorted(packages))}" if packages else said
 
 
 def judged(points: Sequence[acceptance.Point]) -> str:
@@ -156,7 +158,7 @@ def equal_gap(records: Sequence[Record], found: list[Comparison]) -> list[str]:
                 parts.append(section(title, floor, versus.compared(some, records), level=3))
     other = [one for one in found if one.model != "lr"]
     if other:
-        said = "The same with gradient boosting as the base model, for methods that read scores only."
+        said = "The same with gradient boosting as the base model: methods that read scores, and FairGBM."
         parts.append(section("Gradient boosting", said, versus.compared(other, records, with_gap=True), level=3))
     mine = [one for one in among_ours(records) if one.model == "lr"]
     if mine:

@@ -103,7 +103,8 @@ def verdicts(found: Sequence[Comparison], records: Sequence[Record]) -> list[str
             ]
             told: dict[str, list[str]] = {}
             for one in some:
-                place = f"{SHOWN[one.data]} {GAP_WORDS[one.criterion].split()[0]} ({100 * one.difference:+.2f})"
+                model = "" if one.model == "lr" else ", boosted"
+                place = f"{SHOWN[one.data]} {GAP_WORDS[one.criterion].split()[0]}{model} ({100 * one.difference:+.2f})"
                 told.setdefault(f"{title_of(records, one.ours)} against {title_of(records, one.rival)}", []).append(
                     place
                 )

@@ -83,6 +83,16 @@ def test_classes_meet_their_like():
     }
 
 
+def test_boosted_trees_meet_boosted_trees():
+    """FairGBM is compared with ours on the same kind of model, where that was run."""
+    records = line_of("exact") + line_of("fairgbm", lead=0.02)
+    (found,) = frontier.comparisons(records)
+    assert (found.model, found.difference) == ("lr", pytest.approx(-0.02))
+    records += [{**one, "model": "hgb"} for one in line_of("exact", lead=0.03)]
+    (found,) = frontier.comparisons(records)
+    assert (found.model, found.difference) == ("hgb", pytest.approx(0.01))
+
+
 def test_failed_records_and_other_protocols_are_left_out():
     records = line_of("exact") + line_of("rival") + line_of("late", seeds=2)
     records += [{**one, "error": "no"} for one in line_of("broken")]
