@@ -333,7 +333,7 @@ anything was run. They are among the columns of the scores too:
 added after the first split of each data set had been looked at. It removes what is linear of the relation.
 
 The last columns count the seeds in which the gap on test rows is smaller than that of the model as it is, and than that
-of the best thresholds with no limit.
+of the best thresholds with no limit. A question without an answer counts as not smaller.
 
 {by_proxy(real)}
 
