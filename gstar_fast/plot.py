@@ -29,7 +29,7 @@ from gstar_fast._report.data import (
 )
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.roles import asked_roles, segment_sketch
+from gstar_fast._solver.segments.roles import roles_of, segment_sketch
 from gstar_fast._solver.words.points import Frontier
 from gstar_fast._words import KINDS
 
@@ -59,7 +59,7 @@ def densities(
     *,
     kind: str | None = "kde",
     bandwidth: float | str | None = None,
-    thresholds: Mapping[Name, float] | None = None,
+    thresholds: Result | Mapping[Name, float] | None = None,
     axes: Sequence[Axes] | NDArray[np.object_] | None = None,
 ) -> Figure:
     """Draw the histogram and the density of every cell: one panel for each group, one colour for each label.
@@ -73,8 +73,8 @@ def densities(
         Kind of `density` drawn as a curve; None for histograms only.
     bandwidth : float or str, optional
         For `kind="kde"`, as in `density`.
-    thresholds : mapping from group to threshold, optional
-        Drawn as vertical lines; `result.thresholds` fits.
+    thresholds : Result, or mapping from group to threshold, optional
+        Drawn as vertical lines.
     axes : sequence of matplotlib Axes, optional
         One for each group; without it a new figure is made.
 
@@ -94,14 +94,15 @@ def densities(
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be None or one of {', '.join(KINDS)}; got {kind!r}")
     groups = _groups_of(sketch, "gf.plot.densities(sketch, thresholds=result.thresholds)")
-    _check_groups(thresholds or {}, groups)
+    values = thresholds.thresholds if isinstance(thresholds, Result) else thresholds or {}
+    _check_groups(values, groups)
     panels = _panels(len(groups), axes)
     for curve in cell_curves(sketch, kind, bandwidth):
         _draw_cell(panels[groups.index(curve.group)], curve, kind)
     for panel, group in zip(panels, groups, strict=True):
-        if thresholds is not None and group in thresholds:
-            words = f"threshold {threshold_number(thresholds[group])}"
-            panel.axvline(thresholds[group], color="black", linestyle="--", label=words)
+        if group in values:
+            words = f"threshold {threshold_number(values[group])}"
+            panel.axvline(values[group], color="black", linestyle="--", label=words)
         panel.set_title(f"group {group}")
         panel.set_ylabel("density")
         if panel.get_legend_handles_labels()[0]:
@@ -152,7 +153,7 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     """
     groups = _groups_of(sketch, "gf.plot.roc(sketch, result)")
     if isinstance(thresholds, Result) and thresholds.decide_by is not None:
-        sketch = segment_sketch(sketch, asked_roles(sketch, thresholds.fair_between, thresholds.decide_by))
+        sketch = segment_sketch(sketch, roles_of(thresholds, sketch))
         groups = sketch.groups
     names = display_names(groups)
     curves = roc_curves(sketch)

@@ -17,7 +17,7 @@ from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import accepted_by, parts_of
 from gstar_fast._solver.segments.problem import Roles, SegmentCounts, lay_out
-from gstar_fast._solver.segments.roles import Asked, asked_roles, protected_sketch
+from gstar_fast._solver.segments.roles import Asked, protected_sketch, roles_of
 from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -37,7 +37,7 @@ class BySegment:
         """None where thresholds are by group."""
         if not isinstance(thresholds, Result) or thresholds.decide_by is None:
             return None
-        return cls(thresholds, sketch, asked_roles(sketch, thresholds.fair_between, thresholds.decide_by))
+        return cls(thresholds, sketch, roles_of(thresholds, sketch))
 
     @property
     def thresholds(self) -> Thresholds:

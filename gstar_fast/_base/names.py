@@ -84,7 +84,7 @@ def check_distinct(names: Iterable[Name]) -> None:
 
 def given_names(groups: Iterable[object]) -> tuple[Name, ...]:
     """Check what the user passed as `groups=` of a sketch."""
-    if isinstance(groups, (str, bytes)):
+    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
         raise refusal("groups_text", "groups=", value=groups)
     names = tuple(clean_name(value, i, "groups=") for i, value in enumerate(groups))
     if not names:

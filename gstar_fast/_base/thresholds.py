@@ -196,7 +196,11 @@ def _checked_cuts(cuts: Iterable[float], names: Iterable[Name], unified: bool) -
 
 def ascending(cuts: Iterable[float]) -> tuple[float, ...]:
     """Cut points as floats; refuses what is not finite and ascending."""
-    given = tuple(cuts)
+    if isinstance(cuts, (str, bytes)) or not isinstance(cuts, Iterable):
+        raise refusal("cuts_type", "cuts", value=cuts)
+    given: tuple[object, ...] = tuple(cuts)
+    if any(isinstance(cut, (float, np.floating)) and math.isnan(cut) for cut in given):
+        raise refusal("cuts", "cuts", value=given)
     clean = tuple(_number(cut, "a cut point") for cut in given)
     if not all(map(math.isfinite, clean)) or any(a >= b for a, b in pairwise(clean)):
         raise refusal("cuts", "cuts", value=given)

@@ -74,7 +74,8 @@ def train(
     fit_params, split_params, group_params = routed(model, metadata, group_estimator_of(model))
     classes = np.unique(y if weights is None else y[weights > 0])
     if len(classes) < 2:
-        seen = f"y has only one class, {classes.tolist()}" if len(classes) else "sample_weight is zero for all rows"
+        none = "sample_weight is zero for all rows" if len(y) else "X has no rows"
+        seen = f"y has only one class, {classes.tolist()}" if len(classes) else none
         raise ValueError(f"{seen}; thresholds need rows of both classes")
     positive = positive_of(classes, model.pos_label)
     labels = as_labels(y, classes, positive)

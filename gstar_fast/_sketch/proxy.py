@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from threading import Lock
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -73,6 +74,7 @@ class ProxySketch:
         self._options: dict[str, Any] = {"bins": bins, "range": range}
         self._products: Objects = np.zeros((3, len(names), len(names)), dtype=object)  # whole numbers of 2**-40
         self._rows = 0
+        self._lock = Lock()
 
     @property
     def groups(self) -> tuple[Name, ...]:
@@ -92,7 +94,7 @@ class ProxySketch:
         """
         out: dict[tuple[int, Name], float] = {}
         for label in (0, 1):
-            present, inverse = self._inverse(label)
+            present, inverse = _inverse(self._products, label)
             for k, one in zip(present.tolist(), inverse, strict=True):
                 out[label, self.groups[k]] = float(1.0 / np.abs(one).sum())
         return out
@@ -107,9 +109,10 @@ class ProxySketch:
         labels : array-like of shape (n_samples,) or None
             True outcomes, 0 or 1; a null, or None for all, where they are not known.
         group_probabilities : array-like of shape (n_samples, n_groups)
-            Probability that the row belongs to each group. A row's probabilities add up to 1.
+            Probability that the row belongs to each group. A row's probabilities add up to 1. Columns of a data frame
+            that have the names of the groups are taken by name, in whatever order they stand.
         """
-        units = _units(group_probabilities, len(self.groups))
+        units = _units(_in_order(group_probabilities, self.groups), len(self.groups))
         score = as_scores(*column_of(scores, "scores"))
         label, nulls = (None, False) if labels is None else as_labels(*column_of(labels, "labels"))
         given = {"scores": score, "labels": label, "group_probabilities": units}
@@ -133,10 +136,21 @@ class ProxySketch:
             for y in LABELS:
                 chosen = own[codes == y]
                 products[y] += (chosen.T @ chosen).astype(np.int64).astype(object)
-        self._mixed.merge(twin)
-        self._products = self._products + products
-        self._rows += len(score)
+        self._add(twin, products, len(score))
         return self
+
+    def _add(self, mixed: Sketch, products: Objects, rows: int) -> None:
+        with self._lock:  # two threads may count at once and lose nothing
+            self._mixed.merge(mixed)
+            self._products = self._products + products
+            self._rows += rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {**self.__dict__, "_mixed": self._mixed.copy(), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=Lock())
 
     def merge(self, other: ProxySketch) -> Self:
         """Add the rows of another one of the same groups and options."""
@@ -144,9 +158,8 @@ class ProxySketch:
             raise refusal("proxy_merge", "other", value=type(other).__name__)
         if other.groups != self.groups:
             raise refusal("proxy_merge", "other", value=f"one of the groups {list(other.groups)!r}")
-        self._mixed.merge(other._mixed)
-        self._products = self._products + other._products
-        self._rows += other._rows
+        taken = other.__getstate__()
+        self._add(taken["_mixed"], taken["_products"], taken["_rows"])
         return self
 
     def unmixed(self) -> Sketch:
@@ -161,10 +174,12 @@ class ProxySketch:
         ValueError
             If probabilities hardly differ from row to row: they cannot tell the groups apart.
         """
-        content = sketch_format.read(self._mixed.to_bytes(), lambda *_: None)
+        with self._lock:
+            data, products = self._mixed.to_bytes(), self._products
+        content = sketch_format.read(data, lambda *_: None)
         rows: list[Row] = []
         for label in LABELS:
-            present, inverse = self._inverse(label)
+            present, inverse = _inverse(products, label)
             if len(present):
                 names = [self.groups[k] for k in present.tolist()]
                 cells = [_in_units(content.cells[3 * k + label], content.weighted) for k in present.tolist()]
@@ -181,18 +196,29 @@ class ProxySketch:
         names = ", ".join(map(repr, self.groups[:5])) + (", ..." if len(self.groups) > 5 else "")
         return f"ProxySketch({self.n_rows} rows, {len(self.groups)} groups: {names})"
 
-    def _inverse(self, label: int) -> tuple[Ints, Floats]:
-        """Groups that have probability among rows of a label, and the inverse of their sums of products."""
-        sums = (self._products[label] / WEIGHT_UNIT**2).astype(np.float64)
-        present = np.flatnonzero(sums.diagonal() > 0.0)
-        sums = sums[np.ix_(present, present)]
-        if len(present) and np.linalg.cond(sums) < 1e10:
-            inverse = np.linalg.inv(sums)
-            if np.abs(inverse).sum(axis=1).max() <= 1.0 + CLOSE:  # each has a row at least
-                return present, inverse
-        if len(present):
-            raise refusal("proxy_weak", "group_probabilities", value=label)
-        return present, sums
+
+def _inverse(products: Objects, label: int) -> tuple[Ints, Floats]:
+    """Groups that have probability among rows of a label, and the inverse of their sums of products."""
+    sums = (products[label] / WEIGHT_UNIT**2).astype(np.float64)
+    present = np.flatnonzero(sums.diagonal() > 0.0)
+    sums = sums[np.ix_(present, present)]
+    if len(present) and np.linalg.cond(sums) < 1e10:
+        inverse = np.linalg.inv(sums)
+        if np.abs(inverse).sum(axis=1).max() <= 1.0 + CLOSE:  # each has a row at least
+            return present, inverse
+    if len(present):
+        raise refusal("proxy_weak", "group_probabilities", value=label)
+    return present, sums
+
+
+def _in_order(given: Any, groups: tuple[Name, ...]) -> Any:
+    """Columns of a frame that are named as the groups are, in the order of the groups; anything else as it is."""
+    names = list(getattr(given, "columns", ()))
+    if names == list(groups) or not set(names) & set(groups):
+        return given
+    if len(names) != len(groups) or set(names) != set(groups):
+        raise refusal("proxy_columns", "group_probabilities", value=names, limit=groups)
+    return np.column_stack([np.asarray(given)[:, names.index(name)] for name in groups])
 
 
 def _units(given: ArrayLike, n_groups: int) -> Floats:

@@ -24,6 +24,12 @@ def counted(score, label, sex, segment, weights=None):
     return gf.Sketch.from_rows(score, label, [sex, segment], weights=weights, bins=512, range=(-16, 16))
 
 
+def named(score, label, sex, segment, column="segment"):
+    columns = {"score": score, "label": label, "sex": sex, column: segment}
+    table = pytest.importorskip("pyarrow").table(columns)
+    return gf.Sketch().update_table(table, score="score", label="label", group=["sex", column])
+
+
 @pytest.fixture
 def found():
     return gf.solve(counted(*people(0)), limits=LIMITS, fair_between=0, decide_by=1)
@@ -66,6 +72,16 @@ def test_rows_that_are_missing_are_named(found):
         gf.audit(counted(score, label, sex, np.where(segment == 2, 7, segment)), found)
     with pytest.raises(ValueError, match="not tuples of the same columns"):
         gf.audit(gf.Sketch.from_rows(score, label, sex), found)
+    names = gf.solve(named(score, label, sex, segment), limits=LIMITS, fair_between="sex", decide_by="segment")
+    for judge in (lambda sketch: gf.audit(sketch, names), lambda sketch: gf.certify(names, sketch)):
+        with pytest.raises(
+            ValueError, match="fair between 'sex' and decide by 'segment', and the sketch does not know"
+        ):
+            judge(counted(score, label, sex, segment))
+        with pytest.raises(
+            ValueError, match="the sketch has the group columns 'sex', 'region'; count the rows with all"
+        ):
+            judge(named(score, label, sex, segment, "region"))
     women = sex == "F"
     alone = gf.certify(found, counted(*(column[women] for column in (score, label, sex, segment))))
     assert not alone.holds

@@ -106,7 +106,9 @@ def test_cut_points_are_saved_with_the_thresholds_and_apply_takes_the_number(tab
     assert main(["apply", "new.csv", "--thresholds", "t.json", "--group", "q", "-o", "d.csv", "-q"]) == 0
     decided = [row["decision"] for row in csv.DictReader(Path("d.csv").read_text().splitlines())]
     assert decided == [str(int(d)) for d in result.decider()(scores, numbers)]
-    assert "give --group" in fails(capsys, 2, "apply", "new.csv", "--thresholds", "t.json", "-o", "e.csv")
+    assert "give --group, the column of that number" in fails(
+        capsys, 2, "apply", "new.csv", "--thresholds", "t.json", "-o", "e.csv"
+    )
     Path("new.csv").write_text("p,q\n0.5,0.5\n0.5,NA\n")
     apply = ["apply", "new.csv", "--thresholds", "t.json", "--group", "q", "-o", "e.csv"]
     said = fails(capsys, 1, *apply)

@@ -32,6 +32,12 @@ def test_a_panel_for_each_group_with_a_curve_for_each_label(sketch):
         assert f"threshold {threshold:.4f}" in texts
 
 
+def test_a_result_is_drawn_as_its_thresholds(sketch):
+    result = gf.solve(sketch)
+    for panel, group in zip(gf.plot.densities(sketch, thresholds=result).axes, (0, 1), strict=True):
+        assert panel.get_lines()[-1].get_xdata()[0] == result.thresholds[group]
+
+
 def test_panels_share_the_score_axis_so_that_thresholds_can_be_compared():
     scores = np.concatenate((np.linspace(0, 1, 100), np.linspace(5, 9, 100)))
     sketch = gf.Sketch.from_rows(scores, np.arange(200) % 2, np.repeat(["a", "b"], 100))

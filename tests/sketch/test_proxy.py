@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -179,7 +181,7 @@ def test_cumulative_counts_are_the_nearest_that_rise():
     ("scores", "labels", "probabilities", "words"),
     [
         ([0.1, 0.2], [0, 1], [[0.5, 0.5]], "scores has 2, labels has 2, group_probabilities has 1"),
-        ([0.1, 0.2], [0, 1], [0.5, 0.5], r"a column for each of 2 groups, got shape \(2,\)"),
+        ([0.1, 0.2], [0, 1], [0.5, 0.5], r"a column for each of 2 groups, got shape \(2,\); pass np.column_stack"),
         ([0.1], [0], [[0.5, 0.4]], "add up to 1 in every row, got 0.5, 0.4 at row 0"),
         ([0.1, 0.2], [0, 1], [[0.5, 0.5], [1.5, -0.5]], r"from 0 to 1 .* got 1.5, -0.5 at row 1"),
         ([0.1], [0], [["x", "y"]], "must be an array of numbers"),
@@ -195,6 +197,53 @@ def test_wrong_rows_are_refused_and_change_nothing(backend, scores, labels, prob
     assert proxy.effective_rows == {}
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_of_a_frame_are_taken_by_name(library):
+    frames = pytest.importorskip(library)
+    score, label, _, p = rows_of(400)
+    plain = gf.ProxySketch(["a", "b"]).update(score, label, p).unmixed()
+    for columns in ({"a": p[:, 0], "b": p[:, 1]}, {"b": p[:, 1], "a": p[:, 0]}, {"x": p[:, 0], "y": p[:, 1]}):
+        assert gf.ProxySketch(["a", "b"]).update(score, label, frames.DataFrame(columns)).unmixed() == plain
+    proxy = gf.ProxySketch(["a", "b"])
+    with pytest.raises(
+        InputError, match="has the columns 'a', 'c', and the groups are 'a', 'b'; give columns of these"
+    ):
+        proxy.update(score, label, frames.DataFrame({"a": p[:, 0], "c": p[:, 1]}))
+    assert proxy.n_rows == 0
+
+
+class Slow(np.ndarray):
+    """Sums that leave time for another thread between reading and writing."""
+
+    def __add__(self, other):
+        out = super().__add__(other)
+        time.sleep(0.01)
+        return out
+
+
+def test_threads_that_count_at_once_lose_nothing(backend):
+    score, label, _, p = rows_of(400)
+    together, one = gf.ProxySketch([0, 1]), gf.ProxySketch([0, 1]).update(score, label, p)
+    together._products = together._products.view(Slow)
+
+    def work(half):
+        for at in range(200 * half, 200 * half + 200, 50):
+            together.update(score[at : at + 50], label[at : at + 50], p[at : at + 50])
+
+    threads = [threading.Thread(target=work, args=(half,)) for half in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (together.n_rows, together.unmixed()) == (400, one.unmixed())
+    assert pickle.loads(pickle.dumps(one)).merge(one).n_rows == 800
+
+
+def test_a_proxy_in_the_place_of_a_sketch_is_told_what_to_do():
+    with pytest.raises(TypeError, match=r"got ProxySketch; pass proxy.unmixed\(\)"):
+        gf.solve(gf.ProxySketch(["a", "b"]))
+
+
 def test_probabilities_that_tell_nothing_are_refused():
     proxy = gf.ProxySketch(["a", "b"]).update([0.1, 0.2, 0.3], [1, 1, 1], [[0.4, 0.6]] * 3)
     with pytest.raises(InputError, match="cannot tell the groups apart among rows of label 1"):
@@ -204,5 +253,7 @@ def test_probabilities_that_tell_nothing_are_refused():
 def test_wrong_groups_are_refused():
     with pytest.raises(InputError, match="at least two names"):
         gf.ProxySketch(["a"])
+    with pytest.raises(TypeError, match="groups must be a list of names, got 3"):
+        gf.ProxySketch(3)
     with pytest.raises(InputError, match="of the same groups"):
         gf.ProxySketch(["a", "b"]).merge(gf.ProxySketch(["a", "c"]))

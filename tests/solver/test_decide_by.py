@@ -379,12 +379,18 @@ def test_what_does_not_go_together_is_refused_in_words(options, words):
         gf.solve(counted(), **{"limits": LIMITS, **options})
 
 
+def test_a_column_itself_in_the_place_of_its_name_is_refused_shortly():
+    with pytest.raises(TypeError, match=r"^decide_by must be the name .* got ndarray; count the column with the rows$"):
+        gf.solve(counted(), limits=LIMITS, fair_between=0, decide_by=np.arange(100))
+
+
 def test_groups_that_are_no_tuples_are_refused():
-    for groups in (["a", "b", "a", "b"], [("a", 1), ("b", 1, 2), ("a", 1), ("b", 1, 2)]):
+    both = [("a", 1), ("b", 1, 2), ("a", 1), ("b", 1, 2)]
+    for groups, words in ((["a", "b", "a", "b"], "'a';"), (both, r"\('a', 1\) and \('b', 1, 2\);")):
         names = np.empty(4, dtype=object)
         names[:] = groups
         sketch = gf.Sketch.from_rows([1, 2, 3, 4], [0, 1, 0, 1], names)
-        with pytest.raises(ValueError, match="not tuples of the same columns"):
+        with pytest.raises(ValueError, match=f"not tuples of the same columns: there is {words}"):
             gf.solve(sketch, limits=LIMITS, **BY)
     with pytest.raises(ValueError, match="the sketch has no rows"):
         gf.solve(gf.Sketch(), limits=LIMITS, **BY)

@@ -82,6 +82,32 @@ def test_files_are_read_whole_or_refused(tmp_path):
             gf.Segments.load(path)
 
 
+@pytest.mark.parametrize(
+    ("cuts", "words"),
+    [
+        (0.5, "cuts must be a list of numbers, got 0.5"),
+        (None, "cuts must be a list of numbers, got None"),
+        ("0.5", "cuts must be a list of numbers, got '0.5'"),
+        ([0.1, float("nan")], r"cuts must be finite and ascending; got \(0.1, nan\)"),
+    ],
+)
+def test_what_are_no_cut_points_is_said(cuts, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        gf.Segments(cuts)
+
+
+def test_numbers_to_cut_are_refused_in_their_own_words():
+    cut = gf.Segments((0.5,))
+    with pytest.raises(ValueError, match=r"^q must be one finite number .*, got NaN at row 1; drop such rows"):
+        cut.cut([0.1, np.nan])
+    with pytest.raises(ValueError, match=r"^q must be one finite number .*, got shape \(1, 2\); pass proba"):
+        cut.cut([[0.1, 0.9]])
+    with pytest.raises(TypeError, match=r"^q must be one finite number .* no numbers"):
+        cut.cut(["a"])
+    with pytest.raises(ValueError, match=r"^q must be one finite number .*, got no rows"):
+        gf.Segments.from_scores([], [], [])
+
+
 def test_what_is_no_number_is_refused():
     _, label, group = rows(200, 40)
     cut = gf.Segments((0.5,))

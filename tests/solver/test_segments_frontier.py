@@ -150,3 +150,19 @@ def test_what_does_not_go_together_is_refused():
             gf.frontier(sketch, "equalized_odds", **{**BY, **options})
     with pytest.raises(ValueError, match="limits"):
         gf.frontier(sketch, "equalized_odds", limits={"disparate_impact": 1.0, "accuracy_parity": 0.0}, **BY)
+
+
+def test_the_point_without_a_gap_is_the_proven_one(backend):
+    """All alike is a guess at it and has no proof; the answer for a limit of 0 has one."""
+    sketch, _ = counted(5)
+    found = gf.frontier(sketch, "equalized_odds", **BY)
+    assert found.gaps[0] == 0
+    assert found.result(0).verdict == "optimal"
+
+
+def test_a_gap_that_is_no_number_is_refused():
+    found = gf.frontier(counted(5)[0], "equalized_odds", **BY)
+    with pytest.raises(ValueError, match="gap must be a number, got NaN"):
+        found.at(gap=float("nan"))
+    with pytest.raises(TypeError, match=r"error must be a number, got '0.2'"):
+        found.at(error="0.2")

@@ -142,8 +142,13 @@ def _exact(say: Face) -> str:
     return say.option("method", repr("exact"))
 
 
+def _columns(named: tuple[str | int, ...]) -> str:
+    return " and ".join(repr(one) if isinstance(one, str) else f"column {one}" for one in named)
+
+
 def _needs_a_sketch(e: Any, _: Face) -> str:
-    cure = "pass window.sketch" if kind_of(e.value) == "Window" else "count first: gf.Sketch.from_rows(...)"
+    cures = {"Window": "pass window.sketch", "ProxySketch": "pass proxy.unmixed()"}
+    cure = cures.get(kind_of(e.value), "count first: gf.Sketch.from_rows(...)")
     return f"sketch must be a gf.Sketch, got {kind_of(e.value)}; {cure}"
 
 
@@ -155,9 +160,14 @@ OPTIONS |= entries(
     ),
     criterion_number=lambda e, say: f"{say.item(*e.argument.split(':'))} must be a number; got {e.value!r}",
     role_type=lambda e, say: (
-        f"{say.argument(e.argument)} must be the name of a group column, its position, or several of them; "
-        f"got {e.value!r}"
+        f"{say.argument(e.argument)} must be the name of a group column, its position, or a list of them; got "
+        + (f"{kind_of(e.value)}; count the column with the rows" if hasattr(e.value, "shape") else repr(e.value))
     ),
+    segment_numbers_type=lambda *_: (
+        "q must be one finite number for each row, such as P(group | x); got values that are no numbers"
+    ),
+    cuts_type=lambda e, _: f"cuts must be a list of numbers, got {e.value!r}",
+    frontier_number=lambda e, _: f"{e.argument} must be a number, got {e.value!r}",
     monotone_type=lambda e, _: f"monotone must be True, False or None, got {e.value!r}",
     segments_type=lambda e, _: f"segments must be a gf.Segments, the cut points of decide_by; got {kind_of(e.value)}",
     seconds_type=lambda e, say: f"{say.argument('max_seconds')} must be a number of seconds or None; got {e.value!r}",
@@ -231,11 +241,22 @@ OPTIONS |= entries(
         f"{say.argument(e.argument)} has position {e.value}, and groups of this sketch have {e.limit} columns, 0 to "
         f"{e.limit - 1}"
     ),
+    roles_elsewhere=lambda e, _: (
+        f"these thresholds are fair between {_columns(e.value[0])} and decide by {_columns(e.value[1])}, and the "
+        "sketch "
+        + (
+            f"does not know the names of its {e.limit} group columns"
+            if isinstance(e.limit, int)
+            else f"has the group columns {', '.join(map(repr, e.limit))}"
+        )
+        + "; count the rows with all the columns that were named, as for the search"
+    ),
     role_twice=lambda e, say: f"{say.argument(e.argument)} names the column {e.value!r} twice",
     decide_by_with=lambda e, say: (
-        f"{say.argument('decide_by')} other than {say.argument('fair_between')} does not go with "
-        f"{say.argument(e.argument)} yet; leave {say.argument(e.argument)} out"
+        f"{say.argument('decide_by')} does not go with {say.argument(e.argument)} yet; leave "
+        f"{say.argument(e.argument)} out"
     ),
+    frontier_nan=lambda e, _: f"{e.argument} must be a number, got NaN",
     frontier_unified=lambda _, say: (
         f"a frontier is one of thresholds by group or by segment, and {say.argument('decide_by')} names nothing; solve "
         f"with {say.option('unified', TRUE)} for one limit after another, or name columns"
@@ -320,11 +341,12 @@ OPTIONS |= entries(
     undefined_rate=_undefined_rate,
     roles_groups=lambda e, say: (
         f"{say.argument('fair_between')} and {say.argument('decide_by')} name columns of groups, and groups of this "
-        f"sketch are not tuples of the same columns: there is {e.value!r}; count several columns, such as "
-        "groups=[sex, segment]"
+        f"sketch are not tuples of the same columns: there is {' and '.join(map(repr, e.value))}; count several "
+        "columns, such as groups=[sex, segment]"
     ),
-    segment_numbers=lambda _, __: (
-        "q must be one finite number for each row, such as P(group | x); drop rows without one, or give them a number"
+    segment_numbers=lambda e, say: (
+        f"q must be one finite number for each row, such as P(group | x), got {e.value}{say.at(e.row)}; "
+        + ("drop such rows, or give them a number" if e.row is not None else "pass proba[:, 1], or a column")
     ),
     no_proof=lambda e, _: f"there is no proof to check: {e.value}",
     proof=lambda e, _: f"the proof does not hold on this sketch: {e.value}",

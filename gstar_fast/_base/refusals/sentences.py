@@ -330,7 +330,11 @@ ROWS |= entries(
     proxy_groups=lambda e, _: f"groups must be at least two names, one for each column of probabilities; got {e.value}",
     proxy_shape=lambda e, _: (
         f"group_probabilities must have a row for each score and a column for each of {e.limit} groups, got shape "
-        f"{e.value}"
+        f"{e.value}" + ("; pass np.column_stack([1 - p, p])" if len(e.value) == 1 and e.limit == 2 else "")
+    ),
+    proxy_columns=lambda e, _: (
+        f"group_probabilities has the columns {first_few(map(repr, e.value))}, and the groups are "
+        f"{first_few(map(repr, e.limit))}; give columns of these names, or an array"
     ),
     proxy_row=lambda e, say: (
         f"group_probabilities must be from 0 to 1 and add up to 1 in every row, got {first_few(map(repr, e.value))}"

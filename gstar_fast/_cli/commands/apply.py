@@ -181,6 +181,12 @@ class Deciding:
         if decider.unified:
             self.group = []
         elif not self.group:
+            if decider.cuts is not None:
+                raise CliError(
+                    f"{given.thresholds} has cut points of a number, such as P(group | x); give --group, the column of "
+                    "that number",
+                    USAGE,
+                )
             raise _no_column(given.thresholds, "group")
         if decider.randomized and self.key is None:
             raise CliError("these thresholds are randomised: name the column that identifies a row with --key", USAGE)

@@ -13,10 +13,12 @@ from gstar_fast._solver.promise.record import RowsNeeded
 from gstar_fast._solver.question import Objective, check_confidence, check_options, question_limits
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
+from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.promise import ask as ask_segments
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,
     asked_roles,
+    check_cut,
     check_monotone,
     check_segments,
     protected_sketch,
@@ -38,7 +40,8 @@ def rows_needed(
     min_rows: float = 0,
     fair_between: ColumnsLike | None = None,
     decide_by: ColumnsLike | None = None,
-    monotone: bool = False,
+    segments: Segments | None = None,
+    monotone: bool | None = None,
 ) -> RowsNeeded:
     """How many rows, drawn like these, `solve` would need to promise the limits.
 
@@ -49,7 +52,7 @@ def rows_needed(
     ----------
     sketch : Sketch
         Counted scores.
-    limits, confidence, costs, balanced, unified, randomize, min_rows, fair_between, decide_by, monotone
+    limits, confidence, costs, balanced, unified, randomize, min_rows, fair_between, decide_by, segments, monotone
         As in `solve`. With `min_rows`, groups are those after pooling; with `decide_by`, the protected ones.
 
     Returns
@@ -77,10 +80,11 @@ def rows_needed(
     asked = None
     if fair_between is not None or decide_by is not None:
         asked = asked_roles(sketch, fair_between, decide_by)
+    _, monotone = check_cut(sketch, asked, segments, monotone)
     check_monotone(sketch, asked, monotone)
     if asked is not None and asked.by_segment:
         check_segments(objective, density="empirical", unified=unified, prefer=None, min_rows=least)
-        answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
+        answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone))
         found = answer.mixed() if randomize else answer.chosen(math.inf)
         return ask_segments(answer, found, level, randomize).needed()
     if asked is not None:

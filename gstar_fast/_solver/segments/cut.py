@@ -72,10 +72,12 @@ class Segments:
         monotone : bool
             Whether thresholds will be monotone along the segments.
         """
+        numbers = _finite(q)
+        if not len(numbers):
+            raise refusal("segment_numbers", "q", value="no rows")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are about scores, which these are not
-            sketch = Sketch.from_rows(q, labels, groups)
-        numbers = _finite(q)
+            sketch = Sketch.from_rows(numbers, labels, groups)
         cells = Snapshot.of(sketch).rows[:2].sum(axis=2)
         smallest = int(cells[cells > 0].min(initial=np.iinfo(np.int64).max)) if cells.any() else 0
         m = max(1, min(smallest // EACH, MOST_MONOTONE if monotone else MOST))
@@ -125,7 +127,13 @@ class Segments:
 
 
 def _finite(q: ArrayLike) -> Floats:
-    numbers = np.asarray(q, dtype=np.float64)
-    if numbers.ndim != 1 or not np.isfinite(numbers).all():
-        raise refusal("segment_numbers", "q")
+    try:
+        numbers = np.asarray(q, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refusal("segment_numbers_type", "q", value=q) from None
+    if numbers.ndim != 1:
+        raise refusal("segment_numbers", "q", value=f"shape {numbers.shape}")
+    if not (finite := np.isfinite(numbers)).all():
+        row = int(np.argmin(finite))
+        raise refusal("segment_numbers", "q", row, value="NaN" if np.isnan(numbers[row]) else float(numbers[row]))
     return numbers

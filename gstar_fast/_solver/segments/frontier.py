@@ -165,7 +165,7 @@ def widest(points: list[Point]) -> float | None:
 def best_of(points: list[Point]) -> list[Point]:
     """Those that no other beats in both, from the smallest gap on."""
     kept: list[Point] = []
-    for point in sorted(points, key=lambda p: (p.gap, p.error)):
+    for point in sorted(points, key=lambda p: (p.gap, p.error, not p.finished)):  # of two alike the proven one
         if not kept or point.error < kept[-1].error - ROUNDING:
             kept.append(point)
     return kept

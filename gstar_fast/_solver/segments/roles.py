@@ -8,13 +8,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gstar_fast._base.names import joined_columns
+from gstar_fast._base.names import as_tuple, joined_columns
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.problem import Roles, part
+from gstar_fast.errors import OptionValueError
 
 Column: TypeAlias = str | int  # its name, or its position from 0
 ColumnsLike: TypeAlias = Column | Sequence[Column]
@@ -47,10 +48,11 @@ def asked_roles(sketch: Sketch, fair_between: object, decide_by: object) -> Aske
     groups = sketch.groups
     if not groups:
         raise refusal("no_rows", "solving")
-    lengths = {len(name) if isinstance(name, tuple) else 1 for name in groups}
+    lengths = {len(as_tuple(name)) for name in groups}
     if len(lengths) > 1 or lengths == {1}:
-        plain = [name for name in groups if not isinstance(name, tuple)]
-        raise refusal("roles_groups", "sketch", value=(plain or groups)[0])
+        first = groups[0]  # and one that is not like it
+        others = [name for name in groups if len(as_tuple(name)) != len(as_tuple(first))]
+        raise refusal("roles_groups", "sketch", value=(first, *others[:1]))
     n_columns, named = lengths.pop(), sketch.columns.group
     names = named if isinstance(named, tuple) and len(named) == n_columns else None
     protected, segment = _listed(fair_between, "fair_between"), _listed(decide_by, "decide_by")
@@ -60,6 +62,16 @@ def asked_roles(sketch: Sketch, fair_between: object, decide_by: object) -> Aske
         _positions(protected, "fair_between", n_columns, names), _positions(segment, "decide_by", n_columns, names)
     )
     return Asked(roles, protected, segment, names)
+
+
+def roles_of(result: Result, sketch: Sketch) -> Asked:
+    """The roles of a result by segment among the columns of a sketch; refuses a sketch of other columns."""
+    try:
+        return asked_roles(sketch, result.fair_between, result.decide_by)
+    except OptionValueError as error:  # who audits has named no columns
+        raise refusal(
+            "roles_elsewhere", "sketch", value=(result.fair_between, result.decide_by), limit=error.limit
+        ) from None
 
 
 def _listed(given: object, argument: str) -> tuple[Column, ...]:

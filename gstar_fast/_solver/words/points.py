@@ -5,6 +5,7 @@ Computes nothing new.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -91,6 +92,13 @@ class Frontier:
         A randomised frontier also has the points between its corners: both mix the two neighbours. For thresholds by
         segment, `gap` is solved for anew, as a limit, and `error` picks one of the points listed.
         """
+        for name, value in (("gap", gap), ("error", error)):
+            if value is None:
+                continue
+            if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+                raise refusal("frontier_number", name, value=value)
+            if math.isnan(value):
+                raise refusal("frontier_nan", name, value=value)
         if gap is not None and error is None:
             fits = np.flatnonzero(self.gaps <= gap + TOLERANCE)
             if len(fits) == 0:

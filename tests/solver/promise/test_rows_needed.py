@@ -75,3 +75,18 @@ def test_curve_of_promised_limits(randomize):
 def test_curve_takes_no_penalties():
     with pytest.raises(ValueError, match="does not go with penalties"):
         gf.frontier(normal_sketch(500, 1), "equalized_odds", by="penalties", confidence=0.9)
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.OverfitWarning")
+def test_cut_points_ask_for_monotone_thresholds_as_in_solve():
+    rng = np.random.default_rng(3)
+    sex, label = rng.integers(0, 2, 2_000), rng.integers(0, 2, 2_000)
+    q, score = rng.normal(sex), rng.normal(1.5 * label + 0.4 * sex)
+    cut = gf.Segments(tuple(np.quantile(q, [0.25, 0.5, 0.75]).tolist()))
+    sketch = gf.Sketch.from_rows(score, label, [sex, cut.cut(q)], bins=64)
+    options = {"limits": {"equalized_odds": 0.1}, "fair_between": 0, "decide_by": 1}
+    needed = gf.rows_needed(sketch, segments=cut, **options)
+    assert needed == gf.rows_needed(sketch, monotone=True, **options)
+    assert needed != gf.rows_needed(sketch, segments=cut, monotone=False, **options)
+    with pytest.raises(ValueError, match="segments has segments 0 to 1"):
+        gf.rows_needed(sketch, segments=gf.Segments((0.5,)), **options)
