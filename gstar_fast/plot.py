@@ -29,7 +29,7 @@ from gstar_fast._report.data import (
 )
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.roles import roles_of, segment_sketch
+from gstar_fast._solver.segments.roles import on_its_columns, roles_of, segment_sketch
 from gstar_fast._solver.words.points import Frontier
 from gstar_fast._words import KINDS
 
@@ -152,6 +152,9 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     'false positive rate'
     """
     groups = _groups_of(sketch, "gf.plot.roc(sketch, result)")
+    if isinstance(thresholds, Result):
+        thresholds, sketch = on_its_columns(thresholds, sketch)
+        groups = sketch.groups
     if isinstance(thresholds, Result) and thresholds.decide_by is not None:
         sketch = segment_sketch(sketch, roles_of(thresholds, sketch))
         groups = sketch.groups

@@ -23,6 +23,7 @@ from gstar_fast._base.thresholds import Mixture
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import check_confidence
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.roles import on_its_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,6 +231,8 @@ def audit(
     if sketch is not None:
         if any(array is not None for array in (decisions, labels, groups, weights)):
             raise TypeError("a sketch holds its labels, groups and weights; call audit(sketch, thresholds)")
+        if isinstance(thresholds, Result):
+            thresholds, sketch = on_its_columns(thresholds, sketch)
         segments = BySegment.of(thresholds, sketch)
         counts, mixtures, snapshot = count_sketch(
             sketch, thresholds_of(thresholds) if segments is None else segments.thresholds

@@ -29,6 +29,7 @@ from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import Objective, check_confidence
 from gstar_fast._solver.rates import gaps_of, has_rate, rates_of
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.roles import on_its_columns
 from gstar_fast._solver.snapshot import Snapshot
 
 MOST_PAIRS = 3600  # of groups, whose distances are added in squares for a sum of two gaps
@@ -163,6 +164,8 @@ class _Rows:
     def of(cls, sketch: Sketch, given: ThresholdsLike, exact: bool) -> _Rows:
         if not sketch.groups:
             raise refusal("no_rows", "certifying")
+        if isinstance(given, Result):
+            given, sketch = on_its_columns(given, sketch)
         snapshot = Snapshot.of(sketch)
         segments = BySegment.of(given, sketch)
         thresholds = thresholds_of(given) if segments is None else segments.thresholds

@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 
@@ -29,7 +29,7 @@ from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.frontier import frontier as make_frontier
 from gstar_fast._solver.question import check_criterion
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.roles import asked_roles, protected_sketch, segment_sketch
+from gstar_fast._solver.segments.roles import asked_roles, on_its_columns, protected_sketch, segment_sketch
 from gstar_fast._solver.words.points import Frontier
 from gstar_fast.errors import MissingClassWarning
 
@@ -126,10 +126,13 @@ def report(
     _check_kinds(result, sketch, audit, before, frontier, criterion)
     frozen = sketch.copy()  # one moment, whatever is counted meanwhile
     digest = frozen.digest()
-    _check_belongs(result, frozen, digest)
+    _check_digest(result, digest)
+    judged, frozen = on_its_columns(result, frozen)
+    result = replace(judged, _digest=result.sketch_digest)  # the page tells of the whole sketch
+    _check_belongs(result, frozen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
-        after = make_audit(frozen, result) if audit is None else audit
+        after = make_audit(frozen, judged) if audit is None else audit
         segments = None if result.decide_by is None else asked_roles(frozen, result.fair_between, result.decide_by)
         if before is None:
             rows = frozen if segments is None else protected_sketch(frozen, segments)
@@ -190,12 +193,15 @@ def _check_kinds(
         check_criterion(criterion, "criterion")
 
 
-def _check_belongs(result: Result, sketch: Sketch, digest: str) -> None:
+def _check_digest(result: Result, digest: str) -> None:
     if result.sketch_digest is not None and result.sketch_digest != digest:
         raise ValueError(
             f"the result was found on another sketch: its sketch_digest begins with {result.sketch_digest[:12]}, the "
             f"digest of this sketch with {digest[:12]}; pass the sketch that was solved, or solve this one"
         )
+
+
+def _check_belongs(result: Result, sketch: Sketch) -> None:
     found = set(sketch.groups)
     if result.decide_by is not None:
         roles = asked_roles(sketch, result.fair_between, result.decide_by).roles

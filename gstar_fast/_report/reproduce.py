@@ -51,6 +51,8 @@ def python_command(
         if result.decide_by is not None:
             kind += f", fair_between={list(result.fair_between or ())!r}, decide_by={list(result.decide_by)!r}"
             kind += ", monotone=True" * result.monotone
+        elif result._between is not None:
+            kind += f", fair_between={list(result._between)!r}, decide_by={list(result._between)!r}"
         if frontier.penalty is not None:
             kind += ', by="penalties"'
         lines.append(
@@ -89,12 +91,14 @@ def _question(r: Result) -> list[str]:
         out.append("prefer='stable'")
     if r.decide_by is not None:
         out += [f"fair_between={list(r.fair_between or ())!r}", f"decide_by={list(r.decide_by)!r}"]
+    elif r._between is not None:
+        out += [f"fair_between={list(r._between)!r}", f"decide_by={[] if r.unified else list(r._between)!r}"]
     if r.cuts is not None:
         out.append(f"segments=gf.Segments({r.cuts!r}, monotone={r.monotone})")
     switches = {
         "monotone": r.monotone and r.cuts is None,
         "balanced": r.balanced,
-        "unified": r.unified,
+        "unified": r.unified and r._between is None,
         "randomize": r.randomized,
     }
     return out + [f"{name}=True" for name, on in switches.items() if on]

@@ -141,6 +141,8 @@ class Result:
     _digest: str | Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
     _mixing: float | Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
     _proof: Proof | None = field(default=None, repr=False, compare=False)
+    # columns of the sketch that the groups are made of, where it has others too; JSON has their names as `group_column`
+    _between: tuple[str | int, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
     def sketch_digest(self) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,34 @@ def test_rows_that_are_missing_are_named(found):
     alone = gf.certify(found, counted(*(column[women] for column in (score, label, sex, segment))))
     assert not alone.holds
     assert any(note.startswith("groups without fresh rows") and note.endswith("'M'") for note in alone.notes)
+
+
+@pytest.mark.parametrize("unified", [False, True])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_thresholds_by_protected_group_are_judged_on_the_sketch_of_both(backend, unified, loaded):
+    """`decide_by=fair_between` and `decide_by=()` are judged as if the protected column alone had been counted."""
+    score, label, sex, segment = people(6)
+    both, alone = named(score, label, sex, segment), gf.Sketch.from_rows(score, label, sex)
+    limits = {"equalized_odds": 0.2}
+    result = gf.solve(both, limits=limits, fair_between="sex", decide_by=() if unified else "sex")
+    result = gf.Result.from_json(result.to_json()) if loaded else result
+    plain = gf.solve(alone, limits=limits, unified=unified)
+    here, there = gf.audit(both, result, replicates=100), gf.audit(alone, plain, replicates=100)
+    assert (here.gaps, here.thresholds, here.notes) == (there.gaps, there.thresholds, there.notes)
+    assert gf.certify(result, both).upper == gf.certify(plain, alone).upper
+    result.check(both)
+    page = gf.report(result, both, frontier=False).html
+    assert both.digest() in page
+    asked = "fair_between=['sex'], decide_by=" + ("[]" if unified else "['sex']")
+    assert asked in html.unescape(page)
+    positions = gf.solve(both, limits=limits, fair_between=0, decide_by=() if unified else 0)
+    assert gf.audit(both, positions, replicates=0).gaps["equalized_odds"].value == result.gaps["equalized_odds"]
+
+
+def test_one_threshold_for_everybody_may_be_judged_between_any_groups():
+    score, label, sex, segment = people(6)
+    unified = gf.solve(named(score, label, sex, segment), limits={"equalized_odds": 0.2}, unified=True)
+    assert len(gf.audit(named(score, label, sex, segment), unified, replicates=0).groups) == 6
 
 
 # ------------------------------------------------------------------------------------------------------------- new rows

@@ -163,7 +163,7 @@ def test_what_is_no_number_is_refused(backend):
         ({0: 1.0, 1: 2.0}, [0.5, 0.5], "cuts must be finite and ascending"),
         ({0: 1.0, 1: 2.0}, [0.5, 0.25], "cuts must be finite and ascending"),
         ({0: 1.0, 1: 2.0}, [INF], "cuts must be finite and ascending"),
-        ({0: 1.0, 1: 2.0}, [NAN], "a cut point is NaN"),
+        ({0: 1.0, 1: 2.0}, [NAN], "cuts must be finite and ascending; got"),
         ({0: 1.0, 2: 2.0}, [0.5], "group 2 is not a segment of the cuts: these are the whole numbers from 0 to 1"),
         ({"a": 1.0}, [0.5], "group 'a' is not a segment of the cuts"),
         ({True: 1.0}, [0.5], "group True is not a segment of the cuts"),

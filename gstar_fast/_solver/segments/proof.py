@@ -18,7 +18,7 @@ from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.certificate import Certificate, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
 from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
-from gstar_fast._solver.segments.roles import asked_roles
+from gstar_fast._solver.segments.roles import asked_roles, on_its_columns
 from gstar_fast._solver.segments.solve import ORDERS
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -46,6 +46,7 @@ def check_result(result: Result, kept: Proof | None, sketch: Sketch) -> None:
     """Raise where a result claims no least error, or where certificates do not prove it on the counts of a sketch."""
     if why := _claims_nothing(result):
         raise refusal("no_proof", value=why)
+    result, sketch = on_its_columns(result, sketch)
     snapshot = Snapshot.of(sketch)
     counts = _counts(result, sketch, snapshot)
     objective = Objective.of(result.limits, None, result.costs, result.balanced)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -175,7 +176,34 @@ def _by(sketch: Sketch, positions: tuple[int, ...]) -> Sketch:
 def of_protected(result: Result, sketch: Sketch, asked: Asked) -> Result:
     """What was found on the protected sketch, told of the whole one."""
     column, digest = asked.group_column(asked.roles.fair_between), sketch.copy().digest
+    told: dict[str, Any] = {"group_column": column, "_digest": digest, "_between": asked.fair_between}
     promise = result.promise
     if promise is not None:
-        promise = replace(promise, plain=replace(promise.plain, group_column=column, _digest=digest))
-    return replace(result, group_column=column, promise=promise, _digest=digest)
+        promise = replace(promise, plain=replace(promise.plain, **told))
+    return replace(result, promise=promise, **told)
+
+
+def on_its_columns(result: Result, sketch: Sketch) -> tuple[Result, Sketch]:
+    """A result by group, or unified, and a sketch of its groups alone where the sketch has more columns.
+
+    Such results come from `decide_by=fair_between` and `decide_by=()`. Everything else is as it was.
+    """
+    groups = sketch.groups
+    if result.decide_by is not None or not all(isinstance(name, tuple) for name in groups):
+        return result, sketch
+    if set(groups) & set(result.rates) or (between := _counted_by(result, sketch)) is None:
+        return result, sketch
+    alone = protected_sketch(sketch, roles_of(replace(result, fair_between=between, decide_by=()), sketch))
+    digest = alone.digest() if result.sketch_digest == sketch.copy().digest() else result.sketch_digest
+    return replace(result, _digest=digest, _between=between), alone
+
+
+def _counted_by(result: Result, sketch: Sketch) -> tuple[Column, ...] | None:
+    """The columns of the sketch that the groups of a result are made of, as far as is known."""
+    named, column = sketch.columns.group, result.group_column
+    if result._between is not None or not isinstance(named, tuple) or column is None:
+        return result._between
+    columns = (column,) if column in named else tuple(next(csv.reader([column])))
+    if not set(columns) <= set(named) or (result.unified and result.sketch_digest != sketch.copy().digest()):
+        return None  # one threshold for everybody may be judged between any groups
+    return columns
