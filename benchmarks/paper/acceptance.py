@@ -223,7 +223,10 @@ def clock(times: dict[str, Any] | None) -> list[Point]:
     ):
         rows = [row for row in (times or {}).get("rows", []) if row["method"] == method and row["part"] == "fit"]
         spent = {row["data"]: 1e3 * row["wall"]["least"] for row in rows}
-        said = ", ".join(f"{SHOWN[data]} {spent[data]:.1f} ms" for data in DATA if data in spent)
+        worked = {row["data"]: 1e3 * row["cpu"]["least"] for row in rows}
+        said = ", ".join(
+            f"{SHOWN[data]} {spent[data]:.1f} ms (CPU {worked[data]:.1f})" for data in DATA if data in spent
+        )
         words += " (counting included; least of the rounds)"
         out.append(Point("8", words, said or "not measured", max(spent.values()) < most if spent else None))
     return out
