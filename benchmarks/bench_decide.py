@@ -126,6 +126,41 @@ def columns(n: int, repeats: int) -> tuple[dict[str, float], str]:
     return times, harness.table([f"groups, {n:.0e} rows", "ns/row", "of codes"], body)
 
 
+def numbers(n: int, repeats: int) -> tuple[list[dict[str, Any]], str]:
+    """Numbers that stand for groups, against plain groups, and against numpy's search and the compare after it."""
+    records, body = [], []
+    for n_segments in (8, 32):
+        for dtype in (np.float32, np.float64):
+            scores, groups, values = make_rows(n, n_segments, dtype)
+            q = np.random.default_rng(1).random(n).astype(dtype)
+            cuts = np.arange(1, n_segments) / n_segments
+            same, edges, thresholds = values.astype(dtype), cuts.astype(dtype), dict(enumerate(values.tolist()))
+            decider, plain = gf.Decider(thresholds, cuts=cuts.tolist()), gf.Decider(thresholds)
+            expected = scores.astype(np.float64) >= values[np.searchsorted(cuts, q.astype(np.float64), side="right")]
+            assert np.array_equal(decider(scores, q), expected)
+            times = race(
+                {
+                    "ours": lambda s=scores, x=q, d=decider: d(s, x),
+                    "groups": lambda s=scores, g=groups, d=plain: d(s, g),
+                    "numpy": lambda s=scores, x=q, t=same, c=edges: s >= t[np.searchsorted(c, x, side="right")],
+                },
+                n,
+                repeats,
+            )
+            records.append({"rows": n, "segments": n_segments, "dtype": dtype.__name__, **times})
+            shown = [f"{times[name]:.3f}" for name in ("ours", "groups", "numpy")]
+            body.append([str(n_segments), dtype.__name__, *shown, f"{times['numpy'] / times['ours']:.1f}x"])
+    head = [
+        f"segments, {n:.0e} rows",
+        "both columns",
+        "ours ns/row",
+        "ours, plain groups",
+        "numpy.searchsorted",
+        "faster",
+    ]
+    return records, harness.table(head, body)
+
+
 STATEMENTS = {
     "nothing": "pass",
     "inline: s >= t[g], a code": "s >= t[g]",
@@ -135,6 +170,7 @@ STATEMENTS = {
     "a function with the policies, a string": "same_text(s, gs)",
     "decider.one, a code": "decider.one(s, g)",
     "decider.one, a string": "named.one(s, gs)",
+    "decider.one, a number, 32 segments": "cut.one(s, q)",
     "live.one, a code": "live.one(s, g)",
     "call, 4 rows: decider(scores, groups)": "decider(scores, groups)",
     "call, 4 rows: live(scores, groups)": "live(scores, groups)",
@@ -165,6 +201,8 @@ def small(rounds: int) -> tuple[dict[str, float], str]:
 
     space = {
         "s": 0.3,
+        "q": 0.7,
+        "cut": gf.Decider({g: g / 32 for g in range(32)}, cuts=[g / 32 for g in range(1, 32)]),
         "g": 3,
         "gs": "group 3",
         "t": t,
@@ -244,6 +282,7 @@ def main() -> None:
     for title, key, part in (
         ("Arrays", "arrays", lambda: arrays(sizes, repeats)),
         ("Columns of strings", "columns", lambda: columns(sizes[-1], repeats)),
+        ("Numbers that stand for groups", "numbers", lambda: numbers(1_000_000, repeats)),
         ("Small calls", "small", lambda: small(5 if options.quick else 15)),
         ("Embedded in C++", "embedded", lambda: embedded(not options.quick)),
     ):

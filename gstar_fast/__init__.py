@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._engines import spark as spark
     from gstar_fast._engines import sql as sql
     from gstar_fast._estimator.classifier import GroupThresholdClassifier as GroupThresholdClassifier
+    from gstar_fast._estimator.probability import GroupProbability as GroupProbability
+    from gstar_fast._estimator.probability import group_probability as group_probability
     from gstar_fast._install import get_cmake_dir as get_cmake_dir
     from gstar_fast._install import get_include as get_include
     from gstar_fast._install import show_config as show_config
@@ -35,11 +37,11 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._report.report import report as report
     from gstar_fast._sketch.cell import Moments as Moments
     from gstar_fast._sketch.merging import merge_all as merge_all
+    from gstar_fast._sketch.proxy import ProxySketch as ProxySketch
     from gstar_fast._sketch.sketch import Sketch as Sketch
     from gstar_fast._sketch.window import Window as Window
     from gstar_fast._solver.bounds import Bounds as Bounds
     from gstar_fast._solver.bounds import bounds as bounds
-    from gstar_fast._solver.frontier import Frontier as Frontier
     from gstar_fast._solver.frontier import frontier as frontier
     from gstar_fast._solver.promise.needs import rows_needed as rows_needed
     from gstar_fast._solver.promise.record import Promise as Promise
@@ -47,11 +49,13 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.result import Result as Result
     from gstar_fast._solver.segments.cut import Segments as Segments
     from gstar_fast._solver.solve import solve as solve
+    from gstar_fast._solver.words.points import Frontier as Frontier
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
     from gstar_fast.errors import NoiseWarning as NoiseWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
+    from gstar_fast.errors import OverfitWarning as OverfitWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
     from gstar_fast.errors import SentinelWarning as SentinelWarning
     from gstar_fast.errors import UnpromisedWarning as UnpromisedWarning
@@ -69,14 +73,17 @@ _ROOMS = {
     "_density.density": ("Density", "densities", "density"),
     "_density.quality": ("fit_quality",),
     "_estimator.classifier": ("GroupThresholdClassifier",),
+    "_estimator.probability": ("GroupProbability", "group_probability"),
     "_install": ("get_cmake_dir", "get_include", "show_config"),
     "_report.report": ("Report", "report"),
     "_sketch.cell": ("Moments",),
     "_sketch.merging": ("merge_all",),
+    "_sketch.proxy": ("ProxySketch",),
     "_sketch.sketch": ("Sketch",),
     "_sketch.window": ("Window",),
     "_solver.bounds": ("Bounds", "bounds"),
-    "_solver.frontier": ("Frontier", "frontier"),
+    "_solver.frontier": ("frontier",),
+    "_solver.words.points": ("Frontier",),
     "_solver.promise.needs": ("rows_needed",),
     "_solver.promise.record": ("Promise", "RowsNeeded"),
     "_solver.result": ("Result",),
@@ -88,6 +95,7 @@ _ROOMS = {
         "MissingClassWarning",
         "NoiseWarning",
         "NotConvergedWarning",
+        "OverfitWarning",
         "ResolutionWarning",
         "SentinelWarning",
         "UnpromisedWarning",

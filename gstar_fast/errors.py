@@ -24,6 +24,7 @@ __all__ = [
     "OptionError",
     "OptionTypeError",
     "OptionValueError",
+    "OverfitWarning",
     "ResolutionWarning",
     "SentinelWarning",
     "UnpromisedWarning",
@@ -143,6 +144,13 @@ class NotConvergedWarning(UserWarning):
     """An iterative method stopped where another step would still help, or far from the least loss.
 
     Its result is usable, its verdict says so, and ``method="exact"`` finds the least loss.
+    """
+
+
+class OverfitWarning(_Coded, UserWarning):
+    """There are more segments than the counted rows can carry, so that limits hardly hold on new ones.
+
+    Given by `solve` with `decide_by`; the result's notes say it too.
     """
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from gstar_fast._audit.audit import Audit
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import threshold_number
 from gstar_fast._report.data import (
     COLORS,
@@ -29,8 +28,9 @@ from gstar_fast._report.data import (
     style,
 )
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.frontier import Frontier
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.roles import asked_roles, segment_sketch
+from gstar_fast._solver.words.points import Frontier
 from gstar_fast._words import KINDS
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ def _draw_cell(panel: Axes, curve: CellCurve, kind: str | None) -> None:
 def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None, *, ax: Axes | None = None) -> Figure:
     """Draw the ROC curve of every group that has both labels, with the points that were chosen.
 
+    For a result by segment, the curves are those of the segments.
+
     Parameters
     ----------
     sketch : Sketch
@@ -148,9 +150,10 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     >>> figure.axes[0].get_xlabel()
     'false positive rate'
     """
-    if isinstance(thresholds, Result) and thresholds.decide_by is not None:
-        raise refusal("by_segment", "plot.roc", value=thresholds.decide_by)
     groups = _groups_of(sketch, "gf.plot.roc(sketch, result)")
+    if isinstance(thresholds, Result) and thresholds.decide_by is not None:
+        sketch = segment_sketch(sketch, asked_roles(sketch, thresholds.fair_between, thresholds.decide_by))
+        groups = sketch.groups
     names = display_names(groups)
     curves = roc_curves(sketch)
     values = thresholds.thresholds if isinstance(thresholds, Result) else thresholds or {}
@@ -192,7 +195,7 @@ def _chosen(
 ) -> tuple[float, float] | None:
     """Where a group stands; a mixture stands beside its curve, so a result's own rates say where."""
     if isinstance(thresholds, Result):
-        at = thresholds.rates[group]
+        at = (thresholds.segment_rates or thresholds.rates)[group]
         return None if at.fpr is None or at.tpr is None else (at.fpr, at.tpr)
     return roc_point(sketch, group, values[group]) if group in values else None
 

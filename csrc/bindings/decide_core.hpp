@@ -67,6 +67,19 @@ inline std::uint64_t hash_of(PyObject* key) {
 
 // ---- one row ----------------------------------------------------------------
 
+/// The number that stands for a group. A whole number is refused: it may be the
+/// segment itself.
+inline double number_of(PyObject* group) {
+    if (PyIndex_Check(group) == 0) {
+        const double number = PyFloat_AsDouble(group);
+        if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
+        if (PyErr_ExceptionMatches(PyExc_TypeError) == 0)
+            throw py::error_already_set();
+        PyErr_Clear();
+    }
+    refuse("needs_numbers", "group", group);
+}
+
 inline PyObject* one_closely(core& c, PyObject* const* args, Py_ssize_t n,
                              PyObject* names) {
     return guarded([&]() -> PyObject* {
@@ -86,6 +99,12 @@ inline PyObject* one_closely(core& c, PyObject* const* args, Py_ssize_t n,
         if (c.what.set().unified) return PyBool_FromLong(c.what.one(score));
         if (group == nullptr || group == Py_None)
             gstar::refuse({"needs_groups", "group"});
+        if (c.what.set().cuts) {
+            const double number = number_of(group);
+            if (c.what.set().randomized && key != nullptr && key != Py_None)
+                return PyBool_FromLong(c.what.one(score, number, hash_of(key)));
+            return PyBool_FromLong(c.what.one(score, number));
+        }
         const name called = name_of(group);
         if (c.what.set().randomized && key != nullptr && key != Py_None)
             return PyBool_FromLong(c.what.one(score, called, hash_of(key)));
@@ -107,6 +126,12 @@ inline PyObject* one_of(core& c, PyObject* const* args, Py_ssize_t n,
         } else {
             PyErr_Clear();
         }
+    } else if (n == 2 && names == nullptr && PyFloat_CheckExact(args[0]) &&
+               PyFloat_CheckExact(args[1])) {
+        const double s = PyFloat_AS_DOUBLE(args[0]);
+        const double t = c.what.threshold_of_number(PyFloat_AS_DOUBLE(args[1]));
+        if (s >= t) Py_RETURN_TRUE;
+        if (s < t) Py_RETURN_FALSE;
     }
     return one_closely(c, args, n, names);
 }
@@ -152,7 +177,9 @@ inline PyObject* quick(core& c, PyObject* const* args, std::size_t n) {
     if (!set.unified) {
         std::size_t n_groups = 0;
         r.groups = column_of(args[1], n_groups);
-        if (!is_number(r.groups.type) || n_groups != r.n) return nullptr;
+        const bool fits =
+            set.cuts ? is_float(r.groups.type) : is_number(r.groups.type);
+        if (!fits || n_groups != r.n) return nullptr;
     }
     return guarded([&] {
         auto out = py::reinterpret_steal<py::object>(

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "gstar/live.hpp"
@@ -68,17 +69,25 @@ name text_name(const char* text, std::size_t size) {
     return name::of_text(std::string(text, size));
 }
 
-template <class Float>
+template <class Number>
+gstar::column column_of(const Number* values) {
+    using gstar::dtype;
+    return {reinterpret_cast<const char*>(values), sizeof(Number),
+            !std::is_floating_point<Number>::value ? dtype::i32
+            : sizeof(Number) == 4                  ? dtype::f32
+                                                   : dtype::f64};
+}
+
+/// Groups are int32, or floats that stand for them.
+template <class Float, class Group>
 gstar::rows rows_of(std::size_t n, const Float* scores, const std::uint8_t* labels,
-                    const std::int32_t* groups) {
+                    const Group* groups) {
     if (n != 0 && (scores == nullptr || groups == nullptr))
         throw std::invalid_argument("scores and groups must not be NULL");
     gstar::rows r;
     r.n = n;
-    r.scores = {reinterpret_cast<const char*>(scores), sizeof(Float),
-                sizeof(Float) == 4 ? gstar::dtype::f32 : gstar::dtype::f64};
-    r.groups = {reinterpret_cast<const char*>(groups), sizeof *groups,
-                gstar::dtype::i32};
+    r.scores = column_of(scores);
+    r.groups = column_of(groups);
     if (labels != nullptr) {
         r.labels = {reinterpret_cast<const char*>(labels), 1, gstar::dtype::u8};
         r.two_is_unlabelled = true;
@@ -86,9 +95,9 @@ gstar::rows rows_of(std::size_t n, const Float* scores, const std::uint8_t* labe
     return r;
 }
 
-template <class Float>
+template <class Float, class Group>
 int decide_many(gstar_decider* decider, std::size_t n, const Float* scores,
-                const std::int32_t* groups, int codes, std::uint8_t* accepted) {
+                const Group* groups, int codes, std::uint8_t* accepted) {
     return guarded([&] {
         gstar::decide_options o;
         o.codes = codes != 0;
@@ -173,6 +182,22 @@ int gstar_decide_number_keyed(gstar_decider* decider, double score, int64_t grou
     });
 }
 
+int gstar_decide_real(gstar_decider* decider, double score, double number,
+                      int* accepted) {
+    return guarded([&] {
+        const reading now(decider->live);
+        *accepted = now->one(score, number) ? 1 : 0;
+    });
+}
+
+int gstar_decide_real_keyed(gstar_decider* decider, double score, double number,
+                            uint64_t hash, int* accepted) {
+    return guarded([&] {
+        const reading now(decider->live);
+        *accepted = now->one(score, number, hash) ? 1 : 0;
+    });
+}
+
 uint64_t gstar_hash_text(const char* key, size_t size) {
     return gstar::hash_key(std::string_view(key, size));
 }
@@ -189,6 +214,16 @@ int gstar_decide_f32(gstar_decider* decider, size_t n, const float* scores,
 int gstar_decide_f64(gstar_decider* decider, size_t n, const double* scores,
                      const int32_t* groups, int codes, uint8_t* accepted) {
     return decide_many(decider, n, scores, groups, codes, accepted);
+}
+
+int gstar_decide_reals_f32(gstar_decider* decider, size_t n, const float* scores,
+                           const float* numbers, uint8_t* accepted) {
+    return decide_many(decider, n, scores, numbers, 0, accepted);
+}
+
+int gstar_decide_reals_f64(gstar_decider* decider, size_t n, const double* scores,
+                           const double* numbers, uint8_t* accepted) {
+    return decide_many(decider, n, scores, numbers, 0, accepted);
 }
 
 gstar_sketch* gstar_sketch_new(uint32_t bins) {

@@ -61,6 +61,12 @@ GSTAR_API int gstar_decide_text_keyed(gstar_decider* decider, double score,
 GSTAR_API int gstar_decide_number_keyed(gstar_decider* decider, double score,
                                         int64_t group, uint64_t hash,
                                         int* accepted);
+/* Of a set with cut points: by the number that stands for the group, such as
+ * P(group | x). Its segment is found here. */
+GSTAR_API int gstar_decide_real(gstar_decider* decider, double score, double number,
+                                int* accepted);
+GSTAR_API int gstar_decide_real_keyed(gstar_decider* decider, double score,
+                                      double number, uint64_t hash, int* accepted);
 GSTAR_API uint64_t gstar_hash_text(const char* key, size_t size);
 GSTAR_API uint64_t gstar_hash_number(int64_t key);
 
@@ -72,6 +78,14 @@ GSTAR_API int gstar_decide_f32(gstar_decider* decider, size_t n,
 GSTAR_API int gstar_decide_f64(gstar_decider* decider, size_t n,
                                const double* scores, const int32_t* groups,
                                int codes, uint8_t* accepted);
+
+/* The same of a set with cut points, by the number that stands for each group. */
+GSTAR_API int gstar_decide_reals_f32(gstar_decider* decider, size_t n,
+                                     const float* scores, const float* numbers,
+                                     uint8_t* accepted);
+GSTAR_API int gstar_decide_reals_f64(gstar_decider* decider, size_t n,
+                                     const double* scores, const double* numbers,
+                                     uint8_t* accepted);
 
 /* ---- sketches: count here, merge anywhere ---- */
 

@@ -14,8 +14,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>  // enable_if, is_floating_point
 #include <unordered_map>
 #include <utility>  // move
+#include <variant>  // get_if
 #include <vector>
 
 #include "gstar/base/error.hpp"
@@ -59,6 +61,15 @@ public:
         if (set_.unified) values_.back() = values_[0];
         by_code_ = threshold_table(values_of_codes(), values_.back());
         by_number_ = threshold_table(values_of_numbers(), numbers_beyond());
+        if (!set_.cuts) return;
+        cuts_ = cut_points(*set_.cuts);
+        for (std::size_t k = 0; k <= set_.cuts->size(); ++k) {
+            const std::int32_t slot = numbers_.find(static_cast<std::int64_t>(k));
+            by_segment_.push_back(set_.randomized ? nan
+                                  : slot < 0
+                                      ? values_.back()
+                                      : values_[static_cast<std::size_t>(slot)]);
+        }
     }
 
     // Moving keeps the names where they are; a copy would look into the original.
@@ -74,13 +85,16 @@ public:
     // ---- one row ------------------------------------------------------------
 
     bool one(double score, std::int64_t group) const {
+        refuse_group_of_segments();
         return decide(score, numbers_.find(group), [&] { return name::of(group); });
     }
     bool one(double score, std::string_view group) const {
+        refuse_group_of_segments();
         return decide(score, slot_of(group),
                       [&] { return name::of_text(std::string(group)); });
     }
     bool one(double score, const name& group) const {
+        refuse_group_of_segments();
         return decide(score, slot_of(group), [&] { return group; });
     }
     /// Without a group, for a unified set.
@@ -90,10 +104,40 @@ public:
     }
     /// Drawn by the hash of the row's key, for a randomised set.
     bool one(double score, const name& group, std::uint64_t hash) const {
+        refuse_group_of_segments();
         const std::int32_t slot = slot_of(group);
         const double t = threshold_of(
             slot, hash, [&] { return group; }, -1);
         return compare(score, t, -1);
+    }
+
+    /// By the number that stands for the group, for a set with cut points.
+    template <class Real,
+              std::enable_if_t<std::is_floating_point<Real>::value, int> = 0>
+    bool one(double score, Real number) const {
+        const double t = threshold_of_number(number);
+        if (score >= t) return true;
+        if (score < t) return false;
+        refuse_number_of_groups();
+        return decide(score, slot_of_number(number),
+                      [&] { return segment_words(number); });
+    }
+    template <class Real,
+              std::enable_if_t<std::is_floating_point<Real>::value, int> = 0>
+    bool one(double score, Real number, std::uint64_t hash) const {
+        refuse_number_of_groups();
+        const double t = threshold_of(
+            slot_of_number(number), hash, [&] { return segment_words(number); },
+            -1);
+        return compare(score, t, -1);
+    }
+    /// NaN where the row needs a closer look: no segment has a threshold for it,
+    /// or it is drawn, or there are no cut points.
+    double threshold_of_number(double number) const noexcept {
+        if (by_segment_.empty()) return std::numeric_limits<double>::quiet_NaN();
+        if (number != number)
+            return set_.randomized ? number : values_.back();  // unknown
+        return by_segment_[cuts_.segment_of(number)];
     }
 
     // ---- many rows ----------------------------------------------------------
@@ -194,6 +238,9 @@ private:
 
     void check(const rows& r, const decide_options& o) const {
         if (!r.groups && !set_.unified) refuse_no_groups();
+        if (by_number(r) && !set_.unified && (!set_.cuts || o.codes))
+            refuse_number();
+        if (!o.codes && !by_number(r)) refuse_group_of_segments();
         if (set_.randomized && o.keys.type != dtype::u64)
             refuse({"needs_keys", "keys"});
     }
@@ -228,8 +275,11 @@ private:
                 const auto* g =
                     reinterpret_cast<const std::uint16_t*>(r.groups.data);
                 usual = decide_rows(scores, g + i, n, table, out + i) || final;
+            } else if (by_number(r)) {
+                cuts_.segments_of(r.groups, i, n, numbers);
+                usual = decide_rows(scores, numbers, n, table, out + i) || final;
             } else {
-                usual = narrow(r.groups, i, n, numbers) &&
+                usual = narrow<block>(r.groups, i, n, numbers) &&
                         (decide_rows(scores, numbers, n, table, out + i) || final);
             }
             if (usual) continue;
@@ -241,6 +291,20 @@ private:
         }
     }
 
+    /// Whether groups are told by numbers that stand for them.
+    static bool by_number(const rows& r) noexcept {
+        return r.groups.type == dtype::f32 || r.groups.type == dtype::f64;
+    }
+    std::int32_t slot_of_number(double number) const noexcept {
+        if (number != number) return -1;
+        return numbers_.find(static_cast<std::int64_t>(cuts_.segment_of(number)));
+    }
+    /// What a refusal says of a number: NaN, or its segment, which is empty.
+    refused_value segment_words(double number) const {
+        if (number != number) return number;
+        return static_cast<std::int64_t>(cuts_.segment_of(number));
+    }
+
     template <class Float>
     static Float as(double t) noexcept {
         if constexpr (sizeof(Float) == 4)
@@ -249,45 +313,26 @@ private:
             return t;
     }
 
-    /// Whole numbers of any type as 16 bits; false if one does not fit.
-    static bool narrow(const column& c, std::size_t begin, std::size_t n,
-                       std::uint16_t* out) {
-        switch (c.type) {
-            case dtype::i8: return narrow_as<std::int8_t>(c, begin, n, out);
-            case dtype::i16: return narrow_as<std::int16_t>(c, begin, n, out);
-            case dtype::i32: return narrow_as<std::int32_t>(c, begin, n, out);
-            case dtype::i64: return narrow_as<std::int64_t>(c, begin, n, out);
-            case dtype::u16: return narrow_as<std::uint16_t>(c, begin, n, out);
-            case dtype::u32: return narrow_as<std::uint32_t>(c, begin, n, out);
-            case dtype::u64: return narrow_as<std::uint64_t>(c, begin, n, out);
-            default: return narrow_as<std::uint8_t>(c, begin, n, out);
-        }
-    }
-    template <class From>
-    static bool narrow_as(const column& c, std::size_t begin, std::size_t n,
-                          std::uint16_t* out) {
-        From copied[block];
-        const From* from = copied;
-        if (c.is_array_of<From>())
-            from = reinterpret_cast<const From*>(c.data) + begin;
-        else
-            detail::read_as<From>(c, begin, n, copied);
-        return narrow_numbers(from, n, out);
-    }
-
     /// `each(row, score, threshold)`, every value read once.
     template <class Each>
     void closely(const rows& r, const source& from, std::size_t begin,
                  std::size_t end, Each each) const {
         double scores[256];
         std::int64_t numbers[256];
+        std::uint16_t segments[256];
         for (std::size_t i = begin; i < end; i += 256) {
             const std::size_t n = std::min<std::size_t>(256, end - i);
             if (r.scores.type == dtype::f32)
                 detail::read_as<float>(r.scores, i, n, scores);
             else
                 detail::read_as<double>(r.scores, i, n, scores);
-            if (r.groups && !set_.unified) read_whole(r.groups, i, n, numbers);
+            if (set_.unified) {
+            } else if (by_number(r)) {
+                cuts_.segments_of(r.groups, i, n, segments);
+                std::copy(segments, segments + n, numbers);
+            } else {
+                read_whole(r.groups, i, n, numbers);
+            }
             for (std::size_t j = 0; j < n; ++j)
                 each(i + j, scores[j],
                      set_.unified ? values_[0]
@@ -322,6 +367,8 @@ private:
                 if (from.named)
                     return (*from.names)[static_cast<std::size_t>(number)];
                 if (huge) return static_cast<std::uint64_t>(number);
+                if (by_number(r) && number == cut_points::no_segment)
+                    return std::numeric_limits<double>::quiet_NaN();
                 return number;
             },
             at, from.codes);
@@ -374,6 +421,10 @@ private:
         if (code)
             refuse({"no_such_position", "groups", row, std::move(n),
                     static_cast<std::uint64_t>(n_groups())});
+        if (std::get_if<double>(&n) != nullptr)
+            refuse({"segment_nan", "groups", row});
+        if (set_.cuts)
+            refuse({"empty_segment", "groups", row, std::move(n), names_text()});
         refuse({"no_threshold", "groups", row, std::move(n), names_text()});
     }
     [[noreturn]] static void refuse_nan_score(std::int64_t row) {
@@ -381,6 +432,15 @@ private:
     }
     [[noreturn]] static void refuse_no_groups() {
         refuse({"needs_groups", "groups"});
+    }
+    void refuse_group_of_segments() const {
+        if (set_.cuts) throw type_error({"needs_numbers", "groups"});
+    }
+    void refuse_number_of_groups() const {
+        if (!set_.cuts) refuse_number();
+    }
+    [[noreturn]] static void refuse_number() {
+        throw type_error({"bad_group_type", "groups", -1, std::string("float")});
     }
     [[noreturn]] static void refuse_no_key() { refuse({"needs_key", "key"}); }
 
@@ -391,6 +451,8 @@ private:
     std::map<name, std::int32_t> slots_;
     threshold_table by_number_;
     threshold_table by_code_;
+    cut_points cuts_;
+    std::vector<double> by_segment_;  ///< for one row; empty without cut points
 };
 
 }  // namespace gstar

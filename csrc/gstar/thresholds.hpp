@@ -2,7 +2,7 @@
 #pragma once
 
 #include <array>
-#include <cmath>    // fabs, isnan
+#include <cmath>    // fabs, isfinite, isnan
 #include <cstddef>  // size_t
 #include <cstdint>
 #include <map>
@@ -43,6 +43,9 @@ struct thresholds {
     nan_policy nan = nan_policy::raise;
     std::optional<std::array<std::uint8_t, 32>> sketch_digest;
     std::optional<std::int64_t> expires;  ///< seconds since 1970, UTC
+    /// Where a number stands for the group: its segments are the groups, 0 to the
+    /// number of cut points.
+    std::optional<std::vector<double>> cuts;
 
     /// The threshold of an unknown group; none where it is refused.
     std::optional<double> unknown_threshold() const {
@@ -54,6 +57,23 @@ struct thresholds {
 
 [[noreturn]] inline void bad_thresholds(const std::string& what) {
     refuse({"not_valid", "thresholds", -1, what});
+}
+
+/// Refuse cut points that are not finite and ascending, or whose segments are not
+/// the groups.
+inline void check_cuts(const thresholds& t) {
+    if (!t.cuts) return;
+    const std::vector<double>& cuts = *t.cuts;
+    if (t.unified) bad_thresholds("they are unified, and have cuts");
+    if (cuts.size() >= most_groups) bad_thresholds("more than 65534 cuts");
+    for (std::size_t i = 0; i < cuts.size(); ++i)
+        if (!std::isfinite(cuts[i]) || (i != 0 && !(cuts[i - 1] < cuts[i])))
+            bad_thresholds("cuts must be finite and ascending");
+    for (const group_threshold& g : t.groups)
+        if (g.group.type != name::kind::integer || g.group.number < 0 ||
+            static_cast<std::uint64_t>(g.group.number) > cuts.size())
+            bad_thresholds("group " + text_of(g.group) +
+                           " is not a segment of the cuts");
 }
 
 /// Refuse a set that cannot be decided by.
@@ -90,6 +110,7 @@ inline void check_thresholds(const thresholds& t) {
         bad_thresholds("unknown groups take the default, but there is none");
     if (t.unknown == unknown_policy::use_number && std::isnan(t.unknown_number))
         bad_thresholds("the threshold of unknown groups is NaN");
+    check_cuts(t);
 }
 
 }  // namespace gstar

@@ -23,7 +23,8 @@ enum thresholds_flags : unsigned {
     flag_randomized = 2,
     flag_default = 4,
     flag_digest = 8,
-    flag_expires = 16
+    flag_expires = 16,
+    flag_cuts = 32
 };
 
 /// The set as bytes, the same for the same set; it ends in its checksum.
@@ -31,7 +32,8 @@ inline std::vector<std::uint8_t> to_bytes(const thresholds& t) {
     const unsigned flags =
         (t.unified ? flag_unified : 0u) | (t.randomized ? flag_randomized : 0u) |
         (t.default_threshold ? flag_default : 0u) |
-        (t.sketch_digest ? flag_digest : 0u) | (t.expires ? flag_expires : 0u);
+        (t.sketch_digest ? flag_digest : 0u) | (t.expires ? flag_expires : 0u) |
+        (t.cuts ? flag_cuts : 0u);
     const auto policies = static_cast<std::uint32_t>(t.unknown) |
                           static_cast<std::uint32_t>(t.nan) << 8;
     detail::byte_writer to(thresholds_magic, 1, flags, policies);
@@ -41,6 +43,10 @@ inline std::vector<std::uint8_t> to_bytes(const thresholds& t) {
         to.out.insert(to.out.end(), t.sketch_digest->begin(),
                       t.sketch_digest->end());
     if (t.expires) to.fixed(static_cast<std::uint64_t>(*t.expires), 8);
+    if (t.cuts) {
+        to.varint(t.cuts->size());
+        for (const double cut : *t.cuts) to.real(cut);
+    }
     to.varint(t.groups.size());
     for (const group_threshold& g : t.groups) {
         to.group(g.group);
@@ -66,7 +72,7 @@ inline thresholds thresholds_from_bytes(span<const std::uint8_t> bytes) {
     const detail::opened_bytes opened = detail::open_bytes(
         bytes, thresholds_magic, "thresholds", 1,
         [](std::uint64_t, std::uint64_t flags, std::uint64_t policies) {
-            return flags <= 31 && (policies & 0xFF) <= 2 && policies >> 8 <= 2;
+            return flags <= 63 && (policies & 0xFF) <= 2 && policies >> 8 <= 2;
         });
     const std::uint64_t flags = opened.flags;
     detail::byte_reader from = opened.body;
@@ -83,6 +89,12 @@ inline thresholds thresholds_from_bytes(span<const std::uint8_t> bytes) {
     }
     if ((flags & flag_expires) != 0)
         t.expires = static_cast<std::int64_t>(from.fixed(8));
+    if ((flags & flag_cuts) != 0) {
+        const std::uint64_t n_cuts = from.varint();
+        if (n_cuts > from.left() / 8) from.refuse("it ends too early");
+        t.cuts.emplace();
+        for (std::uint64_t i = 0; i < n_cuts; ++i) t.cuts->push_back(from.real());
+    }
     const std::uint64_t n = from.varint();
     // A group takes ten bytes at the least: refuse before making room.
     if (n > most_groups || n * 10 > from.left())

@@ -236,6 +236,19 @@ inline std::string checksum_text(const json& document, const thresholds& t) {
     return text;
 }
 
+/// Names of protected groups, for a result by segment; checked as those of groups
+/// that have thresholds.
+inline std::vector<group_threshold> protected_of(const json& document) {
+    thresholds compared;
+    const json* const roles = given(document, "roles");
+    if (roles == nullptr) return {};
+    for (const json& entry : roles->find("protected")->list)
+        compared.groups.push_back(
+            {threshold_name(*entry.find("name"), "roles.protected"), 0, {}});
+    check_thresholds(compared);
+    return compared.groups;
+}
+
 /// The thresholds of a document, its checksum not yet compared.
 inline thresholds thresholds_of(const json& document) {
     const bool result = is_result(document);
@@ -249,11 +262,16 @@ inline thresholds thresholds_of(const json& document) {
     if (const json* v = given(document, "sketch_digest"))
         t.sketch_digest = digest_of(v->text);
     if (const json* v = given(document, "expires")) t.expires = seconds_of(v->text);
+    if (const json* v = given(document, "cuts")) {
+        t.cuts.emplace();
+        for (const json& cut : v->list) t.cuts->push_back(cut.real + 0.0);
+    }
     for (const json& entry : document.find("groups")->list)
         t.groups.push_back(
             read_group(entry, "groups[" + std::to_string(t.groups.size()) + "]"));
     t.randomized = !t.groups.empty() && !t.groups[0].mixture.empty();
     check_thresholds(t);
+    const std::vector<group_threshold> compared = protected_of(document);
     if (const json* promise = given(document, "promise")) {
         const json& inside = *promise->find("plain");
         if (!is_result(inside)) bad_thresholds("promise.plain is not a result");
@@ -264,13 +282,12 @@ inline thresholds thresholds_of(const json& document) {
         if (!std::equal(t.groups.begin(), t.groups.end(), plain.groups.begin(),
                         plain.groups.end(), same))
             bad_thresholds("promise.plain has other groups");
-    }
-    if (const json* roles = given(document, "roles")) {
-        thresholds compared;  // names as of groups that have thresholds
-        for (const json& entry : roles->find("protected")->list)
-            compared.groups.push_back(
-                {threshold_name(*entry.find("name"), "roles.protected"), 0, {}});
-        check_thresholds(compared);
+        const std::vector<group_threshold> others = protected_of(inside);
+        if (others.empty() != compared.empty())
+            bad_thresholds("promise.plain has other roles");
+        if (!std::equal(compared.begin(), compared.end(), others.begin(),
+                        others.end(), same))
+            bad_thresholds("promise.plain has other protected groups");
     }
     return t;
 }

@@ -94,6 +94,67 @@ void check_all(const thresholds& t, dtype scores_type, dtype groups_type,
     use_kernel(best_kernel());
 }
 
+/// Numbers at, next to and far from the cut points, and NaN.
+template <class Float>
+std::vector<Float> hard_numbers(const std::vector<double>& cuts, std::size_t n) {
+    std::mt19937_64 random(11);
+    std::vector<Float> out;
+    while (out.size() < n) {
+        auto f =
+            static_cast<Float>(cuts.empty() ? 0.5 : cuts[random() % cuts.size()]);
+        switch (random() % 6) {
+            case 0: f = std::nextafter(f, static_cast<Float>(inf)); break;
+            case 1: f = std::nextafter(f, static_cast<Float>(-inf)); break;
+            case 2: f = static_cast<Float>(not_a_number); break;
+            case 3: f = static_cast<Float>(random() % 2 == 0 ? inf : -inf); break;
+            default: break;
+        }
+        out.push_back(f);
+    }
+    return out;
+}
+
+/// A number decides as the count of cut points that it reaches.
+template <class Float>
+void check_numbers(std::size_t n_cuts, dtype type) {
+    constexpr std::size_t n = 5003;
+    thresholds t = numbered(static_cast<unsigned>(n_cuts) + 1, 4);
+    t.cuts.emplace();
+    for (std::size_t k = 0; k < n_cuts; ++k)
+        t.cuts->push_back(0.1 * static_cast<double>(k) - 1.0);
+    t.unknown = unknown_policy::use_number;
+    t.unknown_number = 0.25;
+    if (n_cuts > 2) t.groups.erase(t.groups.begin() + 1);  // an empty segment
+    const decider d(t);
+    const std::vector<Float> scores = hard_scores<Float>(t, n, 5);
+    const std::vector<Float> numbers = hard_numbers<Float>(*t.cuts, n);
+    rows r;
+    r.n = n;
+    r.scores = column_of(scores, type);
+    r.groups = column_of(numbers, type);
+    for (const kernel k : {kernel::generic, kernel::avx2, kernel::avx512}) {
+        if (!use_kernel(k)) continue;
+        std::vector<std::uint8_t> out(n, 7);
+        std::vector<double> margins(n);
+        d.many(r, out.data());
+        d.margins(r, margins.data());
+        for (std::size_t i = 0; i < n; ++i) {
+            std::int64_t segment = 0;
+            for (const double cut : *t.cuts)
+                segment += static_cast<double>(numbers[i]) >= cut ? 1 : 0;
+            double threshold = t.unknown_number;
+            for (const group_threshold& g : t.groups)
+                if (!std::isnan(numbers[i]) && g.group == name::of(segment))
+                    threshold = g.threshold;
+            const bool wanted = static_cast<double>(scores[i]) >= threshold;
+            CHECK(out[i] == (wanted ? 1 : 0));
+            CHECK((margins[i] >= 0) == wanted);
+            CHECK(d.one(scores[i], numbers[i]) == wanted);
+        }
+    }
+    use_kernel(best_kernel());
+}
+
 std::string message(const decider& d, const rows& r) {
     std::vector<std::uint8_t> out(r.n);
     try {
@@ -122,6 +183,42 @@ int main() {
         check_all<float, std::uint16_t>(many, dtype::f32, dtype::u16, 5003);
         check_all<double, std::int32_t>(many, dtype::f64, dtype::i32, 5003);
         check_all<float, std::uint64_t>(many, dtype::f32, dtype::u64, 5003);
+    }
+    {  // numbers that stand for groups, by their segments
+        for (const std::size_t n_cuts : {0u, 1u, 2u, 3u, 7u, 8u, 31u, 300u}) {
+            check_numbers<float>(n_cuts, dtype::f32);
+            check_numbers<double>(n_cuts, dtype::f64);
+        }
+        thresholds t = numbered(2, 1);
+        t.cuts = std::vector<double>{0.5};
+        const decider d(t);
+        CHECK(throws<type_error>([&] { d.one(0.5, std::int64_t{1}); }));
+        CHECK(throws<type_error>([&] { d.one(0.5, "1"); }));
+        CHECK(throws<type_error>([&] { d.one(0.5, name::of(1)); }));
+        CHECK(throws<input_error>([&] { d.one(0.5, not_a_number); }));
+        CHECK(throws<input_error>([&] { d.one(0.5); }));
+        CHECK(throws<type_error>([&] { decider(numbered(2, 1)).one(0.5, 0.5); }));
+        const std::vector<double> scores = {0.5, 0.5};
+        std::vector<double> numbers = {0.5, not_a_number};
+        const std::vector<std::int32_t> codes = {0, 1};
+        rows r;
+        r.n = 2;
+        r.scores = column_of(scores, dtype::f64);
+        r.groups = column_of(numbers, dtype::f64);
+        CHECK(message(d, r) == "groups at row 1: segment nan");
+        numbers[1] = 0.25;
+        CHECK(message(d, r).empty());
+        CHECK(message(decider(numbered(2, 1)), r).find("bad group type") !=
+              std::string::npos);
+        r.groups = column_of(codes, dtype::i32);
+        CHECK(message(d, r) == "groups: needs numbers");
+        decide_options by_code;
+        by_code.codes = true;
+        std::vector<std::uint8_t> out(2);
+        d.many(r, out.data(), by_code);
+        CHECK(out[1] == (0.5 >= t.groups[1].threshold ? 1 : 0));
+        t.groups.erase(t.groups.begin());
+        CHECK(throws<input_error>([&] { decider(t).one(0.5, 0.25); }));
     }
     {  // the least float not below a threshold asks the same question
         std::mt19937_64 random(1);

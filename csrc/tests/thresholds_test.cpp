@@ -59,6 +59,40 @@ int main() {
         mixed.unknown_number = -std::numeric_limits<double>::infinity();
         CHECK(to_bytes(read(to_bytes(mixed))) == to_bytes(mixed));
     }
+    {  // cut points are read back; those that do not fit are refused
+        thresholds cut;
+        cut.groups = {{name::of(0), 0.5, {}}, {name::of(2), 0.25, {}}};
+        for (const std::vector<double>& cuts :
+             {std::vector<double>{0.25, 0.5}, {-1.0, 0.0, 1e300}}) {
+            cut.cuts = cuts;
+            CHECK(to_bytes(read(to_bytes(cut))) == to_bytes(cut));
+            CHECK(read(to_bytes(cut)).cuts == cuts);
+        }
+        const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+        for (const std::vector<double>& cuts :
+             {std::vector<double>{},
+              {0.5},
+              {0.5, 0.25},
+              {0.5, 0.5},
+              {0.5, not_a_number},
+              {0.5, std::numeric_limits<double>::infinity()}}) {
+            cut.cuts = cuts;
+            CHECK(throws<std::invalid_argument>([&] { read(to_bytes(cut)); }));
+        }
+        cut.cuts = std::vector<double>{0.25, 0.5};
+        const std::vector<std::uint8_t> whole = to_bytes(cut);
+        for (std::size_t n = 0; n < whole.size(); ++n)
+            CHECK(throws<std::invalid_argument>([&] {
+                thresholds_from_bytes({whole.data(), n});
+            }));
+        cut.groups[0].group = name::of_bool(true);
+        CHECK(throws<std::invalid_argument>([&] { check_thresholds(cut); }));
+        cut.groups[0].group = name::of_text("a");
+        CHECK(throws<std::invalid_argument>([&] { check_thresholds(cut); }));
+        cut.groups = {{name::of(0), 0.5, {}}};
+        cut.unified = true;
+        CHECK(throws<std::invalid_argument>([&] { check_thresholds(cut); }));
+    }
     {  // a cut or a changed byte anywhere is refused
         for (std::size_t n = 0; n < bytes.size(); ++n)
             CHECK(throws<std::invalid_argument>([&] {

@@ -2,6 +2,9 @@
 //
 //     decide thresholds.json < rows.csv      (score,group -> 1 or 0, a line each)
 //
+// Where thresholds have cut points, the second column is the number that stands for
+// the group.
+//
 // Thresholds may be JSON (result.save, decider.save) or binary (decider.to_bytes).
 #include <charconv>
 #include <cstdio>
@@ -62,9 +65,11 @@ int main(int argc, char** argv) {
                 throw std::runtime_error("a line is score,group; got '" + line +
                                          "'");
             std::int64_t number = 0;
-            const bool accepted = numbered && read(group, number)
-                                      ? decider.one(score, number)
-                                      : decider.one(score, group);
+            double real = 0;
+            const bool accepted =
+                decider.set().cuts && read(group, real) ? decider.one(score, real)
+                : numbered && read(group, number)       ? decider.one(score, number)
+                                                        : decider.one(score, group);
             std::puts(accepted ? "1" : "0");
         }
     } catch (const std::exception& e) {

@@ -13,7 +13,7 @@ from gstar_fast._audit.by_segment import BySegment
 from gstar_fast._audit.counts import Counts, ThresholdsLike, count_decisions, count_sketch, thresholds_of
 from gstar_fast._audit.intervals import Rates, critical, gap_interval, ranges_of, two_sided
 from gstar_fast._audit.metrics import GAPS, METRICS, gap_of
-from gstar_fast._audit.new_rows import NewRows
+from gstar_fast._audit.new_rows import NewRows, clearly_over
 from gstar_fast._audit.replicates import FEWEST, Again, draw_again
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
@@ -239,7 +239,8 @@ def audit(
         else:
             counts = segments.counts(counts)
         if isinstance(thresholds, Result):
-            again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed, new_rows)
+            roles = None if segments is None else segments.asked.roles
+            again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed, new_rows, roles)
             counts = replace(counts, notes=(*counts.notes, *again.notes))
         if by_group is not None:
             for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all
@@ -255,7 +256,28 @@ def audit(
         raise TypeError("decisions have no thresholds; thresholds and threshold_replicates= go with a sketch")
     else:
         counts = count_decisions(decisions, labels, groups, weights)
-    return replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
+    found = replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
+    if isinstance(thresholds, Result) and thresholds.decide_by is not None:
+        found = replace(found, notes=(*found.notes, *_clearly_above(found, thresholds)))
+    return found
+
+
+def _clearly_above(audit: Audit, result: Result) -> list[str]:
+    """Limits of thresholds by segment, which fit closely, that rows audited here or expected miss by a quarter."""
+    notes = []
+    for name, limit in result.limits.items():
+        here, there = audit.gaps[name].value, audit.new_rows.get(name)
+        seen = here if here is not None and clearly_over(name, limit, here) else None
+        if seen is None and there is not None and clearly_over(name, limit, there.mean):
+            seen = there.mean
+        if seen is not None:
+            where = "on these rows" if seen is here else "on new rows"
+            notes.append(
+                f"{name} is {seen:.2g} {where}, and the limit is {limit:g}: the thresholds of "
+                f"{len(result.thresholds)} segments fit the rows they were found on; fewer segments, or a promise "
+                "(confidence), hold a limit better"
+            )
+    return notes
 
 
 def _kinds(*values: object) -> str:

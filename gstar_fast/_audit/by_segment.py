@@ -7,13 +7,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gstar_fast._audit.counts import Counts
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.thresholds import Thresholds, make
+from gstar_fast._criteria import RATES
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.question import Objective, scale_of
+from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.answer import accepted_by, parts_of
+from gstar_fast._solver.segments.problem import Roles, SegmentCounts, lay_out
 from gstar_fast._solver.segments.roles import Asked, asked_roles, protected_sketch
+from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
 from gstar_fast._solver.snapshot import Snapshot
+
+BOXES = 1000  # of a search on resampled counts
 
 
 @dataclass(frozen=True)
@@ -67,3 +75,39 @@ class BySegment:
         names = self.protected().groups
         accepted, totals = (self.summed(c, counts.groups, names) for c in (counts.accepted, counts.totals))
         return replace(counts, groups=names, accepted=accepted, totals=totals.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class SolveSegments:
+    """The question of a result by segment, asked again of resampled counts; `rows` are the counts themselves."""
+
+    rows: SegmentCounts
+    roles: Roles
+    objective: Objective
+    result: Result
+
+    def found(self, snapshot: Snapshot) -> tuple[Floats, Floats | Ints] | None:
+        """Threshold of each segment, of a mixture the likeliest, and the rows (3, A) they accept of `rows`."""
+        counts, objective = SegmentCounts.of(snapshot, self.roles), self.objective
+        totals = counts.totals
+        has, labelled = has_rate(totals), (int(totals[0].sum()), int(totals[1].sum()))
+        if not any(labelled) or (objective.balanced and not all(labelled)):
+            return None
+        if any(has[RATES.index(rate)].sum() < 2 for _, rate in objective.asked()):
+            return None
+        scale = scale_of(objective, *labelled)
+        orders = ORDERS if self.result.monotone else (None,)
+        searches = [lay_out(counts, objective, scale, has, order) for order in orders]
+        if self.result.randomized:
+            mixture = mix_among(searches).best
+            if mixture is None:
+                return None
+            parts = parts_of(*mixture)
+        else:
+            candidates = choose_among(searches, BOXES).candidates
+            if candidates is None:
+                return None
+            parts = [{t: 1.0} for t in candidates]
+        likeliest = np.array([-max((w, -t) for t, w in part.items())[1] for part in parts])
+        accepted = accepted_by(self.rows, parts, self.result.randomized).sum(axis=2)
+        return snapshot.thresholds(likeliest), accepted

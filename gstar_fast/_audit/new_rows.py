@@ -17,6 +17,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import row_count
 
 SAMPLES = 2000  # of new rows, over all replicates: nine of ten are then 89 to 91 of a hundred
+CLEARLY = 1.25  # times the limit: a gap expected on new rows that is larger is not put down to chance
 OUT_OF_FOLD = "this assumes out-of-fold scores: no row's score comes from a model that was trained on that row"
 
 
@@ -79,3 +80,10 @@ def _ninth(criterion: str, gaps: list[float]) -> float:
     if GAPS[criterion].form == "ratio":
         return float(np.quantile(gaps, 0.1, method="lower"))
     return float(np.quantile(gaps, 0.9, method="higher"))
+
+
+def clearly_over(name: str, limit: float, expected: float) -> bool:
+    """Whether a gap exceeds its limit by a quarter; of a ratio, its distance from parity does."""
+    if name == "disparate_impact":
+        return 1 - expected > CLEARLY * (1 - limit)
+    return expected > CLEARLY * limit

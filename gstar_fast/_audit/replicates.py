@@ -8,10 +8,13 @@ replicates say what to expect on rows that the solver has not seen.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
+from gstar_fast._audit.by_segment import SolveSegments
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._criteria import RATES
@@ -20,6 +23,7 @@ from gstar_fast._solver.question import Objective, scale_of
 from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, lay_out
+from gstar_fast._solver.segments.problem import Roles, SegmentCounts
 from gstar_fast._solver.snapshot import Snapshot
 
 REPLICATES = 500
@@ -41,11 +45,18 @@ class Again:
 
 
 def draw_again(
-    result: Result, snapshot: Snapshot, confidence: float, replicates: int | None, seed: int, rows: int | None = None
+    result: Result,
+    snapshot: Snapshot,
+    confidence: float,
+    replicates: int | None,
+    seed: int,
+    rows: int | None = None,
+    roles: Roles | None = None,
 ) -> Again:
     """Limits of each group's threshold, the gaps to expect on so many new `rows`, and what to know of both.
 
-    `replicates` None chooses for itself; `rows` None are as many as were counted.
+    `replicates` None chooses for itself; `rows` None are as many as were counted. `roles` of a result by segment: its
+    thresholds are those of segments, its gaps those of protected groups.
     """
     digest = result.sketch_digest
     if digest is not None and digest != snapshot.digest():
@@ -59,7 +70,7 @@ def draw_again(
         why = None if replicates else _takes_long(snapshot)
     if why is not None or replicates is None:
         return Again(notes=[*fitted, f"the thresholds have no intervals: {why}"])
-    resolved = solve_again(result, snapshot, replicates, seed)
+    resolved = solve_again(result, snapshot, replicates, seed, roles)
     if resolved is None:
         why = ELSEWHERE if digest is None else "they are not those of least error, and only these can be found again"
         return Again(notes=[*fitted, f"the thresholds have no intervals: {why}"])
@@ -67,11 +78,13 @@ def draw_again(
     words = f"the limits could not be met in {failed} of {replicates} replicates"
     if failed > replicates / 2:
         return Again(notes=[*fitted, f"the thresholds have no intervals: {words}"])
-    new_rows = resolved.expected(result, snapshot, rows, seed)
+    new_rows = resolved.expected(result, snapshot, rows, seed, roles)
     notes = _fitted(result, new_rows)
     notes += [f"{words}, which are left out of what is said of new rows and of the thresholds' intervals"] * bool(
         failed
     )
+    if roles is not None:  # an audit tells of protected groups, which have no thresholds
+        return Again(new_rows=new_rows, notes=notes)
     if result.randomized or replicates < FEWEST:
         why = "it mixes thresholds at random" if result.randomized else _takes_long(snapshot)
         return Again(new_rows=new_rows, notes=[*notes, f"the thresholds have no intervals: {why}"])
@@ -95,6 +108,9 @@ def _fitted(result: Result, new_rows: dict[str, NewRows]) -> list[str]:
     return [words, *expected[:-1], f"{expected[-1]}; {OUT_OF_FOLD}"]
 
 
+Find = Callable[[Snapshot], tuple[Floats, Floats | Ints] | None]  # thresholds, and rows they accept of the sketch
+
+
 def _takes_long(snapshot: Snapshot) -> str:
     return f"solving for {len(snapshot.groups)} groups takes long; ask with threshold_replicates=200"
 
@@ -110,10 +126,12 @@ def affordable(result: Result, snapshot: Snapshot) -> int:
     By counts and by the steps that the result itself took, not by the clock: the same seed gives the same audit.
     """
     k, work, most = len(snapshot.groups), snapshot.rows.size, REPLICATES
-    if result.randomized:
+    if result.randomized and result.decide_by is None:
         work, most = work + result.iterations * (2**14 + 2**9 * k * k), MIXED_REPLICATES
     elif result.penalties and k > 2:
         work = work * k // 2 + result.iterations * k * 2**8
+    elif result.decide_by is not None:
+        work = 4 * work + result.iterations * work // (8 if result.monotone else 64)
     elif not result.unified:
         work += result.iterations * k * 2**4
     if FEWEST_MEAN * work > MOST_WORK:
@@ -126,7 +144,7 @@ class Resolved:
     """Thresholds of replicates: (n, K), for the replicates whose limits could be met; of mixtures, the likeliest."""
 
     thresholds: Floats
-    accepted: Floats | Ints  # (3, n, K) rows of the sketch itself that they accept
+    accepted: Floats | Ints  # (3, n, K) rows of the sketch itself that they accept, by (protected) group
 
     def limits(self, confidence: float) -> tuple[Floats, Floats]:
         """Percentiles, each of them a threshold that was found: no mean is taken of -inf and a number."""
@@ -135,21 +153,21 @@ class Resolved:
         tail = math.floor((1 - confidence) / 2 * n)
         return ordered[tail], ordered[n - 1 - tail]
 
-    def expected(self, result: Result, snapshot: Snapshot, rows: float | None, seed: int) -> dict[str, NewRows]:
+    def expected(
+        self, result: Result, snapshot: Snapshot, rows: float | None, seed: int, roles: Roles | None = None
+    ) -> dict[str, NewRows]:
         """The gap to expect on so many new `rows`, by criterion that was asked for.
 
         The sketch stands for all rows there are; one replicate of it for the rows thresholds are found on, another for
         the new ones. Gaps that nothing was asked of are not fitted to the rows; where thresholds wander they would tell
         of other thresholds than these.
         """
-        totals = snapshot.rows.sum(axis=2)
+        totals = snapshot.rows.sum(axis=2) if roles is None else SegmentCounts.of(snapshot, roles).totals
         return new_rows_of(self.accepted, totals, snapshot.weight_unit, asked(result), rows, seed)
 
 
 def why_not(result: Result) -> str | None:
     """Why a result cannot be solved again, in a few words; None if it can."""
-    if result.decide_by is not None:
-        return "they are by segment"
     if result.verdict == "infeasible":
         return "its limits could not be met"
     if result.method != "exact" or result.density != "empirical":
@@ -161,12 +179,18 @@ def why_not(result: Result) -> str | None:
     return None
 
 
-def solve_again(result: Result, snapshot: Snapshot, replicates: int, seed: int) -> Resolved | None:
+def solve_again(
+    result: Result, snapshot: Snapshot, replicates: int, seed: int, roles: Roles | None = None
+) -> Resolved | None:
     """Thresholds of resampled counts; None if the counts themselves give other thresholds than the result has."""
     objective = Objective(result.limits, result.penalties, result.costs, result.balanced)
-    upward = np.cumsum(snapshot.rows[:, :, ::-1], axis=2)[:, :, ::-1]
-    own = _found(snapshot, objective, result, upward)
-    if own is None or dict(zip(snapshot.groups, own[0].tolist(), strict=True)) != result.thresholds:
+    if roles is None:
+        upward = np.cumsum(snapshot.rows[:, :, ::-1], axis=2)[:, :, ::-1]
+        find: Find = partial(_found, objective=objective, result=result, upward=upward)
+    else:
+        find = SolveSegments(SegmentCounts.of(snapshot, roles), roles, objective, result).found
+    own = find(snapshot)
+    if own is None or own[0].tolist() != list(result.thresholds.values()):
         return None
     random = np.random.default_rng([seed, 1])  # another stream than that of the gaps
     occupied = np.flatnonzero(snapshot.rows)
@@ -175,11 +199,10 @@ def solve_again(result: Result, snapshot: Snapshot, replicates: int, seed: int) 
     found = []
     for _ in range(replicates):
         drawn.flat[occupied] = random.poisson(expected)
-        if (one := _found(replace(snapshot, rows=drawn), objective, result, upward)) is not None:
+        if (one := find(replace(snapshot, rows=drawn))) is not None:
             found.append(one)
-    shape = -1, len(snapshot.groups)
-    thresholds = np.array([thresholds for thresholds, _ in found]).reshape(shape)
-    accepted = np.array([accepted for _, accepted in found]).reshape(-1, 3, shape[1])
+    thresholds = np.array([thresholds for thresholds, _ in found]).reshape(-1, len(own[0]))
+    accepted = np.array([accepted for _, accepted in found]).reshape(-1, 3, own[1].shape[1])
     return Resolved(thresholds, np.moveaxis(accepted, 1, 0))
 
 

@@ -197,7 +197,7 @@ class Densities(Protocol):
 class DecideCore(Protocol):
     """One set of thresholds, ready."""
 
-    def one(self, score: float, group: Name | None = None, key: Key | None = None) -> bool: ...
+    def one(self, score: float, group: Name | float | None = None, key: Key | None = None) -> bool: ...
     def decide(
         self,
         scores: Values,

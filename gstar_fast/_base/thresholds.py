@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -26,7 +27,7 @@ HEADER: Final = struct.Struct("<8sHHBBHQ")
 EPOCH: Final = datetime(1970, 1, 1)  # in UTC
 FIRST_SECOND: Final = (datetime.min - EPOCH) // timedelta(seconds=1)
 LAST_SECOND: Final = (datetime.max - EPOCH) // timedelta(seconds=1)
-UNIFIED, RANDOMIZED, DEFAULT, DIGEST, EXPIRES = 1, 2, 4, 8, 16
+UNIFIED, RANDOMIZED, DEFAULT, DIGEST, EXPIRES, CUTS = 1, 2, 4, 8, 16, 32
 
 Unknown: TypeAlias = Literal["raise", "default"] | float
 Nan: TypeAlias = Literal["raise"] | bool
@@ -47,6 +48,7 @@ class Thresholds:
     expires: int | None = None  # seconds since 1970, UTC
     score_column: str | None = None
     group_column: str | None = None
+    cuts: tuple[float, ...] | None = None  # of a number that stands for the group; groups are its segments then
 
     @property
     def unknown_threshold(self) -> float | None:
@@ -54,6 +56,12 @@ class Thresholds:
         if self.unknown == "raise":
             return None
         return self.default if self.unknown == "default" else float(self.unknown)
+
+    @property
+    def by_segment(self) -> list[float | None]:
+        """With cut points: the threshold of each segment from 0 on, then that of NaN; None where it is refused."""
+        unknown = self.unknown_threshold
+        return [*(self.values.get(k, unknown) for k in range(len(self.cuts or ()) + 1)), unknown]
 
     @property
     def can_refuse(self) -> bool:
@@ -86,6 +94,7 @@ def make(
     expires: datetime | str | int | None = None,
     score_column: str | None = None,
     group_column: str | None = None,
+    cuts: Iterable[float] | None = None,
 ) -> Thresholds:
     """Check a set of thresholds; ValueError and TypeError say what is wrong with it."""
     if not isinstance(values, Mapping):
@@ -114,6 +123,7 @@ def make(
         expires=None if expires is None else _seconds(expires),
         score_column=score_column,
         group_column=group_column,
+        cuts=None if cuts is None else _checked_cuts(cuts, names, unified),
     )
 
 
@@ -166,6 +176,30 @@ def _checked_mixtures(
             raise ValueError(f"the probabilities of group {name!r} must be from 0 to 1 and add up to 1, got {chances}")
     if len(mixtures) > len(clean):
         raise ValueError("mixtures has groups that thresholds lacks")
+    return clean
+
+
+def _checked_cuts(cuts: Iterable[float], names: Iterable[Name], unified: bool) -> tuple[float, ...]:
+    """Finite and ascending cut points whose segments are the groups."""
+    if unified:
+        raise ValueError("unified thresholds need no cuts: they are unified, and have cuts")
+    clean = ascending(cuts)
+    if len(clean) >= MOST_GROUPS:
+        raise ValueError(f"there are {len(clean)} cuts, more than {MOST_GROUPS - 1} cuts")
+    for name in names:
+        if isinstance(name, bool) or not isinstance(name, int) or not 0 <= name <= len(clean):
+            raise ValueError(
+                f"group {name!r} is not a segment of the cuts: these are the whole numbers from 0 to {len(clean)}"
+            )
+    return clean
+
+
+def ascending(cuts: Iterable[float]) -> tuple[float, ...]:
+    """Cut points as floats; refuses what is not finite and ascending."""
+    given = tuple(cuts)
+    clean = tuple(_number(cut, "a cut point") for cut in given)
+    if not all(map(math.isfinite, clean)) or any(a >= b for a, b in pairwise(clean)):
+        raise refusal("cuts", "cuts", value=given)
     return clean
 
 
@@ -224,6 +258,7 @@ def _to_bytes(t: Thresholds) -> bytes:
         | DEFAULT * (t.default is not None)
         | DIGEST * (t.sketch_digest is not None)
         | EXPIRES * (t.expires is not None)
+        | CUTS * (t.cuts is not None)
     )
     unknown = {"raise": 0, "default": 1}.get(t.unknown, 2) if isinstance(t.unknown, str) else 2
     nan = 0 if t.nan == "raise" else 1 + bool(t.nan)
@@ -236,6 +271,8 @@ def _to_bytes(t: Thresholds) -> bytes:
         out.append(bytes.fromhex(t.sketch_digest))
     if t.expires is not None:
         out.append(struct.pack("<q", t.expires))
+    if t.cuts is not None:
+        out += varint(len(t.cuts)), struct.pack(f"<{len(t.cuts)}d", *t.cuts)
     out.append(varint(len(t.values)))
     for name, threshold in t.values.items():
         out += name_bytes(name), struct.pack("<d", threshold)

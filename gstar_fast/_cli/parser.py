@@ -166,10 +166,7 @@ def _solve(p: argparse.ArgumentParser) -> None:
     priced = "price of a squared gap, the paper's lambda; repeatable"
     group.add_argument("--penalty", metavar="NAME=VALUE", type=pair, action="append", default=[], help=priced)
     group.add_argument("--unified", action="store_true", help="one threshold for everybody")
-    between, by = "gaps between groups of this column alone; repeatable", "thresholds by this column alone; repeatable"
-    group.add_argument("--fair-between", metavar="COL", action="append", help=between)
-    group.add_argument("--decide-by", metavar="COL", action="append", help=by)
-    group.add_argument("--monotone", action="store_true", help="thresholds that rise, or fall, along --decide-by")
+    _roles(group)
     _confidence(group, "promise that the limits hold on new rows, with this confidence, such as 0.95")
     group.add_argument(
         "--prefer", choices=("stable",), help="stable: a little more error for a smaller gap; no promise"
@@ -190,11 +187,22 @@ def _confidence(group: argparse._ActionsContainer, text: str) -> None:
     group.add_argument("--confidence", type=float, metavar="X", help=text)
 
 
+def _roles(group: argparse._ActionsContainer) -> None:
+    between, by = "gaps between groups of this column alone; repeatable", "thresholds by this column alone; repeatable"
+    group.add_argument("--fair-between", metavar="COL", action="append", help=between)
+    group.add_argument("--decide-by", metavar="COL", action="append", help=by)
+    rising = "thresholds that rise, or fall, along --decide-by; the default where --segments are made for it"
+    group.add_argument("--monotone", action=argparse.BooleanOptionalAction, help=rising)
+    cut = "saved cut points of --decide-by; `apply` then takes the number that was cut"
+    group.add_argument("--segments", metavar="FILE", help=cut)
+
+
 def _frontier(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
     p.add_argument("--criterion", required=True, type=criterion, metavar="NAME", help="trade this gap against error")
     _output(p, "file for all points: .csv, .json or .parquet")
     _confidence(p, "gaps that can be promised with this confidence, instead of gaps of the counted rows")
+    _roles(p)
     group = p.add_argument_group("one point of the frontier")
     group.add_argument("--at-gap", type=float, metavar="X", help="the point of least error with a gap of at most X")
     group.add_argument("--at-error", type=float, metavar="X", help="the point of least gap with an error of at most X")

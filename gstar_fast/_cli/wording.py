@@ -21,6 +21,7 @@ _ARGUMENTS = {
     "range": "--range",
     "replicates": "--replicates",
     "seed": "--seed",
+    "segments": "--segments",
 }
 _POLICIES = {"False": "reject", "True": "accept"}
 _FLAGS = {"allow_expired", "balanced", "exact", "monotone", "randomize", "unified"}

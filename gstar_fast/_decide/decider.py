@@ -15,6 +15,7 @@ from gstar_fast._backends.interface import DecideCore, Key
 from gstar_fast._base import files
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.text import some
 from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown, date_text, make
 from gstar_fast._decide import document
 from gstar_fast._decide.rows import check_out, rows_of
@@ -46,6 +47,9 @@ class Decider:
         `digest()` of the sketch that the thresholds came from.
     expires : datetime or str, optional
         When they should no longer be used, with its time zone.
+    cuts : sequence of float, optional
+        Cut points of a number that stands for the group, see `Segments`. The thresholds are then by segment, 0 to the
+        number of cut points, and rows are decided by that number itself.
 
     Examples
     --------
@@ -57,6 +61,8 @@ class Decider:
     True
     >>> decider.margin([0.5, 0.5], ["F", "M"])
     array([ 0.25, -0.25])
+    >>> gf.Decider({0: 0.25, 1: 0.75}, cuts=[0.5]).one(0.6, 0.4)
+    True
     """
 
     _thresholds: Thresholds
@@ -76,6 +82,7 @@ class Decider:
         expires: datetime | str | None = None,
         score_column: str | None = None,
         group_column: str | None = None,
+        cuts: Iterable[float] | None = None,
     ) -> Decider:
         """Check the thresholds and make a decider of the current backend."""
         return decider_of(
@@ -90,6 +97,7 @@ class Decider:
                 expires=expires,
                 score_column=score_column,
                 group_column=group_column,
+                cuts=cuts,
             ),
             kind=cls,
         )
@@ -114,7 +122,9 @@ class Decider:
             As for `Sketch.update`; -inf and inf are compared like all others.
         groups : array-like of shape (n_samples,), or several columns
             Group of each row, as for `Sketch.update`: several columns where the groups are tuples, in their order. Not
-            needed where thresholds are unified.
+            needed where thresholds are unified. With `cuts`, the float that stands for the group, such as
+            P(group | x): its segment is the number of cut points that it reaches. A NaN or null lies in no segment and
+            is an unknown group.
         keys : array-like of shape (n_samples,), optional
             For randomised thresholds: what identifies the row, ints, strings or bytes. The same key draws the same.
         codes : bool
@@ -147,8 +157,8 @@ class Decider:
             self._core.decide(*rows, out)
         return out
 
-    def one(self, score: float, group: Name | None = None, key: Key | None = None) -> bool:
-        """Decide one row, in tens of nanoseconds.
+    def one(self, score: float, group: Name | float | None = None, key: Key | None = None) -> bool:
+        """Decide one row, in tens of nanoseconds; with `cuts`, `group` is the number that stands for it.
 
         Examples
         --------
@@ -242,12 +252,19 @@ class Decider:
         return self._thresholds.group_column
 
     @property
+    def cuts(self) -> tuple[float, ...] | None:
+        """Cut points of the number that stands for the group; None where groups decide by their names."""
+        return self._thresholds.cuts
+
+    @property
     def backend(self) -> str:
         """Backend that decides."""
         return self._backend
 
     def __repr__(self) -> str:
         what = "one threshold" if self.unified else f"{len(self.groups)} groups: {listed(self.groups)}"
+        if self.cuts is not None:
+            what = f"{len(self.groups)} segments, cut at {some(list(map(repr, self.cuts)), 10)}"
         return f"Decider({what}; unknown={self.unknown!r}, nan={self.nan!r})"
 
     def __eq__(self, other: object) -> bool:

@@ -23,6 +23,7 @@ from gstar_fast._base.names import MOST_GROUPS, Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture, Thresholds, date_text, make
 from gstar_fast._decide.members import (
+    NUMBER,
     OF_GROUP,
     OF_GROUP_IN_RESULT,
     OF_PART,
@@ -30,6 +31,7 @@ from gstar_fast._decide.members import (
     OF_THRESHOLDS,
     Member,
     check_members,
+    check_parts,
     check_result,
 )
 from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
@@ -106,6 +108,11 @@ def encode_groups(
     return groups
 
 
+def encode_cuts(cuts: tuple[float, ...] | None) -> dict[str, object]:
+    """The member "cuts", which only thresholds by segments of a number have."""
+    return {} if cuts is None else {"cuts": list(cuts)}
+
+
 def to_json(t: Thresholds) -> str:
     """The thresholds as readable JSON."""
     content = {
@@ -116,6 +123,7 @@ def to_json(t: Thresholds) -> str:
         "default_threshold": encode_number(t.default),
         "score_column": t.score_column,
         "group_column": t.group_column,
+        **encode_cuts(t.cuts),
     }
     return json.dumps(seal(content, t))
 
@@ -211,6 +219,10 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
     groups = repr(list(document.thresholds.values))  # as text: True and 1 are equal, but not the same name
     if plain is not None and repr(list(plain.thresholds.values)) != groups:
         raise ValueError("promise.plain has other groups")
+    if plain is not None and (plain.content.get("roles") is None) != (content.get("roles") is None):
+        raise ValueError("promise.plain has other roles")
+    if plain is not None and repr(plain.protected) != repr(document.protected):
+        raise ValueError("promise.plain has other protected groups")
     if version > 1:
         json.check_seal(content, wanted)
     elif document.has_checksum:
@@ -228,7 +240,7 @@ def _check_version(content: Mapping[str, Any]) -> int:
 def _plain(content: dict[str, Any]) -> Document:
     """The result inside a promise: a result like any other, but without a promise or a seal of its own."""
     try:
-        for key in ("promise", "roles", "checksum"):
+        for key in ("promise", "checksum"):
             if content.get(key) is not None:
                 raise ValueError(f"it has a member {key!r}")
         if content.get("format") != RESULT_FORMAT:
@@ -254,7 +266,9 @@ def _thresholds(content: Mapping[str, Any], of_group: Mapping[str, Member]) -> T
         values[name] = decode_number(entry["threshold"])
         if "mixture" in entry:
             mixtures[name] = _mixture(entry["mixture"], f"{where}.mixture")
-    default, expires = content.get("default_threshold"), content.get("expires")
+    default, expires, cuts = (content.get(key) for key in ("default_threshold", "expires", "cuts"))
+    if cuts is not None:
+        check_parts(cuts, NUMBER, "cuts")
     unknown = content.get("unknown", "raise")
     return make(
         values,
@@ -267,6 +281,7 @@ def _thresholds(content: Mapping[str, Any], of_group: Mapping[str, Member]) -> T
         expires=None if expires is None else _seconds(expires),
         score_column=content.get("score_column"),
         group_column=content.get("group_column"),
+        cuts=cuts,
     )
 
 

@@ -26,6 +26,7 @@ Dialect = Literal["standard", "duckdb", "postgres", "sqlite"]
 
 NAN_OF = {"standard": STANDARD.nan} | {name: DIALECTS[name].nan for name in ("duckdb", "postgres", "sqlite")}
 LARGEST = 1.7976931348623157e308
+POLICY = {"raise": "NULL", False: "FALSE", True: "TRUE"}
 
 
 def to_sql(
@@ -45,9 +46,11 @@ def to_sql(
     score : str
         Name of the column of scores; it is quoted.
     group : str or list of str
-        Name of the column of groups. Where groups are tuples, the names of their columns in that order.
+        Name of the column of groups. Where groups are tuples, the names of their columns in that order. Where
+        thresholds have cut points, the column of the numbers that stand for groups.
     dialect : {"standard", "duckdb", "postgres", "sqlite"}
-        How NaN is asked for. A NULL score counts as NaN, a NULL group as missing. SQLite stores NaN as NULL.
+        How NaN is asked for. A NULL score counts as NaN, a NULL group as missing, a NULL in the place of a number that
+        stands for a group as NaN. SQLite stores NaN as NULL.
 
     Examples
     --------
@@ -65,19 +68,18 @@ def to_sql(
     decider = as_decider(decider)
     refuse_randomized(decider, "SQL")
     columns = [quoted(column) for column in group_columns_of(decider, group)]
-    value = f"CAST({quoted(score)} AS DOUBLE PRECISION)"
-    return "\n".join(["CASE", *_sql_cases(decider, quoted(score), value, columns, dialect), "END"])
+    if decider.cuts is not None:
+        return "\n".join(["CASE", *_sql_segments(decider, decider.cuts, quoted(score), columns[0], dialect), "END"])
+    return "\n".join(["CASE", *_sql_cases(decider, quoted(score), columns, dialect), "END"])
 
 
-def _sql_cases(decider: Decider, score: str, value: str, columns: list[str], dialect: str) -> Iterator[str]:
-    form = NAN_OF[dialect]
-    missing = f"{score} IS NULL" if form is None else f"{score} IS NULL OR {form.format(x=value)}"
-    policy = {"raise": "NULL", False: "FALSE", True: "TRUE"}[decider.nan]
+def _sql_cases(decider: Decider, score: str, columns: list[str], dialect: str) -> Iterator[str]:
+    value = _sql_double(score)
     if not decider.unified:  # a row without a group is refused before anything else is asked
         null = " OR ".join(f"{column} IS NULL" for column in columns)
         unseen = f" OR {_sql_unseen(columns, decider.groups)}" if decider.unknown == "raise" else ""
         yield f"  WHEN {null}{unseen} THEN NULL"
-    yield f"  WHEN {missing} THEN {policy}"
+    yield f"  WHEN {_sql_missing(score, dialect)} THEN {POLICY[decider.nan]}"
     if decider.unified:
         yield f"  ELSE {_sql_compare(value, next(iter(decider.thresholds.values())))}"
         return
@@ -87,13 +89,44 @@ def _sql_cases(decider: Decider, score: str, value: str, columns: list[str], dia
         yield f"  ELSE {_sql_compare(value, decider._thresholds.unknown_threshold)}"
 
 
-def _sql_compare(value: str, threshold: float) -> str:
+def _sql_segments(decider: Decider, cuts: tuple[float, ...], score: str, number: str, dialect: str) -> Iterator[str]:
+    """Ranges of the number that stands for the group, from the lowest on."""
+    value, place = _sql_double(score), _sql_double(number)
+    *by_segment, unknown = decider._thresholds.by_segment
+    below = [f"{place} < {_sql_number(cut)}" for cut in cuts]
+    refused = [_sql_missing(number, dialect)] if unknown is None else []
+    for k, threshold in enumerate(by_segment):
+        if threshold is None:
+            least = [f"{place} >= {_sql_number(cuts[k - 1])}"] if k else []
+            refused.append(f"({' AND '.join([*least, *below[k : k + 1]])})")
+    if refused:
+        yield f"  WHEN {' OR '.join(refused)} THEN NULL"
+    yield f"  WHEN {_sql_missing(score, dialect)} THEN {POLICY[decider.nan]}"
+    if unknown is not None:
+        yield f"  WHEN {_sql_missing(number, dialect)} THEN {_sql_compare(value, unknown)}"
+    answers = ["NULL" if threshold is None else _sql_compare(value, threshold) for threshold in by_segment]
+    yield from (f"  WHEN {range_} THEN {answer}" for range_, answer in zip(below, answers, strict=False))
+    yield f"  ELSE {answers[-1]}"
+
+
+def _sql_double(column: str) -> str:
     """Both sides as double precision: a literal of many digits might else be read as a decimal, or as a float32."""
+    return f"CAST({column} AS DOUBLE PRECISION)"
+
+
+def _sql_number(number: float) -> str:
+    return _sql_double(f"'{number!r}'")
+
+
+def _sql_missing(column: str, dialect: str) -> str:
+    form = NAN_OF[dialect]
+    return f"{column} IS NULL" if form is None else f"{column} IS NULL OR {form.format(x=_sql_double(column))}"
+
+
+def _sql_compare(value: str, threshold: float) -> str:
     if threshold == -math.inf:
         return "TRUE"
-    if threshold == math.inf:
-        return f"{value} > CAST('{LARGEST!r}' AS DOUBLE PRECISION)"
-    return f"{value} >= CAST('{threshold!r}' AS DOUBLE PRECISION)"
+    return f"{value} > {_sql_number(LARGEST)}" if threshold == math.inf else f"{value} >= {_sql_number(threshold)}"
 
 
 def _sql_is(columns: list[str], name: Name) -> str:
@@ -140,7 +173,8 @@ def to_onnx(
     """An ONNX model that decides rows as the decider does; needs the extra `gstar-fast[onnx]`.
 
     Inputs are `score` (double, any length) and, unless thresholds are unified, `group` (string or int64 as the groups
-    are), or one input for each column of groups. Outputs are `decision` (bool) and `valid` (bool): False where the
+    are), or one input for each column of groups. Where thresholds have cut points, `group` is a double, the number that
+    stands for the group. Outputs are `decision` (bool) and `valid` (bool): False where the
     decider would raise, and then the decision is False too. Give float32 scores as double; the conversion is exact.
 
     Parameters
@@ -188,6 +222,25 @@ def to_onnx(
     known = None
     if decider.unified:
         constants["threshold"] = np.array(next(iter(decider.thresholds.values())))
+    elif decider.cuts is not None:
+        inputs.append(helper.make_tensor_value_info(columns[0], TensorProto.DOUBLE, ["rows"]))
+        by_segment = decider._thresholds.by_segment
+        constants["thresholds"] = np.array([math.inf if one is None else one for one in by_segment])
+        constants["cut/beyond"] = np.array(len(by_segment) - 1, np.int64)  # the place of NaN
+        if decider.cuts:
+            constants |= {"cut/cuts": np.array([decider.cuts]), "cut/across": np.array([1], np.int64)}
+            below = node(
+                "Less", [node("Unsqueeze", [columns[0], "cut/across"], "cut/numbers"), "cut/cuts"], "cut/below"
+            )
+            reached = node("Cast", [node("Not", [below], "cut/reached")], "cut/reached_as_int", to=TensorProto.INT64)
+            segment = node("ReduceSum", [reached, "cut/across"], "cut/segment", keepdims=0)
+        else:
+            segment, constants["cut/segment"] = "cut/segment", np.array(0, np.int64)
+        place = node("Where", [node("Equal", [columns[0]] * 2, "cut/has_segment"), segment, "cut/beyond"], "cut/place")
+        node("Gather", ["thresholds", place], "threshold")
+        if None in by_segment:
+            constants["cut/refused"] = np.array([one is None for one in by_segment])
+            known = node("Not", [node("Gather", ["cut/refused", place], "cut/is_refused")], "known")
     else:
         values, codes = _numbered(names)
         for i, (column, here) in enumerate(zip(columns, values, strict=True)):

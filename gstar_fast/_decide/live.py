@@ -129,11 +129,13 @@ class LiveDecider:
         answers = decider(scores, groups, **options)
         return (answers, version) if with_version else answers
 
-    def one(self, score: float, group: Name | None = None, key: Key | None = None) -> bool:
+    def one(self, score: float, group: Name | float | None = None, key: Key | None = None) -> bool:
         """Decide one row."""
         return self._read()[0].one(score, group, key)
 
-    def one_with_version(self, score: float, group: Name | None = None, key: Key | None = None) -> tuple[bool, int]:
+    def one_with_version(
+        self, score: float, group: Name | float | None = None, key: Key | None = None
+    ) -> tuple[bool, int]:
         """Decide one row and tell by which version, for the audit log."""
         decider, version = self._read()
         return decider.one(score, group, key), version

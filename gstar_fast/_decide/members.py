@@ -87,6 +87,7 @@ _OF_BOTH: Final = {
     "unknown": Member(_word("raise", "default") | THRESHOLD, required=False),
     "nan": Member(_word("raise") | SWITCH, required=False),
     "expires": Member(TEXT | NULL, required=False),
+    "cuts": Member(LIST | NULL, required=False),
     "checksum": Member(TEXT | NULL, required=False),
 }
 OF_THRESHOLDS: Final = {
@@ -144,19 +145,19 @@ def check_result(content: Mapping[str, Any]) -> None:
     gaps = {key: content[key] for key in ("limits", "penalties", "gaps")} | {"before.gaps": content["before"]["gaps"]}
     for where, found in gaps.items():
         _check_gaps(found, where)
-    _check_parts(content["costs"], NUMBER, "costs")
+    check_parts(content["costs"], NUMBER, "costs")
     if len(content["costs"]) != 2:
         raise ValueError(f"costs must be two numbers; got {len(content['costs'])}")
-    _check_parts(content["notes"], TEXT, "notes")
-    _check_parts(content["trace"], THRESHOLD, "trace")
+    check_parts(content["notes"], TEXT, "notes")
+    check_parts(content["trace"], THRESHOLD, "trace")
     if content.get("min_rows", 0) < 0:
         raise ValueError(f"min_rows must be at least 0; got {content['min_rows']}")
-    if content.get("promise") is not None:
-        _check_promise(content["promise"], len(content["groups"]))
+    compared = content["groups"]
     if content.get("roles") is not None:
-        if content.get("promise") is not None:
-            raise ValueError("it has both a promise and roles")
         _check_roles(content["roles"])
+        compared = content["roles"]["protected"]
+    if content.get("promise") is not None:
+        _check_promise(content["promise"], len(compared))
 
 
 def _check_promise(promise: Mapping[str, Any], n_groups: int) -> None:
@@ -168,8 +169,8 @@ def _check_promise(promise: Mapping[str, Any], n_groups: int) -> None:
         return
     where = "promise.rows_needed"
     check_members(needed, OF_ROWS_NEEDED, where)
-    _check_parts(needed["by_group"], NUMBER | NULL, f"{where}.by_group")
-    _check_parts(needed["too_small"], COUNT, f"{where}.too_small")
+    check_parts(needed["by_group"], NUMBER | NULL, f"{where}.by_group")
+    check_parts(needed["too_small"], COUNT, f"{where}.too_small")
     if len(needed["by_group"]) != n_groups:
         raise ValueError(f"{where}.by_group has {len(needed['by_group'])} entries for {n_groups} groups")
     if any(position >= n_groups for position in needed["too_small"]):
@@ -183,7 +184,7 @@ def _check_roles(roles: Mapping[str, Any]) -> None:
         if not roles[key]:
             raise ValueError(f"roles.{key} must have at least one part")
     for key in ("fair_between", "decide_by"):
-        _check_parts(roles[key], TEXT | COUNT, f"roles.{key}")
+        check_parts(roles[key], TEXT | COUNT, f"roles.{key}")
     for i, entry in enumerate(roles["protected"]):
         check_members(entry, OF_PROTECTED, f"roles.protected[{i}]")
 
@@ -195,6 +196,6 @@ def _check_gaps(gaps: Mapping[str, object], where: str) -> None:
         NUMBER.check(number, f"{where}.{name}")
 
 
-def _check_parts(parts: list[object], kind: Kind, where: str) -> None:
+def check_parts(parts: list[object], kind: Kind, where: str) -> None:
     for i, part in enumerate(parts):
         kind.check(part, f"{where}[{i}]")

@@ -12,14 +12,15 @@ from gstar_fast import _backends
 from gstar_fast._backends.interface import Key
 from gstar_fast._base.arrays import Hashes, Values
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.refusals.refusal import Words, refusal
 from gstar_fast._base.thresholds import Thresholds
 from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
 from gstar_fast._input.group_columns import check_one_length
 from gstar_fast._input.options import checked_threads
 
 # Arguments of a core's `decide` and `margins`: scores, codes, names, as_codes, keys, threads. Codes are positions in
-# names, whole numbers that are names themselves, or (as codes) positions in the groups of the decider.
+# names, whole numbers that are names themselves, or (as codes) positions in the groups of the decider. With cut points
+# they are floats that stand for groups.
 Rows: TypeAlias = tuple[Values, Values | None, tuple[Name, ...] | None, bool, Hashes | None, int]
 
 
@@ -39,7 +40,9 @@ def rows_of(
     clean = as_scores(*column_of(scores, "scores"))
     names: tuple[Name, ...] | None = None
     places: Values | None = None
-    if groups is not None:
+    if groups is not None and thresholds.cuts is not None and not codes:
+        places = _numbers_of(groups)
+    elif groups is not None:
         places, names = _group_codes(groups, codes)
     elif not thresholds.unified:
         raise refusal("needs_groups", "groups")
@@ -74,6 +77,21 @@ def _group_codes(groups: ArrayLike, codes: bool) -> tuple[Values, tuple[Name, ..
         raise TypeError("codes=True needs whole numbers, the positions of groups; leave it out to pass names")
     values, _ = as_groups(column.values, column.valid, None) if len(column.values) else (np.zeros(0, np.int64), None)
     return values, None
+
+
+def _numbers_of(groups: ArrayLike) -> Values:
+    """Numbers that stand for groups, as float32 or float64; a null is NaN.
+
+    Whole numbers are refused: they may be the segments themselves, which would be cut once more.
+    """
+    column = column_of(groups, "groups")
+    if column.names is not None or (column.values.dtype.kind not in ("f", "O") and len(column.values)):
+        raise refusal("needs_numbers", "groups", value=Words("names" if column.names else str(column.values.dtype)))
+    if column.values.dtype == object:
+        for row, value in enumerate(column.values.tolist()):
+            if isinstance(value, (int, str, bytes, np.integer, np.bool_)):
+                raise refusal("needs_numbers", "groups", row, value)
+    return as_scores(column.values, column.valid, None, "groups")
 
 
 def hashes_of(keys: ArrayLike | Sequence[Key], backend: str) -> Hashes:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("boolean", "byte", "short", "integer", "long")
 _TEXTS = ("string", "char", "varchar")
+_REALS = ("float", "double", "decimal")
 
 
 def decide(
@@ -44,7 +45,8 @@ def decide(
         Name of the column of scores; they are compared as doubles, and a null is NaN.
     group : str or several
         Name of the column of groups, or names where groups are tuples; none where one threshold is for everybody.
-        An integer column has no text groups, and the other way around.
+        An integer column has no text groups, and the other way around. Where thresholds have cut points, the column of
+        the numbers that stand for groups; a null is NaN.
     column : str
         Name of the new column.
     unknown, nan
@@ -71,6 +73,8 @@ def _threshold(df: DataFrame, decider: Decider, names: list[str]) -> Column:
     """The threshold of each row's group; a row without one fails the query."""
     from pyspark.sql import functions as F  # noqa: N812
 
+    if decider.cuts is not None:
+        return _threshold_of_number(df, decider, decider.cuts, names[0])
     found = [df.schema[name].dataType.typeName() for name in names]
     for name, kind in zip(names, found, strict=True):
         if kind not in _NUMBERS + _TEXTS:
@@ -93,6 +97,27 @@ def _threshold(df: DataFrame, decider: Decider, names: list[str]) -> Column:
             same = [column == F.lit(part) for column, part in zip(columns, parts, strict=True)]
             cases = cases.when(reduce(and_, same), F.lit(threshold))
     return cases.otherwise(other)
+
+
+def _threshold_of_number(df: DataFrame, decider: Decider, cuts: tuple[float, ...], name: str) -> Column:
+    """The threshold of the segment that a number lies in; of NaN and null, that of unknown groups."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    kind = df.schema[name].dataType.typeName()
+    if kind not in _REALS:
+        raise refusal("needs_numbers", f"column {name!r}", value=Words(kind))
+    number = df[quoted(name)].cast("double")
+    *by_segment, unknown = decider._thresholds.by_segment
+    choose = "choose unknown='default' or a number to decide for such rows"
+
+    def of(threshold: float | None, why: str) -> Column:
+        return _refused(f"column {name!r} has {why}; {choose}") if threshold is None else F.lit(threshold)
+
+    empty = "a number of a segment that has no threshold"
+    cases = F.when(number.isNull() | F.isnan(number), of(unknown, "NaN or null, which lies in no segment"))
+    for cut, threshold in zip(cuts, by_segment, strict=False):
+        cases = cases.when(number < F.lit(cut), of(threshold, empty))
+    return cases.otherwise(of(by_segment[-1], empty))
 
 
 def _refused(words: Any) -> Column:

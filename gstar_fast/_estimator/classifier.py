@@ -26,14 +26,16 @@ from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Unknown
 from gstar_fast._decide.decider import Decider
+from gstar_fast._estimator.decide_by import Roles, check_decide_by, group_estimator_of, prefit_by
 from gstar_fast._estimator.folds import Classifier, response_method, scores_of
 from gstar_fast._estimator.groups import EVERYBODY, Source
 from gstar_fast._estimator.question import check_question, question_of
 from gstar_fast._estimator.rows import decide, read_rows
-from gstar_fast._estimator.training import count, positive_of, prefit, train
+from gstar_fast._estimator.training import count, labels_for, positive_of, prefit, train
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, check_several
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.solve import solve
 
 __all__ = ["GroupThresholdClassifier"]
@@ -68,6 +70,12 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         groups are then tuples such as ``('F', 'black')``. This is the form that works wherever scikit-learn calls
         `predict` with X alone, as string scorers do. Without it, groups are passed to `fit` and `predict`; where none
         are passed either, all rows are one group.
+    decide_by : str, int, list of these or group_probability(...), optional
+        What thresholds depend on in the place of the protected group, which `predict` then never asks for: columns of
+        X, or segments of the probability that a second model gives, see `group_probability`. Gaps are still measured
+        between the groups of `sensitive_features`, in X or passed to `fit`.
+    monotone : bool, optional
+        As in `solve`; without it thresholds rise, or fall, along the segments of a group probability.
     drop_sensitive : bool
         Whether to leave those columns out of what `estimator` sees. Turn it off if the estimator uses them, as does a
         pipeline that encodes them, or a fitted model that was trained with them.
@@ -101,6 +109,10 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         Counts of the out-of-fold scores, and of what `partial_fit` added.
     estimator_ : estimator
         The fitted classifier that scores.
+    segments_ : Segments or None
+        With `group_probability`, the cut points.
+    group_estimator_ : estimator or None
+        With `group_probability`, the fitted classifier that tells the group.
     classes_ : ndarray of shape (2,)
         The labels.
     n_features_in_, feature_names_in_
@@ -143,6 +155,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         confidence: float | None = None,
         prefer: str | None = None,
         sensitive_features: object = None,
+        decide_by: object = None,
+        monotone: bool | None = None,
         drop_sensitive: bool = True,
         unknown: Unknown = "raise",
         response_method: str = "auto",
@@ -168,6 +182,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.confidence = confidence
         self.prefer = prefer
         self.sensitive_features = sensitive_features
+        self.decide_by = decide_by
+        self.monotone = monotone
         self.drop_sensitive = drop_sensitive
         self.unknown = unknown
         self.response_method = response_method
@@ -220,12 +236,14 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             if params:
                 raise ValueError(f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
             estimator = prefit(self.estimator, source, X)
-            count(self, sketch, estimator, source, rows, self._counted(rows.weights))
+            by = prefit_by(self, rows, labels_for(self, estimator, rows), whole=True)
+            counted = count(self, sketch, estimator, source, X, rows, self._counted(rows.weights), by)
         else:
             metadata = {"sensitive_features": sensitive_features, "sample_weight": rows.weights, **params}
-            estimator = train(self, sketch, source, rows, self._counted(rows.weights), metadata)
-        solved = self._solve(sketch, rows.groups.column)
-        self._keep(estimator, sketch, source, X, rows.groups.column, solved)
+            estimator, by, counted = train(self, sketch, source, X, rows, self._counted(rows.weights), metadata)
+        roles = Roles.of(by, rows.groups, counted, sketch)
+        solved = self._solve(sketch, roles)
+        self._keep(estimator, sketch, source, X, roles, solved)
         return self
 
     def partial_fit(
@@ -263,28 +281,31 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             sketch, source = self._empty_sketch(), self._new_source(sensitive_features)
         rows = read_rows(source, X, y, sensitive_features, sample_weight)
         estimator = self.estimator_ if fitted else prefit(self.estimator, source, X)
+        by = self._roles.by if fitted else prefit_by(self, rows, labels_for(self, estimator, rows), whole=False)
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), estimator.classes_):
             raise ValueError(f"classes must be those of the estimator, {estimator.classes_.tolist()}; got {classes!r}")
-        count(self, sketch, estimator, source, rows, self._counted(rows.weights))
+        counted = count(self, sketch, estimator, source, X, rows, self._counted(rows.weights), by)
         if fitted:
             self._solved = None
         else:
-            self._keep(estimator, sketch, source, X, rows.groups.column, None)
+            self._keep(estimator, sketch, source, X, Roles.of(by, rows.groups, counted, sketch), None)
         return self
 
     def _empty_sketch(self) -> Sketch:
         """A sketch to count into; also looks at the other options, before anything is trained."""
-        check_question(question_of(self))
+        check_question(question_of(self), by_segment=self.decide_by is not None)
+        check_decide_by(self)
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
         return Sketch(bins=self.bins, range=self.range)
 
     def _new_source(self, given: object) -> Source:
         source = Source.of(self.sensitive_features, self.drop_sensitive, given)
-        if source.is_nowhere and (self.limits or self.penalties):
+        if source.is_nowhere and (self.limits or self.penalties or self.decide_by is not None):
+            asked = "limits and penalties compare" if self.decide_by is None else "decide_by is about gaps between"
             raise ValueError(
-                "limits and penalties compare groups, but there are none: pass sensitive_features=... to fit, or name "
-                "columns of X with GroupThresholdClassifier(..., sensitive_features='column')"
+                f"{asked} groups, but there are none: pass sensitive_features=... to fit, or name columns of X with "
+                "GroupThresholdClassifier(..., sensitive_features='column')"
             )
         return source
 
@@ -298,9 +319,9 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         declined = get_config()["enable_metadata_routing"] and own.get("sample_weight") is False
         return None if declined else weights
 
-    def _solve(self, sketch: Sketch, column: str | None) -> tuple[Result, Decider]:
-        result = solve(sketch, **question_of(self))
-        result = replace(result, group_column=column)
+    def _solve(self, sketch: Sketch, roles: Roles) -> tuple[Result, Decider]:
+        result = solve(sketch, **question_of(self), **roles.question(self.monotone))
+        result = replace(result, group_column=roles.column)
         return result, result.decider(unknown=self.unknown)
 
     def _keep(
@@ -309,12 +330,12 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         sketch: Sketch,
         source: Source,
         X: object,
-        column: str | None,
+        roles: Roles,
         solved: tuple[Result, Decider] | None,
     ) -> None:
         """Set all that `fit` learned, at once."""
         self.estimator_, self.sketch_ = estimator, sketch
-        self._source, self._group_column = source, column
+        self._source, self._roles = source, roles
         self._solved = solved
         learned = source.names_of(estimator, X)
         for name, value in learned.items():
@@ -329,7 +350,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         check_is_fitted(self, "sketch_")
         solved = self._solved
         if solved is None:
-            solved = self._solved = self._solve(self.sketch_, self._group_column)
+            solved = self._solved = self._solve(self.sketch_, self._roles)
         return solved
 
     @property
@@ -341,6 +362,18 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     def thresholds_(self) -> dict[Name, float]:
         """Threshold of each group."""
         return dict(self.result_.thresholds)
+
+    @property
+    def segments_(self) -> Segments | None:
+        """Cut points of the group probability."""
+        check_is_fitted(self, "sketch_")
+        return None if self._roles.by is None else self._roles.by.segments
+
+    @property
+    def group_estimator_(self) -> object:
+        """The fitted classifier that tells the group."""
+        check_is_fitted(self, "sketch_")
+        return None if self._roles.by is None else self._roles.by.model
 
     @property
     def classes_(self) -> Values:
@@ -364,7 +397,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         X : table of shape (n_samples, n_features)
             As `fit` got it.
         sensitive_features : array-like, optional
-            Group of each row, if `fit` was passed groups; not looked at with ``unified=True``.
+            Group of each row, if `fit` was passed groups; not looked at with `decide_by` or ``unified=True``.
         keys : array-like of shape (n_samples,), optional
             With ``randomize=True``, what identifies each row; the same key draws the same. See `Decider`.
 
@@ -374,14 +407,18 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
             One of `classes_` for each row.
         """
         _, decider = self._solution()
-        if decider.unified:  # groups are not looked at
+        by = self._roles.by
+        if decider.unified or by is not None:  # groups are not looked at
             features, groups = self._source.features(X), None
         else:
             features, groups = self._source.read(X, sensitive_features)
         positive = positive_of(self.classes_, self.pos_label)
         method = response_method(self.estimator_, self.response_method)
         scores = scores_of(self.estimator_, features, method, positive)
-        accepted = decide(decider, scores, groups, keys)
+        if by is None:
+            accepted = decide(decider, scores, groups, keys)
+        else:
+            accepted = by.decide(decider, scores, X, self._source, keys)
         answers: Values = self.classes_[np.where(accepted, positive, 1 - positive)]
         return answers
 
@@ -427,9 +464,10 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=to_fit).add(
-            splitter=self.cv, method_mapping=to_split
-        )
+        router.add(estimator=self.estimator, method_mapping=to_fit).add(splitter=self.cv, method_mapping=to_split)
+        if (group_estimator := group_estimator_of(self)) is not None:
+            router.add(group_estimator=group_estimator, method_mapping=to_fit)
+        return router
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -83,12 +83,13 @@ def scores_of(estimator: object, X: object, method: str, positive: int) -> Value
 # ------------------------------------------------------------------------------------------------------------- metadata
 
 
-def routed(model: HasEstimator, metadata: Metadata) -> tuple[Metadata, Metadata]:
-    """What of the metadata goes to `fit` of the estimator, and what to the splitter."""
+def routed(model: HasEstimator, metadata: Metadata, group_estimator: object) -> tuple[Metadata, Metadata, Metadata]:
+    """What of the metadata goes to `fit` of the estimator, to the splitter, and to `fit` of the group's estimator."""
     given = {name: value for name, value in metadata.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
         request = process_routing(model, "fit", **given)
-        return request.estimator.fit, request.splitter.split
+        beside = {} if group_estimator is None else request.group_estimator.fit
+        return request.estimator.fit, request.splitter.split, beside
     given.pop("sensitive_features", None)
     weights = given.pop("sample_weight", None)
     if given:
@@ -97,15 +98,18 @@ def routed(model: HasEstimator, metadata: Metadata) -> tuple[Metadata, Metadata]
             "sklearn.set_config(enable_metadata_routing=True) first"
         )
     if weights is None:
-        return {}, {}
+        return {}, {}, {}
+    weighted: Metadata = {"sample_weight": weights}
+    takes = group_estimator is not None and has_fit_parameter(group_estimator, "sample_weight")
+    beside = weighted if takes else {}
     if has_fit_parameter(model.estimator, "sample_weight"):
-        return {"sample_weight": weights}, {}
+        return weighted, {}, beside
     warnings.warn(
         f"{type(model.estimator).__name__}.fit takes no sample_weight; weights count for the thresholds only",
         UserWarning,
         stacklevel=4,
     )
-    return {}, {}
+    return {}, {}, beside
 
 
 # --------------------------------------------------------------------------------------------------------------- splits

@@ -27,7 +27,12 @@ class Groups:
 
     codes: NDArray[np.int64]
     names: tuple[Name, ...]
-    column: str | None = None  # name of the column, or of several as a line of CSV, where they have names
+    columns: tuple[str, ...] | None = None  # names of the columns, where they have some
+
+    @property
+    def column(self) -> str | None:
+        """Name of the column, or of several as a line of CSV, as the command line writes it and reads it there."""
+        return None if self.columns is None else joined_columns(self.columns)
 
     @classmethod
     def one(cls, n: int) -> Groups:
@@ -39,7 +44,7 @@ class Groups:
 
     def take(self, rows: Values) -> Groups:
         """Some of the rows."""
-        return Groups(self.codes[rows], self.names, self.column)
+        return Groups(self.codes[rows], self.names, self.columns)
 
     def positions(self, known: Sequence[Name]) -> NDArray[np.int64]:
         """Where each row's group stands among the known ones; -1 for a group that does not."""
@@ -108,12 +113,17 @@ class Source:
         """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""
         if self.columns is None or not self.drop:
             return X
-        table = as_table(X)
-        places = asked(self.columns)
-        names = column_names(table)
-        if names is not None and all(isinstance(place, str) and place not in names for place in places):
+        there = self.present(X)
+        if not there:
             return X
-        return without_columns(table, places_of(table, self.columns))
+        table = as_table(X)
+        return without_columns(table, places_of(table, there))
+
+    def present(self, X: object) -> list[object]:
+        """The sensitive columns, or none where X has none of them; half of them is a mistake."""
+        names, places = column_names(as_table(X)), asked(self.columns)
+        absent = names is not None and all(isinstance(place, str) and place not in names for place in places)
+        return [] if absent else places
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -173,13 +183,13 @@ def _crossed(columns: Sequence[object], labels: Sequence[str], names: Sequence[o
     order = sorted(range(len(found)), key=lambda code: sort_key(found[code]))  # the same in whatever form they came
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    return Groups(rank[codes], tuple(found[code] for code in order), _joined(names))
+    return Groups(rank[codes], tuple(found[code] for code in order), _all_named(names))
 
 
-def _joined(names: Sequence[object] | None) -> str | None:
-    """Names of columns as one text, as the command line writes it into a thresholds file and reads it there."""
-    texts = [name for name in names or () if isinstance(name, str) and name]
-    return None if names is None or len(texts) < len(names) else joined_columns(texts)
+def _all_named(names: Sequence[object] | None) -> tuple[str, ...] | None:
+    """Names of columns, where each has one."""
+    texts = tuple(name for name in names or () if isinstance(name, str) and name)
+    return None if names is None or len(texts) < len(names) else texts
 
 
 def _read(data: object, label: str) -> tuple[Values, tuple[Name, ...]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._solver.question import Objective, check_confidence, check_options, check_prefer, check_promise
+from gstar_fast._solver.segments.roles import check_segments
 
 WAYS = ("method", "density", "unified", "randomize", "max_seconds")
 ASKED = ("limits", "penalties", "costs", "balanced", *WAYS, "min_rows", "confidence", "prefer")
@@ -16,7 +17,7 @@ def question_of(model: object) -> dict[str, Any]:
     return {name: getattr(model, name) for name in ASKED}
 
 
-def check_question(asked: dict[str, Any]) -> None:
+def check_question(asked: dict[str, Any], *, by_segment: bool) -> None:
     """Refuse what `solve` would refuse whatever the rows are."""
     objective = Objective.of(asked["limits"], asked["penalties"], asked["costs"], asked["balanced"])
     check_options(objective, **{name: asked[name] for name in WAYS})
@@ -27,4 +28,7 @@ def check_question(asked: dict[str, Any]) -> None:
     if asked["prefer"] is not None:
         others = ("confidence", "unified", "randomize", "max_seconds")
         check_prefer(objective, asked["prefer"], alone=counted and not any(asked[name] for name in others))
-    checked_min_rows(asked["min_rows"])
+    least = checked_min_rows(asked["min_rows"])
+    if by_segment:
+        given = {name: asked[name] for name in ("density", "unified", "prefer")}
+        check_segments(objective, **given, min_rows=least)

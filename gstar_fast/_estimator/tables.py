@@ -20,8 +20,8 @@ class Table(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
-def as_table(X: object) -> Table:
-    """X as something whose columns can be picked and left out."""
+def as_table(X: object, argument: str = "sensitive_features") -> Table:
+    """X as something whose columns can be picked and left out; `argument` names them."""
     if column_names(X) is not None:
         return cast(Table, X)
     if hasattr(X, "collect"):
@@ -33,57 +33,54 @@ def as_table(X: object) -> Table:
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         array = np.asarray(X, dtype=object)  # numbers beside strings stay numbers
     if array.ndim != 2:
-        raise ValueError(f"X must be 2-D to find sensitive_features in it, got shape {array.shape}")
+        raise ValueError(f"X must be 2-D to find {argument} in it, got shape {array.shape}")
     return array
 
 
-def asked(wanted: object) -> list[object]:
-    """The columns that `sensitive_features` of the constructor names, as a list."""
+def asked(wanted: object, argument: str = "sensitive_features") -> list[object]:
+    """The columns that an argument of the constructor names, as a list."""
     if isinstance(wanted, (str, int, np.integer)):
         return [wanted]
     if isinstance(wanted, bytes) or not isinstance(wanted, Iterable):
-        raise TypeError(
-            f"sensitive_features must be a column of X (a name, or a position) or a list of them, got {wanted!r}"
-        )
+        raise TypeError(f"{argument} must be a column of X (a name, or a position) or a list of them, got {wanted!r}")
     return list(wanted)
 
 
-def places_of(table: Table, wanted: object) -> tuple[int, ...]:
-    """Positions of the columns that `sensitive_features` of the constructor names."""
-    several = asked(wanted)
+def places_of(table: Table, wanted: object, argument: str = "sensitive_features") -> tuple[int, ...]:
+    """Positions of the columns that an argument of the constructor names."""
+    several = asked(wanted, argument)
     if len(several) > table.shape[1]:
+        beside = "; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
         raise ValueError(
-            f"sensitive_features of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} "
-            "values; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
+            f"{argument} of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} values"
+            + beside * (argument == "sensitive_features")
         )
-    places = tuple(_place(table, name) for name in several)
+    places = tuple(_place(table, name, argument) for name in several)
     if not places:
-        raise ValueError("sensitive_features is an empty list; name at least one column of X, or leave it out")
+        raise ValueError(f"{argument} is an empty list; name at least one column of X, or leave it out")
     if len(set(places)) < len(places):
-        raise ValueError(f"sensitive_features names a column twice: {wanted!r}")
-    if len(places) == table.shape[1]:
+        raise ValueError(f"{argument} names a column twice: {wanted!r}")
+    if len(places) == table.shape[1] and argument == "sensitive_features":
         raise ValueError("sensitive_features names every column of X; nothing is left to predict from")
     return places
 
 
-def _place(table: Table, name: object) -> int:
+def _place(table: Table, name: object, argument: str) -> int:
     names, n = column_names(table), int(table.shape[1])
     if isinstance(name, str):
         if names is None:
             raise ValueError(
-                f"sensitive_features names the column {name!r}, but X is a {type(table).__name__} without names; pass "
+                f"{argument} names the column {name!r}, but X is a {type(table).__name__} without names; pass "
                 f"a data frame, or the position of the column (0 to {n - 1})"
             )
         if names.count(name) != 1:
             problem = "has no such column" if name not in names else "has more than one of them"
-            raise ValueError(
-                f"sensitive_features names the column {name!r}, but X {problem}; its columns are {listed(names)}"
-            )
+            raise ValueError(f"{argument} names the column {name!r}, but X {problem}; its columns are {listed(names)}")
         return names.index(name)
     if isinstance(name, (bool, np.bool_)) or not isinstance(name, (int, np.integer)):
-        raise TypeError(f"sensitive_features must name columns by strings or positions, got {name!r}")
+        raise TypeError(f"{argument} must name columns by strings or positions, got {name!r}")
     if not -n <= name < n:
-        raise ValueError(f"sensitive_features asks for column {name}, but X has {n}, numbered from 0")
+        raise ValueError(f"{argument} asks for column {name}, but X has {n}, numbered from 0")
     return int(name) % n
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from gstar_fast._base.arrays import Floats, Values
+from gstar_fast._estimator.decide_by import DecideBy, group_estimator_of, trained
 from gstar_fast._estimator.folds import (
     Classifier,
     Metadata,
@@ -20,7 +22,7 @@ from gstar_fast._estimator.folds import (
     scores_of,
     splits_of,
 )
-from gstar_fast._estimator.groups import Source, check_columns
+from gstar_fast._estimator.groups import Groups, Source, check_columns
 from gstar_fast._estimator.rows import Rows, as_labels, cells_of, count_scores
 from gstar_fast._estimator.tables import as_table
 from gstar_fast._sketch.sketch import Sketch
@@ -36,6 +38,9 @@ class Options(Protocol):
     refit: bool
     n_jobs: int | None
     random_state: object
+    decide_by: object
+    monotone: bool | None
+    drop_sensitive: bool
 
 
 def prefit(estimator: object, source: Source, X: object) -> Classifier:
@@ -53,11 +58,20 @@ def prefit(estimator: object, source: Source, X: object) -> Classifier:
 
 
 def train(
-    model: Options, sketch: Sketch, source: Source, rows: Rows, counted: Floats | None, metadata: Metadata
-) -> Classifier:
-    """Count out-of-fold scores into the sketch and return the estimator that shall score from now on."""
+    model: Options,
+    sketch: Sketch,
+    source: Source,
+    whole: object,
+    rows: Rows,
+    counted: Floats | None,
+    metadata: Metadata,
+) -> tuple[Classifier, DecideBy | None, Groups]:
+    """Count out-of-fold scores into the sketch; the estimator that shall score, what decides, and the counted groups.
+
+    `whole` is X with its sensitive columns.
+    """
     X, y, groups, weights = rows
-    fit_params, split_params = routed(model, metadata)
+    fit_params, split_params, group_params = routed(model, metadata, group_estimator_of(model))
     classes = np.unique(y if weights is None else y[weights > 0])
     if len(classes) < 2:
         seen = f"y has only one class, {classes.tolist()}" if len(classes) else "sample_weight is zero for all rows"
@@ -69,6 +83,7 @@ def train(
         raise ValueError(f"refit=False needs a single split, such as cv=0.3; this cv has {len(splits)}")
     check_trainable(splits, y)
     method = response_method(model.estimator, model.response_method)
+    by, joint = trained(model, rows, whole, source, labels, splits, group_params)
     with source.explained():
         folds = out_of_fold(
             model.estimator, X, y, splits, fit_params, method=method, positive=positive, n_jobs=model.n_jobs
@@ -76,20 +91,34 @@ def train(
         fitted = clone(model.estimator).fit(X, y, **fit_params) if model.refit else folds[0][0]
     for (_, test), (_, scores) in zip(splits, folds, strict=True):
         part = None if counted is None else counted[test]
-        count_scores(sketch, scores, labels[test], groups.take(test), part)
-    return cast(Classifier, fitted)
+        count_scores(sketch, scores, labels[test], joint.take(test), part)
+    return cast(Classifier, fitted), by, joint
+
+
+def labels_for(model: Options, estimator: Classifier, rows: Rows) -> NDArray[np.uint8]:
+    """1 for the class of a fitted estimator that being accepted means, 0 for the other."""
+    return as_labels(rows.y, estimator.classes_, positive_of(estimator.classes_, model.pos_label))
 
 
 def count(
-    model: Options, sketch: Sketch, estimator: Classifier, source: Source, rows: Rows, counted: Floats | None
-) -> None:
-    """Score rows with a fitted estimator and count them."""
+    model: Options,
+    sketch: Sketch,
+    estimator: Classifier,
+    source: Source,
+    whole: object,
+    rows: Rows,
+    counted: Floats | None,
+    by: DecideBy | None,
+) -> Groups:
+    """Score rows with a fitted estimator and count them; the groups that were counted. `whole` is all of X."""
     positive = positive_of(estimator.classes_, model.pos_label)
-    labels = as_labels(rows.y, estimator.classes_, positive)
+    labels = labels_for(model, estimator, rows)
     method = response_method(estimator, model.response_method)
     with source.explained():
         scores = scores_of(estimator, rows.X, method, positive)
-    count_scores(sketch, scores, labels, rows.groups, counted)
+    joint = rows.groups if by is None else by.joint(rows, whole, source)
+    count_scores(sketch, scores, labels, joint, counted)
+    return joint
 
 
 def positive_of(classes: Values, pos_label: object) -> int:

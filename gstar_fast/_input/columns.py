@@ -172,32 +172,32 @@ def _native(values: Values) -> Values:
 # -------------------------------------------------------------------------------------------------------------- scores
 
 
-def as_scores(values: Values, valid: Mask, names: tuple[object, ...] | None) -> Values:
+def as_scores(values: Values, valid: Mask, names: tuple[object, ...] | None, argument: str = "scores") -> Values:
     """Float32 or float64; a null becomes NaN, which the core refuses or skips."""
     if names is not None:
-        raise refusal("categories", "scores")
+        raise refusal("categories", argument)
     if values.dtype == object:
-        values = _numbers(values, "scores")
+        values = _numbers(values, argument)
     kind = values.dtype.kind
     if kind not in "fiu":
         what = {"b": "bool", "c": "complex", "U": "strings", "S": "strings", "M": "dates", "m": "time spans"}
-        raise refusal("not_numbers", "scores", value=Words(what.get(kind, str(values.dtype))))
+        raise refusal("not_numbers", argument, value=Words(what.get(kind, str(values.dtype))))
     if values.dtype not in (np.float32, np.float64):
-        values = _narrowed(values, valid)
+        values = _narrowed(values, valid, argument)
     values = _native(values)
     if valid is not None:
         values = np.where(valid, values, np.nan).astype(values.dtype)
     return values
 
 
-def _narrowed(values: Values, valid: Mask) -> Values:
+def _narrowed(values: Values, valid: Mask, argument: str) -> Values:
     """Numbers of other kinds as float32 or float64; a finite one that is too large for it is refused."""
     with np.errstate(over="ignore"):
         out = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
     beyond = np.isinf(out) & np.isfinite(values) & (True if valid is None else valid)
     if beyond.any():
         row = int(beyond.argmax())
-        raise refusal("too_large", "scores", row, values[row])
+        raise refusal("too_large", argument, row, values[row])
     return out
 
 

@@ -19,6 +19,21 @@ MOST_ROWS = 200  # groups listed in a table
 
 
 @dataclass(frozen=True)
+class Deciding:
+    """What has thresholds, the groups themselves or segments: its rows, and what thresholds do to them."""
+
+    sketch: Sketch
+    audit: Audit
+    before: Audit
+    featured: tuple[Name, ...]
+
+    @property
+    def listed(self) -> tuple[Name, ...]:
+        """Those in the tables."""
+        return self.audit.groups[:MOST_ROWS]
+
+
+@dataclass(frozen=True)
 class Contents:
     """Everything a report shows."""
 
@@ -27,12 +42,12 @@ class Contents:
     sketch: Sketch
     audit: Audit
     before: Audit
+    deciding: Deciding
     is_unified: bool  #: whether `before` is the best unified threshold
     points: FrontierPoints | None
     no_points: str | None  #: why there is no frontier, in a sentence
     notes: tuple[str, ...]
     names: dict[Name, str]
-    featured: tuple[Name, ...]
     digest: str
     made: str
     versions: tuple[tuple[str, str], ...]
@@ -55,6 +70,11 @@ class Contents:
         return "weight" if self.sketch.weighted else "rows"
 
     @property
+    def kind(self) -> str:
+        """What has a threshold of its own."""
+        return "group" if self.result.decide_by is None else "segment"
+
+    @property
     def listed(self) -> tuple[Name, ...]:
         """Groups in the tables."""
         return self.audit.groups[:MOST_ROWS]
@@ -62,10 +82,18 @@ class Contents:
     @property
     def not_listed(self) -> Html | None:
         """A word on groups that are in no table."""
-        left = len(self.audit.groups) - len(self.listed)
-        if not left:
-            return None
-        return tag("p", f"{left} more groups are not listed; audit.to_dataframe() has them all.", class_="soft small")
+        return _left_out(len(self.audit.groups) - len(self.listed), "group")
+
+    @property
+    def not_decided(self) -> Html | None:
+        """The same of what has thresholds."""
+        return _left_out(len(self.deciding.audit.groups) - len(self.deciding.listed), self.kind)
+
+
+def _left_out(left: int, kind: str) -> Html | None:
+    where = "audit.to_dataframe()" if kind == "group" else "result.segment_rates"
+    words = f"{left} more {kind}s are not listed; {where} has them all."
+    return tag("p", words, class_="soft small") if left else None
 
 
 def section(name: str, title: object, *children: object) -> Html:

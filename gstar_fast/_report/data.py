@@ -22,7 +22,7 @@ from gstar_fast._solver.result import Result
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
-    from gstar_fast._solver.frontier import Frontier
+    from gstar_fast._solver.words.points import Frontier
 
 Array = NDArray[np.float64]
 
@@ -271,6 +271,7 @@ class FrontierPoints:
     total: int  #: points of the whole frontier; of a randomised one, its corners
     kind: Literal["all", "mixtures", "penalties"]  #: what the frontier is made of
     proven_to: float  #: as in Frontier
+    between: float | None = None  #: where not all points are known, the median of what may lie below the curve
 
 
 def frontier_most(n_groups: int) -> int:
@@ -284,6 +285,8 @@ def frontier_points(frontier: Frontier, result: Result, most: int | None = None)
     Between the corners of a randomised frontier there are points at equal steps of the gap.
     """
     gap = result.gaps.get(frontier.criterion, 0.0)
+    if frontier.lower_bounds is not None:
+        return _with_bounds(frontier, result)
     if frontier.randomized:
         return _between_corners(frontier, result, gap)
     near = np.flatnonzero(frontier.gaps <= gap + 1e-12)
@@ -296,6 +299,24 @@ def frontier_points(frontier: Frontier, result: Result, most: int | None = None)
     errors = tuple(frontier.errors[places].tolist())
     kind: Literal["all", "penalties"] = "all" if frontier.penalty is None else "penalties"
     return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), kind, frontier.proven_to)
+
+
+def _with_bounds(frontier: Frontier, result: Result) -> FrontierPoints:
+    """All points of a frontier that is known at some limits, and at that of the result besides."""
+    assert frontier.lower_bounds is not None
+    name, gap = frontier.criterion, result.gaps.get(frontier.criterion, 0.0)
+    results = [frontier.result(i) for i in range(len(frontier))]
+    limit = result.limits.get(name)
+    same = False
+    if limit is not None and limit >= frontier.gaps[0]:
+        own = frontier.at(gap=limit)
+        same = own.gaps[name] == gap and abs(own.loss - result.loss) <= 1e-12
+        results = [r for r in results if r.gaps[name] != own.gaps[name]] + [own]
+    results.sort(key=lambda r: r.gaps[name])
+    start = max((i for i, r in enumerate(results) if r.gaps[name] <= gap + 1e-12), default=0)
+    errors = tuple(math.sqrt(r.loss) for r in results)
+    between = float(np.median(frontier.errors - frontier.lower_bounds))
+    return FrontierPoints(name, tuple(results), errors, start, same, len(results), "all", frontier.proven_to, between)
 
 
 def _between_corners(frontier: Frontier, result: Result, gap: float) -> FrontierPoints:

@@ -34,7 +34,10 @@ def page(contents: Contents) -> str:
         (folder / name).read_text(encoding="utf-8") for name in ("page.html", "style.css", "slider.js")
     )
     n = len(contents.audit.groups)
-    facts = f"{row_count(contents.audit.n_rows)} {contents.unit} in {n} group{'s' * (n != 1)} · made {contents.made}"
+    many = f"{n} group{'s' * (n != 1)}"
+    if contents.kind == "segment":
+        many += f" and {len(contents.result.thresholds)} segments"
+    facts = f"{row_count(contents.audit.n_rows)} {contents.unit} in {many} · made {contents.made}"
     footer = (
         f"Made by gstar_fast on {contents.made} from the sketch {contents.digest[:12]}. One file, no network: what it "
         "shows is what it holds."

@@ -20,17 +20,17 @@ from gstar_fast._audit.audit import Audit
 from gstar_fast._audit.audit import audit as make_audit
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import short_number
-from gstar_fast._report.contents import Contents
+from gstar_fast._report.contents import Contents, Deciding
 from gstar_fast._report.data import display_names, featured, frontier_points
 from gstar_fast._report.page import page
 from gstar_fast._report.reproduce import python_command
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.frontier import Frontier
 from gstar_fast._solver.frontier import frontier as make_frontier
 from gstar_fast._solver.question import check_criterion
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.roles import asked_roles, protected_sketch, segment_sketch
+from gstar_fast._solver.words.points import Frontier
 from gstar_fast.errors import MissingClassWarning
 
 __all__ = ["Report", "report"]
@@ -130,12 +130,17 @@ def report(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
         after = make_audit(frozen, result) if audit is None else audit
+        segments = None if result.decide_by is None else asked_roles(frozen, result.fair_between, result.decide_by)
         if before is None:
-            unified = dict.fromkeys(result.thresholds, result.default_threshold)
+            rows = frozen if segments is None else protected_sketch(frozen, segments)
             settings = {"confidence": after.confidence, "replicates": after.replicates, "seed": after.seed}
-            before = make_audit(frozen, unified, **settings)  # type: ignore[call-overload]
+            unified = dict.fromkeys(result.rates, result.default_threshold)
+            before = make_audit(rows, unified, **settings)  # type: ignore[call-overload]
         _check_audit(after, result, "audit")
         _check_audit(before, result, "before")
+        deciding = Deciding(frozen, after, before, featured(after))
+        if segments is not None:
+            deciding = _by_segment(result, segment_sketch(frozen, segments))
         curve, why_not = _frontier_of(result, frozen, digest, frontier, criterion)
     notes = [*result.notes, *(note for note in after.notes if note not in result.notes)]
     if result.sketch_digest is None:
@@ -152,12 +157,12 @@ def report(
         sketch=frozen,
         audit=after,
         before=before,
+        deciding=deciding,
         is_unified=_is_unified(before, result),
         points=None if curve is None else frontier_points(curve, result),
         no_points=why_not,
         notes=tuple(notes),
-        names=display_names(after.groups),
-        featured=featured(after),
+        names=display_names(tuple(dict.fromkeys([*after.groups, *deciding.audit.groups]))),
         digest=digest,
         made=_time(made),
         versions=_versions(),
@@ -177,8 +182,6 @@ def _check_kinds(
     ):
         if not isinstance(value, kind) and (value is not None or argument == "result"):
             raise TypeError(f"{argument} must be what {made_by} returns, got {type(value).__name__}")
-    if isinstance(result, Result) and result.decide_by is not None:
-        raise refusal("by_segment", "a report", value=result.decide_by)
     if not isinstance(sketch, Sketch):
         raise TypeError(f"sketch must be a Sketch, got {type(sketch).__name__}; Sketch.load(path) reads a saved one")
     if frontier is not None and not isinstance(frontier, (Frontier, bool)):
@@ -193,18 +196,29 @@ def _check_belongs(result: Result, sketch: Sketch, digest: str) -> None:
             f"the result was found on another sketch: its sketch_digest begins with {result.sketch_digest[:12]}, the "
             f"digest of this sketch with {digest[:12]}; pass the sketch that was solved, or solve this one"
         )
-    if set(result.thresholds) != set(sketch.groups):
+    found = set(sketch.groups)
+    if result.decide_by is not None:
+        roles = asked_roles(sketch, result.fair_between, result.decide_by).roles
+        found = {roles.segment(name) for name in sketch.groups}
+    if set(result.thresholds) != found:
         raise ValueError(
             f"the result has thresholds for {len(result.thresholds)} groups, the sketch has "
-            f"{len(sketch.groups)}, and they are not the same; pass the sketch that was solved"
+            f"{len(found)}, and they are not the same; pass the sketch that was solved"
         )
 
 
+def _by_segment(result: Result, rows: Sketch) -> Deciding:
+    """What thresholds do to segments, and what one threshold for everybody did."""
+    unified = dict.fromkeys(result.thresholds, result.default_threshold)
+    after, before = (make_audit(rows, at, replicates=0) for at in (result._decider(), unified))
+    return Deciding(rows, after, before, featured(after))
+
+
 def _check_audit(given: Audit, result: Result, argument: str) -> None:
-    if set(given.groups) != set(result.thresholds) or given.n_rows != result.n_rows:
+    if set(given.groups) != set(result.rates) or given.n_rows != result.n_rows:
         raise ValueError(
             f"{argument} covers {len(given.groups)} groups and {given.n_rows:g} rows, the result "
-            f"{len(result.thresholds)} groups and {result.n_rows:g} rows; audit the sketch that was solved"
+            f"{len(result.rates)} groups and {result.n_rows:g} rows; audit the sketch that was solved"
         )
     if argument == "audit" and given.thresholds is not None:
         other = [g for g, e in given.thresholds.items() if e.value != result.thresholds[g]]
@@ -248,11 +262,12 @@ def _frontier_of(
     if given is False:
         return None, "The trade-off was left out (frontier=False)."
     n = len(result.thresholds)
-    if n == 1:
+    if len(result.rates) == 1:
         return None, "With one group there is no gap to trade against the error."
     if n > MOST_GROUPS and given is None:
         return None, (
-            f"With {n} groups the whole trade-off takes long to compute, so it is left out unless asked for: "
+            f"With {n} {'groups' if result.decide_by is None else 'segments'} the whole trade-off takes long to "
+            "compute, so it is left out unless asked for: "
             "frontier=gf.frontier(sketch, criterion)."
         )
     return _computed_frontier(result, sketch, criterion)
@@ -266,7 +281,15 @@ def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) ->
     for limits in tries:  # other limits are kept, so that the result is a point of the curve; where they can be
         try:
             found = make_frontier(
-                sketch, traded, limits=limits, costs=result.costs, balanced=result.balanced, randomize=result.randomized
+                sketch,
+                traded,
+                limits=limits,
+                costs=result.costs,
+                balanced=result.balanced,
+                randomize=result.randomized,
+                fair_between=result.fair_between,
+                decide_by=result.decide_by,
+                monotone=result.monotone,
             )
         except ValueError as error:
             reason = str(error)

@@ -11,7 +11,7 @@ from gstar_fast._words import GIVEN
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
-    from gstar_fast._solver.frontier import Frontier
+    from gstar_fast._solver.words.points import Frontier
 
 MOST_THRESHOLDS = 12  # spelled out in the check
 
@@ -48,6 +48,9 @@ def python_command(
         options.append("frontier=True")
     elif frontier is not None:
         kind = ", randomize=True" if frontier.randomized else ""
+        if result.decide_by is not None:
+            kind += f", fair_between={list(result.fair_between or ())!r}, decide_by={list(result.decide_by)!r}"
+            kind += ", monotone=True" * result.monotone
         if frontier.penalty is not None:
             kind += ', by="penalties"'
         lines.append(
@@ -84,7 +87,16 @@ def _question(r: Result) -> list[str]:
         out.append(f"confidence={r.promise.confidence!r}")
     if r.message.startswith(STABLE):
         out.append("prefer='stable'")
-    switches = {"balanced": r.balanced, "unified": r.unified, "randomize": r.randomized}
+    if r.decide_by is not None:
+        out += [f"fair_between={list(r.fair_between or ())!r}", f"decide_by={list(r.decide_by)!r}"]
+    if r.cuts is not None:
+        out.append(f"segments=gf.Segments({r.cuts!r}, monotone={r.monotone})")
+    switches = {
+        "monotone": r.monotone and r.cuts is None,
+        "balanced": r.balanced,
+        "unified": r.unified,
+        "randomize": r.randomized,
+    }
     return out + [f"{name}=True" for name, on in switches.items() if on]
 
 

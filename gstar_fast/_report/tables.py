@@ -52,10 +52,16 @@ def asked_section(contents: Contents) -> Html:
     asked_for = (
         table("Criteria", head, rows, words=[7], quiet=True)
         if rows
-        else tag("p", "No limit and no penalty: the thresholds with the least error, group by group.")
+        else tag(
+            "p", f"No limit and no penalty: the thresholds with the least error, {contents.kind} by {contents.kind}."
+        )
     )
     fp, fn = r.costs
-    kind = "a mixture for each group" if r.randomized else "one for each group"
+    kind = f"{'a mixture' if r.randomized else 'one'} for each {contents.kind}"
+    if r.decide_by is not None:
+        columns = (", ".join(map(str, names or ())) for names in (r.decide_by, r.fair_between))
+        kind += " ({}); gaps are between groups ({})".format(*columns)
+        kind += "; thresholds rise, or fall, along the segments" * r.monotone
     where = "the counts themselves" if r.density == "empirical" else f"{r.density} densities"
     proof = f"least possible loss {r.lower_bound:.6g}, reached {r.loss:.6g}, left open {r.optimality_gap:.2g}"
     proof += f"; the loss is {loss_words(r)}"
@@ -87,34 +93,37 @@ def _facts(facts: Iterable[tuple[str, object]]) -> Html:
 
 
 def thresholds_section(contents: Contents) -> Html:
-    """One row for each group: what is accepted from now on."""
-    r, audit = contents.result, contents.audit
+    """One row for each group, or segment: what is accepted from now on."""
+    r, audit, listed = contents.result, contents.deciding.audit, contents.deciding.listed
     found = audit.thresholds or {}
-    intervals = {g: limits_of(found.get(g)) for g in contents.listed}
+    intervals = {g: limits_of(found.get(g)) for g in listed}
     has_limits = any(intervals.values())
-    head = ["group", contents.unit, "threshold", *(["interval"] if has_limits else []), "selected", "tpr", "fpr"]
+    head = [contents.kind, contents.unit, "threshold", *(["interval"] if has_limits else []), "selected", "tpr", "fpr"]
     rows = []
-    for group in contents.listed:
+    for group in listed:
         at = audit.rates[group]
         threshold = tag("td", threshold_text(r, group), class_="n wrap")
         row = [who(contents, group), row_count(at["rows"].value or 0.0), threshold]
         row += [intervals[group] or "-"] if has_limits else []
         rows.append([*row, *(short_number(at[metric].value) for metric in ("selection_rate", "tpr", "fpr"))])
-    words = "Accepted is every score at or above the threshold of its group."
+    words = f"Accepted is every score at or above the threshold of its {contents.kind}."
+    if r.decide_by is not None:
+        words += " The protected group is not needed to decide."
     if r.unified:
         words = "Accepted is every score at or above the threshold; no group is needed to decide."
     if r.randomized:
-        words += " Where a group has several thresholds, each row draws one by its key, with the probability shown."
+        words += f" Where a {contents.kind} has several thresholds, each row draws one by its key, "
+        words += "with the probability shown."
     if has_limits:
         words += f" The interval is where the threshold falls when the rows are drawn anew, with {confidence(audit)}."
-    exact = ([who(contents, g), tag("code", _exact(contents, g))] for g in contents.listed)
+    exact = ([who(contents, g), tag("code", _exact(contents, g))] for g in listed)
     return section(
         "thresholds",
         "Thresholds",
         tag("p", words),
         table("Thresholds and what they do", head, rows, quiet=True),
-        contents.not_listed,
-        details("To the last digit", table("Exact thresholds", ["group", "threshold"], exact, quiet=True)),
+        contents.not_decided,
+        details("To the last digit", table("Exact thresholds", [contents.kind, "threshold"], exact, quiet=True)),
     )
 
 

@@ -67,6 +67,13 @@ def _what(points: FrontierPoints) -> str:
         )
     if points.kind == "mixtures":
         words = words.replace("thresholds have", "mixtures of thresholds have")
+    if points.between is not None:
+        what = "mixtures" if points.results[0].randomized else "thresholds"
+        return (
+            f"The least error of {what} by segment for {points.total} limits on the {gap}. Between two points it lies "
+            f"between theirs, which differ by {short_number(points.between)} in the middle of all."
+        )
+    if points.kind == "mixtures":
         return f"{words}. It is straight between its {points.total} corners."
     if len(points.results) < points.total:
         return f"{words}. Shown are {len(points.results)} of its {points.total} points, at equal steps along the curve."
@@ -141,7 +148,8 @@ def _marks(contents: Contents, points: FrontierPoints) -> tuple[Point, Point | N
 
 def _explored(contents: Contents) -> tuple[Name, ...]:
     """Groups in the slider's table: all of them, or those that are drawn."""
-    return contents.audit.groups if len(contents.audit.groups) <= SLIDER_GROUPS else contents.featured
+    groups = contents.deciding.audit.groups
+    return groups if len(groups) <= SLIDER_GROUPS else contents.deciding.featured
 
 
 def _gap_names(points: FrontierPoints) -> list[str]:
@@ -153,7 +161,7 @@ def _cells(contents: Contents, points: FrontierPoints, i: int) -> list[str]:
     point = points.results[i]
     out: list[str] = []
     for group in _explored(contents):
-        at = point.rates[group]
+        at = (point.segment_rates or point.rates)[group]
         out += [threshold_text(point, group), *(short_number(getattr(at, rate)) for rate in RATES)]
     out += [short_number(point.error), *([short_number(points.errors[i])] if contents.costly else [])]
     return out + [short_number(point.gaps.get(name)) for name in _gap_names(points)]
@@ -186,7 +194,9 @@ def _explore(contents: Contents, points: FrontierPoints) -> tuple[Html, Html]:
     )
     needs = f"Moving along the curve needs JavaScript. Shown here: the {here}; the table below has other points."
     groups = [[who(contents, g), live("n wrap"), live(), live(), live()] for g in _explored(contents)]
-    by_group = table("Groups at this point", ["group", "threshold", "selected", "tpr", "fpr"], groups)
+    by_group = table(
+        f"{contents.kind.capitalize()}s at this point", [contents.kind, "threshold", "selected", "tpr", "fpr"], groups
+    )
     names = ["error rate", *(["weighted error"] if contents.costly else []), *map(plain, _gap_names(points))]
     numbers = table("Error and gaps at this point", ["", "value"], [[name, live()] for name in names])
     return control, tag("div", tag("p", needs, class_="needs small"), by_group, numbers)
@@ -195,7 +205,8 @@ def _explore(contents: Contents, points: FrontierPoints) -> tuple[Html, Html]:
 def _table(contents: Contents, points: FrontierPoints) -> Html:
     gaps = [r.gaps[points.criterion] for r in points.results]
     kept = thinned(gaps, points.errors, TABLE_ROWS, keep=[points.start]).tolist()
-    shown = contents.audit.groups if len(contents.audit.groups) <= TABLE_GROUPS else contents.featured
+    groups = contents.deciding.audit.groups
+    shown = groups if len(groups) <= TABLE_GROUPS else contents.deciding.featured
     rows = []
     for i in kept:
         number = f"{i + 1}{' (the slider starts here)' * (i == points.start)}"

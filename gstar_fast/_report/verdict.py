@@ -6,7 +6,7 @@ limits that are met here and may be expected to hold, roughly, on new rows too.
 
 from __future__ import annotations
 
-from gstar_fast._audit.new_rows import OUT_OF_FOLD
+from gstar_fast._audit.new_rows import OUT_OF_FOLD, clearly_over
 from gstar_fast._base.text import short_number, threshold_number
 from gstar_fast._report.contents import (
     Contents,
@@ -24,8 +24,6 @@ from gstar_fast._solver.degenerate import SIGN
 from gstar_fast._solver.question import is_met
 from gstar_fast._solver.result import Result
 
-CLEARLY = 1.25  # times the limit: a gap expected on new rows that is larger is not put down to chance
-
 _SIGNS = {"good": "M4 8.5l3 3 6-7", "warn": "M8.5 3v6.5M8.5 13v.2", "bad": "M4 4l9 9M13 4l-9 9"}
 
 
@@ -35,7 +33,7 @@ def verdict_section(contents: Contents) -> Html:
     tone, headline = tone_and_headline(contents)
     mark = tag("path", d=_SIGNS[tone], class_="mark")
     mark = tag("svg", mark, viewBox="0 0 17 17", class_="sign", aria_hidden="true")
-    criteria = asked(r) or (["equalized_odds"] if len(r.thresholds) > 1 else [])
+    criteria = asked(r) or (["equalized_odds"] if len(r.rates) > 1 else [])
     criteria = [name for name in criteria if name in r.gaps]
     message = r.message.partition(" (")[0] if r.randomized else r.message  # how many pivots is nobody's concern
     lines = [
@@ -104,7 +102,7 @@ def _all_alike(contents: Contents) -> str | None:
 def _doubt(contents: Contents) -> str | None:
     """What speaks against limits that are met here holding on new rows; None if nothing does."""
     limits, expected = contents.result.limits, contents.audit.new_rows
-    if len(contents.result.thresholds) == 1:  # no gap, here or elsewhere
+    if len(contents.result.rates) == 1:  # no gap, here or elsewhere
         return None
     if any(name not in expected for name in limits):
         return "what to expect on new ones is not known"
@@ -116,13 +114,6 @@ def _doubt(contents: Contents) -> str | None:
     return f"expect {sentence_list(about)} on new ones"
 
 
-def clearly_over(name: str, limit: float, expected: float) -> bool:
-    """Whether a gap exceeds its limit by a quarter; of a ratio, its distance from parity does."""
-    if name == "disparate_impact":
-        return 1 - expected > CLEARLY * (1 - limit)
-    return expected > CLEARLY * limit
-
-
 # ---------------------------------------------------------------------------------------------------------- sentences
 
 
@@ -130,9 +121,9 @@ def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
     """What the thresholds change, in a sentence or two."""
     r = contents.result
     unified = f"the best single threshold for everybody, {threshold_number(r.default_threshold)}"
-    kind = "one threshold for everybody" if r.unified else "one threshold for each group"
+    kind = "one threshold for everybody" if r.unified else f"one threshold for each {contents.kind}"
     if r.randomized:
-        kind = "thresholds that are mixed by chance in each group"
+        kind = f"thresholds that are mixed by chance in each {contents.kind}"
     said: list[object] = [f"With {kind} the error rate goes from {percent(r.before_error)} to {percent(r.error)}"]
     if criteria:
         said += ["; ", sentence_list([_change(contents, name) for name in criteria])]
@@ -164,7 +155,7 @@ def _promise(contents: Contents) -> list[Html]:
 def _on_new_rows(contents: Contents) -> list[Html]:
     """The gaps to expect where the thresholds will be used, each beside its limit."""
     r, expected = contents.result, contents.audit.new_rows
-    if r.verdict in ("infeasible", "promised") or len(r.thresholds) == 1 or not asked(r):
+    if r.verdict in ("infeasible", "promised") or len(r.rates) == 1 or not asked(r):
         return []
     words = []
     for name in asked(r):
@@ -226,12 +217,18 @@ def _key_figures(contents: Contents, criteria: list[str]) -> Html:
 
 def _threshold_card(contents: Contents) -> tuple[str, str]:
     """From the lowest threshold that is used to the highest, and how many there are."""
-    r, n = contents.result, len(contents.audit.groups)
+    r, n = contents.result, len(contents.result.thresholds)
     used = list(r.thresholds.values())
     if r.mixtures is not None:
         used = [threshold for mixture in r.mixtures.values() for threshold, _ in mixture]
-    count = "one for everybody" if r.unified else f"one for each of {n} groups" if n > 1 else "one group"
+    count = (
+        "one for everybody"
+        if r.unified
+        else f"one for each of {n} {contents.kind}s"
+        if n > 1
+        else f"one {contents.kind}"
+    )
     if r.randomized:
-        count = f"mixed by chance in each of {n} groups" if n > 1 else "mixed by chance"
+        count = f"mixed by chance in each of {n} {contents.kind}s" if n > 1 else "mixed by chance"
     low, high = threshold_number(min(used)), threshold_number(max(used))
     return low if low == high else f"{low} to {high}", count

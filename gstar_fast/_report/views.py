@@ -30,12 +30,12 @@ ROC_ROWS = 24  # points of a curve in its table
 
 def _choice(contents: Contents) -> str:
     """Which groups are drawn, where not all are."""
-    n, shown = len(contents.audit.groups), len(contents.featured)
+    n, shown = len(contents.deciding.audit.groups), len(contents.deciding.featured)
     if n == shown:
         return ""
     return (
-        f" Drawn are {shown} of {n} groups: those with the lowest and the highest tpr, fpr and selection rate, and the "
-        "largest. The tables list the others too."
+        f" Drawn are {shown} of {n} {contents.kind}s: those with the lowest and the highest tpr, fpr and selection "
+        "rate, and the largest. The tables list the others too."
     )
 
 
@@ -44,13 +44,13 @@ def _choice(contents: Contents) -> str:
 
 def score_section(contents: Contents) -> Html:
     """Histograms and densities of the cells, with the thresholds across them: the paper's Figure 1."""
-    r, audit = contents.result, contents.audit
-    marks = [r.default_threshold, *(r.thresholds[g] for g in contents.featured)]
-    window = score_window(contents.sketch, contents.featured, marks)
+    r, audit = contents.result, contents.deciding.audit
+    marks = [r.default_threshold, *(r.thresholds[g] for g in contents.deciding.featured)]
+    window = score_window(contents.deciding.sketch, contents.deciding.featured, marks)
     kind = r.density if r.density in KINDS and r.density != "empirical" else "kde"
-    curves = cell_curves(contents.sketch, kind, window=window, groups=contents.featured)
+    curves = cell_curves(contents.deciding.sketch, kind, window=window, groups=contents.deciding.featured)
     panels = []
-    for i, group in enumerate(contents.featured):
+    for i, group in enumerate(contents.deciding.featured):
         estimate = (audit.thresholds or {}).get(group)
         low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
         picture = figures.score_panel(
@@ -67,7 +67,7 @@ def score_section(contents: Contents) -> Html:
         panels.append(tag("div", tag("h3", who(contents, group), " ", rows), picture, class_="panel"))
     line = figures.sign(line_mark(17, 0, 17, 16, "threshold"))
     dashed = figures.sign(line_mark(17, 0, 17, 16, "unified"))
-    signs = [(line, "threshold of the group"), (dashed, "the best unified threshold")]
+    signs = [(line, f"threshold of the {contents.kind}"), (dashed, "the best unified threshold")]
     if any(e.low is not None for e in (audit.thresholds or {}).values()):
         band = tag("rect", x="9", y="0", width="16", height="16", class_="interval")
         signs.insert(1, (figures.sign(band), f"its interval, with {confidence(audit)}"))
@@ -79,7 +79,7 @@ def score_section(contents: Contents) -> Html:
     problems = list(dict.fromkeys(c.problem for c in curves if c.problem is not None))
     return section(
         "scores",
-        "Scores of each group",
+        f"Scores of each {contents.kind}",
         tag("figure", tag("div", *panels, class_="panels"), figures.legend(signs), tag("figcaption", caption)),
         *(tag("p", f"No curve: {problem}.", class_="soft small") for problem in problems[:5]),
         details("The scores as a table", _score_table(contents)),
@@ -89,11 +89,11 @@ def score_section(contents: Contents) -> Html:
 def _score_table(contents: Contents) -> Html:
     """Where the scores of each cell lie."""
     rows = []
-    for group in contents.listed:
-        for cell in some_cells(contents.sketch, [group]):
+    for group in contents.deciding.listed:
+        for cell in some_cells(contents.deciding.sketch, [group]):
             at = (short_number(q) for q in quantiles(cell, QUANTILES))
             rows.append([who(contents, group), str(cell.label), row_count(cell.rows), *at])
-    head = ["group", "label", "rows", *(f"{q:.0%} below".replace("%", " %") for q in QUANTILES)]
+    head = [contents.kind, "label", "rows", *(f"{q:.0%} below".replace("%", " %") for q in QUANTILES)]
     return table("Quantiles of the scores", head, rows, quiet=True)
 
 
@@ -107,19 +107,20 @@ def _point(audit: Audit, group: Name) -> tuple[float, float] | None:
 
 def roc_section(contents: Contents) -> Html:
     """What each group's scores make possible, and the point that was chosen: the paper's path figure."""
-    curves = roc_curves(contents.sketch, contents.featured)
-    short = {g: shortened(contents.names[g], 40) for g in contents.featured}
-    chosen = {g: _point(contents.audit, g) for g in contents.featured}
-    unified = {g: _point(contents.before, g) for g in contents.featured}
+    curves = roc_curves(contents.deciding.sketch, contents.deciding.featured)
+    short = {g: shortened(contents.names[g], 40) for g in contents.deciding.featured}
+    chosen = {g: _point(contents.deciding.audit, g) for g in contents.deciding.featured}
+    unified = {g: _point(contents.deciding.before, g) for g in contents.deciding.featured}
     caption = (
-        "Every threshold of a group is a point on its curve; up and to the left is better. Groups whose filled signs "
-        "lie together are accepted at the same rates." + _choice(contents)
+        f"Every threshold of a {contents.kind} is a point on its curve; up and to the left is better. "
+        f"{contents.kind.capitalize()}s whose filled signs lie together are accepted at the same rates."
+        + _choice(contents)
     )
-    if lacking := [short[g] for g in contents.featured if g not in curves]:
+    if lacking := [short[g] for g in contents.deciding.featured if g not in curves]:
         caption += f" No curve, for lack of rows of both labels: {', '.join(lacking)}."
     points = []
-    for group in contents.featured:
-        for word, audit in (("before", contents.before), ("after", contents.audit)):
+    for group in contents.deciding.featured:
+        for word, audit in (("before", contents.deciding.before), ("after", contents.deciding.audit)):
             at = audit.rates[group]
             points.append(
                 [who(contents, group), tag("td", word), short_number(at["fpr"].value), short_number(at["tpr"].value)]
@@ -130,8 +131,8 @@ def roc_section(contents: Contents) -> Html:
             threshold, fpr, tpr = (float(v[i]) for v in (curve.thresholds, curve.fpr, curve.tpr))
             lines.append([who(contents, group), threshold_number(threshold), short_number(fpr), short_number(tpr)])
     picture = tag("figure", figures.roc(curves, short, chosen, unified), tag("figcaption", caption))
-    ends = table("Points before and after", ["group", "", "fpr", "tpr"], points)
-    whole = table(f"{ROC_ROWS} points of each curve", ["group", "threshold", "fpr", "tpr"], lines, quiet=True)
+    ends = table("Points before and after", [contents.kind, "", "fpr", "tpr"], points)
+    whole = table(f"{ROC_ROWS} points of each curve", [contents.kind, "threshold", "fpr", "tpr"], lines, quiet=True)
     return section(
         "roc",
         "ROC curves",

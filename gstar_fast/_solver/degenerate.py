@@ -9,6 +9,7 @@ from typing import Self, TypeAlias
 import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
@@ -60,25 +61,36 @@ def cautions(
     unified: bool = False,
     can_mix: bool = False,
     can_pool: bool = True,
+    segments: tuple[tuple[Name, ...], Floats, Ints] | None = None,
 ) -> list[str]:
-    """Notes on an answer that hardly decides, and on groups in which everybody, or nobody, is accepted."""
+    """Notes on an answer that hardly decides, and on groups in which everybody, or nobody, is accepted.
+
+    `segments` are names, accepted shares and rows (3, m) of segments that have the thresholds.
+    """
     rows = totals.sum(axis=0)
-    labelled = totals[0] + totals[1]
-    base = totals[1] / np.maximum(labelled, 1)
     selected = after.rates[2]
-    poor = (rows > 0) & (labelled > 0) & (base >= RARE) & (base <= COMMON) & ((selected < FEW) | (selected > MANY))
+    base, poor = _poor(selected, totals)
     found = []
     if said := _all_rows(selected, rows, totals, after):
         found.append(said)
     if poor.any() and not (found and poor.all()):
         words = (f"{_accepts(selected[k], repr(groups[k]))}, {_where(base[k])}" for k in np.flatnonzero(poor))
         found.append(f"it {first_few(words, MOST, '; ')}")
+    if segments is not None and not poor.any():
+        names, taken, each = segments
+        shares, hardly = _poor(taken, each)
+        if hardly.any() and not hardly.all():
+            words = (
+                f"{_accepts(taken[j], f'segment {names[j]!r}')}, {_where(shares[j])}" for j in np.flatnonzero(hardly)
+            )
+            found.append(f"it {first_few(words, MOST, '; ')}")
     if said := _kept(after, before, totals, scale):
         found.append(said)
     notes: list[str] = []
     if found:
         small, forced = _small_groups(groups, after, totals, objective, weight_unit)
         ways = _ways(rows * weight_unit, small if can_pool else [], objective, unified, can_mix)
+        ways += ["other segments"] * (segments is not None)
         notes.append(Caution.of("; ".join([*found, *forced]), tuple(ways)))
     for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
         alike = [groups[k] for k in np.flatnonzero(after.has[2] & (selected == rate) & ~poor)]
@@ -87,6 +99,13 @@ def cautions(
                 f"this {word} {'every group' if len(alike) == len(groups) else first_few(map(str, alike), MOST)}"
             )
     return notes
+
+
+def _poor(selected: Floats, totals: Ints) -> tuple[Floats, Bools]:
+    """Base rates, and whether nearly nobody, or nearly everybody, is accepted where that is no answer."""
+    labelled = totals[0] + totals[1]
+    base = totals[1] / np.maximum(labelled, 1)
+    return base, (labelled > 0) & (base >= RARE) & (base <= COMMON) & ((selected < FEW) | (selected > MANY))
 
 
 def warned(result: Result) -> Result:

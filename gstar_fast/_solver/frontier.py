@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +14,6 @@ from gstar_fast._backends.common.choices import extremes, loss_of
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
-from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import ADDED, CRITERIA, RATES
 from gstar_fast._density.density import Density
@@ -24,134 +22,26 @@ from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
 from gstar_fast._solver.promise.curve import promised_curve
-from gstar_fast._solver.question import TOLERANCE, Objective, check_criterion, check_groups, question_limits
+from gstar_fast._solver.question import Objective, check_criterion, check_groups, question_limits
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
+from gstar_fast._solver.segments.cut import Segments
+from gstar_fast._solver.segments.frontier import frontier_by_segment
+from gstar_fast._solver.segments.roles import (
+    ColumnsLike,
+    asked_roles,
+    check_cut,
+    check_monotone,
+    of_protected,
+    protected_sketch,
+)
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
+from gstar_fast._solver.words.points import Frontier
 
 Numbers = tuple[int, ...]  # one candidate a group
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
-
-
-@lives_in("gstar_fast")
-@dataclass(frozen=True)
-class Frontier:
-    """Points from the smallest gap to the least error: gaps rise, errors fall. Made by `frontier`.
-
-    Attributes
-    ----------
-    criterion : str
-        Whose gap.
-    groups : tuple
-        Names of the groups, in canonical order.
-    gaps, errors : ndarray of shape (n_points,)
-        `errors` is the weighted error E that was minimised; with the default costs it is the error rate.
-    thresholds : ndarray of shape (n_points, n_groups)
-        Columns in the order of `groups`. For a randomised frontier, the most probable of each mixture.
-    penalty : ndarray of shape (n_points,) or None
-        For the frontier that penalties trace: the least lambda at which the point is the optimum.
-    proven_to : float
-        The list is complete for gaps from here up; 0 means all of it.
-    randomized : bool
-        Whether groups mix thresholds; the points are then the corners of a convex frontier.
-    confidence : float or None
-        Where it was asked for, `gaps` are limits that can be promised on new rows with it.
-    """
-
-    criterion: str
-    groups: tuple[Name, ...]
-    gaps: Floats
-    errors: Floats
-    thresholds: Floats
-    randomized: bool
-    proven_to: float
-    penalty: Floats | None
-    _result: Callable[[int], Result] = field(repr=False)
-    _between: Callable[[int, float], Result] | None = field(default=None, repr=False)
-    confidence: float | None = None
-
-    def __len__(self) -> int:
-        return len(self.gaps)
-
-    def __str__(self) -> str:
-        kind = "randomised " if self.randomized else ""
-        if self.confidence is not None:
-            kind += f"promised ({self.confidence:g} confidence) "
-        one, two = (f"gap {self.gaps[i]:.4g} at error {self.errors[i]:.4g}" for i in (0, -1))
-        return f"{kind}frontier of {self.criterion}: {len(self)} points, {one} to {two}"
-
-    def result(self, i: int) -> Result:
-        """The point as a `Result`, with rates, every gap and text."""
-        found = self._result(i)
-        if self.confidence is not None:
-            return found
-        message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}"
-        if found.verdict == "not_converged":
-            message += f"; {found.message}"
-        return replace(found, message=message)
-
-    def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
-        """The point of least error whose gap is at most `gap`, or of least gap whose error is at most `error`.
-
-        A randomised frontier also has the points between its corners: both mix the two neighbours.
-        """
-        if gap is not None and error is None:
-            fits = np.flatnonzero(self.gaps <= gap + TOLERANCE)
-            if len(fits) == 0:
-                raise refusal("no_gap", "gap", value=gap, limit=float(self.gaps[0]))
-            i = int(fits[-1])
-            if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
-                return self._between(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
-            return self.result(i)
-        if error is None or gap is not None:
-            raise ValueError("pass either gap= or error=, and not both")
-        fits = np.flatnonzero(self.errors <= error + TOLERANCE)
-        if len(fits) == 0:
-            raise refusal("no_error", "error", value=error, limit=float(self.errors[-1]))
-        i = int(fits[0])
-        if self._between is not None and i > 0 and self.errors[i] < error:
-            return self._between(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
-        return self.result(i)
-
-    def knee(self) -> Result:
-        """The point furthest below the straight line between the two ends, both axes scaled to one."""
-        width, height = self.gaps[-1] - self.gaps[0], self.errors[0] - self.errors[-1]
-        if len(self) < 3 or width <= 0 or height <= 0:
-            return self.result(0)
-        below = (self.gaps[-1] - self.gaps) / width + (self.errors[0] - self.errors) / height
-        return self.result(int(np.argmax(below)))
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """A pandas data frame: gap, error and one threshold column for each group. Needs the extra `pandas`."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
-        columns: dict[str, Floats] = {"gap": self.gaps, "error": self.errors}
-        if self.penalty is not None:
-            columns["penalty"] = self.penalty
-        columns |= {f"threshold_{name}": self.thresholds[:, k] for k, name in enumerate(self.groups)}
-        return pd.DataFrame(columns)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw error against gap and return the axes. Needs the extra `plot`."""
-        if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError:
-                raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
-            _, ax = plt.subplots()
-        ax.plot(self.gaps, self.errors, drawstyle="default" if self.randomized else "steps-post")
-        ax.set_xlabel(f"{self.criterion.replace('_', ' ')} gap")
-        ax.set_ylabel("error")
-        return ax
 
 
 def frontier(
@@ -166,6 +56,10 @@ def frontier(
     balanced: bool = False,
     randomize: bool = False,
     confidence: float | None = None,
+    fair_between: ColumnsLike | None = None,
+    decide_by: ColumnsLike | None = None,
+    monotone: bool | None = None,
+    segments: Segments | None = None,
 ) -> Frontier:
     """Every non-dominated pair of gap and error, with its thresholds, in one computation.
 
@@ -192,6 +86,9 @@ def frontier(
     confidence : float, optional
         The curve of promised limits instead: for each limit the least error, among the thresholds tried, at which it is
         promised to hold on new rows. See `solve`.
+    fair_between, decide_by, monotone, segments
+        As in `solve`. For thresholds by segment there are too many points to list: up to 40 limits are solved for,
+        each with proof, where most is unknown between those before; `lower_bounds` says what lies between.
 
     Examples
     --------
@@ -219,9 +116,44 @@ def frontier(
     question_limits(objective.limits)
     if penalties is not None and by != "penalties":
         raise ValueError("penalties= goes with by='penalties'")
+    asked = None
+    cuts = None
+    if fair_between is not None or decide_by is not None or monotone or segments is not None:
+        if counted is None:
+            raise refusal("densities_with", "decide_by")
+        asked = None if fair_between is None and decide_by is None else asked_roles(counted, fair_between, decide_by)
+        cuts, monotone = check_cut(counted, asked, segments, monotone)
+        check_monotone(counted, asked, monotone)
     if counted is not None:
         look_at(counted)
-    if counted is None or not (isinstance(density, str) and density == "empirical"):
+    smooth = counted is None or not (isinstance(density, str) and density == "empirical")
+    if asked is not None and counted is not None:
+        given = {"by": by != "limits", "density": smooth, "confidence": confidence is not None}
+        if asked.by_segment and (wrong := [name for name, is_given in given.items() if is_given]):
+            raise refusal("decide_by_with", wrong[0])
+        if asked.by_segment:
+            order = bool(monotone)
+            return Frontier(
+                **frontier_by_segment(
+                    counted, asked, objective, criterion, randomize=randomize, monotone=order, cuts=cuts
+                )
+            )
+        if not asked.roles.decide_by:
+            raise refusal("frontier_unified", "decide_by")
+        found = frontier(
+            protected_sketch(counted, asked),
+            criterion,
+            limits=limits,
+            by=by,
+            penalties=penalties,
+            density=density,
+            costs=costs,
+            balanced=balanced,
+            randomize=randomize,
+            confidence=confidence,
+        )
+        return found._told(partial(of_protected, sketch=counted, asked=asked))
+    if counted is None or smooth:
         if penalties is None or objective.limits or confidence is not None:
             raise ValueError(
                 "a smooth density needs by='penalties' and penalties=[...], and takes no limits or confidence"

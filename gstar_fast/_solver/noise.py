@@ -13,6 +13,7 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import ADDED, CRITERIA
+from gstar_fast._solver.degenerate import SIGN as DEGENERATE
 from gstar_fast._solver.degenerate import Caution
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.snapshot import Snapshot
@@ -36,7 +37,7 @@ def told_of_noise(result: Result, snapshot: Snapshot, named: Callable[[Name], Na
     `named` is the group of `result.rates` that a group of the counts belongs to. Nothing is said of limits that are not
     met, of answers that are degenerate anyhow, and of weights whose squares are not known.
     """
-    if not result.limits or result.verdict == "infeasible" or any(isinstance(note, Caution) for note in result.notes):
+    if not result.limits or result.verdict == "infeasible" or any(note.startswith(DEGENERATE) for note in result.notes):
         return result
     cells = _effective(snapshot, named)
     if cells is None:
@@ -46,7 +47,7 @@ def told_of_noise(result: Result, snapshot: Snapshot, named: Callable[[Name], Na
     if not told:
         return result
     name, rate, gap, _, group, rows, what = max(told, key=lambda one: one.gap - one.allowed)
-    can_promise = result.density == "empirical" and not result.penalties and result.decide_by is None
+    can_promise = result.density == "empirical" and not result.penalties
     ways = (f"more rows of {group!r}", "a wider limit", *((PROMISE,) if can_promise else ()))
     warning = refusal("noise", name, value=(name, result.limits[name], rate, gap, group, rows, what), limit=ways)
     return replace(result, notes=(*result.notes, Caution.made(warning, SIGN)))

@@ -92,6 +92,8 @@ class Result:
         Whether thresholds rise, or fall, along the segments.
     segment_rates : dict of GroupRates or None
         With `decide_by`, the rates of all rows of each segment.
+    cuts : tuple of float or None
+        With `segments` given to `solve`: its cut points. The decider takes the number that was cut.
 
     Examples
     --------
@@ -134,6 +136,7 @@ class Result:
     decide_by: tuple[str | int, ...] | None = None
     monotone: bool = False
     segment_rates: dict[Name, GroupRates] | None = None
+    cuts: tuple[float, ...] | None = None
     # a text and a number, or what computes them
     _digest: str | Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
     _mixing: float | Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
@@ -249,6 +252,7 @@ class Result:
             expires=expires,
             score_column=self.score_column,
             group_column=self.group_column,
+            cuts=self.cuts,
         )
 
     def check(self, sketch: Sketch) -> None:
@@ -302,6 +306,7 @@ def _content(r: Result) -> dict[str, object]:
         "before": {"error": r.before_error, "gaps": dict(r.before_gaps)},
         "notes": list(r.notes),
         "trace": [encode_number(x) for x in r.trace],
+        **document.encode_cuts(r.cuts),
         **({} if r.promise is None else {"promise": _promise_content(r.promise)}),
         **({} if r.decide_by is None else {"roles": _roles_content(r)}),
     }
@@ -340,7 +345,7 @@ def _promise_of(saved: document.Document, limits: Mapping[str, float]) -> Promis
     plain, content = saved.plain, saved.content.get("promise")
     if plain is None or content is None:
         return None
-    needed, names = content["rows_needed"], list(plain.thresholds.values)
+    needed, names = content["rows_needed"], plain.protected or list(plain.thresholds.values)
     confidence = float(content["confidence"])
     return Promise(
         confidence=confidence,
@@ -377,6 +382,7 @@ def _of(saved: document.Document) -> Result:
         thresholds=dict(found.values),
         rates=rates,
         mixtures=None if found.mixtures is None else dict(found.mixtures),
+        cuts=found.cuts,
         gaps=_reals(content["gaps"]),
         limits=_reals(content["limits"]),
         penalties=_reals(content["penalties"]),

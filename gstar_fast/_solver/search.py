@@ -59,8 +59,8 @@ class Search:
         """Notes on an outcome that hardly decides."""
         unit = self.snapshot.weight_unit
         totals, scale, objective = self.table.totals, self.scale, self.objective
-        ways = {"unified": unified, "can_mix": can_mix}
-        return cautions(self.groups, after, before, totals, scale, objective, weight_unit=unit, **ways)
+        asked = self.groups, after, before, totals, scale, objective
+        return cautions(*asked, weight_unit=unit, unified=unified, can_mix=can_mix)
 
 
 def prepare(

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.density import Density
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
@@ -29,10 +28,13 @@ from gstar_fast._solver.question import (
 )
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
-from gstar_fast._solver.segments.answer import solve_by_segment
+from gstar_fast._solver.segments.answer import Answer
+from gstar_fast._solver.segments.cut import Segments
+from gstar_fast._solver.segments.promise import promised_by_segment
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,
     asked_roles,
+    check_cut,
     check_monotone,
     check_segments,
     of_protected,
@@ -63,7 +65,8 @@ def solve(
     prefer: str | None = None,
     fair_between: ColumnsLike | None = None,
     decide_by: ColumnsLike | None = None,
-    monotone: bool = False,
+    monotone: bool | None = None,
+    segments: Segments | None = None,
 ) -> Result:
     """Find one threshold for each group, with the least error while gaps stay within limits.
 
@@ -108,9 +111,13 @@ def solve(
         Group columns, by name or position, of a sketch that counts several. Gaps are measured between groups of
         `fair_between`; thresholds depend on `decide_by` alone, so that nobody needs the protected group to decide.
         ``decide_by=()`` is ``unified=True``; the same columns for both are thresholds by protected group.
-    monotone : bool
+    monotone : bool, optional
         With `decide_by`: thresholds rise along the segments, or fall, whichever has the lower error. For segments that
-        are whole numbers with a meaning to their order, see `Segments`.
+        are whole numbers with a meaning to their order. Without it thresholds are monotone if `segments` is given and
+        was made for them, which is the default of `Segments`; else they are not.
+    segments : Segments, optional
+        The cut points that made the column of `decide_by`. They are saved with the thresholds, and the decider then
+        takes the number that was cut, such as P(group | x), and finds its segment itself.
 
     Returns
     -------
@@ -140,8 +147,9 @@ def solve(
     """
     objective = Objective.of(limits, penalties, costs, balanced)
     if isinstance(sketch, Mapping):
-        asked_too = {"density": density != "empirical", "min_rows": min_rows != 0, "monotone": monotone}
-        asked_too |= {"fair_between": fair_between is not None, "decide_by": decide_by is not None}
+        asked_too = {"density": density != "empirical", "min_rows": min_rows != 0, "monotone": bool(monotone)}
+        roles = {"fair_between": fair_between, "decide_by": decide_by, "segments": segments}
+        asked_too |= {name: given is not None for name, given in roles.items()}
         check_densities(objective, asked_too, confidence=confidence, prefer=prefer)
         check_options(
             objective, method=method, density=sketch, unified=unified, randomize=randomize, max_seconds=max_seconds
@@ -161,25 +169,20 @@ def solve(
     if prefer is not None:
         check_prefer(objective, prefer, alone=counts and level is None and not (unified or randomize or max_seconds))
     least = checked_min_rows(min_rows)
-    if not isinstance(monotone, bool):
-        raise refusal("monotone_type", "monotone", value=monotone)
     asked = None
     if fair_between is not None or decide_by is not None:
         asked = asked_roles(sketch, fair_between, decide_by)
-    if monotone and not (asked and asked.by_segment):
-        raise refusal("monotone_alone", "monotone")
+    cuts, monotone = check_cut(sketch, asked, segments, monotone)
+    check_monotone(sketch, asked, monotone)
     look_at(sketch)
     whole = sketch
     if asked is not None and asked.by_segment:
-        check_segments(
-            objective, density=density, unified=unified, confidence=confidence, prefer=prefer, min_rows=least
-        )
-        if monotone:
-            check_monotone(sketch, asked)
-        by_segment = solve_by_segment(
-            sketch, asked, objective, randomize=randomize, monotone=monotone, max_seconds=max_seconds
-        )
-        return warned(told_of_noise(by_segment, Snapshot.of(sketch), asked.roles.protected))
+        check_segments(objective, density=density, unified=unified, prefer=prefer, min_rows=least)
+        answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone), cuts)
+        result = answer.mixed() if randomize else answer.chosen(math.inf if max_seconds is None else float(max_seconds))
+        if level is not None:
+            return warned(promised_by_segment(answer, result, level, randomize))
+        return warned(told_of_noise(result, answer.snapshot, asked.roles.protected))
     if asked is not None:
         unified = unified or not asked.roles.decide_by
         check_options(

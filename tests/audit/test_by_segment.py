@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
+from gstar_fast._audit import replicates
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # scores lie on bin edges
 
@@ -37,13 +38,12 @@ def test_an_audit_is_that_of_the_decisions(backend, found):
     assert here.rates == there.rates
     assert here.gaps == there.gaps
     assert "not found on this sketch" in " ".join(here.notes)
-    assert "they are by segment" in " ".join(gf.audit(counted(*people(0)), found, replicates=0).notes)
 
 
 def test_a_mixture_is_audited_in_expectation(backend):
     sketch = counted(*people(2))
     mixed = gf.solve(sketch, limits={"equalized_odds": 0.01}, fair_between=0, decide_by=1, randomize=True)
-    audit = gf.audit(sketch, mixed, replicates=0)
+    audit = gf.audit(sketch, mixed, replicates=0, threshold_replicates=0)
     for name, gap in mixed.gaps.items():
         assert audit.gaps[name].value == pytest.approx(gap, abs=1e-12)
 
@@ -70,3 +70,75 @@ def test_rows_that_are_missing_are_named(found):
     alone = gf.certify(found, counted(*(column[women] for column in (score, label, sex, segment))))
     assert not alone.holds
     assert any(note.startswith("groups without fresh rows") and note.endswith("'M'") for note in alone.notes)
+
+
+# ------------------------------------------------------------------------------------------------------------- new rows
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+@pytest.mark.parametrize("asked", [{}, {"randomize": True}, {"monotone": True}])
+def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkeypatch):
+    """A population of two segments: thresholds found on samples of it, gaps measured on other samples."""
+    monkeypatch.setattr(replicates, "affordable", lambda *_: 40 if backend == "native" else 10)
+    rng = np.random.default_rng(0)
+    population = people(0, rows=4000)
+    limits, roles = {"equalized_odds": 0.05}, {"fair_between": 0, "decide_by": 1}
+
+    def draw():
+        at = rng.integers(0, 4000, 1500)
+        return [column[at] for column in population]
+
+    sketch = counted(*population)
+    found = gf.solve(sketch, limits=limits, **roles, **asked)
+    audit = gf.audit(sketch, found, new_rows=1500, replicates=0)
+    expected = audit.new_rows["equalized_odds"]
+    assert expected.rows == 1500
+    assert not any("no intervals" in note for note in audit.notes)
+    if backend != "native":
+        return
+    seen = []
+    for _ in range(40):
+        rows, (score, label, sex, segment) = draw(), draw()
+        one = gf.solve(counted(*rows), limits=limits, **roles, **asked)
+        keys = {"keys": np.arange(len(score))} if one.randomized else {}
+        accepted = one.decider()(score, segment, **keys)
+        seen.append(gf.audit(decisions=accepted, labels=label, groups=sex, replicates=0).gaps["equalized_odds"].value)
+    # thresholds are found here on 1,500 rows, by replicates on 4,000: gaps are a little larger
+    assert expected.mean == pytest.approx(np.mean(seen), abs=0.02)
+    assert np.mean(np.array(seen) <= expected.nine_of_ten) >= 0.7
+    assert audit.new_rows == gf.audit(sketch, found, new_rows=1500, replicates=0).new_rows
+
+
+def test_a_gap_clearly_above_its_limit_is_noted():
+    """Many segments and few rows: what holds on the counted rows does not on others."""
+    rng = np.random.default_rng(0)
+
+    def rows(n):
+        sex, label, segment = (rng.integers(0, k, n) for k in (2, 2, 16))
+        return rng.normal(label * 1.5 + 0.4 * sex, 1.0), label, np.array(["F", "M"])[sex], segment
+
+    ask = {"limits": {"equalized_odds": 0.02}, "fair_between": 0, "decide_by": 1}
+    sketch = counted(*rows(600))
+    with pytest.warns(gf.OverfitWarning, match="16 segments are more than these rows carry: '[FM]' has"):
+        found = gf.solve(sketch, **ask)
+    assert any("segments are more than these rows carry" in note for note in found.notes)
+    audit = gf.audit(counted(*rows(600)), found, replicates=0)
+    gap = audit.gaps["equalized_odds"].value
+    noted = [note for note in audit.notes if "the limit is 0.02" in note]
+    assert bool(noted) == (gap > 0.025)
+    assert gap > 0.025
+    assert f"{gap:.2g} on these rows" in noted[0]
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+def test_segments_that_are_the_groups_expect_what_groups_expect():
+    """Segments under other names than the protected groups: the same question, and the same samples."""
+    score, label, sex, _ = people(2)
+    other = np.where(sex == "F", 0, 1)
+    one = gf.Sketch.from_rows(score, label, sex, bins=64)
+    two = gf.Sketch.from_rows(score, label, [sex, other], bins=64)
+    limits = {"equalized_odds": 0.05}
+    plain = gf.audit(one, gf.solve(one, limits=limits), threshold_replicates=100, replicates=0)
+    found = gf.solve(two, limits=limits, fair_between=0, decide_by=1)
+    here = gf.audit(two, found, threshold_replicates=100, replicates=0)
+    assert here.new_rows["equalized_odds"].mean == pytest.approx(plain.new_rows["equalized_odds"].mean, abs=2e-3)

@@ -13,7 +13,9 @@ from helpers.commands import fails
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.OverfitWarning"
+)
 
 COUNT = ["--score", "p", "--label", "y", "--group", "sex", "--group", "segment"]
 ASK = ["--limit", "equalized_odds=0.05", "--fair-between", "sex", "--decide-by", "segment"]
@@ -61,16 +63,75 @@ def test_the_same_column_for_both_is_a_threshold_for_each_group(table):
     assert (list(result.thresholds), result.group_column, result.decide_by) == (["F", "M"], "sex", None)
 
 
+def test_a_frontier_of_segments_is_printed_saved_and_one_point_taken(table, capsys):
+    roles, rows = ASK[2:], ["rows.csv", *COUNT, "--criterion", "equalized_odds"]
+    assert main(["frontier", *rows, *roles, "-o", "f.json"]) == 0
+    assert "frontier of equalized_odds" in capsys.readouterr().out
+    saved = json.loads(Path("f.json").read_text())
+    assert saved["groups"] == [0, 1, 2]
+    assert all(low <= e for low, e in zip(saved["lower_bound"], saved["error"], strict=True))
+    words = ["--at-gap", "0.05", "--thresholds", "t.json", "-q"]
+    assert main(["frontier", *rows, *roles, *words]) == 0
+    point = gf.Result.load("t.json")
+    assert (point.thresholds, point.group_column, point.fair_between) == (table.thresholds, "segment", ("sex",))
+    said = fails(capsys, 2, "frontier", *rows, *roles[:2])
+    assert "--fair-between needs --decide-by beside it" in said
+
+
 def test_what_is_wrong_is_said_in_options(table, capsys):
     said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4])
     assert "--fair-between needs --decide-by beside it" in said
     said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4], "--decide-by", "region")
     assert "--decide-by names 'region', and the group columns of the sketch are 'sex', 'segment'" in said
-    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--report", "r.html")
-    assert "a report knows thresholds by group" in said
-    assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "-q"]) == 0
-    said = fails(capsys, 1, "report", "rows.csv", *COUNT, "--thresholds", "t.json", "-o", "r.html")
-    assert "these are by segment" in said
+
+
+def test_a_report_of_segments_is_written(table, capsys):
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "--report", "one.html", "-q"]) == 0
+    assert main(["report", "rows.csv", *COUNT, "--thresholds", "t.json", "-o", "two.html"]) == 0
+    for page in ("one.html", "two.html"):
+        assert "2 groups and 3 segments" in Path(page).read_text()
+
+
+def test_cut_points_are_saved_with_the_thresholds_and_apply_takes_the_number(table, capsys):
+    gf.Segments((0.25, 0.5)).save("cut.json")
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "--segments", "cut.json", "-o", "t.json"]) == 0
+    assert "rising or falling" in capsys.readouterr().out
+    result = gf.Result.load("t.json")
+    assert (result.cuts, result.monotone) == ((0.25, 0.5), True)
+    assert main(["solve", "rows.csv", *COUNT, *ASK, "--segments", "cut.json", "--no-monotone", "-o", "f.json"]) == 0
+    assert gf.Result.load("f.json").thresholds == table.thresholds
+    numbers, scores = [0.1, 0.25, 0.4, 1.0], [0.0, 0.0, 0.5, 0.5]
+    lines = [f"{p},{q:g}\n" for p, q in zip(scores, numbers, strict=True)]
+    Path("new.csv").write_text("p,q\n" + "".join(lines))
+    assert main(["apply", "new.csv", "--thresholds", "t.json", "--group", "q", "-o", "d.csv", "-q"]) == 0
+    decided = [row["decision"] for row in csv.DictReader(Path("d.csv").read_text().splitlines())]
+    assert decided == [str(int(d)) for d in result.decider()(scores, numbers)]
+    assert "give --group" in fails(capsys, 2, "apply", "new.csv", "--thresholds", "t.json", "-o", "e.csv")
+    Path("new.csv").write_text("p,q\n0.5,0.5\n0.5,NA\n")
+    apply = ["apply", "new.csv", "--thresholds", "t.json", "--group", "q", "-o", "e.csv"]
+    said = fails(capsys, 1, *apply)
+    assert "column 'q' has NaN at row 1 (counted from 0), which lies in no segment" in said
+    assert "--unknown default" in said
+    assert main([*apply, "--unknown", "default", "-q"]) == 0
+    said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:2], "--segments", "cut.json")
+    assert "--segments has the cut points of one column" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "rows.csv")
+    assert "'rows.csv': not" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "nowhere.json")
+    assert "nowhere.json" in said
+    said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "cut.json", "-o", "cut.json")
+    assert "cut.json is also an input" in said
+
+
+def test_a_typed_column_of_whole_numbers_is_not_taken_for_the_number(table, capsys):
+    """It may be the segment itself."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    gf.Decider({0: 0.25, 1: 0.75}, cuts=[0.5]).save("t.json")
+    apply = ["--thresholds", "t.json", "--score", "p", "--group", "q", "-o", "d.csv"]
+    for kind, dtype in (("float.parquet", pa.float32()), ("whole.parquet", pa.int64())):
+        pq.write_table(pa.table({"p": [0.5, 0.5], "q": pa.array([0, 1], dtype)}), kind)
+    assert main(["apply", "float.parquet", *apply, "-q"]) == 0
+    assert "column 'q' must be given as floats" in fails(capsys, 1, "apply", "whole.parquet", *apply)
 
 
 def test_audit_and_certify_measure_between_protected_groups(table, capsys):

@@ -75,7 +75,7 @@ def test_what_is_written_fits_the_schema(decider):
 
 
 def test_the_schema_has_the_fields_that_are_written():
-    assert set(SCHEMA["properties"]) == set(json.loads(gf.Decider({"F": 0.5}).to_json()))
+    assert set(SCHEMA["properties"]) == set(json.loads(gf.Decider({0: 0.5}, cuts=[]).to_json()))
 
 
 # -------------------------------------------------------------------------------------------------------- old releases

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.cut_points import CUTS, EMPTY, hard_rows
 from helpers.documents import changes
 from helpers.programs import CXX, compiled
 
@@ -73,6 +74,16 @@ def test_the_program_decides_by_numbers(decide, tmp_path):
     decider.save(path)
     answer = run(decide, path, "0.5,0\n0.5,-7\n")
     assert answer.stdout.split() == [b"1", b"0"]
+
+
+def test_the_program_decides_by_numbers_that_stand_for_groups(decide, tmp_path):
+    decider = gf.Decider({0: 0.25, 1: 0.75}, cuts=[0.5])
+    path = tmp_path / "thresholds.json"
+    decider.save(path)
+    answer = run(decide, path, "0.5,0.25\n0.5,0.5\n0.5,1\n")
+    assert answer.stdout.split() == [b"1", b"0", b"0"]
+    answer = run(decide, path, "0.5,F\n")
+    assert b"line 1: groups: needs numbers" in answer.stderr
 
 
 def test_the_program_refuses_as_python_does(decide, tmp_path):
@@ -244,3 +255,43 @@ def test_cmake_finds_the_package(tmp_path):
         for group, expected in (("F", b"1\n"), ("M", b"0\n")):
             answer = subprocess.run([tmp_path / program, path, "0.1", group], capture_output=True, check=True)
             assert answer.stdout == expected
+
+
+@pytest.mark.parametrize("form", ["json", "bytes"])
+def test_c_decides_by_the_number_that_stands_for_the_group(library, form):
+    library.gstar_decider_read.restype = ctypes.c_void_p
+    library.gstar_error.restype = ctypes.c_char_p
+    library.gstar_hash_number.restype = ctypes.c_uint64
+
+    def opened(decider):
+        data = decider.to_json().encode() if form == "json" else decider.to_bytes()
+        handle = ctypes.c_void_p(library.gstar_decider_read(data, ctypes.c_size_t(len(data))))
+        assert handle.value, library.gstar_error()
+        return handle
+
+    decider = gf.Decider(EMPTY, cuts=CUTS, unknown=0.3, nan=False)
+    handle, accepted = opened(decider), ctypes.c_int(-1)
+    for dtype, call in ((np.float32, library.gstar_decide_reals_f32), (np.float64, library.gstar_decide_reals_f64)):
+        scores, numbers = hard_rows(dtype, dtype)
+        out, pointers = np.zeros(len(scores), np.uint8), [ctypes.c_void_p(x.ctypes.data) for x in (scores, numbers)]
+        assert call(handle, ctypes.c_size_t(len(scores)), *pointers, ctypes.c_void_p(out.ctypes.data)) == 0
+        assert out.astype(bool).tolist() == decider(scores, numbers).tolist()
+    for score, number, expected in zip(scores, numbers, decider(scores, numbers), strict=True):
+        where = ctypes.byref(accepted)
+        assert library.gstar_decide_real(handle, ctypes.c_double(score), ctypes.c_double(number), where) == 0
+        assert accepted.value == expected
+    one = ctypes.c_double(0.5)
+    assert library.gstar_decide_number(handle, one, ctypes.c_int64(1), ctypes.byref(accepted)) == 1
+    assert b"needs numbers" in library.gstar_error()
+    library.gstar_decider_release(handle)
+    plain = opened(gf.Decider({0: 0.5}))
+    assert library.gstar_decide_real(plain, one, one, ctypes.byref(accepted)) == 1
+    assert b"bad group type" in library.gstar_error()
+    library.gstar_decider_release(plain)
+    drawn = gf.Decider({0: 0.25}, mixtures={0: [(0.25, 0.5), (0.75, 0.5)]}, cuts=[])
+    handle = opened(drawn)
+    for key in range(30):
+        key_hash = ctypes.c_uint64(library.gstar_hash_number(ctypes.c_int64(key)))
+        assert library.gstar_decide_real_keyed(handle, one, one, key_hash, ctypes.byref(accepted)) == 0
+        assert accepted.value == drawn.one(0.5, 0.5, key)
+    library.gstar_decider_release(handle)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.cut_points import CUTS, EMPTY, hard_rows
 from helpers.databases import absent
 from helpers.engines import COLUMNS, awkward_rows, awkward_scores, needs, run_page
 
@@ -47,6 +48,23 @@ def spark(tmp_path_factory):
         session.sparkContext.setLogLevel("OFF")
         yield session
         session.stop()
+
+
+def test_numbers_that_stand_for_groups_decide_as_the_decider_does(spark):
+    scores, numbers = hard_rows()
+    for options in ({"unknown": 0.3, "nan": False}, {"unknown": "default", "default": 0.2, "nan": True}):
+        decider = gf.Decider(EMPTY, cuts=CUTS, **options)
+        for kind in (np.float64, np.float32):
+            table = pa.table({"i": np.arange(len(scores)), "p": scores.astype(kind), "q": numbers.astype(kind)})
+            rows = spark.createDataFrame(table.to_pandas())
+            decided = gf.spark.decide(rows, decider, score="p", group="q").orderBy("i").toPandas()
+            assert decided["decision"].tolist() == decider(table["p"], table["q"]).tolist()
+    refusing = gf.Decider(EMPTY, cuts=CUTS, nan=False)
+    rows = spark.createDataFrame([(0.5, 0.2)], "p double, q double")
+    with pytest.raises(Exception, match="a segment that has no threshold"):
+        gf.spark.decide(rows, refusing, score="p", group="q").collect()
+    with pytest.raises(TypeError, match="column 'q' must be given as floats"):
+        gf.spark.decide(spark.createDataFrame([(0.5, 1)], "p double, q int"), refusing, score="p", group="q")
 
 
 @pytest.fixture

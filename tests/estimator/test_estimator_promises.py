@@ -34,7 +34,7 @@ def test_what_cannot_be_promised_warns_and_decides_by_plain_thresholds():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         decided = model.predict(FEATURES, sensitive_features=SEX)  # said once, by fit
-        plain = fitted(limits=limits)
+    plain = fitted(limits=limits)
     assert plain.thresholds_ == model.thresholds_
     assert (plain.predict(FEATURES, sensitive_features=SEX) == decided).all()
 

@@ -154,3 +154,34 @@ def test_the_index_quotes_the_record(study):
     for name, plain, made, false, cost in quoted:
         row = dict(zip(study.promises_page.HEAD, shown[name], strict=True))
         assert [plain, made, false, cost] == [row[key] for key in ("plain holds", "promised", "false, of all", "cost")]
+
+
+# ------------------------------------------------------------------------------------------------------------- segments
+
+
+@pytest.fixture(scope="module")
+def segments():
+    return importlib.import_module("benchmarks.studies.promises_segments")
+
+
+def test_the_page_of_segments_is_made_from_the_record(segments):
+    report = json.loads((RESULTS / "promises_segments.json").read_text())
+    assert segments.page(report) == (RESULTS / "promises_segments.md").read_text()
+    assert len(report["settings"]) == len(segments.SETTINGS)
+
+
+@pytest.mark.parametrize("mixture", [False, True])
+def test_thresholds_by_segment_are_judged_as_many_rows_judge_them(segments, folder, mixture):
+    made = segments.Setting("made", "made_lr_s0", 4000, 3, 0.1, mixture=mixture)
+    normal = segments.Setting("normal", None, 40_000, 3, 0.1, mixture=mixture, groups=3)
+    for setting in (made, normal):
+        population = segments.population_of(setting, folder)
+        rows = getattr(population, "rows", None) or population.draw(np.random.default_rng(0), 40_000)
+        score, label, group, segment = rows
+        sketch = gf.Sketch.from_rows(score, label, [group, segment])
+        result = gf.solve(sketch, limits={"equalized_odds": 0.1}, fair_between=0, decide_by=1, randomize=mixture)
+        for criterion in ("equalized_odds", "equal_opportunity", "demographic_parity"):
+            gap, error = segments.judged(population, result, criterion)
+            near = {"abs": 1e-9} if setting is made else {"abs": 0.03}
+            assert gap == pytest.approx(result.gaps[criterion], **near)
+            assert error == pytest.approx(result.error, **near)

@@ -8,7 +8,7 @@ import pytest
 from helpers.report_reader import read, synthetic
 
 import gstar_fast as gf
-from gstar_fast._report.verdict import clearly_over
+from gstar_fast._audit.new_rows import clearly_over
 
 
 def page_of(result, sketch, **options):

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._base import json as strict
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.OverfitWarning"
+)
 
 BY = {"fair_between": 0, "decide_by": 1}
 LIMITS = {"equalized_odds": 0.05}
@@ -361,11 +363,10 @@ def test_a_document_with_wrong_roles_is_refused():
         ({"fair_between": True, "decide_by": 1}, "must be the name of a group column, its position"),
         ({**BY, "penalties": {"equalized_odds": 1}}, "does not go with penalties yet"),
         ({**BY, "density": "kde"}, "does not go with density yet"),
-        ({**BY, "confidence": 0.9}, "does not go with confidence yet"),
         ({**BY, "min_rows": 10}, "does not go with min_rows yet"),
         ({**BY, "prefer": "stable"}, "does not go with prefer yet"),
         ({**BY, "unified": True}, "does not go with unified yet"),
-        ({**BY, "monotone": 1}, "monotone must be True or False"),
+        ({**BY, "monotone": 1}, "monotone must be True, False or None"),
         ({"monotone": True}, "is about thresholds along segments"),
         ({"monotone": True, "fair_between": 0, "decide_by": 0}, "is about thresholds along segments"),
         ({"monotone": True, "fair_between": 1, "decide_by": 0}, "one column of whole numbers; got 'F'"),
@@ -394,12 +395,3 @@ def test_one_protected_group_has_nobody_to_compare_with():
     sketch = gf.Sketch.from_rows(score, label, [np.full(100, "F"), segment])
     with pytest.raises(ValueError, match="there is only one, 'F'"):
         gf.solve(sketch, limits=LIMITS, **BY)
-
-
-def test_reports_and_plots_say_that_they_do_not_know_segments():
-    sketch = counted()
-    result = gf.solve(sketch, limits=LIMITS, **BY)
-    with pytest.raises(ValueError, match="a report knows thresholds by group"):
-        gf.report(result, sketch)
-    with pytest.raises(ValueError, match="these are by segment"):
-        gf.plot.roc(sketch, result)

@@ -374,3 +374,38 @@ def test_the_command_line_pools_and_notes(tmp_path, monkeypatch, capsys):
     assert (
         "did you mean 0.98, 0.8 (the four-fifths rule), or --limit demographic_parity=0.02?" in capsys.readouterr().err
     )
+
+
+# ------------------------------------------------------------------------------------------------------------- segments
+
+
+def test_a_segment_that_is_hardly_decided_about_is_named(backend):
+    """Gaps close by accepting all of one segment, while every protected group is decided about."""
+    rng = np.random.default_rng(0)
+    sex, label, segment = (rng.integers(0, n, 4000) for n in (2, 2, 3))
+    score = np.rint(rng.normal(label * 1.5 + 0.4 * sex - 0.3 * segment, 1.0) * 16) / 16
+    sketch = gf.Sketch.from_rows(score, label, [sex, segment], bins=64)
+    ask = {"fair_between": 0, "decide_by": 1}
+    result, said = warned(sketch, limits={"equalized_odds": 0.03}, **ask)
+    shares = {name: at.selection_rate for name, at in result.segment_rates.items()}
+    poor = [name for name, share in shares.items() if not 0.01 <= share <= 0.99]
+    assert poor
+    assert all(0.01 <= at.selection_rate <= 0.99 for at in result.rates.values())
+    assert len(said) == 1
+    assert re.search(rf"(accepts [\d.]+ % of|accepts everybody in|rejects everybody in) segment {poor[0]}", said[0])
+    assert said[0].endswith("other segments")
+    assert not warned(sketch, **ask)[1]
+
+
+def test_more_segments_than_the_smallest_cell_carries_are_warned_of():
+    rng = np.random.default_rng(0)
+    sex, label, segment = (rng.integers(0, n, 1300) for n in (2, 2, 4))
+    score = rng.normal(label * 3.0 + 0.1 * sex, 1.0)
+    ask = {"limits": {"equalized_odds": 0.2}, "fair_between": 0, "decide_by": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gf.solve(gf.Sketch.from_rows(score, label, [sex, segment]), **ask)  # about 325 rows of each cell
+        gf.solve(gf.Sketch.from_rows(score, label, [sex, 0 * segment]), **ask)
+    few = slice(0, 800)
+    with pytest.warns(gf.OverfitWarning, match=r"4 segments .* enough for [23] at 64 a segment"):
+        gf.solve(gf.Sketch.from_rows(score[few], label[few], [sex[few], segment[few]]), **ask)

@@ -20,7 +20,9 @@ from gstar_fast._solver.snapshot import Snapshot
 from tests.helpers.segment_oracle import least_cost
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.MissingClassWarning"
+    "ignore::gstar_fast.errors.DegenerateWarning",
+    "ignore::gstar_fast.errors.MissingClassWarning",
+    "ignore::gstar_fast.errors.OverfitWarning",
 )
 
 CRITERIA = (

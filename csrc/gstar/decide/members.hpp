@@ -212,7 +212,7 @@ inline void check_promise(const json& v, std::size_t n_groups) {
                              ".too_small has a position outside the groups");
     }
     const json& plain = *v.find("plain");
-    for (const char* key : {"promise", "roles", "checksum"}) {
+    for (const char* key : {"promise", "checksum"}) {
         const json* const found = plain.find(key);
         if (found != nullptr && found->type != json::kind::null)
             bad_document(std::string("promise.plain has a member '") + key + "'");
@@ -270,15 +270,15 @@ inline void check_result(const json& v) {
     const json* const min_rows = v.find("min_rows");
     if (min_rows != nullptr && !(min_rows->real >= 0))
         bad_document("min_rows must be at least 0");
-    const json* const promise = v.find("promise");
-    if (promise != nullptr && promise->type != json::kind::null)
-        check_promise(*promise, v.find("groups")->list.size());
+    const json* compared = v.find("groups");
     const json* const roles = v.find("roles");
     if (roles != nullptr && roles->type != json::kind::null) {
-        if (promise != nullptr && promise->type != json::kind::null)
-            bad_document("it has both a promise and roles");
         check_roles(*roles);
+        compared = roles->find("protected");
     }
+    const json* const promise = v.find("promise");
+    if (promise != nullptr && promise->type != json::kind::null)
+        check_promise(*promise, compared->list.size());
 }
 
 /// Refuse a document that has other members, or other values in them, than it may.
@@ -297,7 +297,8 @@ inline void check_document(const json& v, bool is_result) {
         {"expires", text, false},
         {"checksum", text, false},
         {"score_column", text, false},
-        {"group_column", text, false}};
+        {"group_column", text, false},
+        {"cuts", is_list | is_null, false}};
     static constexpr member of_result[] = {
         {"format", is_text, true},
         {"version", is_count, true},
@@ -311,6 +312,7 @@ inline void check_document(const json& v, bool is_result) {
         {"checksum", text, false},
         {"score_column", text, true},
         {"group_column", text, true},
+        {"cuts", is_list | is_null, false},
         {"verdict", is_text, true},
         {"message", is_text, true},
         {"method", is_text, true},
@@ -337,6 +339,8 @@ inline void check_document(const json& v, bool is_result) {
         check_members(v, of_result, "");
     else
         check_members(v, of_thresholds, "");
+    const json* const cuts = v.find("cuts");
+    if (cuts != nullptr) check_parts(*cuts, is_number, "cuts");
     if (is_result) check_result(v);
     const std::vector<json>& groups = v.find("groups")->list;
     for (std::size_t i = 0; i < groups.size(); ++i)

@@ -18,6 +18,6 @@ class Core(DecideCore):
 
     def __new__(cls, thresholds: Thresholds) -> Self:
         plain: dict[Name, float] = {}
-        if not thresholds.unified and thresholds.mixtures is None:
+        if not thresholds.unified and thresholds.mixtures is None and thresholds.cuts is None:
             plain = dict(thresholds.values)
         return DecideCore.__new__(cls, thresholds.to_bytes(), plain)

@@ -37,6 +37,19 @@ def _compare(scores: Values, codes: Values, table: Floats, beyond: float, out: B
 
 
 @numba.njit(cache=True, nogil=True)
+def _cut(numbers: Values, cuts: Floats, out: Ints) -> None:
+    """How many cut points each number reaches; -1 for NaN."""
+    for i in range(len(numbers)):
+        number = np.float64(numbers[i])
+        low, n = 0, len(cuts)
+        while n > 1:
+            half = n // 2
+            low += half if cuts[low + half - 1] <= number else 0
+            n -= half
+        out[i] = low + (n == 1 and cuts[low] <= number) if number == number else -1
+
+
+@numba.njit(cache=True, nogil=True)
 def _hash_bytes(data: NDArray[np.uint8], ends: Ints, out: Hashes) -> None:
     start = 0
     for i in range(len(ends)):
@@ -80,6 +93,9 @@ class Core(reference.Core):
         out: Bools | None,
     ) -> Bools:
         """Decide clean arrays of one length; whatever is unusual goes to the reference."""
+        given = codes
+        if self._set.cuts is not None and not as_codes and codes is not None:
+            codes = self._segments_of(codes)
         beyond = float(self._values[-1])
         if as_codes:
             table = self._values[:-1]
@@ -93,4 +109,11 @@ class Core(reference.Core):
             answers = np.empty(len(scores), np.bool_) if out is None else out
             if _compare(scores, codes, table, beyond, answers):
                 return answers
-        return super().decide(scores, codes, names, as_codes, keys, threads, out)
+        return super().decide(scores, given, names, as_codes, keys, threads, out)
+
+    def _segments_of(self, numbers: Values) -> Ints:
+        if numbers.dtype.kind != "f":
+            return super()._segments_of(numbers)
+        out = np.empty(len(numbers), np.int64)
+        _cut(numbers, np.array(self._set.cuts, np.float64), out)
+        return out

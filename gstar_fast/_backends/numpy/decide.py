@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
@@ -76,22 +77,37 @@ class Core:
         self._values = np.array([*thresholds.values.values(), np.nan if unknown is None else unknown])
         self._numbers: list[float] = self._values.tolist()  # the same, for one row
 
-    def one(self, score: float, group: Name | None = None, key: Key | None = None) -> bool:
+    def one(self, score: float, group: Name | float | None = None, key: Key | None = None) -> bool:
         """Decide one row."""
         number = _number(score)
         if self._set.unified:
             return self._compare(number, self._numbers[0])
         if group is None:
             raise refusal("needs_groups", "group")
-        place = self._places.get(clean_name(group), -1)
+        called = clean_name(group) if self._set.cuts is None else self._segment_of(group)
+        place = -1 if called is None else self._places.get(called, -1)
         if place < 0 and self._set.unknown == "raise":
-            self._refuse_unknown(clean_name(group), None)
+            self._refuse_unknown(called, None)
         if place >= 0 and self._set.mixtures is not None:
             if key is None:
                 raise refusal("needs_key", "key")
             places, hashes = np.array([place]), hash_keys([key])
             return self._compare(number, float(self._drawn(places, hashes)[0]))
         return self._compare(number, self._numbers[place])
+
+    def _segment_of(self, group: object) -> int | None:
+        """The segment of the number that stands for a group; None for NaN.
+
+        A whole number is refused: it may be the segment itself.
+        """
+        assert self._set.cuts is not None
+        try:
+            if not isinstance(group, (str, bytes)) and not hasattr(group, "__index__"):
+                number = float(group)  # type: ignore[arg-type]  # what is no number says so
+                return bisect_right(self._set.cuts, number) if number == number else None
+        except TypeError:
+            pass
+        raise refusal("needs_numbers", "group", value=group)
 
     def _compare(self, score: float, threshold: float) -> bool:
         if score == score:
@@ -161,6 +177,8 @@ class Core:
         if self._set.mixtures is not None and keys is None:
             raise refusal("needs_keys", "keys")
         private = np.array(codes)
+        if self._set.cuts is not None and not as_codes:
+            private = self._segments_of(private)
         places = self._places_of(private, names, as_codes)
         unknown = places < 0
         if self._set.unknown == "raise" and unknown.any():
@@ -168,12 +186,21 @@ class Core:
             number = int(private[row])
             if as_codes:
                 raise refusal("no_such_position", "groups", row, number, len(self._names))
-            self._refuse_unknown(number if names is None else names[number], row)
+            by_number = self._set.cuts is not None and number < 0  # NaN
+            self._refuse_unknown(None if by_number else number if names is None else names[number], row)
         if self._set.mixtures is not None:
             assert keys is not None
             return self._drawn(places, keys)
         thresholds: Floats = self._values[places]
         return thresholds
+
+    def _segments_of(self, numbers: Values) -> Ints:
+        """How many cut points each number reaches; -1 for NaN, which no group is called."""
+        if numbers.dtype.kind != "f":
+            raise refusal("needs_numbers", "groups")
+        wide = numbers.astype(np.float64)  # exact
+        segments = np.searchsorted(np.array(self._set.cuts), wide, side="right")
+        return np.where(np.isnan(wide), -1, segments).astype(np.int64)
 
     def _places_of(self, codes: Values, names: tuple[Name, ...] | None, as_codes: bool) -> Ints:
         """Position of each row's group, -1 where it has no threshold."""
@@ -201,5 +228,9 @@ class Core:
             thresholds[rows] = np.array([t for t, _ in mixture])[chosen]
         return thresholds
 
-    def _refuse_unknown(self, name: Name, row: int | None) -> None:
+    def _refuse_unknown(self, name: Name | None, row: int | None) -> None:
+        if name is None:
+            raise refusal("segment_nan", "groups", row)
+        if self._set.cuts is not None:
+            raise refusal("empty_segment", "groups", row, name, listed(self._names))
         raise refusal("no_threshold", "groups", row, name, listed(self._names))

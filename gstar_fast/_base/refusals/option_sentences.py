@@ -16,6 +16,7 @@ from gstar_fast.errors import (
     NoiseWarning,
     OptionTypeError,
     OptionValueError,
+    OverfitWarning,
     ResolutionWarning,
     SentinelWarning,
 )
@@ -157,7 +158,8 @@ OPTIONS |= entries(
         f"{say.argument(e.argument)} must be the name of a group column, its position, or several of them; "
         f"got {e.value!r}"
     ),
-    monotone_type=lambda e, _: f"monotone must be True or False, got {e.value!r}",
+    monotone_type=lambda e, _: f"monotone must be True, False or None, got {e.value!r}",
+    segments_type=lambda e, _: f"segments must be a gf.Segments, the cut points of decide_by; got {kind_of(e.value)}",
     seconds_type=lambda e, say: f"{say.argument('max_seconds')} must be a number of seconds or None; got {e.value!r}",
 )
 OPTIONS |= entries(
@@ -234,10 +236,22 @@ OPTIONS |= entries(
         f"{say.argument('decide_by')} other than {say.argument('fair_between')} does not go with "
         f"{say.argument(e.argument)} yet; leave {say.argument(e.argument)} out"
     ),
+    frontier_unified=lambda _, say: (
+        f"a frontier is one of thresholds by group or by segment, and {say.argument('decide_by')} names nothing; solve "
+        f"with {say.option('unified', TRUE)} for one limit after another, or name columns"
+    ),
     cuts=lambda e, _: f"cuts must be finite and ascending; got {e.value!r}",
     monotone_alone=lambda _, say: (
         f"{say.option('monotone', TRUE)} is about thresholds along segments; {say.give} "
         f"{say.argument('fair_between')} and a {say.argument('decide_by')} that differs from it"
+    ),
+    segments_alone=lambda _, say: (
+        f"{say.argument('segments')} has the cut points of one column of segments; {say.give} "
+        f"{say.argument('fair_between')}, and that column alone as {say.argument('decide_by')}"
+    ),
+    segments_other=lambda e, say: (
+        f"{say.argument('segments')} has segments 0 to {e.limit}, and the sketch counted rows of {e.value!r}; "
+        f"{say.give} the cut points by which the counted column was cut"
     ),
     monotone_segments=lambda e, say: (
         f"{say.option('monotone', TRUE)} needs segments in an order, that is one column of whole numbers; got "
@@ -255,6 +269,14 @@ OPTIONS |= entries(InputWarning, low_ratio=_low_ratio)
 OPTIONS |= entries(
     DegenerateWarning,
     degenerate=lambda e, say: f"{e.value}; what helps: {helps(e.limit, say)}",
+)
+OPTIONS |= entries(
+    OverfitWarning,
+    overfit=lambda e, say: (
+        f"{e.value[0]} segments are more than these rows carry: {e.value[1]!r} has {e.value[2]} rows of label "
+        f"{e.value[3]}, enough for {e.limit} at 64 a segment, so gaps on new rows may be well above the limit; what "
+        f"helps: fewer segments, or {say.option('confidence', '0.95')}, which says what holds on new rows"
+    ),
 )
 
 
@@ -300,10 +322,6 @@ OPTIONS |= entries(
         f"{say.argument('fair_between')} and {say.argument('decide_by')} name columns of groups, and groups of this "
         f"sketch are not tuples of the same columns: there is {e.value!r}; count several columns, such as "
         "groups=[sex, segment]"
-    ),
-    by_segment=lambda e, _: (
-        f"{e.argument} knows thresholds by group, and these are by segment (decide_by={e.value!r}); an audit of sketch "
-        "and result measures them"
     ),
     segment_numbers=lambda _, __: (
         "q must be one finite number for each row, such as P(group | x); drop rows without one, or give them a number"

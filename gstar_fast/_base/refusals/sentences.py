@@ -8,6 +8,8 @@ import numpy as np
 
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.refusals.wording import Entry, Face, Words, entries, kind_of
+from gstar_fast._base.text import first_few
+from gstar_fast._words import UNLABELLED
 from gstar_fast.errors import (
     InputMemoryError,
     InputOverflowError,
@@ -282,6 +284,15 @@ ROWS |= entries(
     no_such_position=lambda e, say: (
         f"code {e.value}{say.at(e.row)} is not a position among the {e.limit} groups; they are numbered from 0"
     ),
+    segment_nan=lambda e, say: (
+        f"{say.argument('groups')} has NaN{say.at(e.row)}, which lies in no segment; drop such rows, or {say.choose} "
+        f"{say.option('unknown', DEFAULT)} or {say.other('unknown', 'a number')} to decide for them"
+    ),
+    empty_segment=lambda e, say: (
+        f"segment {e.value}{say.at(e.row)} has no threshold, since no row that was counted lies in it; there are "
+        f"{e.limit}; {say.choose} {say.option('unknown', DEFAULT)} or {say.other('unknown', 'a number')} to decide "
+        "for others"
+    ),
     needs_groups=lambda e, _: f"{e.argument} must be given: each group has a threshold of its own",
     needs_key=lambda _, __: "these thresholds are randomised; pass the row's key as well",
     needs_keys=lambda _, say: f"these thresholds are randomised; {say.keys}",
@@ -295,7 +306,40 @@ ROWS |= entries(
     InputTypeError,
     key_type=lambda e, _: f"a key must be an int, a str or bytes, got {kind_of(e.value)}",
     key_missing=lambda e, say: f"{say.argument('keys')} has a missing value{say.at(e.row)}",
+    needs_numbers=lambda e, say: (
+        f"{say.argument(e.argument)} must be given as floats that stand for the group, such as P(group | x), since "
+        f"these thresholds have cut points{'' if e.value is None else f'; got {kind_of(e.value)}'}{say.at(e.row)}; "
+        "pass the numbers themselves, not their segments"
+    ),
     score_to_decide=lambda e, _: (
         f"score must be a number, got {kind_of(e.value)}; for many rows call decider(scores, groups)"
+    ),
+)
+
+
+# ------------------------------------------------------------------------------------------- probabilities of the group
+
+
+ROWS |= entries(
+    InputTypeError,
+    proxy_type=lambda e, _: f"group_probabilities must be an array of numbers, got {e.value}",
+    proxy_merge=lambda e, _: f"a ProxySketch takes the rows of another one of the same groups; got {e.value}",
+)
+ROWS |= entries(
+    InputValueError,
+    proxy_groups=lambda e, _: f"groups must be at least two names, one for each column of probabilities; got {e.value}",
+    proxy_shape=lambda e, _: (
+        f"group_probabilities must have a row for each score and a column for each of {e.limit} groups, got shape "
+        f"{e.value}"
+    ),
+    proxy_row=lambda e, say: (
+        f"group_probabilities must be from 0 to 1 and add up to 1 in every row, got {first_few(map(repr, e.value))}"
+        f"{say.at(e.row)}"
+    ),
+    proxy_weak=lambda e, _: (
+        "group_probabilities cannot tell the groups apart among "
+        + ("unlabelled rows" if e.value == UNLABELLED else f"rows of label {e.value}")
+        + ": they say less about some group than one row of known group would; use more rows, probabilities from "
+        "columns that say more about the group, or leave a group out"
     ),
 )

@@ -168,6 +168,7 @@ class Deciding:
 
     def __init__(self, decider: gf.Decider, given: argparse.Namespace) -> None:
         self._decider = decider
+        self._by_number = decider.cuts is not None  # the group column has numbers that stand for groups
         several = all(isinstance(name, tuple) for name in decider.groups)
         self.score = given.score if given.score is not None else decider.score_column
         named = decider.group_column
@@ -196,8 +197,9 @@ class Deciding:
     @property
     def kinds(self) -> Kinds:
         """How a CSV file is to be read: a group or key 007 must not become 7."""
-        texts = [*self.group, *([] if self.key is None else [self.key])]
-        return {**dict.fromkeys(texts, "text"), str(self.score): "number"}
+        texts = [*([] if self._by_number else self.group), *([] if self.key is None else [self.key])]
+        numbers = [str(self.score), *(self.group if self._by_number else [])]
+        return {**dict.fromkeys(texts, "text"), **dict.fromkeys(numbers, "number")}
 
     @property
     def options(self) -> dict[str, str | None]:
@@ -214,7 +216,7 @@ class Deciding:
         if self._missing.values:
             scores = np.asarray(scores, np.float64)
             scores = np.where(np.isin(scores, self._missing.values), np.nan, scores)
-        groups = [
+        groups = self._numbers(block, where, first_row, text) or [
             groups_of(block.columns[name], where(name), known if text or name in block.folders else None, first_row)
             for name, known in zip(self.group, self._name_of, strict=False)
         ]
@@ -235,6 +237,17 @@ class Deciding:
             face = Table({name: column for name, column in named.items() if column}, tuple(self.group), first_row)
             raise CliError(f"{source.name}: {worded(error, face)}") from error
         return decisions.view(np.uint8)
+
+    def _numbers(self, block: Block, where: Callable[[str], str], first_row: int, text: bool) -> list[Column]:
+        """The column of numbers that stand for groups, where thresholds have cut points.
+
+        In a text 1 is a number like 0.5; a typed column of whole numbers is refused, as everywhere.
+        """
+        if not self._by_number:
+            return []
+        name = self.group[0]
+        numbers = numbers_of(block.columns[name], where(name), first_row)
+        return [np.asarray(numbers, np.float64) if text or name in block.folders else numbers]
 
 
 @dataclass

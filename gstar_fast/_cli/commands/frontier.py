@@ -15,7 +15,7 @@ from gstar_fast._cli.output import Console, group_name, plain
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, note_written
 from gstar_fast._cli.tables import inputs
-from gstar_fast._cli.thresholds import answer, with_columns
+from gstar_fast._cli.thresholds import answer, columns_or_positions, with_columns
 from gstar_fast._cli.values import once
 
 
@@ -27,7 +27,9 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     if given.thresholds is not None and not any(at):
         raise CliError("--thresholds saves one point; say which: --at-gap X or --at-error X", USAGE)
     write = None if given.output is None else ending(given.output, {".csv": _csv, ".json": _json, ".parquet": _parquet})
-    check_outputs({"-o": given.output, "--thresholds": given.thresholds}, given.inputs)
+    cut = [] if given.segments is None else [given.segments]
+    check_outputs({"-o": given.output, "--thresholds": given.thresholds}, [*given.inputs, *cut])
+    segments = None if given.segments is None else gf.Segments.load(given.segments)
     sketch, limits = sketch_of(given, console), once(given.limit, "--limit")
     found = gf.frontier(
         sketch,
@@ -37,6 +39,10 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
         balanced=given.balanced,
         randomize=given.randomize,
         confidence=given.confidence,
+        fair_between=columns_or_positions(given.fair_between, sketch),
+        decide_by=columns_or_positions(given.decide_by, sketch),
+        monotone=given.monotone,
+        segments=segments,
     )
     point = found.at(gap=given.at_gap, error=given.at_error) if any(at) else None
     point = None if point is None else with_columns(point, sketch, given, console)
@@ -64,6 +70,7 @@ def _points(found: gf.Frontier) -> dict[str, object]:
         "gap": found.gaps,
         "error": found.errors,
         "thresholds": found.thresholds,
+        **({} if found.lower_bounds is None else {"lower_bound": found.lower_bounds}),
     }
 
 

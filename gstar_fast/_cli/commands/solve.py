@@ -11,7 +11,6 @@ from datetime import datetime
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import dumps
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._cli.errors import DONE, INFEASIBLE
 from gstar_fast._cli.output import Console, printable
 from gstar_fast._cli.read import sketch_of
@@ -23,12 +22,12 @@ from gstar_fast._decide.document import seal
 
 def solve(given: argparse.Namespace, console: Console) -> int:
     """Find thresholds, print the verdict, save them."""
-    check_outputs({"-o": given.output, "--report": given.report}, given.inputs)
+    cut = [] if given.segments is None else [given.segments]
+    check_outputs({"-o": given.output, "--report": given.report}, [*given.inputs, *cut])
     if given.report is not None:
         ending(given.report, {".html": None, ".htm": None})
     limits, penalties = once(given.limit, "--limit"), once(given.penalty, "--penalty")
-    if given.report is not None and given.decide_by is not None and given.decide_by != given.fair_between:
-        raise refusal("by_segment", "a report", value=tuple(given.decide_by))
+    segments = None if given.segments is None else gf.Segments.load(given.segments)
     sketch = sketch_of(given, console)
     result = gf.solve(
         sketch,
@@ -47,6 +46,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         fair_between=columns_or_positions(given.fair_between, sketch),
         decide_by=columns_or_positions(given.decide_by, sketch),
         monotone=given.monotone,
+        segments=segments,
     )
     result = with_columns(result, sketch, given, console)
     text = _saved(result, given.expires)

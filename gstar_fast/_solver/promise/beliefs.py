@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
+from gstar_fast._base.names import Name
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs, chance
 from gstar_fast._solver.promise.effective import effective_rows
-from gstar_fast._solver.question import TOLERANCE
+from gstar_fast._solver.question import TOLERANCE, Objective
 from gstar_fast._solver.rates import rates_at
 from gstar_fast._solver.search import Search
 
@@ -21,44 +23,69 @@ SURE = (0, 1, 2)  # tpr, fpr and selection rate of thresholds that accept everyb
 
 
 @dataclass(frozen=True)
-class Known:
+class Ground:
+    """What was asked of some rates, and the rows they rest on."""
+
+    objective: Objective
+    names: tuple[Name, ...]  # of the groups
+    rows: float  # of all groups
+    active: list[int]  # which rates, positions in RATES
+    n: Floats  # (4, K) rows behind tpr, fpr, selection rate, accuracy
+
+    @property
+    def limit(self) -> Floats:
+        return self.objective.alone[self.active] - TOLERANCE
+
+    @property
+    def total(self) -> float:
+        return self.objective.total - TOLERANCE
+
+    @property
+    def ratio(self) -> Floats:
+        ratio = self.objective.ratio[self.active]
+        return np.where(ratio >= 0, ratio + TOLERANCE, -1.0)
+
+    def times(self, factor: float) -> Self:
+        """The same rates with this many times the rows behind them."""
+        return replace(self, n=self.n * factor)
+
+    def chance(
+        self,
+        beliefs: Beliefs,
+        limit: Floats | None = None,
+        ratio: Floats | None = None,
+        total: float | None = None,
+    ) -> float:
+        """Chance that a limit is broken on new rows."""
+        limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
+        return chance(beliefs, self.active, limit, ratio, self.total if total is None else total)
+
+
+def active_rates(objective: Objective) -> list[int]:
+    """Rates that have a limit, as positions in RATES."""
+    return [r for r in range(5) if objective.limit[r] < np.inf or objective.ratio[r] >= 0]
+
+
+@dataclass(frozen=True)
+class Known(Ground):
     """Rates, and the rows they rest on, at every entry of a search."""
 
     search: Search
-    active: list[int]  # which rates, positions in RATES
-    n: Floats  # (4, K) rows behind tpr, fpr, selection rate, accuracy
     parts: Floats  # (2, entries) tpr and fpr
     certain: Bools  # (entries,) accepts everybody or nobody, whatever the rows
 
     @classmethod
     def of(cls, search: Search) -> Known:
         objective, table = search.objective, search.table
-        active = [r for r in range(5) if objective.limit[r] < np.inf or objective.ratio[r] >= 0]
         parts = rates_at(table.accepted, table.totals, table.start, [0, 1])
         certain = np.isinf(search.thresholds(np.arange(len(table.candidate))))
-        return cls(search, active, effective_rows(search.snapshot), parts, certain)
-
-    @property
-    def limit(self) -> Floats:
-        return self.search.objective.alone[self.active] - TOLERANCE
-
-    @property
-    def total(self) -> float:
-        return self.search.objective.total - TOLERANCE
-
-    @property
-    def ratio(self) -> Floats:
-        ratio = self.search.objective.ratio[self.active]
-        return np.where(ratio >= 0, ratio + TOLERANCE, -1.0)
+        rows, n = float(table.totals.sum()) * search.snapshot.weight_unit, effective_rows(search.snapshot)
+        return cls(objective, search.groups, rows, active_rates(objective), n, search, parts, certain)
 
     def at_limits(self, limits: Mapping[str, float]) -> Known:
         """The same rates with other limits on them."""
-        objective = replace(self.search.objective, limits=limits)
-        return replace(self, search=replace(self.search, objective=objective))
-
-    def times(self, factor: float) -> Known:
-        """The same rates with this many times the rows behind them."""
-        return replace(self, n=self.n * factor)
+        objective = replace(self.objective, limits=limits)
+        return replace(self, objective=objective, search=replace(self.search, objective=objective))
 
     @property
     def groups(self) -> Ints:
@@ -96,8 +123,8 @@ class Known:
         for i, r in enumerate(self.active):
             rate = self.search.arrays.rates[i, entries]
             if r == BALANCED:
-                one, two = (_moments(self.parts[part, entries], self.n[part, k]) for part in (0, 1))
-                a[i], b[i] = _matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
+                one, two = (moments(self.parts[part, entries], self.n[part, k]) for part in (0, 1))
+                a[i], b[i] = matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
                 continue
             a[i], b[i] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
             if r in SURE:
@@ -122,7 +149,7 @@ class Known:
             for i, r in enumerate(self.active):
                 if r == BALANCED:
                     one, two = (self._part(self.parts[part], part, k, entries, weights) for part in (0, 1))
-                    a[i, k], b[i, k] = _matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
+                    a[i, k], b[i, k] = matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
                     continue
                 rates = self.search.arrays.rates[i]
                 if len(entries) == 1:
@@ -134,7 +161,7 @@ class Known:
                     rate = float(weights @ rates[entries])
                     a[i, k], b[i, k] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
                 else:
-                    a[i, k], b[i, k] = _matched(*self._part(rates, r, k, entries, weights))
+                    a[i, k], b[i, k] = matched(*self._part(rates, r, k, entries, weights))
         return Beliefs(a, b, sure, self.search.has[self.active])
 
     def _part(self, rates: Floats, r: int, k: int, entries: Ints, weights: Floats) -> tuple[float, float]:
@@ -146,17 +173,6 @@ class Known:
         square = float(weights @ np.minimum(p[:, None], p) @ weights)
         return mean, max(square - mean**2, 0.0) / (n + 2 * PRIOR + 1)
 
-    def chance(
-        self,
-        beliefs: Beliefs,
-        limit: Floats | None = None,
-        ratio: Floats | None = None,
-        total: float | None = None,
-    ) -> float:
-        """Chance that a limit is broken on new rows."""
-        limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
-        return chance(beliefs, self.active, limit, ratio, self.total if total is None else total)
-
 
 def wilson(rate: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:
     """Wilson's score interval of a rate of n rows; the rate itself where there are none."""
@@ -166,12 +182,12 @@ def wilson(rate: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:
     return np.clip(middle - reach, 0.0, rate), np.clip(middle + reach, rate, 1.0)
 
 
-def _moments(rate: Floats, n: float) -> tuple[Floats, Floats]:
+def moments(rate: Floats, n: float) -> tuple[Floats, Floats]:
     mean = (rate * n + PRIOR) / (n + 2 * PRIOR)
     return mean, mean * (1 - mean) / (n + 2 * PRIOR + 1)
 
 
-def _matched(mean: Floats | float, variance: Floats | float) -> tuple[Floats, Floats]:
+def matched(mean: Floats | float, variance: Floats | float) -> tuple[Floats, Floats]:
     """Beta(a, b) of this mean and variance."""
     total = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-16) - 1, 1e-3)
     return mean * total, (1 - mean) * total

@@ -12,11 +12,11 @@ from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise import words
-from gstar_fast._solver.promise.beliefs import Known
+from gstar_fast._solver.promise.beliefs import Ground, Known
 from gstar_fast._solver.promise.candidates import Option, family, in_order
 from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.promise.planning import plan
-from gstar_fast._solver.promise.record import Promise
+from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.promise.targets import aimed
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, lay_out
@@ -38,11 +38,17 @@ class Asked(NamedTuple):
     level: float
     separate: bool  # one threshold a group
 
-    def aimed(self, known: Known) -> list[Option]:
-        """Options for another number of rows, as far as they keep enough of the gain."""
+    def aimed(self, times: float) -> list[Beliefs]:
+        """What is believed of options for so many times the rows, as far as they keep enough of the gain."""
         if not self.separate:
             return []
-        return [option for option in aimed(known, self.options, self.gain) if option.cost <= self.most]
+        found = aimed(self.known.times(times), self.options, self.gain)
+        return [option.beliefs(self.known) for option in found if option.cost <= self.most]
+
+    def needed(self) -> RowsNeeded:
+        """How many rows a promise would need."""
+        beliefs = [option.beliefs(self.known) for option in self.options]
+        return plan(self.known, beliefs, self.level, self.aimed)
 
     @property
     def risk(self) -> float:
@@ -126,7 +132,7 @@ def _made(search: Search, option: Option, unified: bool, plain: Result) -> Resul
 def _unpromised(asked: Asked, plain: Result, plain_chance: float) -> Result:
     known = asked.known
     beliefs = asked.plain.beliefs(known)
-    needed = plan(known, asked.options, asked.level, asked.aimed)
+    needed = asked.needed()
     upper = uppers(known, beliefs, asked.risk)
     promise = Promise(asked.level, plain_chance, upper, 0.0, plain, plain_chance, needed)
     cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]
@@ -135,13 +141,12 @@ def _unpromised(asked: Asked, plain: Result, plain_chance: float) -> Result:
     return replace(plain, verdict="unpromised", message=message, promise=promise)
 
 
-def uppers(known: Known, beliefs: Beliefs, risk: float) -> dict[str, float]:
+def uppers(known: Ground, beliefs: Beliefs, risk: float) -> dict[str, float]:
     """By criterion, the smallest limit (the largest ratio) that could be promised, the other limits as they are."""
-    objective = known.search.objective
-    return {name: upper_of(known, beliefs, risk, name) for name in objective.limits}
+    return {name: upper_of(known, beliefs, risk, name) for name in known.objective.limits}
 
 
-def upper_of(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
+def upper_of(known: Ground, beliefs: Beliefs, risk: float, name: str) -> float:
     """The same for one criterion."""
     mine = np.array([RATES[r] in CRITERIA[name] for r in known.active])
     is_ratio = name == "disparate_impact"
@@ -158,7 +163,7 @@ def upper_of(known: Known, beliefs: Beliefs, risk: float, name: str) -> float:
             limit = np.where(mine, step / STEPS, limit)
         return known.chance(beliefs, limit, ratio, total) <= risk
 
-    asked = known.search.objective.limits[name]
+    asked = known.objective.limits[name]
     most = round(STEPS * MOST.get(name, 1.0))
     if name == ADDED:  # no smaller limit than the sum that is expected can be promised
         means = np.where(beliefs.has, beliefs.a / (beliefs.a + beliefs.b), np.nan)[:2]

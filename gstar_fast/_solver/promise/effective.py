@@ -16,10 +16,14 @@ def effective_rows(snapshot: Snapshot) -> Floats:
 
     Weights w say as much as (sum w)^2 / (sum w^2) rows of weight 1 (Kish). Without weights that is the number of rows.
     """
-    totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
     squares = snapshot.squares()
     if squares is None:
         raise refusal("no_squares", "sketch")
+    return effective(snapshot.rows.sum(axis=2) * snapshot.weight_unit, squares)
+
+
+def effective(totals: Floats, squares: Floats) -> Floats:
+    """The same from the sums of weights and of squared weights of each label and group, (3, K)."""
     out = np.empty((4, totals.shape[1]))
     for r, labels in LABELS.items():
         out[r] = totals[list(labels)].sum(axis=0) ** 2 / np.maximum(squares[list(labels)].sum(axis=0), 1e-300)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.choose import ask
-from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import RowsNeeded
 from gstar_fast._solver.question import Objective, check_confidence, check_options, question_limits
 from gstar_fast._solver.search import prepare
+from gstar_fast._solver.segments.answer import Answer
+from gstar_fast._solver.segments.promise import ask as ask_segments
+from gstar_fast._solver.segments.roles import (
+    ColumnsLike,
+    asked_roles,
+    check_monotone,
+    check_segments,
+    protected_sketch,
+)
+from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.solve import solve_exact
 from gstar_fast._solver.spread import pooled_sketch
 
@@ -26,6 +36,9 @@ def rows_needed(
     unified: bool = False,
     randomize: bool = False,
     min_rows: float = 0,
+    fair_between: ColumnsLike | None = None,
+    decide_by: ColumnsLike | None = None,
+    monotone: bool = False,
 ) -> RowsNeeded:
     """How many rows, drawn like these, `solve` would need to promise the limits.
 
@@ -36,8 +49,8 @@ def rows_needed(
     ----------
     sketch : Sketch
         Counted scores.
-    limits, confidence, costs, balanced, unified, randomize, min_rows
-        As in `solve`. With `min_rows`, groups are those after pooling.
+    limits, confidence, costs, balanced, unified, randomize, min_rows, fair_between, decide_by, monotone
+        As in `solve`. With `min_rows`, groups are those after pooling; with `decide_by`, the protected ones.
 
     Returns
     -------
@@ -61,9 +74,21 @@ def rows_needed(
     check_options(objective, method="exact", density="empirical", unified=unified, randomize=randomize)
     level = check_confidence(confidence)
     least = checked_min_rows(min_rows)
+    asked = None
+    if fair_between is not None or decide_by is not None:
+        asked = asked_roles(sketch, fair_between, decide_by)
+    check_monotone(sketch, asked, monotone)
+    if asked is not None and asked.by_segment:
+        check_segments(objective, density="empirical", unified=unified, prefer=None, min_rows=least)
+        answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
+        found = answer.mixed() if randomize else answer.chosen(math.inf)
+        return ask_segments(answer, found, level, randomize).needed()
+    if asked is not None:
+        unified = unified or not asked.roles.decide_by
+        check_options(objective, method="exact", density="empirical", unified=unified, randomize=randomize)
+        sketch = protected_sketch(sketch, asked)
     if least > 0:
         sketch, _ = pooled_sketch(sketch.copy(), least, objective, "empirical")
     search = prepare(sketch, objective, shared=unified)
     plain = solve_exact(search, unified, randomize, None)
-    asked = ask(search, plain, level, unified, randomize)
-    return plan(asked.known, asked.options, level, asked.aimed)
+    return ask(search, plain, level, unified, randomize).needed()

@@ -7,15 +7,14 @@ chance of 1 - Phi(z(confidence) + z(0.8)), which leaves room for a sample that i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
 import numpy as np
 
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
-from gstar_fast._solver.promise.beliefs import Known
-from gstar_fast._solver.promise.candidates import Option
+from gstar_fast._solver.promise.beliefs import Ground
 from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.promise.record import RowsNeeded
 
@@ -26,45 +25,48 @@ RATIO = 1.05  # factors are found to this ratio
 
 
 def plan(
-    known: Known, options: list[Option], level: float, more: Callable[[Known], list[Option]] = lambda _: []
+    known: Ground,
+    beliefs: Sequence[Beliefs],
+    level: float,
+    more: Callable[[float], Sequence[Beliefs]] = lambda _: [],
 ) -> RowsNeeded:
-    """Rows needed for one of the options, which all keep enough of the gain; `more` finds some for other rows."""
+    """Rows needed for one of some options, in order of error, by what is believed of them.
+
+    All keep enough of the gain; `more` finds options for so many times the rows.
+    """
     normal = NormalDist()
     risk = 1 - normal.cdf(normal.inv_cdf(level) + normal.inv_cdf(SURELY))
-    search = known.search
-    n_groups = len(search.groups)
+    n_groups = len(known.names)
     everybody = np.ones(n_groups, dtype=bool)
     times: float | None = None
     leading: Beliefs | None = None  # of the option that needs the fewest rows: groups are judged by it
     for again in (False, True):
         if again:  # with more rows less room is needed: other options are the best
-            options = [] if times is None else more(known.times(BEFORE * times))
-        for option in reversed(options):  # from the most careful one
-            at = option.beliefs(known)
+            beliefs = [] if times is None else more(BEFORE * times)
+        for at in reversed(beliefs):  # from the most careful one
             found = _least(known, at, everybody, risk, FEWEST, MOST if times is None else times / RATIO)
             if found is not None:
                 times, leading = found, at
-    alone: dict[Name, float | None] = dict.fromkeys(search.groups)
+    alone: dict[Name, float | None] = dict.fromkeys(known.names)
     too_small: list[Name] = []
-    for k, name in enumerate(search.groups):
+    for k, name in enumerate(known.names):
         mine = np.arange(n_groups) == k
         if leading is not None:
             alone[name] = _least(known, leading, mine, risk, 1.0, MOST)
             others = leading.times(np.where(mine, 1.0, MOST))
             if times is not None and times > 1 and known.chance(others) > 1 - level:
                 too_small.append(name)
-    rows = float(search.table.totals.sum()) * search.snapshot.weight_unit
     return RowsNeeded(
         times=times,
-        rows=None if times is None else times * rows,
+        rows=None if times is None else times * known.rows,
         by_group=alone,
         too_small=tuple(too_small),
-        limits=search.objective.limits,
+        limits=known.objective.limits,
         confidence=level,
     )
 
 
-def _least(known: Known, at: Beliefs, which: Bools, risk: float, fewest: float, most: float) -> float | None:
+def _least(known: Ground, at: Beliefs, which: Bools, risk: float, fewest: float, most: float) -> float | None:
     """The smallest factor for the rows of some groups at which the chance is within the risk."""
 
     def kept(factor: float) -> bool:

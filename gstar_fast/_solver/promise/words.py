@@ -8,7 +8,7 @@ import numpy as np
 
 from gstar_fast._base.text import row_count
 from gstar_fast._criteria import MOST, RATES
-from gstar_fast._solver.promise.beliefs import BALANCED, Known
+from gstar_fast._solver.promise.beliefs import BALANCED, Ground
 from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.promise.record import Promise
 from gstar_fast._solver.result import Result
@@ -27,9 +27,9 @@ def promised(promise: Promise, plain: Result) -> str:
     )
 
 
-def unpromised(promise: Promise, known: Known, beliefs: Beliefs, offers: list[dict[str, float]]) -> str:
+def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, offers: list[dict[str, float]]) -> str:
     """One paragraph: what is too small, what could be promised, how many rows are missing, and what plain does."""
-    limits = known.search.objective.limits
+    limits = known.objective.limits
     said = [f"the counts cannot promise {_limits(limits)} on new rows with {promise.confidence:g} confidence"]
     said.append(_worst_cell(known, beliefs, promise.confidence))
     if len(limits) == 1:
@@ -51,7 +51,7 @@ def unpromised(promise: Promise, known: Known, beliefs: Beliefs, offers: list[di
     return "; ".join(said)
 
 
-def _worst_cell(known: Known, beliefs: Beliefs, level: float) -> str:
+def _worst_cell(known: Ground, beliefs: Beliefs, level: float) -> str:
     """The rate that is known worst, and to within what."""
     total = beliefs.a + beliefs.b
     mean = beliefs.a / total
@@ -60,7 +60,7 @@ def _worst_cell(known: Known, beliefs: Beliefs, level: float) -> str:
     i, k = np.unravel_index(int(np.argmax(deviation)), deviation.shape)
     r = known.active[i]
     within = NormalDist().inv_cdf((1 + level) / 2) * max(float(deviation[i, k]), 0.0)
-    name = known.search.groups[k]
+    name = known.names[k]
     rows = known.n[:2, k].min() if r == BALANCED else known.n[r, k]
     what = "rows of a class" if r == BALANCED else _ROWS_OF[r]
     has = f"{name!r} has {row_count(round(float(rows)))} {what}"

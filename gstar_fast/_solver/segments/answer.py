@@ -11,12 +11,14 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import Mix
 from gstar_fast._base.arrays import Ints, Values
-from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.degenerate import cautions
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.text import row_count
+from gstar_fast._solver.degenerate import Caution, cautions
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.rates import Outcome, has_rate, rates_by_group, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import nearest
+from gstar_fast._solver.segments.cut import EACH
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, loosened
 from gstar_fast._solver.segments.proof import Proof
 from gstar_fast._solver.segments.roles import Asked
@@ -35,6 +37,7 @@ class Answer:
     asked: Asked
     objective: Objective
     monotone: bool
+    cuts: tuple[float, ...] | None = None  # of the segments, where they were cut from a number
 
     def result(
         self,
@@ -50,7 +53,7 @@ class Answer:
     ) -> Result:
         """Put candidates with weights into words and numbers; `bound` is one of E where it is not the answer's own."""
         counts, scale, objective, snapshot = search.counts, search.scale, search.objective, self.snapshot
-        accepted = _accepted(counts, parts, mixed)
+        accepted = accepted_by(counts, parts, mixed)
         totals, unit = counts.totals, snapshot.weight_unit
         after = Outcome.of(accepted.sum(axis=2), totals, scale)
         before = Outcome.of(counts.rows[..., search.unified :].sum(axis=(2, 3)), totals, scale)
@@ -62,13 +65,16 @@ class Answer:
             message = (
                 f"proven to within {left} of the least possible loss; the search was ended after {iterations} boxes"
             )
+        by_segment, rows = counts.rows.sum(axis=(1, 3)), totals.sum(axis=0) * unit
+        at_segment = rates_of(accepted.sum(axis=1), by_segment)
         notes = cautions(
             *(counts.protected, after, before, totals, scale, objective),
             weight_unit=unit,
             can_mix=not mixed,
             can_pool=False,
+            segments=(counts.segments, at_segment[2], by_segment),
         )
-        by_segment, rows = counts.rows.sum(axis=(1, 3)), totals.sum(axis=0) * unit
+        notes += too_many(counts, unit) if objective.limits else []
         mixtures = {
             name: tuple((float(snapshot.candidates[t]), w) for t, w in part.items())
             for name, part in zip(counts.segments, parts, strict=True)
@@ -82,7 +88,7 @@ class Answer:
             rates=after.by_group(counts.protected, rows),
             segment_rates=rates_by_group(
                 counts.segments,
-                rates_of(accepted.sum(axis=1), by_segment),
+                at_segment,
                 has_rate(by_segment),
                 by_segment.sum(axis=0) * unit,
             ),
@@ -98,7 +104,9 @@ class Answer:
             before_gaps=before.gaps,
             n_rows=float(rows.sum()),
             score_column=snapshot.score_column,
-            group_column=self.asked.group_column(self.asked.roles.decide_by),
+            # who decides gives the number that was cut, and not the counted column
+            group_column=self.asked.group_column(self.asked.roles.decide_by) if self.cuts is None else None,
+            cuts=self.cuts,
             limits=objective.limits,
             costs=objective.costs,
             balanced=objective.balanced,
@@ -167,7 +175,7 @@ class Answer:
             search, mix = found.best
             message = f"no mixture of thresholds by segment has a lower error{self._where()} ({mix.scans} scans)"
             proof = Proof(found.certificates)
-            return self.result(search, _parts(search, mix), "optimal", message, mix.scans, mixed=True, proof=proof)
+            return self.result(search, parts_of(search, mix), "optimal", message, mix.scans, mixed=True, proof=proof)
 
         def find(slack: float) -> tuple[tuple[SegmentSearch, Mix] | None, bool]:
             mixes = [(search, room("segments").mix(loosened(search.nominal(), slack))) for search, _ in found.parts]
@@ -177,30 +185,25 @@ class Answer:
         near = nearest(find)
         search, mix = near.found
         message = f"no mixture of thresholds by segment meets these limits; {near.words('mixtures')}"
-        return self.result(search, _parts(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
+        return self.result(search, parts_of(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
 
     def _where(self) -> str:
         order = ", rising or falling along the segments" if self.monotone else ""
         return (" within the limits" if self.objective.limits else "") + order
 
 
-def solve_by_segment(
-    sketch: Sketch,
-    asked: Asked,
-    objective: Objective,
-    *,
-    randomize: bool,
-    monotone: bool,
-    max_seconds: float | None,
-) -> Result:
-    """Thresholds for each segment, with the least error while gaps between protected groups stay within limits."""
-    answer = Answer(Snapshot.of(sketch), asked, objective, monotone)
-    if randomize:
-        return answer.mixed()
-    return answer.chosen(math.inf if max_seconds is None else float(max_seconds))
+def too_many(counts: SegmentCounts, unit: float) -> list[str]:
+    """A note where there are more segments than the smallest cell can carry."""
+    cells, m = counts.totals[:2] * unit, len(counts.segments)
+    label, a = np.unravel_index(int(np.argmin(np.where(cells > 0, cells, np.inf))), cells.shape)
+    enough = max(1, int(cells[label, a] // EACH))
+    if m <= enough:
+        return []
+    found = (m, counts.protected[int(a)], row_count(round(float(cells[label, a]))), int(label))
+    return [Caution.made(refusal("overfit", "decide_by", value=found, limit=enough), "overfit: ")]
 
 
-def _accepted(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
+def accepted_by(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
     """Rows (3, A, m) that candidates with weights accept; whole where they are no mixtures."""
     columns = []
     for j, part in enumerate(parts):
@@ -209,7 +212,8 @@ def _accepted(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed: b
     return np.stack(columns, axis=2)
 
 
-def _parts(search: SegmentSearch, mix: Mix) -> Parts:
+def parts_of(search: SegmentSearch, mix: Mix) -> Parts:
+    """Candidates and weights of each segment."""
     parts: Parts = [{} for _ in search.order]
     for j, number, weight in zip(mix.segment.tolist(), mix.number.tolist(), mix.weight.tolist(), strict=True):
         candidate, part = int(search.candidate[search.arrays.start[j] + number]), parts[search.order[j]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._base.files import read_limited, write_atomically
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.thresholds import ascending
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -35,7 +35,7 @@ class Segments:
     cuts : tuple of float
         Ascending. Segment 0 lies below the first, segment k from cut k - 1 up to the next.
     monotone : bool
-        Whether so many segments are meant for monotone thresholds: pass it on to `solve`.
+        Whether so many segments are meant for monotone thresholds; `solve(segments=...)` takes it as its default.
 
     Examples
     --------
@@ -49,9 +49,7 @@ class Segments:
     monotone: bool = True
 
     def __post_init__(self) -> None:
-        cuts = tuple(map(float, self.cuts))
-        if not np.isfinite(cuts).all() or any(a >= b for a, b in pairwise(cuts)):
-            raise refusal("cuts", "cuts", value=self.cuts)
+        cuts = ascending(self.cuts)
         if not isinstance(self.monotone, bool):
             raise refusal("monotone_type", "monotone", value=self.monotone)
         object.__setattr__(self, "cuts", cuts)

@@ -13,6 +13,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.problem import Roles, part
 
 Column: TypeAlias = str | int  # its name, or its position from 0
@@ -95,7 +96,6 @@ def check_segments(
     *,
     density: object,
     unified: bool,
-    confidence: object,
     prefer: object,
     min_rows: float,
 ) -> None:
@@ -104,7 +104,6 @@ def check_segments(
         "penalties": bool(objective.penalties),
         "density": not (isinstance(density, str) and density == "empirical"),
         "unified": unified,
-        "confidence": confidence is not None,
         "prefer": prefer is not None,
         "min_rows": min_rows > 0,
     }
@@ -112,8 +111,34 @@ def check_segments(
         raise refusal("decide_by_with", wrong[0])
 
 
-def check_monotone(sketch: Sketch, asked: Asked) -> None:
-    """Refuse monotone thresholds along segments that have no order."""
+def check_cut(
+    sketch: Sketch, asked: Asked | None, segments: object, monotone: bool | None
+) -> tuple[tuple[float, ...] | None, bool | None]:
+    """The cut points of the column that thresholds depend on, and the default of `monotone` that they have.
+
+    Refuses cut points of something else.
+    """
+    if segments is None:
+        return None, monotone
+    if not isinstance(segments, Segments):
+        raise refusal("segments_type", "segments", value=segments)
+    if asked is None or not asked.by_segment or len(asked.roles.decide_by) != 1:
+        raise refusal("segments_alone", "segments")
+    for name in sketch.groups:
+        segment = asked.roles.segment(name)
+        if isinstance(segment, bool) or not isinstance(segment, int) or not 0 <= segment < segments.count:
+            raise refusal("segments_other", "segments", value=segment, limit=segments.count - 1)
+    return segments.cuts, segments.monotone if monotone is None else monotone
+
+
+def check_monotone(sketch: Sketch, asked: Asked | None, monotone: object) -> None:
+    """Refuse monotone thresholds that are not by segment, or along segments that have no order."""
+    if monotone is not None and not isinstance(monotone, bool):
+        raise refusal("monotone_type", "monotone", value=monotone)
+    if not monotone:
+        return
+    if asked is None or not asked.by_segment:
+        raise refusal("monotone_alone", "monotone")
     for name in sketch.groups:
         segment = asked.roles.segment(name)
         if isinstance(segment, bool) or not isinstance(segment, int):
@@ -122,9 +147,17 @@ def check_monotone(sketch: Sketch, asked: Asked) -> None:
 
 def protected_sketch(sketch: Sketch, asked: Asked) -> Sketch:
     """The rows of a sketch under the names of their protected groups alone."""
+    return _by(sketch, asked.roles.fair_between)
+
+
+def segment_sketch(sketch: Sketch, asked: Asked) -> Sketch:
+    """The rows of a sketch under the names of their segments alone."""
+    return _by(sketch, asked.roles.decide_by)
+
+
+def _by(sketch: Sketch, positions: tuple[int, ...]) -> Sketch:
     core = sketch.copy()._core
-    names = tuple(part(name, asked.roles.fair_between) for name in core.groups)
-    return Sketch._around(core.relabelled(names), sketch)
+    return Sketch._around(core.relabelled(tuple(part(name, positions) for name in core.groups)), sketch)
 
 
 def of_protected(result: Result, sketch: Sketch, asked: Asked) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gstar_fast._backends import room
@@ -59,9 +60,16 @@ def choose_by_segment(
     Of choices that cost the same the search keeps the first it finds, in an order that is the same on every backend;
     a choice it keeps cannot be brought nearer to the best unified threshold by moving one segment.
     """
+    return choose_among(_searches(snapshot, roles, objective, monotone), node_limit, seconds)
+
+
+def choose_among(
+    searches: Iterable[SegmentSearch], node_limit: int = SEGMENT_NODES, seconds: float = math.inf
+) -> SegmentChoice:
+    """The same for searches that are laid out."""
     end = time.monotonic() + seconds
     parts = []
-    for search in _searches(snapshot, roles, objective, monotone):
+    for search in searches:
         best = room("segments").choose(search.arrays, node_limit, max(end - time.monotonic(), 0.0))
         parts.append((search, best))
     costs = [_cost(search, best) for search, best in parts]
@@ -81,7 +89,11 @@ def choose_by_segment(
 
 def mix_by_segment(snapshot: Snapshot, roles: Roles, objective: Objective, *, monotone: bool = False) -> SegmentMixture:
     """The cheapest mixture of thresholds by segment that meets every limit."""
-    searches = _searches(snapshot, roles, objective, monotone)
+    return mix_among(_searches(snapshot, roles, objective, monotone))
+
+
+def mix_among(searches: Iterable[SegmentSearch]) -> SegmentMixture:
+    """The same for searches that are laid out."""
     parts = [(search, room("segments").mix(search.nominal())) for search in searches]
     met = [(search, mix) for search, mix in parts if mix is not None]
     return SegmentMixture(min(met, key=lambda part: part[1].value, default=None), tuple(parts))
@@ -92,6 +104,12 @@ def _searches(snapshot: Snapshot, roles: Roles, objective: Objective, monotone: 
     first = prepare(snapshot, roles, objective, ORDERS[0] if monotone else None)
     rest = ORDERS[1:] if monotone else ()
     return [first, *(lay_out(first.counts, objective, first.scale, first.has, order, first.notes) for order in rest)]
+
+
+def in_orders(first: SegmentSearch, objective: Objective, monotone: bool) -> list[SegmentSearch]:
+    """The searches for another objective on the same rows, at the same prices."""
+    orders = ORDERS if monotone else (None,)
+    return [lay_out(first.counts, objective, first.scale, first.has, order, first.notes) for order in orders]
 
 
 def _cost(search: SegmentSearch, best: Best) -> float:

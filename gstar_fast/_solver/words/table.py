@@ -42,6 +42,8 @@ def text_of(r: Result, most: int = 50) -> str:
     lines += aligned(rows)
     if len(r.thresholds) > most:
         lines.append(f"... and {len(r.thresholds) - most} more {what}s")
+    if r.cuts is not None:
+        lines.append(f"segments are cut at {', '.join(map(short_number, r.cuts[:most])) or 'no point'}")
     if r.segment_rates is not None:
         between = [["group", "rows", "tpr", "fpr", "selected"]]
         between += [[str(k), row_count(at.rows), *_shown_rates(at)] for k, at in list(r.rates.items())[:most]]

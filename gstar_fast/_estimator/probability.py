@@ -1,0 +1,145 @@
+"""P(group | x): the model that gives it, told apart from the model that scores."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from gstar_fast._base.arrays import Floats, Values
+from gstar_fast._base.names import Name, listed
+from gstar_fast._base.public import lives_in
+from gstar_fast._solver.segments.cut import Segments
+
+__all__ = ["GroupProbability", "group_probability"]
+
+
+class Fitted(Protocol):
+    """A fitted classifier."""
+
+    classes_: Values
+
+
+@lives_in("gstar_fast")
+class GroupProbability(BaseEstimator):  # type: ignore[misc]
+    """How a classifier estimates the group of a row; made by `group_probability`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `predict_proba`, or `decision_function`.
+    group : group name, optional
+        The group whose probability it is.
+    segments : Segments, optional
+        Cut points.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> gf.group_probability(LogisticRegression(), group="F").group
+    'F'
+    """
+
+    def __init__(self, estimator: object, *, group: Name | None = None, segments: Segments | None = None) -> None:
+        self.estimator = estimator
+        self.group = group
+        self.segments = segments
+
+
+def group_probability(
+    estimator: object, *, group: Name | None = None, segments: Segments | None = None
+) -> GroupProbability:
+    """What `GroupThresholdClassifier(decide_by=...)` takes: thresholds by segments of q = P(group | x).
+
+    `fit` of the classifier clones `estimator` and trains it to tell the group from X without the sensitive columns. It
+    never sees the labels. The q of a row comes from a model that was not trained on the row; `Segments` cuts it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `predict_proba`, or `decision_function`. With ``cv="prefit"`` it is fitted, on other rows: its
+        classes are the groups, or False and True for `group`.
+    group : group name, optional
+        The group whose probability q is, against all others. With two groups it may be left out, and is the last of
+        their names; with more it must be given.
+    segments : Segments, optional
+        Cut points; without them `Segments.from_scores` chooses as many as the rows can carry.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = gf.GroupThresholdClassifier(
+    ...     LogisticRegression(), sensitive_features="sex", decide_by=gf.group_probability(LogisticRegression())
+    ... )
+    >>> sorted(model.get_params()["decide_by"].get_params(deep=False))
+    ['estimator', 'group', 'segments']
+    """
+    return GroupProbability(estimator, group=group, segments=segments)
+
+
+def check_probability(asked: GroupProbability) -> None:
+    """Refuse what cannot give numbers, before anything is trained."""
+    if not any(hasattr(asked.estimator, method) for method in ("predict_proba", "decision_function")):
+        raise TypeError(
+            "decide_by=gf.group_probability(...) needs a classifier with predict_proba or decision_function, which "
+            f"{type(asked.estimator).__name__} has not"
+        )
+    if asked.segments is not None and not isinstance(asked.segments, Segments):
+        raise TypeError(f"segments of group_probability must be a gf.Segments, got {type(asked.segments).__name__}")
+
+
+def group_of(asked: GroupProbability, names: tuple[Name, ...]) -> Name:
+    """The group whose probability is cut."""
+    if asked.group is None:
+        if len(names) > 2:
+            raise ValueError(
+                f"there are {len(names)} protected groups, {listed(names)}; name the one whose probability shall be "
+                f"cut: gf.group_probability(..., group={names[-1]!r}). Gaps are measured between all of them"
+            )
+        return names[-1]
+    if asked.group not in names:
+        raise ValueError(f"group_probability has group={asked.group!r}, and the protected groups are {listed(names)}")
+    return asked.group
+
+
+def place_of(fitted: Fitted, group: Name) -> int:
+    """Position of the group among the classes of a fitted classifier."""
+    try:
+        check_is_fitted(fitted)
+    except NotFittedError:
+        raise NotFittedError(
+            "cv='prefit' needs a fitted classifier in decide_by=gf.group_probability(...) too, and this "
+            f"{type(fitted).__name__} is not; fit it on other rows first, or leave cv out"
+        ) from None
+    classes = fitted.classes_.tolist()
+    if group in classes:
+        return int(classes.index(group))
+    if classes in ([False, True], [0, 1]):
+        return 1
+    raise ValueError(
+        f"the classifier of group_probability knows the classes {listed(classes)}, and the group whose probability "
+        f"shall be cut is {group!r}; train it on the groups, or on groups == {group!r}"
+    )
+
+
+def numbers_of(fitted: object, X: object, place: int) -> Floats:
+    """What stands for the group of each row: the probability of the class at `place`, or a decision function."""
+    if hasattr(fitted, "predict_proba"):
+        numbers = np.asarray(fitted.predict_proba(X), np.float64)[:, place]
+    else:
+        numbers = np.asarray(fitted.decision_function(X), np.float64)  # type: ignore[attr-defined]
+        if numbers.ndim != 1:
+            raise ValueError("a decision_function of more than two classes is no probability; use predict_proba")
+        numbers = numbers if place == 1 else -numbers
+    wrong = ~np.isfinite(numbers)
+    if wrong.any():
+        raise ValueError(
+            f"{type(fitted).__name__}, which estimates the group, gave {numbers[wrong.argmax()]} for "
+            f"{int(wrong.sum())} of {len(numbers)} rows, first for row {int(wrong.argmax())}"
+        )
+    return numbers

@@ -1,0 +1,289 @@
+"""Counting where only probabilities of the group are known: sums from which the groups' counts can be unmixed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gstar_fast._base import sketch_format
+from gstar_fast._base.arrays import Floats, Ints, Objects
+from gstar_fast._base.grid import SUM_UNIT, Window, round24, to_float, whole_scores
+from gstar_fast._base.names import Name, given_names
+from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.sketch_parts.content import Cell
+from gstar_fast._input.columns import Batch, as_labels, as_scores, column_of
+from gstar_fast._input.group_columns import check_one_length
+from gstar_fast._input.missing import NOTHING
+from gstar_fast._sketch.counting import count
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
+
+BLOCK = 8192  # rows whose products, in units of 2**-40, add up exactly in float64
+CLOSE = 1e-6  # how far from 1 the probabilities of a row may be
+LABELS = (0, 1, UNLABELLED)
+
+Row: TypeAlias = tuple[object, ...]  # as `Sketch.from_bins` takes it
+
+
+@lives_in("gstar_fast")
+class ProxySketch:
+    """Counts of scores where the group of a row is known with probabilities only.
+
+    Each row is counted in every group, with its probability as weight, and the K x K sums of products of probabilities
+    are kept beside. `unmixed` makes the sketch that the groups themselves would have: `solve`, `frontier` and `audit`
+    take it as any other. Three things are assumed. Among the rows of each label the probabilities are calibrated: of
+    rows with 0.3 for a group, three in ten belong to it. They say nothing about the score that group and label do not.
+    And rows are independent.
+
+    Parameters
+    ----------
+    groups : list of names
+        The groups, in the order of the columns of `group_probabilities`.
+    bins, range
+        As in `Sketch`.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> proxy = gf.ProxySketch(["a", "b"])
+    >>> for score in range(8):
+    ...     _ = proxy.update([score, score + 1], [score % 2] * 2, [[0.9, 0.1], [0.2, 0.8]])
+    >>> proxy
+    ProxySketch(16 rows, 2 groups: 'a', 'b')
+    >>> {cell: round(rows, 1) for cell, rows in proxy.effective_rows.items()}
+    {(0, 'a'): 2.2, (0, 'b'): 1.8, (1, 'a'): 2.2, (1, 'b'): 1.8}
+    """
+
+    def __init__(
+        self,
+        groups: Iterable[Name],
+        *,
+        bins: int = 4096,
+        range: tuple[float, float] | None = None,  # noqa: A002 (the word numpy uses)
+    ) -> None:
+        names = given_names(groups)
+        if len(names) < 2:
+            raise refusal("proxy_groups", "groups", value=len(names))
+        self._mixed = Sketch(groups=names, bins=bins, range=range)
+        self._options: dict[str, Any] = {"bins": bins, "range": range}
+        self._products: Objects = np.zeros((3, len(names), len(names)), dtype=object)  # whole numbers of 2**-40
+        self._rows = 0
+
+    @property
+    def groups(self) -> tuple[Name, ...]:
+        """The groups, in the order of the columns of probabilities."""
+        return self._mixed.groups
+
+    @property
+    def n_rows(self) -> int:
+        """Rows counted."""
+        return self._rows
+
+    @property
+    def effective_rows(self) -> dict[tuple[int, Name], float]:
+        """How many rows of known group say as much as these, by (label, group).
+
+        Intervals, promises and `NoiseWarning` on the unmixed sketch use this number in the place of rows.
+        """
+        out: dict[tuple[int, Name], float] = {}
+        for label in (0, 1):
+            present, inverse = self._inverse(label)
+            for k, one in zip(present.tolist(), inverse, strict=True):
+                out[label, self.groups[k]] = float(1.0 / np.abs(one).sum())
+        return out
+
+    def update(self, scores: ArrayLike, labels: ArrayLike | None, group_probabilities: ArrayLike) -> Self:
+        """Count one batch and return the sketch itself. A refused batch changes nothing.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples,)
+            What the classifier gave; higher means more likely positive.
+        labels : array-like of shape (n_samples,) or None
+            True outcomes, 0 or 1; a null, or None for all, where they are not known.
+        group_probabilities : array-like of shape (n_samples, n_groups)
+            Probability that the row belongs to each group. A row's probabilities add up to 1.
+        """
+        units = _units(group_probabilities, len(self.groups))
+        score = as_scores(*column_of(scores, "scores"))
+        label, nulls = (None, False) if labels is None else as_labels(*column_of(labels, "labels"))
+        given = {"scores": score, "labels": label, "group_probabilities": units}
+        check_one_length({name: len(array) for name, array in given.items() if array is not None})
+        twin = Sketch(groups=self.groups, **self._options)
+        products = np.zeros_like(self._products)
+        for start in np.arange(0, len(score), BLOCK).tolist():
+            part = slice(start, start + BLOCK)
+            own = units[part]
+            n, k = own.shape
+            codes = np.full(n, UNLABELLED, np.uint8) if label is None else label[part]
+            batch = Batch(
+                scores=np.tile(score[part], k),
+                labels=None if label is None else np.tile(codes, k),
+                codes=np.repeat(np.arange(k), n),
+                names=self.groups,
+                weights=(own / WEIGHT_UNIT).T.ravel(),
+                unlabelled_code=nulls,
+            )
+            count(twin._core, batch, NOTHING, 1)
+            for y in LABELS:
+                chosen = own[codes == y]
+                products[y] += (chosen.T @ chosen).astype(np.int64).astype(object)
+        self._mixed.merge(twin)
+        self._products = self._products + products
+        self._rows += len(score)
+        return self
+
+    def merge(self, other: ProxySketch) -> Self:
+        """Add the rows of another one of the same groups and options."""
+        if not isinstance(other, ProxySketch):
+            raise refusal("proxy_merge", "other", value=type(other).__name__)
+        if other.groups != self.groups:
+            raise refusal("proxy_merge", "other", value=f"one of the groups {list(other.groups)!r}")
+        self._mixed.merge(other._mixed)
+        self._products = self._products + other._products
+        self._rows += other._rows
+        return self
+
+    def unmixed(self) -> Sketch:
+        """The sketch of the groups themselves, as the probabilities tell it: weighted, and for `solve` and `audit`.
+
+        Cumulative counts of each group are unmixed, and made monotone. A row says less than one of known group, which
+        the squared weights of the sketch allow for, see `effective_rows`. That the assumptions may not hold is not
+        allowed for.
+
+        Raises
+        ------
+        ValueError
+            If probabilities hardly differ from row to row: they cannot tell the groups apart.
+        """
+        content = sketch_format.read(self._mixed.to_bytes(), lambda *_: None)
+        rows: list[Row] = []
+        for label in LABELS:
+            present, inverse = self._inverse(label)
+            if len(present):
+                names = [self.groups[k] for k in present.tolist()]
+                cells = [_in_units(content.cells[3 * k + label], content.weighted) for k in present.tolist()]
+                code = None if label == UNLABELLED else label
+                rows += _unmix(content.window, cells, inverse, [(name, code) for name in names])
+        return Sketch.from_bins(rows, groups=self.groups, **self._options)
+
+    def __add__(self, other: object) -> ProxySketch:
+        if not isinstance(other, ProxySketch):
+            return NotImplemented
+        return ProxySketch(self.groups, **self._options).merge(self).merge(other)
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(repr, self.groups[:5])) + (", ..." if len(self.groups) > 5 else "")
+        return f"ProxySketch({self.n_rows} rows, {len(self.groups)} groups: {names})"
+
+    def _inverse(self, label: int) -> tuple[Ints, Floats]:
+        """Groups that have probability among rows of a label, and the inverse of their sums of products."""
+        sums = (self._products[label] / WEIGHT_UNIT**2).astype(np.float64)
+        present = np.flatnonzero(sums.diagonal() > 0.0)
+        sums = sums[np.ix_(present, present)]
+        if len(present) and np.linalg.cond(sums) < 1e10:
+            inverse = np.linalg.inv(sums)
+            if np.abs(inverse).sum(axis=1).max() <= 1.0 + CLOSE:  # each has a row at least
+                return present, inverse
+        if len(present):
+            raise refusal("proxy_weak", "group_probabilities", value=label)
+        return present, sums
+
+
+def _units(given: ArrayLike, n_groups: int) -> Floats:
+    """Probabilities as whole numbers of 2**-20 that add up to 2**20 in every row, or a refusal."""
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refusal("proxy_type", "group_probabilities", value=type(given).__name__) from None
+    if values.ndim != 2 or values.shape[1] != n_groups:
+        raise refusal("proxy_shape", "group_probabilities", value=values.shape, limit=n_groups)
+    wrong = ~((values >= 0.0) & (values <= 1.0)).all(axis=1)
+    wrong |= ~(np.abs(values.sum(axis=1) - 1.0) <= CLOSE)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise refusal("proxy_row", "group_probabilities", row, value=values[row].tolist())
+    units = np.rint(values * WEIGHT_UNIT)
+    rows, largest = np.arange(len(units)), units.argmax(axis=1)
+    units[rows, largest] += WEIGHT_UNIT - units.sum(axis=1)
+    return units
+
+
+def _in_units(cell: Cell, weighted: bool) -> Cell:
+    """The cell with counts and sums in units of 2**-20, also where all probabilities are 0 or 1."""
+    if weighted:
+        return cell
+    bins = [(index, n * WEIGHT_UNIT, total * WEIGHT_UNIT) for index, n, total in cell.bins]
+    return cell._replace(below=cell.below * WEIGHT_UNIT, above=cell.above * WEIGHT_UNIT, bins=bins)
+
+
+def _unmix(window: Window, cells: list[Cell], inverse: Floats, of: list[tuple[Name, int | None]]) -> list[Row]:
+    """Counts of the groups themselves, from cells that every row was counted in with its probability.
+
+    As `Sketch.from_bins` takes them: one score stands for the rows of a bin.
+    """
+    used = sorted({index for cell in cells for index, _, _ in cell.bins})
+    place = {index: i for i, index in enumerate(used)}
+    counts = np.zeros((len(cells), len(used) + 2))
+    sums, rows = [0] * len(used), [0] * len(used)
+    for k, cell in enumerate(cells):
+        counts[k, 0], counts[k, -1] = cell.below, cell.above
+        for index, n, total in cell.bins:
+            i = place[index]
+            counts[k, i + 1] = n
+            sums[i] += total
+            rows[i] += n
+    points = _points(window, used, sums, rows)
+    wholes = whole_scores(points).tolist() if used else []
+    lows, highs = points.tolist(), points.tolist()
+    if used:
+        lows[0] = min(lows[0], *(cell.smallest for cell in cells if cell.bins))
+        highs[-1] = max(highs[-1], *(cell.largest for cell in cells if cell.bins))
+    cumulative = np.cumsum(inverse @ (counts / WEIGHT_UNIT), axis=1)  # shares of each group at or before a bin
+    out: list[Row] = []
+    for k, (cell, (name, label)) in enumerate(zip(cells, of, strict=True)):
+        total = cell.rows
+        before = np.rint(np.clip(monotone(cumulative[k]), 0.0, 1.0) * total).astype(np.int64)
+        before[-1] = total
+        own = np.diff(before, prepend=0).tolist()
+        # squared weights that make the cell worth its effective rows: they are those of the cell, not of a bin
+        squares = min(max(round(float(total) ** 2 * float(np.abs(inverse[k]).sum())), 1), total**2)
+        ends = [(own[0], -math.inf), (own[-1], math.inf)]
+        parts: list[Row] = [(name, label, n, end, end, None, None, 0) for n, end in ends if n]
+        for i, n in enumerate(own[1:-1]):
+            if n:
+                parts.append((name, label, n, lows[i], highs[i], n * wholes[i], SUM_UNIT, 0))
+        if parts:
+            parts[0] = (*parts[0][:-1], squares)
+        out += parts
+    return out
+
+
+def _points(window: Window, used: list[int], sums: list[int], rows: list[int]) -> Floats:
+    """A score of each used bin: the mean of its rows, rounded as scores are."""
+    means = [to_float(total // n, SUM_UNIT) for total, n in zip(sums, rows, strict=True)]
+    points = round24(np.array(means, dtype=np.float64)) if used else np.zeros(0)
+    edges, numbers = window.edges, window.numbers
+    for i, index in enumerate(used):
+        if window.grid.number(float(points[i])) != int(numbers[index]):
+            points[i] = round24(np.array([0.5 * (edges[index] + edges[index + 1])]))[0]
+    return points
+
+
+def monotone(values: NDArray[np.float64]) -> Floats:
+    """The nearest numbers, by squares, that never fall: neighbours in the wrong order are pooled."""
+    means: list[float] = []
+    sizes: list[int] = []
+    for value in values.tolist():
+        mean, size = value, 1
+        while means and means[-1] > mean:
+            last, n = means.pop(), sizes.pop()
+            mean, size = (mean * size + last * n) / (size + n), size + n
+        means.append(mean)
+        sizes.append(size)
+    return np.repeat(means, sizes)

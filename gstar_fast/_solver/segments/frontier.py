@@ -1,0 +1,220 @@
+"""Error against gap for thresholds by segment: exact answers at a ladder of limits, refined where most is unknown.
+
+There may be millions of points that no other thresholds beat in both, too many to list. So the search is asked for the
+least error at one limit after another. An answer with gap g at limit L settles every limit from g to L. Between two
+answers the least error is at least that of the looser limit, and at most that of the tighter one: an area that is not
+known. Limits are asked for in the middle of the largest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gstar_fast._backends.interface import Floats
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._criteria import MOST
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.question import Objective, is_met
+from gstar_fast._solver.rates import Outcome
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_of
+from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, prepare
+from gstar_fast._solver.segments.roles import Asked
+from gstar_fast._solver.segments.solve import ORDERS, choose_among, in_orders, mix_among
+from gstar_fast._solver.snapshot import Snapshot
+
+ASKS = 40  # limits asked for besides the ends
+BOXES = 64  # of the search for one of them
+CLOSE = 1e-5  # of the whole area: what is not worth another question
+HALVINGS = 10  # of the gap below which nothing meets the limits
+APART = 1e-9  # limits nearer than this are one
+ROUNDING = 1e-12
+
+
+class Point(NamedTuple):
+    """The answer for one limit."""
+
+    limit: float
+    gap: float
+    error: float  # E
+    lower: float  # E of everything within the limit is at least this
+    search: SegmentSearch
+    parts: Parts
+    nodes: int
+    finished: bool
+
+
+class Ladder:
+    """Answers for limits on one criterion, others as they are."""
+
+    def __init__(self, answer: Answer, criterion: str, randomize: bool) -> None:
+        self.answer, self.criterion, self.randomize = answer, criterion, randomize
+        objective = replace(answer.objective, limits={**answer.objective.limits, criterion: MOST.get(criterion, 1.0)})
+        self.first = prepare(answer.snapshot, answer.asked.roles, objective, ORDERS[0] if answer.monotone else None)
+        self.nodes = 0
+        self.unsure = False  # whether a search ended early without an answer
+
+    def ask(self, limit: float) -> Point | None:
+        """The least error within a limit; None where nothing meets it, or nothing was found."""
+        asked = self.answer.objective.limits
+        limits = {**asked, self.criterion: min(limit, asked.get(self.criterion, limit))}
+        objective = replace(self.answer.objective, limits=limits)
+        searches = in_orders(self.first, objective, self.answer.monotone)
+        if self.randomize:
+            mixture = mix_among(searches)
+            if mixture.best is None:
+                return None
+            search, mix = mixture.best
+            return self._point(limit, search, parts_of(search, mix), mix.scans, mix.value, finished=True)
+        choice = choose_among(searches, BOXES)
+        self.nodes += choice.nodes
+        if choice.candidates is None:
+            self.unsure |= not choice.finished
+            return None
+        lower = choice.cost / choice.search.scale.unit if choice.finished else max(choice.bound, 0.0)
+        parts = [{t: 1.0} for t in choice.candidates]
+        return self._point(limit, choice.search, parts, choice.nodes, lower, finished=choice.finished)
+
+    def _point(
+        self, limit: float, search: SegmentSearch, parts: Parts, nodes: int, lower: float, *, finished: bool
+    ) -> Point:
+        outcome = self._outcome(search, parts)
+        gap, error = outcome.gaps[self.criterion], outcome.weighted_error
+        return Point(limit, gap, error, min(lower, error), search, parts, nodes, finished)
+
+    def _outcome(self, search: SegmentSearch, parts: Parts) -> Outcome:
+        accepted = accepted_by(search.counts, parts, self.randomize).sum(axis=2)
+        return Outcome.of(accepted, search.counts.totals, search.scale)
+
+    def alike(self) -> list[Point]:
+        """All rows accepted, or all rejected, as far as other limits allow: often all that a gap of 0 leaves."""
+        search, found = self.first, []
+        for candidate in () if self.randomize else (0, search.counts.rows.shape[3] - 1):
+            parts = [{candidate: 1.0}] * len(search.order)
+            gaps = self._outcome(search, parts).gaps
+            if all(is_met(name, at, gaps.get(name)) for name, at in self.answer.objective.limits.items()):
+                found.append(self._point(gaps[self.criterion], search, parts, 0, 0.0, finished=False))
+        return found
+
+    def climb(self) -> tuple[list[Point], list[float], float]:
+        """Answers from the smallest gap on, none beaten by another; bounds up to the next; from which gap they hold."""
+        top = self.ask(MOST.get(self.criterion, 1.0))
+        if top is None:
+            limits = dict(self.answer.objective.limits)
+            if self.unsure:
+                raise refusal("not_found", "limits", value=self.nodes, limit=limits)
+            raise refusal("infeasible_mixture" if self.randomize else "infeasible", "limits", limit=limits)
+        found, proven_to = [top, *self.alike()], 0.0
+        if top.gap > 0 and (bottom := self.ask(0.0)) is not None:
+            found.append(bottom)
+        elif top.gap > 0:
+            low, high = 0.0, top.gap
+            for _ in range(HALVINGS):
+                middle = (low + high) / 2
+                if (one := self.ask(middle)) is None:
+                    low = middle
+                else:
+                    high = one.gap
+                    found.append(one)
+            proven_to = high
+        for _ in range(ASKS):
+            if (limit := widest(found)) is None:
+                break
+            one = self.ask(limit)  # None where the search ended early, though a tighter limit had an answer
+            found.append(found_within(found, limit) if one is None else one)
+        kept = best_of(found)
+        ends = [*(point.gap for point in kept[1:]), top.limit]
+        lower = [max(p.lower for p in found if p.limit >= end) for end in ends]
+        return kept, [min(x, p.error) for x, p in zip(lower, kept, strict=True)], proven_to
+
+
+def found_within(points: list[Point], limit: float) -> Point:
+    """The best answer known for a limit, as that of a question which had none of its own."""
+    within = min((point for point in points if point.gap <= limit), key=lambda point: point.error)
+    return within._replace(limit=limit, lower=max(p.lower for p in points if p.limit >= limit), finished=False)
+
+
+def bounds_at(points: list[Point]) -> tuple[Floats, Floats, Floats]:
+    """Where the known changes, and up to the next such place: the least error found, and what it is at least."""
+    places = np.unique([x for point in points for x in (point.gap, point.limit)])
+    gaps, errors = np.array([p.gap for p in points]), np.array([p.error for p in points])
+    limits, lowers = np.array([p.limit for p in points]), np.array([p.lower for p in points])
+    upper = np.where(gaps <= places[:-1, None], errors, np.inf).min(axis=1)
+    lower = np.where(limits >= places[1:, None], lowers, 0.0).max(axis=1)
+    return places, upper, np.minimum(lower, upper)
+
+
+def widest(points: list[Point]) -> float | None:
+    """The limit to ask for next; None where nothing large is unknown."""
+    places, upper, lower = bounds_at(points)
+    known = upper < np.inf
+    area = np.where(known, (np.where(known, upper, 0.0) - lower) * np.diff(places), 0.0)
+    area[np.diff(places) < APART] = 0.0
+    errors, gaps = [p.error for p in points], [p.gap for p in points]
+    whole = (max(errors) - min(errors)) * (max(gaps) - min(gaps))
+    at = int(np.argmax(area)) if len(area) else -1
+    if at < 0 or area[at] <= CLOSE * whole:
+        return None
+    return float((places[at] + places[at + 1]) / 2)
+
+
+def best_of(points: list[Point]) -> list[Point]:
+    """Those that no other beats in both, from the smallest gap on."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.gap, p.error)):
+        if not kept or point.error < kept[-1].error - ROUNDING:
+            kept.append(point)
+    return kept
+
+
+def frontier_by_segment(
+    sketch: Sketch,
+    asked: Asked,
+    objective: Objective,
+    criterion: str,
+    *,
+    randomize: bool,
+    monotone: bool,
+    cuts: tuple[float, ...] | None,
+) -> dict[str, Any]:
+    """What `frontier` makes its answer of."""
+    answer = Answer(Snapshot.of(sketch), asked, objective, monotone, cuts)
+    ladder = Ladder(answer, criterion, randomize)
+    found, lower, proven_to = ladder.climb()
+    counts: SegmentCounts = ladder.first.counts
+
+    def result(i: int) -> Result:
+        point = found[i]
+        search = replace(point.search, objective=objective)
+        verdict = "optimal" if point.finished else "not_converged"
+        message = f"the least error with a gap of at most {point.limit:g}" if point.finished else ""
+        bound = None if point.finished else point.lower
+        return answer.result(search, point.parts, verdict, message, point.nodes, mixed=randomize, bound=bound)
+
+    def at(gap: float) -> Result:
+        limits = {
+            **objective.limits,
+            criterion: min(gap, MOST.get(criterion, 1.0), objective.limits.get(criterion, gap)),
+        }
+        again = replace(answer, objective=replace(objective, limits=limits))
+        return again.mixed() if randomize else again.chosen(math.inf)
+
+    candidates = answer.snapshot.candidates
+    likeliest = [[max((w, -t) for t, w in part.items())[1] * -1 for part in point.parts] for point in found]
+    return {
+        "criterion": criterion,
+        "groups": counts.segments,
+        "gaps": np.array([point.gap for point in found]),
+        "errors": np.array([point.error for point in found]),
+        "thresholds": candidates[np.array(likeliest)],
+        "randomized": randomize,
+        "proven_to": proven_to,
+        "penalty": None,
+        "lower_bounds": np.array(lower),
+        "_result": result,
+        "_at": at,
+    }

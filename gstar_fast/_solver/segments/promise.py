@@ -1,0 +1,326 @@
+"""`solve` with a confidence for thresholds by segment.
+
+Rates of protected groups are sums over segments, so at fixed thresholds accepted rows are a count, and the chance that
+a limit is broken is that of thresholds by group. Three things differ.
+
+Candidates: the search with tighter limits. A rate with a limit L gets q * L - z * s, s being the standard error of the
+difference between the two groups whose rate is known worst, at the plain thresholds.
+
+Selection: m thresholds fit the counted rows more closely than one a group does, so that gaps on new rows are larger
+than counted ones. How much is measured on resampled counts: the search with the same limits is repeated on each, and
+what its rates lose from the resampled rows to the counted ones is taken as what they lose from counted rows to new ones
+(Efron's optimism). The same loss at the option's own thresholds is nothing but noise, and is taken off. Beliefs are
+centred there, and half as far again (`MORE`, chosen after seeing). It is measured once, with the limits of the first
+option that could be promised without it.
+
+Mixtures: a row counts with the probability that it is accepted, in its segment.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gstar_fast._base.arrays import Floats, Ints
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._solver.promise import words
+from gstar_fast._solver.promise.beliefs import BALANCED, SURE, Ground, active_rates, matched, moments
+from gstar_fast._solver.promise.chance import PRIOR, Beliefs
+from gstar_fast._solver.promise.choose import KEPT, SMALL_PRICE, uppers
+from gstar_fast._solver.promise.effective import effective
+from gstar_fast._solver.promise.planning import plan
+from gstar_fast._solver.promise.record import Promise, RowsNeeded
+from gstar_fast._solver.question import TOLERANCE, scale_of
+from gstar_fast._solver.rates import has_rate, rates_of
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_of
+from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, lay_out
+from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
+from gstar_fast._solver.snapshot import Snapshot
+
+SHARES = (0.75, 0.5, 0.25)  # of the limit: q, at z = 0
+WIDTHS = (0.5, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)  # standard errors: z, at q = 1
+BOXES = 100  # of the search for one option
+REPLICATES = 16
+MORE = 1.5  # times what resampling shows: it showed three quarters of the truth, on scores whose truth is known
+SEED = 20260
+LATER = 0.5  # of what selection adds to gaps is left with the rows that a promise needs, which are a few times as many
+
+
+class Limits(NamedTuple):
+    """What a search is held to: differences and ratios of the active rates, and the sum of the tpr and the fpr gap."""
+
+    limit: Floats
+    ratio: Floats
+    total: float
+
+
+class Option(NamedTuple):
+    """Thresholds that may be promised, and the limits that they were found with."""
+
+    cost: float  # E
+    parts: Parts
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class SegmentsKnown(Ground):
+    """Rates of protected groups, and the rows they rest on, at any thresholds by segment."""
+
+    counts: SegmentCounts
+    searches: tuple[SegmentSearch, ...]  # one, or one for each order
+    randomize: bool
+
+    @classmethod
+    def of(cls, answer: Answer, randomize: bool) -> SegmentsKnown:
+        snapshot, objective = answer.snapshot, answer.objective
+        counts = SegmentCounts.of(snapshot, answer.asked.roles)
+        searches = _searches(counts, answer)
+        rows = float(counts.totals.sum()) * snapshot.weight_unit
+        n = effective(counts.totals.astype(np.float64) * snapshot.weight_unit, _squares(snapshot, counts, answer))
+        active = active_rates(objective)
+        return cls(objective, counts.protected, rows, active, n, counts, searches, randomize)
+
+    # ------------------------------------------------------------------------------------------------------- beliefs
+
+    def rates(self, parts: Parts, counts: SegmentCounts | None = None) -> Floats:
+        """All five rates, (5, A)."""
+        counts = self.counts if counts is None else counts
+        return rates_of(accepted_by(counts, parts, self.randomize).sum(axis=2), counts.totals)
+
+    def beliefs(self, parts: Parts, shift: Floats | None = None) -> Beliefs:
+        """What is known at some thresholds; `shift` (5, A) is what new rows are expected to differ by."""
+        rates = self.rates(parts)
+        if shift is not None:
+            rates = np.clip(rates + shift, 0.0, 1.0)
+        everybody = all(set(part) == {0} for part in parts)
+        shape = len(self.active), rates.shape[1]
+        a, b, sure = np.empty(shape), np.empty(shape), np.full(shape, np.nan)
+        for i, r in enumerate(self.active):
+            if r == BALANCED:
+                one, two = (self._moments(rates, part, parts) for part in (0, 1))
+                a[i], b[i] = matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
+            elif self.randomize and r != 3:  # accuracy is not nested: rows of one class count when rejected
+                a[i], b[i] = matched(*self._moments(rates, r, parts))
+            else:
+                a[i], b[i] = rates[r] * self.n[r] + PRIOR, (1 - rates[r]) * self.n[r] + PRIOR
+            if everybody and r in SURE:
+                sure[i] = 1.0
+        return Beliefs(a, b, sure, has_rate(self.counts.totals)[self.active])
+
+    def _moments(self, rates: Floats, r: int, parts: Parts) -> tuple[Floats, Floats]:
+        """Mean and variance of a rate of each group.
+
+        A row counts with the probability v that it is accepted. Thresholds of a segment are nested, so the mean of v
+        squared is the sum, over segments and pairs of their parts, of both weights times the smaller accepted share.
+        """
+        mean, variance = moments(rates[r], self.n[r])
+        if self.randomize:
+            labels = {0: [1], 1: [0], 2: [0, 1, 2]}[r]
+            total = np.maximum(self.counts.totals[labels].sum(axis=0), 1)
+            square = np.zeros(rates.shape[1])
+            for j, part in enumerate(parts):
+                weight = np.array(list(part.values()))
+                taken = np.stack([self.counts.accepted(j, t)[labels].sum(axis=0) for t in part], axis=1)  # (A, parts)
+                least = np.minimum(taken[:, :, None], taken[:, None, :])
+                square += np.einsum("i,aij,j->a", weight, least, weight) / total
+            spread = np.clip(square - rates[r] ** 2, 0.0, None) / np.maximum(rates[r] * (1 - rates[r]), 1e-12)
+            variance = variance * np.minimum(spread, 1.0)
+        return mean, variance
+
+    # ------------------------------------------------------------------------------------------------------- options
+
+    def family(self, plain: Option) -> list[Option]:
+        """Plain thresholds and those with tighter limits, each once, in order of error."""
+        found = [plain]
+        rates, apart = self.rates(plain.parts), np.zeros(len(self.active))
+        for i, r in enumerate(self.active):
+            has = has_rate(self.counts.totals)[r]
+            if r == BALANCED:
+                tpr, fpr = (moments(rates[part], self.n[part])[1] for part in (0, 1))
+                variance = (tpr + fpr) / 4
+            else:
+                variance = moments(rates[r], self.n[r])[1]
+            apart[i] = math.sqrt(float(np.sort(variance[has])[-2:].sum()))
+        limit, ratio, total = self.asked
+        tighter = [Limits(q * limit, np.where(ratio >= 0, 1 - q * (1 - ratio), -1.0), q * total) for q in SHARES]
+        if (limit < np.inf).any():
+            both = float(apart[:2].sum())  # where their sum is limited, these are tpr and fpr
+            some = [Limits(limit - z * apart, ratio, total - z * both) for z in WIDTHS]
+            tighter += [one for one in some if min(one.limit.min(), one.total) > 0]
+        for one in tighter:
+            option = self.best(self.searches, one)
+            if option is not None:
+                found.append(option)
+        known: dict[object, Option] = {}
+        for option in found:
+            known.setdefault(tuple(tuple(sorted(part.items())) for part in option.parts), option)
+        return sorted(known.values(), key=lambda option: option.cost)
+
+    @property
+    def asked(self) -> Limits:
+        """The limits themselves. No gap is larger than the sum of two may be."""
+        return Limits(self.objective.limit[self.active] - TOLERANCE, self.ratio, self.total)
+
+    def best(self, searches: tuple[SegmentSearch, ...], limits: Limits) -> Option | None:
+        """The least error within these limits on the active rates; None where none was found."""
+        asked, (limit, ratio, total) = [], limits
+        for search in searches:
+            at = [self.active.index(int(r)) for r in search.arrays.rate]
+            arrays = replace(
+                search.arrays,
+                limit=limit[at] + TOLERANCE,
+                ratio=np.where(ratio[at] >= 0, ratio[at] - TOLERANCE, -1.0),
+                total=total + TOLERANCE if search.arrays.total < np.inf else np.inf,
+            )
+            asked.append(replace(search, arrays=arrays))
+        if self.randomize:
+            mixture = mix_among(asked).best
+            return None if mixture is None else Option(mixture[1].value, parts_of(*mixture), limits)
+        choice = choose_among(asked, BOXES)
+        if choice.candidates is None:
+            return None
+        cost = choice.cost / choice.search.scale.unit
+        return Option(cost, [{t: 1.0} for t in choice.candidates], limits)
+
+    # ----------------------------------------------------------------------------------------------------- selection
+
+    def shift(self, option: Option, replicates: list[tuple[SegmentCounts, tuple[SegmentSearch, ...]]]) -> Floats:
+        """What new rows are expected to differ by at thresholds that were looked for on the counted ones, (5, A)."""
+        own, lost = self.rates(option.parts), []
+        for counts, searches in replicates:
+            again = self.best(searches, option.limits)
+            if again is not None:
+                noise = own - self.rates(option.parts, counts)
+                lost.append(self.rates(again.parts) - self.rates(again.parts, counts) - noise)
+        return MORE * np.mean(lost, axis=0) if lost else np.zeros_like(own)
+
+
+def replicates_of(answer: Answer, counts: SegmentCounts) -> list[tuple[SegmentCounts, tuple[SegmentSearch, ...]]]:
+    """Resampled counts, and the question asked of them. Which draws a cell gets depends on its rows, not on names."""
+    rows = counts.rows * answer.snapshot.weight_unit
+    groups, segments = np.argsort(_keys(rows.sum(axis=2))), np.arange(rows.shape[2])
+    if not answer.monotone:
+        segments = np.argsort(_keys(rows.sum(axis=1)))
+    ordered = rows[:, groups][:, :, segments]
+    occupied = np.flatnonzero(ordered)
+    random = np.random.default_rng(SEED)
+    found = []
+    for _ in range(REPLICATES):
+        drawn = np.zeros(ordered.shape, dtype=np.int64)
+        drawn.flat[occupied] = random.poisson(ordered.flat[occupied])
+        back = np.empty_like(drawn)
+        back[np.ix_(np.arange(3), groups, segments)] = drawn
+        one = replace(counts, rows=back)
+        if one.totals[:2].sum(axis=1).all() and (has_rate(one.totals) == has_rate(counts.totals)).all():
+            found.append((one, _searches(one, answer)))
+    return found
+
+
+def _keys(rows: Floats) -> Ints:
+    """Ranks of columns (3, n, C) by their rows."""
+    texts = [rows[:, k].astype(">f8").tobytes() for k in range(rows.shape[1])]
+    return np.array([sorted(set(texts)).index(text) for text in texts])
+
+
+def _searches(counts: SegmentCounts, answer: Answer) -> tuple[SegmentSearch, ...]:
+    scale = scale_of(answer.objective, *counts.totals[:2].sum(axis=1).tolist())
+    orders = ORDERS if answer.monotone else (None,)
+    return tuple(lay_out(counts, answer.objective, scale, has_rate(counts.totals), order) for order in orders)
+
+
+def _squares(snapshot: Snapshot, counts: SegmentCounts, answer: Answer) -> Floats:
+    """Sums of squared weights of each label and protected group."""
+    squares = snapshot.squares()
+    if squares is None:
+        raise refusal("no_squares", "sketch")
+    out = np.zeros((3, len(counts.protected)))
+    for k, name in enumerate(snapshot.groups):
+        out[:, counts.protected.index(answer.asked.roles.protected(name))] += squares[:, k]
+    return out
+
+
+# -------------------------------------------------------------------------------------------------------------- answers
+
+
+class Asked(NamedTuple):
+    """One question with a promise, its options in order of error, and what selection does to them."""
+
+    answer: Answer
+    known: SegmentsKnown
+    plain: Option
+    options: list[Option]
+    gain: float
+    level: float
+    shift: Floats  # what new rows are expected to differ by
+
+    @property
+    def risk(self) -> float:
+        return 1 - self.level
+
+    def beliefs(self, option: Option, share: float = 1.0) -> Beliefs:
+        """What is known of new rows; `share` of what selection adds."""
+        return self.known.beliefs(option.parts, share * self.shift)
+
+    def needed(self) -> RowsNeeded:
+        """How many rows a promise would need."""
+        return plan(self.known, [self.beliefs(option, LATER) for option in self.options], self.level)
+
+
+def ask(answer: Answer, plain: Result, level: float, randomize: bool) -> Asked:
+    """Lay out the question that `plain` answers."""
+    known = SegmentsKnown.of(answer, randomize)
+    totals, scale = known.counts.totals, known.searches[0].scale
+    negative, positive, _ = totals.sum(axis=1).tolist()
+    least = math.sqrt(plain.loss)
+    gain = max(min(scale.fp * negative, scale.fn * positive) / scale.unit - least, 0.0)
+    same = Option(least, _parts_again(answer.snapshot, plain), known.asked)
+    most = least + (1 - KEPT) * gain + 1e-12
+    options = [option for option in known.family(same) if option.cost <= most]
+    kept = [option for option in options if known.chance(known.beliefs(option.parts)) <= 1 - level]
+    shift = known.shift(kept[0] if kept else same, replicates_of(answer, known.counts))
+    return Asked(answer, known, same, options, gain, level, shift)
+
+
+def _parts_again(snapshot: Snapshot, plain: Result) -> Parts:
+    """Thresholds of a result as candidates."""
+    each = ([(t, 1.0)] for t in plain.thresholds.values()) if plain.mixtures is None else plain.mixtures.values()
+    return [{int(np.searchsorted(snapshot.candidates, t)): w for t, w in part} for part in each]
+
+
+def promised_by_segment(answer: Answer, plain: Result, level: float, randomize: bool) -> Result:
+    """The result with a promise, or with the plain thresholds and a message that says what is missing."""
+    asked = ask(answer, plain, level, randomize)
+    known, own = asked.known, asked.beliefs(asked.plain)
+    plain_chance = known.chance(own)
+    if not plain.meets_limits:
+        return replace(
+            plain, promise=Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance)
+        )
+    for option in asked.options:
+        is_plain = option.parts == asked.plain.parts
+        beliefs = asked.beliefs(option)
+        chance = known.chance(beliefs)
+        if chance <= asked.risk:
+            result = plain if is_plain else _made(asked, option, plain)
+            cost = max(result.error - plain.error, 0.0)
+            promise = Promise(level, chance, uppers(known, beliefs, asked.risk), cost, plain, plain_chance)
+            return replace(result, verdict="promised", message=words.promised(promise, plain), promise=promise)
+    upper = uppers(known, own, asked.risk)
+    promise = Promise(level, plain_chance, upper, 0.0, plain, plain_chance, asked.needed())
+    cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]
+    offers = [uppers(known, asked.beliefs(option), asked.risk) for option in cheap[-1:]]
+    message = words.unpromised(promise, known, own, offers)
+    return replace(plain, verdict="unpromised", message=message, promise=promise)
+
+
+def _made(asked: Asked, option: Option, plain: Result) -> Result:
+    """An option as a result; what plain thresholds were proven to lose bounds it from below."""
+    made = asked.answer.result(
+        asked.known.searches[0], option.parts, "optimal", "-", plain.iterations, mixed=asked.known.randomize
+    )
+    lower = min(plain.lower_bound, made.loss)
+    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower)

@@ -1,0 +1,154 @@
+"""What `frontier` answers: points of error and gap, each with its thresholds.
+
+Computes nothing new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gstar_fast._backends.interface import Floats
+from gstar_fast._base.names import Name
+from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._solver.question import TOLERANCE
+from gstar_fast._solver.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@lives_in("gstar_fast")
+@dataclass(frozen=True)
+class Frontier:
+    """Points from the smallest gap to the least error: gaps rise, errors fall. Made by `frontier`.
+
+    Attributes
+    ----------
+    criterion : str
+        Whose gap.
+    groups : tuple
+        Names of the groups, or segments, in canonical order.
+    gaps, errors : ndarray of shape (n_points,)
+        `errors` is the weighted error E that was minimised; with the default costs it is the error rate.
+    thresholds : ndarray of shape (n_points, n_groups)
+        Columns in the order of `groups`. For a randomised frontier, the most probable of each mixture.
+    lower_bounds : ndarray of shape (n_points,) or None
+        Where not every point is listed, as for thresholds by segment: from this point's gap up to the next one's, no
+        thresholds have a lower error than this. None where the list is complete.
+    penalty : ndarray of shape (n_points,) or None
+        For the frontier that penalties trace: the least lambda at which the point is the optimum.
+    proven_to : float
+        The list is complete, or `lower_bounds` hold, for gaps from here up; 0 means all of it.
+    randomized : bool
+        Whether groups mix thresholds; the points are then the corners of a convex frontier.
+    confidence : float or None
+        Where it was asked for, `gaps` are limits that can be promised on new rows with it.
+    """
+
+    criterion: str
+    groups: tuple[Name, ...]
+    gaps: Floats
+    errors: Floats
+    thresholds: Floats
+    randomized: bool
+    proven_to: float
+    penalty: Floats | None
+    _result: Callable[[int], Result] = field(repr=False)
+    _between: Callable[[int, float], Result] | None = field(default=None, repr=False)
+    confidence: float | None = None
+    lower_bounds: Floats | None = None
+    _at: Callable[[float], Result] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.gaps)
+
+    def __str__(self) -> str:
+        kind = "randomised " if self.randomized else ""
+        if self.confidence is not None:
+            kind += f"promised ({self.confidence:g} confidence) "
+        one, two = (f"gap {self.gaps[i]:.4g} at error {self.errors[i]:.4g}" for i in (0, -1))
+        return f"{kind}frontier of {self.criterion}: {len(self)} points, {one} to {two}"
+
+    def result(self, i: int) -> Result:
+        """The point as a `Result`, with rates, every gap and text."""
+        found = self._result(i)
+        if self.confidence is not None:
+            return found
+        message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}"
+        if found.verdict == "not_converged":
+            message += f"; {found.message}"
+        return replace(found, message=message)
+
+    def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
+        """The point of least error whose gap is at most `gap`, or of least gap whose error is at most `error`.
+
+        A randomised frontier also has the points between its corners: both mix the two neighbours. For thresholds by
+        segment, `gap` is solved for anew, as a limit, and `error` picks one of the points listed.
+        """
+        if gap is not None and error is None:
+            fits = np.flatnonzero(self.gaps <= gap + TOLERANCE)
+            if len(fits) == 0:
+                raise refusal("no_gap", "gap", value=gap, limit=float(self.gaps[0]))
+            if self._at is not None:
+                return self._at(float(gap))
+            i = int(fits[-1])
+            if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
+                return self._between(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
+            return self.result(i)
+        if error is None or gap is not None:
+            raise ValueError("pass either gap= or error=, and not both")
+        fits = np.flatnonzero(self.errors <= error + TOLERANCE)
+        if len(fits) == 0:
+            raise refusal("no_error", "error", value=error, limit=float(self.errors[-1]))
+        i = int(fits[0])
+        if self._between is not None and i > 0 and self.errors[i] < error:
+            return self._between(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
+        return self.result(i)
+
+    def _told(self, of: Callable[[Result], Result]) -> Frontier:
+        """The same with results that are told of otherwise."""
+        result, between = self._result, self._between
+        return replace(
+            self,
+            _result=lambda i: of(result(i)),
+            _between=None if between is None else lambda i, share: of(between(i, share)),
+        )
+
+    def knee(self) -> Result:
+        """The point furthest below the straight line between the two ends, both axes scaled to one."""
+        width, height = self.gaps[-1] - self.gaps[0], self.errors[0] - self.errors[-1]
+        if len(self) < 3 or width <= 0 or height <= 0:
+            return self.result(0)
+        below = (self.gaps[-1] - self.gaps) / width + (self.errors[0] - self.errors) / height
+        return self.result(int(np.argmax(below)))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A pandas data frame: gap, error and one threshold column for each group. Needs the extra `pandas`."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
+        columns: dict[str, Floats] = {"gap": self.gaps, "error": self.errors}
+        if self.penalty is not None:
+            columns["penalty"] = self.penalty
+        columns |= {f"threshold_{name}": self.thresholds[:, k] for k, name in enumerate(self.groups)}
+        return pd.DataFrame(columns)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw error against gap and return the axes. Needs the extra `plot`."""
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError:
+                raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
+            _, ax = plt.subplots()
+        ax.plot(self.gaps, self.errors, drawstyle="default" if self.randomized else "steps-post")
+        ax.set_xlabel(f"{self.criterion.replace('_', ' ')} gap")
+        ax.set_ylabel("error")
+        return ax

@@ -1,0 +1,307 @@
+"""GroupThresholdClassifier(decide_by=...): gaps between protected groups, and nobody asks for the group to decide."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from helpers.estimator_cases import FirstColumn
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import LinearSVC
+
+import gstar_fast as gf
+from gstar_fast import GroupThresholdClassifier
+
+LIMITS = {"equalized_odds": 0.05}
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.DegenerateWarning", "ignore::gstar_fast.InfeasibleWarning", "ignore::gstar_fast.OverfitWarning"
+)
+
+
+def people(n=2400, seed=0):
+    """Men score higher for the same label; their jobs and regions tell them from women, poorly."""
+    rng = np.random.default_rng(seed)
+    man, y = rng.random(n) < 0.5, (rng.random(n) < 0.4).astype(int)
+    region = (rng.random(n) < np.where(man, 0.75, 0.25)).astype(int)
+    skill, job = 1.6 * y + 0.8 * man + rng.normal(size=n), man + rng.normal(scale=0.8, size=n)
+    sex, race = np.where(man, "M", "F"), rng.choice(["black", "white"], n)
+    return pd.DataFrame({"skill": skill, "job": job, "region": region, "sex": sex, "race": race}), y
+
+
+X, y = people()
+X, RACE = X.drop(columns="race"), X["race"]
+NEW, _ = people(seed=1)
+NEW = NEW.drop(columns="race")
+FEATURES = X[["skill", "job", "region"]]
+
+
+class Job(ClassifierMixin, BaseEstimator):
+    """A classifier whose probability is known; it remembers what it was trained on, and on what."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_, self.seen_, self.target_, self.weights_ = np.unique(y), X, y, sample_weight
+        return self
+
+    def predict_proba(self, X):
+        q = 1 / (1 + np.exp(-np.asarray(X)[:, 1].astype(float)))
+        return np.column_stack([1 - q, q])
+
+
+def q_of(table):
+    return Job().predict_proba(table)[:, 1]
+
+
+def model_by(by, estimator=None, **options):
+    options = {"limits": LIMITS, "sensitive_features": "sex", **options}
+    return GroupThresholdClassifier(FirstColumn() if estimator is None else estimator, decide_by=by, **options)
+
+
+# ---------------------------------------------------------------------------------------------------------------- laws
+
+
+def test_fit_equals_cutting_counting_and_solving_by_hand(backend):
+    """Of models whose scores and probabilities do not depend on what they are trained on."""
+    model = model_by(gf.group_probability(Job())).fit(X, y)
+    q = q_of(FEATURES)
+    cut = gf.Segments.from_scores(q, y, X["sex"])
+    assert cut.count > 4
+    sketch = gf.Sketch.from_rows(X["skill"], y, [X["sex"].to_numpy(), cut.cut(q)])
+    result = gf.solve(sketch, limits=LIMITS, fair_between=0, decide_by=1, segments=cut)
+    assert model.segments_ == cut
+    assert (model.sketch_.groups, model.sketch_.n_rows) == (sketch.groups, sketch.n_rows)
+    assert (model.thresholds_, model.result_.cuts, model.result_.monotone) == (result.thresholds, cut.cuts, True)
+    assert (model.result_.fair_between, model.result_.decide_by) == (("sex",), ("segment",))
+    expected = result.decider()(NEW["skill"], q_of(NEW)).astype(int)
+    assert np.array_equal(model.predict(NEW), expected)
+    assert np.array_equal(gf.Decider.from_json(model.result_.to_json())(NEW["skill"], q_of(NEW)), expected)
+    model.result_.check(model.sketch_)
+
+
+def test_no_group_is_asked_for_to_decide(backend):
+    by = gf.group_probability(LogisticRegression())
+    model = model_by(by, LogisticRegression()).fit(X, y)
+    expected = model.predict(NEW)
+    assert np.array_equal(model.predict(NEW.drop(columns="sex")), expected)
+    assert np.array_equal(model.predict(NEW.assign(sex="nobody knows")), expected)
+    beside = model_by(by, LogisticRegression(), sensitive_features=None).fit(FEATURES, y, sensitive_features=X["sex"])
+    features = NEW.drop(columns="sex")
+    assert np.array_equal(beside.predict(features), expected)
+    assert np.array_equal(beside.predict(features, sensitive_features=np.zeros(3)), expected)  # not looked at
+    assert model.score(features, np.zeros(len(features))) == np.mean(expected == 0)
+    assert np.array_equal(model.predict_proba(NEW), model.predict_proba(features))
+
+
+def test_the_group_model_sees_neither_sensitive_columns_nor_labels():
+    model = model_by(gf.group_probability(Job())).fit(X, y)
+    fitted = model.group_estimator_
+    assert list(fitted.seen_.columns) == ["skill", "job", "region"]
+    assert np.array_equal(fitted.target_, X["sex"] == "M")  # the last name, in their order
+    named = model_by(gf.group_probability(Job(), group="F")).fit(X, y)
+    assert np.array_equal(named.group_estimator_.target_, X["sex"] == "F")
+
+
+def test_q_is_out_of_fold():
+    """A model that memorises the group of rows it has seen tells nothing of rows it has not."""
+
+    class Memory(Job):
+        def predict_proba(self, X):
+            known = dict(zip(np.asarray(self.seen_)[:, 0].tolist(), self.target_.tolist(), strict=True))
+            q = np.array([float(known.get(x, 0.5)) for x in np.asarray(X)[:, 0].tolist()])
+            return np.column_stack([1 - q, q])
+
+    model = model_by(gf.group_probability(Memory())).fit(X, y)
+    assert model.segments_.count == 1  # every q that was cut is 0.5
+    assert set(q_of_fitted(model)) == {0.0, 1.0}
+
+
+def q_of_fitted(model):
+    return model.group_estimator_.predict_proba(FEATURES)[:, 1].tolist()
+
+
+@pytest.mark.parametrize("by", ["region", ["region"], 2])
+def test_columns_of_x_decide(backend, by):
+    model = model_by(by).fit(X, y)
+    sketch = gf.Sketch.from_rows(X["skill"], y, [X["sex"].to_numpy(), X["region"].to_numpy()])
+    result = gf.solve(sketch, limits=LIMITS, fair_between=0, decide_by=1)
+    assert model.thresholds_ == result.thresholds
+    assert (model.segments_, model.result_.cuts, model.result_.monotone) == (None, None, False)
+    assert (model.result_.group_column, model.result_.decide_by) == ("region", ("region",))
+    expected = result.decider()(NEW["skill"], NEW["region"]).astype(int)
+    assert np.array_equal(model.predict(NEW), expected)
+    assert np.array_equal(model.predict(NEW.drop(columns="sex")), expected)
+
+
+def test_intersections_are_compared_and_several_columns_decide():
+    table = X.assign(race=RACE, old=(X["job"] > 0.5).astype(int))
+    model = model_by(["region", "old"], sensitive_features=["sex", "race"], limits={"equal_opportunity": 0.2})
+    model.fit(table, y)
+    assert model.result_.fair_between == ("sex", "race")
+    assert list(model.result_.rates) == [("F", "black"), ("F", "white"), ("M", "black"), ("M", "white")]
+    assert list(model.thresholds_) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert np.array_equal(model.predict(table.drop(columns=["sex", "race"])), model.predict(table))
+    by_q = model_by(gf.group_probability(Job(), group=("M", "white")), sensitive_features=["sex", "race"])
+    by_q.set_params(limits={"equal_opportunity": 0.2}).fit(table, y)
+    assert np.array_equal(by_q.group_estimator_.target_, (table["sex"] == "M") & (RACE == "white"))
+
+
+def test_more_than_two_groups_need_the_name_of_one():
+    three = np.where(RACE == "black", "x", X["sex"])
+    by = gf.group_probability(Job())
+    model = model_by(by, sensitive_features=None)
+    with pytest.raises(ValueError, match=r"there are 3 protected groups, 'F', 'M', 'x'; name the one .*group='x'"):
+        model.fit(FEATURES, y, sensitive_features=three)
+    model.set_params(decide_by__group="M").fit(FEATURES, y, sensitive_features=three)
+    assert list(model.result_.rates) == ["F", "M", "x"]
+    assert np.array_equal(model.group_estimator_.target_, three == "M")
+
+
+# ---------------------------------------------------------------------------------------------------- ways to be fitted
+
+
+def test_a_fitted_pair_counts_rows_as_they_come(backend):
+    """The first call of partial_fit needs cut points; fit can make them."""
+    job = Job().fit(FEATURES, X["sex"])
+    scorer = FirstColumn().fit(None, [0, 1])
+    whole = model_by(gf.group_probability(job), scorer, cv="prefit").fit(X, y)
+    cut = gf.Segments.from_scores(q_of(FEATURES), y, X["sex"])
+    assert whole.segments_ == cut
+    with pytest.raises(ValueError, match=r"the cut points must be known: gf\.group_probability\(\.\.\., segments="):
+        model_by(gf.group_probability(job), scorer, cv="prefit").partial_fit(X, y)
+    pieces = model_by(gf.group_probability(job, segments=cut), scorer, cv="prefit")
+    for rows in (slice(0, 500), slice(500, None)):
+        pieces.partial_fit(X[rows], y[rows])
+    assert pieces.sketch_ == whole.sketch_
+    assert pieces.result_ == whole.result_
+    pieces.partial_fit(NEW, np.zeros(len(NEW), int))
+    assert pieces.sketch_.n_rows == 2 * len(X)
+    assert pieces.segments_ == cut
+    for classes in (["F", "M"], [False, True], [0, 1]):  # trained on names, or on being of the group
+        job.classes_ = np.array(classes)
+        again = model_by(gf.group_probability(job), scorer, cv="prefit").fit(X, y)
+        assert again.segments_ == cut
+
+
+def test_weights_count_and_reach_both_models():
+    weight = np.random.default_rng(1).integers(0, 3, len(y))
+    cut = gf.Segments((0.4, 0.6, 0.7))
+    by = gf.group_probability(Job(), segments=cut)
+    weighted = model_by(by).fit(X, y, sample_weight=weight)
+    assert np.array_equal(weighted.group_estimator_.weights_, weight)
+    rows = np.repeat(np.arange(len(y)), weight)
+    repeated = model_by(by).fit(X.iloc[rows], y[rows])
+    assert weighted.sketch_.n_rows == weight.sum()
+    assert weighted.thresholds_ == repeated.thresholds_
+
+
+def test_rows_that_no_fold_tests_are_not_counted():
+    model = model_by(gf.group_probability(Job()), cv=0.5, refit=False).fit(X, y)
+    assert model.sketch_.n_rows == len(y) // 2
+    assert len(model.group_estimator_.target_) == len(y) - len(y) // 2
+
+
+def test_randomised_thresholds_need_keys():
+    for by in (gf.group_probability(Job()), "region"):
+        model = model_by(by, randomize=True).fit(X, y)
+        with pytest.raises(ValueError, match="pass keys="):
+            model.predict(NEW)
+        keys = np.arange(len(NEW))
+        assert np.array_equal(model.predict(NEW, keys=keys), model.predict(NEW.drop(columns="sex"), keys=keys))
+
+
+# ------------------------------------------------------------------------------------------- scikit-learn's manners
+
+
+def test_it_is_cloned_searched_and_pickled():
+    model = model_by(gf.group_probability(LogisticRegression(C=2.0)), LogisticRegression())
+    assert model.get_params()["decide_by__estimator__C"] == 2.0
+    twin = clone(model.set_params(decide_by__estimator__C=0.5))
+    assert (twin.decide_by.estimator.C, twin.decide_by is model.decide_by) == (0.5, False)
+    with pytest.raises(NotFittedError):
+        _ = twin.segments_
+    twin.fit(X, y)
+    again = pickle.loads(pickle.dumps(twin))
+    assert (again.segments_, again.result_) == (twin.segments_, twin.result_)
+    assert np.array_equal(again.predict(NEW), twin.predict(NEW))
+    search = GridSearchCV(model, {"decide_by__estimator__C": [0.1, 1.0]}, scoring="accuracy", cv=2).fit(X, y)
+    assert len(search.cv_results_["params"]) == 2
+    assert cross_val_score(model, X, y, cv=2).shape == (2,)
+    assert "group_probability" not in repr(clone(model).set_params(decide_by=None))
+    model.set_params(decide_by="region").fit(X, y)  # what an earlier fit learned does not stay
+    assert (model.segments_, model.group_estimator_) == (None, None)
+
+
+def test_tables_of_every_kind_are_taken():
+    model = model_by(gf.group_probability(LogisticRegression()), LogisticRegression())
+    expected = clone(model).fit(X, y).predict(NEW)
+    polars = clone(model).fit(pl.from_pandas(X), y)
+    assert np.array_equal(polars.predict(pl.from_pandas(NEW)), expected)
+    assert np.array_equal(polars.predict(pl.from_pandas(NEW.drop(columns="sex"))), expected)
+    numbers = np.column_stack([FEATURES, X["sex"] == "M"])
+    by_position = clone(model).set_params(sensitive_features=3).fit(numbers, y)
+    assert np.array_equal(by_position.predict(np.column_stack([NEW.drop(columns="sex"), np.zeros(len(NEW))])), expected)
+    margins = clone(model).set_params(decide_by=gf.group_probability(LinearSVC())).fit(X, y)  # no probability, a number
+    assert margins.segments_.count > 4
+    assert margins.segments_.cuts[0] < 0
+
+
+def test_metadata_is_routed_to_the_group_model():
+    with sklearn.config_context(enable_metadata_routing=True):
+        weight = np.ones(len(y))
+        asks = Job().set_fit_request(sample_weight=True)
+        plain = FirstColumn().set_fit_request(sample_weight=False)
+        model = model_by(gf.group_probability(asks), plain).fit(X, y, sample_weight=weight)
+        assert np.array_equal(model.group_estimator_.weights_, weight)
+        asks.set_fit_request(sample_weight=False)
+        assert (
+            model_by(gf.group_probability(asks), plain).fit(X, y, sample_weight=weight).group_estimator_.weights_
+            is None
+        )
+
+
+# ------------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("by", "options", "words"),
+    [
+        (LogisticRegression(), {}, r"decide_by must be columns of X, or gf\.group_probability\(LogisticRegression\("),
+        (3.5, {}, "decide_by must be a column of X"),
+        ([], {}, "decide_by names no column; one threshold for everybody is unified=True"),
+        ("town", {}, "decide_by names the column 'town', but X has no such column"),
+        ("sex", {}, "decide_by='sex' names a sensitive column"),
+        ("region", {"drop_sensitive": False}, "leave drop_sensitive=True"),
+        ("region", {"sensitive_features": None}, "decide_by is about gaps between groups, but there are none"),
+        ("region", {"penalties": LIMITS, "limits": None}, "does not go with penalties"),
+        ("region", {"unified": True}, "does not go with unified"),
+        ("region", {"monotone": 3}, "monotone must be True, False or None"),
+        (None, {"monotone": True}, "monotone=True is about thresholds along segments"),
+        (gf.group_probability(object()), {}, "needs a classifier with predict_proba or decision_function"),
+        (gf.group_probability(Job(), group="X"), {}, "group='X', and the protected groups are 'F', 'M'"),
+        (gf.group_probability(Job(), segments=(0.5,)), {}, "segments of group_probability must be a gf.Segments"),
+        (
+            gf.group_probability(Job()),
+            {"cv": "prefit", "estimator": FirstColumn().fit(None, [0, 1])},
+            "this Job is not",
+        ),
+    ],
+    ids=str,
+)
+def test_what_cannot_decide_is_refused_in_words(by, options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        model_by(by, **options).fit(X, y)
+
+
+def test_a_probability_that_is_none_is_refused():
+    class Broken(Job):
+        def predict_proba(self, X):
+            return np.full((len(X), 2), np.nan)
+
+    with pytest.raises(
+        ValueError, match="Broken, which estimates the group, gave nan for 480 of 480 rows, first for row 0"
+    ):
+        model_by(gf.group_probability(Broken())).fit(X, y)
