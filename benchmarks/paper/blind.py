@@ -67,7 +67,7 @@ def _by_segment(name: str, title: str, *, randomize: bool) -> Method:
         criteria=CRITERIA,
         settings=lambda _data, _criterion: [{"limit": limit} for limit in LIMITS],
         fit=fit,
-        note="segments of a logistic regression's P(group | x), out of fold, as many as gf.Segments allows",
+        note="segments of a logistic regression's P(group given x), out of fold, as many as gf.Segments allows",
     )
 
 

@@ -79,10 +79,9 @@ def points(records: Sequence[Record], data: str, criterion: str) -> str:
 
 def line_of(one: Comparison) -> list[str]:
     if math.isnan(one.p):  # their gaps are further apart than the noise floor
-        return [f"{SHOWN[one.data]}, {GAP_WORDS[one.criterion]}", TITLES[one.ours], str(one.splits), *["-"] * 5] + [
-            f"{100 * one.overlap:.0f} %",
-            "not tested: few gaps in common",
-        ]
+        where = f"{SHOWN[one.data]}, {GAP_WORDS[one.criterion]}"
+        shown = f"{100 * one.overlap:.0f} %"
+        return [where, TITLES[one.ours], str(one.splits), *("-" * 5), shown, "not tested: few gaps in common"]
     holds = "better" if one.low > 0 else "worse" if one.high < 0 else "not told apart"
     after = "" if holds == "not told apart" or one.p_holm > 0.05 else ", after Holm too"
     return [
