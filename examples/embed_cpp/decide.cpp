@@ -66,10 +66,13 @@ int main(int argc, char** argv) {
                                          "'");
             std::int64_t number = 0;
             double real = 0;
-            const bool accepted =
-                decider.set().cuts && read(group, real) ? decider.one(score, real)
-                : numbered && read(group, number)       ? decider.one(score, number)
-                                                        : decider.one(score, group);
+            bool accepted;
+            if (decider.set().cuts && read(group, real))
+                accepted = decider.one(score, real);
+            else if (numbered && read(group, number))
+                accepted = decider.one(score, number);
+            else
+                accepted = decider.one(score, group);
             std::puts(accepted ? "1" : "0");
         }
     } catch (const std::exception& e) {

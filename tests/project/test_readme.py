@@ -25,6 +25,7 @@ NOT_RUN = {
     ("benchmarks/README.md", "python -m benchmarks.bench_audit"),
     ("benchmarks/README.md", "python -m benchmarks.bench_engines"),
     ("benchmarks/README.md", "python -m benchmarks.bench_merge"),
+    ("benchmarks/README.md", "python -m benchmarks.bench_segments"),
     ("benchmarks/README.md", "python -m benchmarks.bench_solver"),
     ("docs/benchmarks/quality.md", "python -m benchmarks.studies.quality"),
     ("docs/install.md", "pip install ."),
