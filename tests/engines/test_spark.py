@@ -57,8 +57,8 @@ def test_numbers_that_stand_for_groups_decide_as_the_decider_does(spark):
         for kind in (np.float64, np.float32):
             table = pa.table({"i": np.arange(len(scores)), "p": scores.astype(kind), "q": numbers.astype(kind)})
             rows = spark.createDataFrame(table.to_pandas())
-            decided = gf.spark.decide(rows, decider, score="p", group="q").orderBy("i").toPandas()
-            assert decided["decision"].tolist() == decider(table["p"], table["q"]).tolist()
+            decided = gf.spark.decide(rows, decider, score="p", group="q").orderBy("i").collect()
+            assert [row["decision"] for row in decided] == decider(table["p"], table["q"]).tolist()
     refusing = gf.Decider(EMPTY, cuts=CUTS, nan=False)
     rows = spark.createDataFrame([(0.5, 0.2)], "p double, q double")
     with pytest.raises(Exception, match="a segment that has no threshold"):
