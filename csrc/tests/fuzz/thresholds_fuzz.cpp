@@ -24,6 +24,13 @@ void use(const gstar::thresholds& t) {
         gstar::thresholds_from_bytes({bytes.data(), bytes.size()}));
     check(gstar::to_bytes(decider.set()) == bytes);
     const gstar::name& group = t.groups[0].group;
+    if (t.cuts) {  // rows are decided by a number: the least of the first segment
+        const auto segment = static_cast<std::size_t>(group.number);
+        const double number = segment == 0 ? -INFINITY : (*t.cuts)[segment - 1];
+        check(t.randomized ? decider.one(INFINITY, number, 7)
+                           : decider.one(INFINITY, number));
+        return;
+    }
     check(t.randomized ? decider.one(INFINITY, group, 7)
                        : decider.one(INFINITY, group));
 }
