@@ -22,8 +22,15 @@ _real_number = struct.Struct("<cd").pack
 _size = struct.Struct("<cQ").pack
 
 
+def check_text(text: object) -> None:
+    """Refuse what is no text at all: a parsed document, a path, None."""
+    if not isinstance(text, (str, bytes)):
+        raise TypeError(f"text must be JSON as str or bytes, got {type(text).__name__}; a file is read by load(path)")
+
+
 def read(text: str | bytes) -> Any:
     """The value of a text; ValueError where it is no JSON, or where two readers could take it for different things."""
+    check_text(text)
     try:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
         if text.startswith("\ufeff"):

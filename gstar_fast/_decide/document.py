@@ -194,6 +194,7 @@ def _check_current(t: Thresholds, allow_expired: bool, digest: str | None, now: 
 
 def read(text: str, *, only_result: bool = False) -> Document:
     """The document of a text; ValueError says what is wrong, and where. `only_result` refuses thresholds alone."""
+    json.check_text(text)
     if len(text) > LONGEST // 4 and len(text.encode("utf-8", "surrogatepass")) > LONGEST:
         raise ValueError(f"not valid thresholds: larger than {LONGEST >> 20} MiB")
     content = json.read(text)

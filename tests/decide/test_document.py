@@ -295,3 +295,10 @@ def test_the_first_and_the_last_date_are_read_back(text):
     assert json.loads(decider.to_json())["expires"] == text
     assert gf.Decider.from_json(decider.to_json()) == decider
     assert decider.expires == datetime.fromisoformat(text)
+
+
+@pytest.mark.parametrize("read", [gf.Decider.from_json, gf.Result.from_json, gf.Segments.from_json])
+@pytest.mark.parametrize("given", [3, None, {"format": "gstar_fast.thresholds"}])
+def test_what_is_no_text_is_refused_in_words(read, given):
+    with pytest.raises(TypeError, match=f"text must be JSON as str or bytes, got {type(given).__name__}; a file is"):
+        read(given)
