@@ -46,7 +46,6 @@ public:
     explicit sketch(const sketch_options& options)
         : counts_(options.at, options.kind),
           groups_(options.given ? group_table(options.groups) : group_table()),
-          given_text_(groups_.text()),
           memory_limit_(options.memory_limit) {
         check_room(groups_.size());
         counts_.resize(groups_.size(), false);
@@ -94,7 +93,7 @@ public:
         const std::size_t n_parts = parts_of(r.n, threads);
         const std::lock_guard<std::mutex> lock(guard_);
         job out{r,          skip_nan,        detail::lookup_for(r, groups_),
-                n_groups(), groups_.given(), given_text_,
+                n_groups(), groups_.given(), groups_.given_text(),
                 {}};
         for (std::size_t i = 0; i < n_parts; ++i)
             out.parts.push_back({counts_.sibling(), n_groups(), {}});
@@ -129,11 +128,15 @@ public:
         if (std::isnan(score)) refuse_nan(-1);
         if (std::fabs(score) > greatest_score() && !std::isinf(score))
             refuse_huge(score, -1);
-        if (groups_.given() && groups_.slot_of(group) == group_table::none)
-            refuse_group(group, given_text_, -1);
-        check_one_more();
-        add_groups({group});
-        count_one(score, label, groups_.slot_of(group));
+        const std::uint32_t slot = groups_.slot_of(group);
+        if (slot != group_table::none) {
+            count_one(score, label, slot);
+            return;
+        }
+        if (groups_.given()) refuse_group(group, groups_.given_text(), -1);
+        group_table::addition more = make_ready({group}, label > 1);
+        count_one(score, label, n_groups());
+        groups_.commit(std::move(more));
     }
 
     /// Count one row of the group in `slot`; label 2 is "not known". Not guarded:
@@ -146,6 +149,7 @@ public:
         const std::uint32_t cell = plain ? 2 * slot + label : slot;
         if (counts_.weighted) {
             const std::uint64_t once = std::uint64_t{1} << weight_bits;
+            counts_.need_any_rows(to);
             counts_.count(to, &score, &cell, 1, &once, false, -1);
         } else {
             counts_.count_one(to, score, cell);
@@ -185,12 +189,13 @@ public:
         for (const name& n : names)
             if (seen.insert(n).second) options.groups.push_back(n);
         auto out = std::make_unique<sketch>(options);
-        out->add_groups(options.groups);  // given ones are there already
+        out->groups_.commit(out->make_ready(
+            options.groups, from->counts_.unlabelled.cells() != 0));
         std::vector<std::uint32_t> slots(order.size());
         for (std::size_t i = 0; i < order.size(); ++i)
             slots[from->groups_.slot_of(order[i])] = out->groups_.slot_of(names[i]);
         out->counts_.weighted = from->counts_.weighted;
-        out->add_counts(from->counts_, slots);
+        out->counts_.merge({added(from->counts_, slots)});
         out->sections_ = from->sections_;
         return out;
     }
@@ -249,10 +254,9 @@ public:
     }
 
     /// What a sketch that is being read from bytes consists of.
-    void restore(group_table groups, tally counts, gstar::sections all) {
+    void restore(group_table groups, tally counts, gstar::sections all) noexcept {
         groups_ = std::move(groups);
         counts_ = std::move(counts);
-        given_text_ = groups_.text();
         sections_ = std::move(all);
     }
 
@@ -262,28 +266,26 @@ private:
     sketch(const sketch& other, int)
         : counts_(other.counts_.clone()),
           groups_(other.groups_),
-          given_text_(other.given_text_),
           sections_(other.sections_),
           memory_limit_(other.memory_limit_) {}
 
-    void take(sketch& other) {
+    void take(sketch& other) noexcept {
         counts_ = std::move(other.counts_);
         groups_ = std::move(other.groups_);
-        given_text_ = std::move(other.given_text_);
     }
 
     /// Add another sketch, or refuse it; it is used up.
     void add(sketch& other) {
         check_mergeable(other);
         check_sums({&other.counts_});
-        make_alike(counts_, other.counts_);
-        add_groups(other.groups_.names());
-        groups_.join_given(other.groups_);
-        given_text_ = groups_.text();
+        group_table::addition more =
+            make_ready(other.groups_.names(),
+                       other.counts_.unlabelled.cells() != 0, &other.groups_);
         std::vector<std::uint32_t> slots;
         for (const name& n : other.groups_.names())
-            slots.push_back(groups_.slot_of(n));
-        add_counts(other.counts_, slots);
+            slots.push_back(slot_of(n, more));
+        counts_.merge({added(other.counts_, slots)});
+        groups_.commit(std::move(more));
     }
 
     /// Nothing counted and no option chosen: merges with anything.
@@ -317,14 +319,22 @@ private:
         check_sum(total(), counts_.weighted ? std::uint64_t{1} << weight_bits : 1);
     }
 
-    /// Take in the names we do not have, or change nothing.
-    void add_groups(const std::vector<name>& names) {
+    /// The names we do not have, ready to be taken in, and room for their counts:
+    /// cells that no group has are not seen.
+    group_table::addition make_ready(const std::vector<name>& names, bool unlabelled,
+                                     const group_table* joined = nullptr) {
         const std::vector<name> fresh = groups_.missing(names);
-        if (fresh.empty()) return;
-        check_room(groups_.size() + fresh.size());
+        if (!fresh.empty()) check_room(groups_.size() + fresh.size());
+        group_table::addition out = groups_.prepare(fresh, joined);
         counts_.resize(groups_.size() + static_cast<std::uint32_t>(fresh.size()),
-                       false);
-        groups_.add(fresh);
+                       unlabelled);
+        return out;
+    }
+
+    /// Slot of a group that we have, or shall have.
+    std::uint32_t slot_of(const name& n, const group_table::addition& more) const {
+        const std::uint32_t slot = groups_.slot_of(n);
+        return slot != group_table::none ? slot : more.slot_of(n);
     }
 
     /// Refuse tallies that would make ours hold 2^63 rows or more, before any of
@@ -342,24 +352,19 @@ private:
         }
     }
 
-    /// Both in whole rows, or both in parts.
-    static void make_alike(tally& a, tally& b) {
-        if (a.weighted) b.make_weighted();
-        if (b.weighted) a.make_weighted();
-    }
-
-    /// Add a tally whose slot i is our `slots[i]`; it is used up.
-    void add_counts(tally& from, const std::vector<std::uint32_t>& slots) {
-        std::vector<std::uint32_t> cells(from.labelled.cells(), plane::no_cell);
-        for (std::size_t i = 0; i < slots.size() && 2 * i < cells.size(); ++i) {
+    /// A tally whose slot i is our `slots[i]`.
+    static tally::addend added(tally& from,
+                               const std::vector<std::uint32_t>& slots) {
+        tally::addend out{&from, {}, slots};
+        out.labelled.assign(from.labelled.cells(), plane::no_cell);
+        for (std::size_t i = 0; i < slots.size() && 2 * i < out.labelled.size();
+             ++i) {
             if (slots[i] == group_table::none) continue;
-            cells[2 * i] = 2 * slots[i];
-            cells[2 * i + 1] = 2 * slots[i] + 1;
+            out.labelled[2 * i] = 2 * slots[i];
+            out.labelled[2 * i + 1] = 2 * slots[i] + 1;
         }
-        std::vector<std::uint32_t> unlabelled = slots;
-        unlabelled.resize(from.unlabelled.cells(), plane::no_cell);
-        if (from.unlabelled.cells() != 0) counts_.resize(n_groups(), true);
-        counts_.merge(from, cells.data(), unlabelled.data());
+        out.unlabelled.resize(from.unlabelled.cells(), plane::no_cell);
+        return out;
     }
 
     void add_batches(std::vector<batch>& parts) {
@@ -367,20 +372,22 @@ private:
         for (const batch& b : parts) more.push_back(&b.counts);
         check_sums(more);
         std::vector<name> fresh;
-        for (const batch& b : parts)
+        bool unlabelled = false;
+        for (const batch& b : parts) {
+            unlabelled = unlabelled || b.counts.unlabelled.cells() != 0;
             for (std::uint32_t i = 0; i < b.learned.size(); ++i)
                 if (b.counts.has_rows(b.n_known + i)) fresh.push_back(b.learned[i]);
-        add_groups(fresh);
-        // Nothing is refused from here on. Twice, since the last may be the one
-        // that is in parts.
-        for (batch& b : parts) make_alike(counts_, b.counts);
-        for (batch& b : parts) make_alike(counts_, b.counts);
+        }
+        group_table::addition groups = make_ready(fresh, unlabelled);
+        std::vector<tally::addend> all;
         for (batch& b : parts) {
             std::vector<std::uint32_t> slots;
             for (std::uint32_t i = 0; i < b.n_known; ++i) slots.push_back(i);
-            for (const name& n : b.learned) slots.push_back(groups_.slot_of(n));
-            add_counts(b.counts, slots);
+            for (const name& n : b.learned) slots.push_back(slot_of(n, groups));
+            all.push_back(added(b.counts, slots));
         }
+        counts_.merge(all);
+        groups_.commit(std::move(groups));
     }
 
     void count_part(const job& j, std::size_t begin, std::size_t end,
@@ -406,19 +413,20 @@ private:
     void count_in_place(const rows& r, bool skip_nan) {
         std::vector<Float> scores(r.n);
         detail::read_as<Float>(r.scores, 0, r.n, scores.data());
-        detail::check_scores(scores, skip_nan);
+        const sizes of = detail::check_scores(scores, skip_nan);
         std::vector<resolved_block> blocks((r.n + block_rows - 1) / block_rows);
         resolver cells(r, detail::lookup_for(r, groups_), n_groups(),
-                       groups_.given() ? &given_text_ : nullptr);
-        bool any_unlabelled = !r.labels;
+                       groups_.given() ? &groups_.given_text() : nullptr);
+        bool any_mixed = false;
         for (std::size_t i = 0; i < blocks.size(); ++i) {
             const std::size_t begin = i * block_rows;
             cells.resolve(begin, std::min(block_rows, r.n - begin), blocks[i]);
-            any_unlabelled = any_unlabelled || blocks[i].mixed;
+            any_mixed = any_mixed || blocks[i].mixed;
         }
         check_sum(total(), r.n);
         if (skip_nan) check_sum(skipped(), r.n);
-        const bool apart = !cells.learned().empty() || counts_.weighted;
+        const bool apart =
+            !cells.learned().empty() || counts_.weighted || total() == 0;
         std::vector<batch> part;
         if (apart) {
             // NaN rows bring no group, and parts of a weight need scaling.
@@ -427,7 +435,15 @@ private:
                             detail::names_of(r, cells.learned())});
         }
         tally& to = apart ? part[0].counts : counts_;
-        to.resize(cells.n_slots(), any_unlabelled);
+        to.resize(cells.n_slots(), !r.labels || any_mixed);
+        if (!apart) {
+            // From here on nothing needs memory: all rows are counted.
+            if (any_mixed) {
+                to.need_any_rows(to.labelled);
+                to.need_any_rows(to.unlabelled);
+            }
+            to.need_rows(r.labels ? to.labelled : to.unlabelled, r.n, of);
+        }
         for (std::size_t i = 0; i < blocks.size(); ++i) {
             const std::size_t begin = i * block_rows;
             detail::add_block(to, scores.data() + begin, blocks[i],
@@ -441,7 +457,6 @@ private:
     std::mutex guard_;
     tally counts_;
     group_table groups_;
-    std::string given_text_;
     gstar::sections sections_;
     std::uint64_t memory_limit_;
 };

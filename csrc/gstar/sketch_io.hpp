@@ -272,7 +272,7 @@ private:
     static group_table groups_of(const stored_sketch& from) {
         if (from.given()) return group_table(from.names());
         group_table out;
-        out.add(from.names());
+        out.commit(out.prepare(from.names()));
         return out;
     }
 
@@ -327,15 +327,20 @@ private:
                           static_cast<std::uint64_t>(total));
         sketch::check_sum(s.skipped(), static_cast<std::uint64_t>(from.skipped()));
 
-        if (!known) {
-            s.add_groups(from.names());
-            slots = slots_of(s, from);
-        }
-        s.groups_.join_given(theirs);
-        s.given_text_ = s.groups_.text();
         tally& to = s.counts_;
+        group_table::addition groups =
+            s.make_ready(known ? std::vector<name>() : from.names(),
+                         from.any_unlabelled(), learned ? nullptr : &theirs);
+        for (std::size_t i = 0; !known && i < slots.size(); ++i)
+            slots[i] = s.slot_of(from.names()[i], groups);
+        const frame wider =
+            to.wider(kind_of(from), from.counted(), from.lo(), from.hi());
+        to.need_room(parts, wider);
+        to.need_bins(wider, from.any_unlabelled());
+
+        // Nothing is refused from here on, and nothing needs memory.
+        s.groups_.commit(std::move(groups));
         if (parts) to.make_weighted();
-        if (from.any_unlabelled()) to.resize(s.n_groups(), true);
         to.make_room(kind_of(from), from.counted(), from.lo(), from.hi());
         put_cells(to, from, slots);
         to.restore(to.reach(), to.lo(), to.hi(), to.total() + total);

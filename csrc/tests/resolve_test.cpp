@@ -129,13 +129,13 @@ int main() {
         group_table given({name::of_text("M"), name::of_text("F")});
         CHECK(given.order()[0] == name::of_text("M"));
         group_table learned;
-        learned.add({name::of_text("F")});
+        learned.commit(learned.prepare({name::of_text("F")}));
         given.check(learned);
-        learned.add({name::of_text("X")});
+        learned.commit(learned.prepare({name::of_text("X")}));
         CHECK(throws<std::invalid_argument>([&] { given.check(learned); }));
         group_table other({name::of_text("F"), name::of_text("M")});
         given.check(other);
-        given.join_given(other);
+        given.commit(given.prepare({}, &other));
         CHECK(given.order()[0] == name::of_text("F"));
         CHECK(throws<std::invalid_argument>([] {
             group_table twice({name::of(1), name::of(1)});

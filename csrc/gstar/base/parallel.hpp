@@ -4,6 +4,7 @@
 #include <algorithm>  // max, min
 #include <cstddef>    // size_t
 #include <exception>  // exception_ptr
+#include <new>        // bad_alloc
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -41,6 +42,8 @@ void in_parts(std::size_t n_rows, std::size_t n_parts, Run run) {
         for (; next < n_parts; ++next) others.emplace_back(part, next);
     } catch (const std::system_error&) {
         // No thread to be had: what is left is done here.
+    } catch (const std::bad_alloc&) {
+        // The same: no memory for a thread.
     }
     part(0);
     for (; next < n_parts; ++next) part(next);

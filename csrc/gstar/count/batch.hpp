@@ -1,10 +1,11 @@
 // batch.hpp - rows -> counts of their own, ready to be added to others.
 #pragma once
 
-#include <algorithm>  // min
+#include <algorithm>  // fill, min
 #include <cmath>      // fabs, isinf, isnan
 #include <cstddef>    // size_t
 #include <cstdint>
+#include <limits>
 #include <memory>  // shared_ptr
 #include <string>
 #include <vector>
@@ -116,20 +117,44 @@ void count_blocks(const rows& r, std::size_t begin, std::size_t end,
     }
 }
 
-/// Refuse scores that cannot be counted.
+/// Refuse scores that cannot be counted; the sizes of the others, zero and NaN apart.
 template <class Float>
-void check_scores(const std::vector<Float>& scores, bool skip_nan) {
-    const double greatest = greatest_score();
+sizes check_scores(const std::vector<Float>& scores, bool skip_nan) {
+    constexpr std::size_t lanes = 16;  // no branch, and nothing waits: vectors
+    const auto most = static_cast<Float>(
+        std::min(greatest_score(),
+                 static_cast<double>(std::numeric_limits<Float>::max())));
+    const Float inf = std::numeric_limits<Float>::infinity();
+    Float far[lanes] = {};
+    Float near[lanes] = {};
+    Float odd[lanes] = {};
+    std::fill(near, near + lanes, inf);
+    const auto look = [&](std::size_t i, std::size_t lane) {
+        const Float size = std::fabs(scores[i]);
+        const Float not_zero = size > 0 ? size : inf;
+        far[lane] = size > far[lane] ? size : far[lane];
+        near[lane] = not_zero < near[lane] ? not_zero : near[lane];
+        odd[lane] = size <= most ? odd[lane] : 1;
+    };
+    std::size_t i = 0;
+    for (; i + lanes <= scores.size(); i += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) look(i + lane, lane);
+    for (; i < scores.size(); ++i) look(i, 0);
+    sizes out;
     bool usual = true;
-    for (const Float x : scores)
-        usual &= std::fabs(static_cast<double>(x)) <= greatest;
-    if (usual) return;
-    for (std::size_t i = 0; i < scores.size(); ++i) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        out.add({static_cast<double>(far[lane]), static_cast<double>(near[lane])});
+        usual = usual && odd[lane] == 0;
+    }
+    if (usual) return out;
+    const double greatest = greatest_score();
+    for (i = 0; i < scores.size(); ++i) {
         const auto x = static_cast<double>(scores[i]);
         const auto row = static_cast<std::int64_t>(i);
         if (std::isnan(x) && !skip_nan) refuse_nan(row);
         if (std::fabs(x) > greatest && !std::isinf(x)) refuse_huge(x, row);
     }
+    return out;
 }
 
 }  // namespace detail

@@ -2,10 +2,15 @@
 // their bins to a coarser grid.
 #pragma once
 
+#include <algorithm>  // copy, copy_backward, fill, max, min
+#include <bitset>
+#include <cstddef>  // size_t
 #include <cstdint>
 
 #include "gstar/base/wide.hpp"
 #include "gstar/count/grid.hpp"
+#include "gstar/count/packed.hpp"
+#include "gstar/count/window.hpp"
 
 namespace gstar {
 
@@ -80,5 +85,114 @@ private:
         return e.j * (std::int64_t{1} << (e.width - unit));
     }
 };
+
+// ---- moving bins: nothing here needs memory, so that a sketch that runs out of it has
+// not half moved --------------------------------------------------------------
+
+/// Move the values of one cell to their places in another window of the same grid;
+/// `parts` has every bin that is not empty.
+///
+/// Parts keep their order, so one that goes down never meets one that goes up.
+template <class T>
+void slide(T* values, const bin_ranges& parts) noexcept {
+    for (std::size_t i = 0; i < parts.n; ++i) {
+        const bin_range& p = parts.parts[i];
+        if (p.to >= p.from) continue;
+        std::copy(values + p.from, values + p.from + p.size, values + p.to);
+        std::fill(values + std::max(p.from, p.to + p.size),
+                  values + p.from + p.size, T());
+    }
+    for (std::size_t i = parts.n; i-- > 0;) {
+        const bin_range& p = parts.parts[i];
+        if (p.to <= p.from) continue;
+        std::copy_backward(values + p.from, values + p.from + p.size,
+                           values + p.to + p.size);
+        std::fill(values + p.from, values + std::min(p.from + p.size, p.to), T());
+    }
+}
+
+/// Where the rows of one bin go.
+struct bin_step {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    bin_move move;
+};
+
+/// Packed words of a cell, moved in these steps. They stay words: where they were
+/// counted, and at every coarser level, the unit of offsets is the spacing of scores,
+/// and no offset is above 2^23. `zero` may be null if nothing goes into zero.
+inline void move_words(std::uint64_t* words, zero_sums* zero, const bin_step* steps,
+                       std::size_t n_steps) noexcept {
+    for (std::size_t i = 0; i < n_steps; ++i) {
+        const bin_step& step = steps[i];
+        const std::uint64_t held = words[step.from];
+        if (held == 0) continue;
+        words[step.from] = 0;
+        const auto n = static_cast<std::uint64_t>(rows_in(held));
+        if (!step.move.into_zero) {
+            words[step.to] += held + n * step.move.up;
+            continue;
+        }
+        bin_sum sum;
+        sum.add(offsets_in(held), 0);
+        step.move.follow(n, sum, (*zero)[step.move.to]);
+        words[step.to] += n * word_one;
+    }
+}
+
+/// The same for counts and sums of full width.
+inline void move_counts(std::int64_t* counts, bin_sum* sums, zero_sums* zero,
+                        const bin_step* steps, std::size_t n_steps) noexcept {
+    for (std::size_t i = 0; i < n_steps; ++i) {
+        const bin_step& step = steps[i];
+        const std::int64_t held = counts[step.from];
+        if (held == 0) continue;
+        bin_sum sum = sums[step.from];
+        counts[step.from] = 0;
+        sums[step.from] = bin_sum();
+        counts[step.to] += held;
+        const auto n = static_cast<std::uint64_t>(held);
+        if (step.move.into_zero) {
+            step.move.follow(n, sum, (*zero)[step.move.to]);
+        } else {
+            step.move.follow(n, sum);
+            sums[step.to] += sum;
+        }
+    }
+}
+
+/// Some of the bins of a window.
+using bin_set = std::bitset<greatest_bins>;
+
+/// Take the bins of `from` that are `used` to their places in a window of a coarser
+/// grid; `apply(steps, n)` moves some of them, in this order, for all cells.
+///
+/// The order makes room: first the bins that stay or go down, from the lowest on,
+/// then those that go up, from the highest on. Since no bin overtakes another, what
+/// a bin goes to has been left by then.
+template <class Apply>
+void coarsen(const window& from, const window& to, bin_set& used,
+             const Apply& apply) noexcept {
+    constexpr std::size_t most = 64;
+    bin_step steps[most];
+    const std::uint32_t bins = from.bins();
+    for (const bool up : {false, true}) {
+        std::size_t n = 0;
+        for (std::uint32_t i = 0; i < bins; ++i) {
+            const std::uint32_t b = up ? bins - 1 - i : i;
+            if (!used[b]) continue;
+            bin_step& next = steps[n];
+            next.from = b;
+            next.move = {from.on(), from.number(b), to.on()};
+            next.to = static_cast<std::uint32_t>(to.index(next.move.to));
+            if (!up && next.to > b) continue;
+            used[b] = false;
+            if (++n < most) continue;
+            apply(steps, n);
+            n = 0;
+        }
+        if (n != 0) apply(steps, n);
+    }
+}
 
 }  // namespace gstar

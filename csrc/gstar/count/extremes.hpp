@@ -15,6 +15,13 @@ public:
     std::uint32_t cells() const noexcept {
         return static_cast<std::uint32_t>(lo_.size());
     }
+    /// Memory for so many cells, so that `resize` needs none.
+    void reserve(std::uint32_t n_cells) {
+        lo_.reserve(n_cells);
+        hi_.reserve(n_cells);
+        lo_near_.reserve(n_cells);
+        hi_near_.reserve(n_cells);
+    }
     void resize(std::uint32_t n_cells) {
         lo_.resize(n_cells, std::numeric_limits<double>::infinity());
         hi_.resize(n_cells, -std::numeric_limits<double>::infinity());

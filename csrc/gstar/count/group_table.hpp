@@ -4,7 +4,7 @@
 // outside sees slots. Users see the order given, or the canonical one.
 #pragma once
 
-#include <algorithm>  // sort
+#include <algorithm>  // max, sort
 #include <cstddef>    // size_t
 #include <cstdint>
 #include <map>
@@ -34,18 +34,22 @@ public:
     /// A table of given groups, to which no others may be added.
     explicit group_table(const std::vector<name>& given)
         : given_(true), order_(given) {
-        auto numbers = std::make_shared<group_lookup>();
+        std::map<name, name> seen;
         for (const name& n : given) {
-            if (slot_of(n) != none) refuse({"group_twice", "groups", -1, n});
-            append(n, *numbers);
+            const auto entry = seen.emplace(as_dict_key(n), n);
+            if (entry.second) continue;
+            if (entry.first->second != n) refuse_twins(entry.first->second, n);
+            refuse({"group_twice", "groups", -1, n});
         }
-        lookup_ = std::move(numbers);
+        commit(prepare(given));
     }
 
     std::uint32_t size() const noexcept {
         return static_cast<std::uint32_t>(names_.size());
     }
     bool given() const noexcept { return given_; }
+    /// Given groups as text, for messages.
+    const std::string& given_text() const noexcept { return given_text_; }
     const std::vector<name>& names() const noexcept { return names_; }
     std::shared_ptr<const group_lookup> lookup() const noexcept { return lookup_; }
 
@@ -75,12 +79,66 @@ public:
         return out;
     }
 
-    /// Take in new names, all at once: who counts by the old lookup keeps it,
-    /// so that every call makes a copy.
-    void add(const std::vector<name>& fresh) {
-        auto next = std::make_shared<group_lookup>(*lookup_);
-        for (const name& n : fresh) append(n, *next);
-        lookup_ = std::move(next);
+    /// New names that are ready to be taken in.
+    struct addition {
+        std::vector<name> names;
+        std::map<name, std::uint32_t> slots;
+        std::shared_ptr<const group_lookup> lookup;
+        bool any = false;
+        bool given = false;  ///< whether the table has given groups from then on
+        std::vector<name> order;
+        std::string given_text;
+
+        /// Slot of one of the new names, or `none`.
+        std::uint32_t slot_of(const name& n) const {
+            const auto it = slots.find(as_dict_key(n));
+            return it == slots.end() ? none : it->second;
+        }
+    };
+
+    /// Make names ready that are `missing`, and "given" of another table that passed
+    /// `check`: the one given order stands; two that differ become the canonical one.
+    /// Who counts by the old lookup keeps it, so that there is a copy each time.
+    addition prepare(const std::vector<name>& fresh,
+                     const group_table* joined = nullptr) {
+        addition out;
+        out.any = !fresh.empty() || (joined != nullptr && joined->given_);
+        if (!out.any) return out;
+        out.given = given_;
+        out.order = order_;
+        if (joined != nullptr && joined->given_) {
+            if (!given_)
+                out.order = joined->order_;
+            else if (order_ != joined->order_)
+                std::sort(out.order.begin(), out.order.end());
+            out.given = true;
+        }
+        if (out.given) out.given_text = text_of_all(out.order);
+        if (fresh.empty()) return out;
+        out.names = fresh;
+        auto numbers = std::make_shared<group_lookup>(*lookup_);
+        std::uint32_t slot = size();
+        for (const name& n : fresh) {
+            out.slots.emplace(as_dict_key(n), slot);
+            if (n.type == name::kind::integer)
+                numbers->put(n.number, static_cast<std::int32_t>(slot));
+            ++slot;
+        }
+        out.lookup = std::move(numbers);
+        if (names_.capacity() < slot)
+            names_.reserve(std::max<std::size_t>(slot, 2 * names_.size()));
+        return out;
+    }
+
+    /// Take in what was prepared, with no other addition in between.
+    void commit(addition more) noexcept {
+        if (!more.any) return;
+        for (name& n : more.names) names_.push_back(std::move(n));
+        slots_.merge(more.slots);
+        if (more.lookup) lookup_ = std::move(more.lookup);
+        given_ = more.given;
+        order_ = std::move(more.order);
+        given_text_ = std::move(more.given_text);
     }
 
     /// Names in public order.
@@ -92,13 +150,7 @@ public:
     }
 
     /// The public order as text, cut after ten.
-    std::string text() const {
-        const std::vector<name> all = order();
-        std::string out;
-        for (std::size_t i = 0; i < all.size() && i < 10; ++i)
-            out += (i != 0 ? ", " : "") + text_of(all[i]);
-        return all.size() > 10 ? out + ", ..." : out;
-    }
+    std::string text() const { return text_of_all(order()); }
 
     /// Refuse a table whose groups cannot be joined with ours.
     void check(const group_table& other) const {
@@ -116,25 +168,12 @@ public:
             if (strict.slot_of(n) == none) refuse_group(n, strict.text(), -1);
     }
 
-    /// Take over "given" from another table that passed `check`.
-    ///
-    /// The one given order stands; two that differ become the canonical one.
-    void join_given(const group_table& other) {
-        if (!other.given_) return;
-        if (!given_)
-            order_ = other.order_;
-        else if (order_ != other.order_)
-            std::sort(order_.begin(), order_.end());
-        given_ = true;
-    }
-
 private:
-    void append(const name& n, group_lookup& numbers) {
-        const std::uint32_t slot = size();
-        slots_.emplace(as_dict_key(n), slot);
-        names_.push_back(n);
-        if (n.type == name::kind::integer)
-            numbers.put(n.number, static_cast<std::int32_t>(slot));
+    static std::string text_of_all(const std::vector<name>& all) {
+        std::string out;
+        for (std::size_t i = 0; i < all.size() && i < 10; ++i)
+            out += (i != 0 ? ", " : "") + text_of(all[i]);
+        return all.size() > 10 ? out + ", ..." : out;
     }
 
     [[noreturn]] static void refuse_twins(const name& a, const name& b) {
@@ -147,6 +186,7 @@ private:
     std::shared_ptr<const group_lookup> lookup_ = std::make_shared<group_lookup>();
     bool given_ = false;
     std::vector<name> order_;  ///< of given groups
+    std::string given_text_;
 };
 
 }  // namespace gstar

@@ -4,9 +4,12 @@
 // in the high bits, offset within the bin in the low ones): a single addition
 // keeps both. `add` takes one row of any multiplicity, at full width. What a bin
 // holds is the sum of both; `flush` empties the words before they can overflow.
+//
+// What may fail for want of memory changes nothing: `resize`, and all that is named
+// `need`. What is noexcept finds the memory it needs there.
 #pragma once
 
-#include <algorithm>  // copy, fill, max, min
+#include <algorithm>  // max
 #include <cstddef>    // size_t
 #include <cstdint>
 #include <cstdlib>  // abs
@@ -32,6 +35,7 @@ public:
     plane clone() const {
         plane twin(bins_);
         twin.resize(cells());
+        twin.need(*this, nullptr, pending_);
         twin.merge(*this, nullptr);
         return twin;
     }
@@ -43,11 +47,13 @@ public:
         if (cell >= cells()) return out;
         std::vector<std::uint32_t> map(cells(), no_cell);
         map[cell] = 0;
+        out.need(*this, map.data(), pending_);
         out.merge(*this, map.data());
         return out;
     }
 
     std::uint32_t cells() const noexcept { return ends_.cells(); }
+    std::uint32_t bins() const noexcept { return bins_; }
 
     /// Make room for more cells; what is counted stays.
     void resize(std::uint32_t n_cells) {
@@ -55,6 +61,11 @@ public:
         if (n_cells > capacity_) {
             const std::uint32_t room = std::max(n_cells, capacity_ + capacity_ / 2);
             // All allocations first: a refusal must leave the plane as it was.
+            ends_.reserve(room);
+            below_.reserve(room);
+            above_.reserve(room);
+            zeros_.reserve(room);
+            weights_.reserve(room);
             zeroed<std::uint64_t> words = moved(words_, room, 1);
             zeroed<std::int64_t> counts = moved(counts_, room, 0);
             zeroed<bin_sum> sums = moved(sums_, room, 0);
@@ -69,6 +80,46 @@ public:
         zeros_.resize(n_cells);
         weights_.resize(n_cells);
     }
+
+    // ---- memory -------------------------------------------------------------
+
+    void need_words() {
+        if (words_.size() == 0) words_ = zeroed<std::uint64_t>(room(1));
+    }
+    void need_counts() {
+        if (counts_.size() != 0) return;
+        zeroed<bin_sum> sums(room(0));
+        counts_ = zeroed<std::int64_t>(room(0));
+        sums_ = std::move(sums);
+    }
+    /// Sums of the bins at zero, for every cell.
+    void need_zeros() {
+        for (; with_zeros_ < cells(); ++with_zeros_) zeros(with_zeros_);
+    }
+    /// What it takes to empty the words.
+    void need_flush() {
+        if (pending_ != 0) need_counts();
+    }
+    /// What it takes to count `n` rows more in the words; a row that a kernel hands
+    /// back is let in twice.
+    void need_rows(std::size_t n) {
+        need_words();
+        if (pending_ + 2 * n > most_pending) need_counts();
+    }
+    /// What it takes to `merge` this plane, as one of several with so many rows in
+    /// their words.
+    void need(const plane& other, const std::uint32_t* map,
+              std::uint64_t more_pending) {
+        if (other.pending_ != 0) need_words();
+        if (other.counts_.size() != 0 || pending_ + more_pending > most_pending)
+            need_counts();
+        for (std::uint32_t from = 0; from < other.cells(); ++from) {
+            const std::uint32_t c = map != nullptr ? map[from] : from;
+            if (c != no_cell && other.zeros_[from]) zeros(c);
+        }
+    }
+    /// Rows in the words.
+    std::uint64_t pending() const noexcept { return pending_; }
 
     // ---- counting -----------------------------------------------------------
 
@@ -96,9 +147,8 @@ public:
             std::size_t{cell} * bins_ + static_cast<std::size_t>(at.index(k));
         const rounded parts = take_apart(round24(x));
         need_counts();
-        counts_[bin] += static_cast<std::int64_t>(times);
         if (at_zero(k)) {
-            add_at_zero(cell, k, parts, times);
+            add_at_zero(cell, k, parts, times);  // first, as it may need memory
         } else {
             // Both are whole numbers of the unit, and below 2^55.
             const int unit = at.on().unit(k);
@@ -111,6 +161,7 @@ public:
                 static_cast<std::uint64_t>(minus ? -offset : offset), times, 0,
                 minus);
         }
+        counts_[bin] += static_cast<std::int64_t>(times);
         cover(cell, x, x);
     }
 
@@ -168,35 +219,45 @@ public:
         pending_ = 0;
     }
 
-    /// Move everything to another window, of the same grid or of a coarser one.
-    void rewindow(const window& from, const window& to) {
+    /// Move everything to another window, of the same grid or of a coarser one. If
+    /// rows come to touch zero, `need_zeros` was called.
+    void rewindow(const window& from, const window& to) noexcept {
         if (!has_any()) return;
         if (from.on() == to.on()) {
-            if (pending_ != 0) slide(words_, from, to);
-            slide(counts_, from, to);
-            slide(sums_, from, to);
+            const bin_ranges parts = shared_bins(from, to);
+            for (std::uint32_t c = 0; c < cells(); ++c) {
+                if (!has_rows(c)) continue;
+                const std::size_t first = std::size_t{c} * bins_;
+                if (pending_ != 0) slide(words_.data() + first, parts);
+                if (counts_.size() == 0) continue;
+                slide(counts_.data() + first, parts);
+                slide(sums_.data() + first, parts);
+            }
             return;
         }
-        std::vector<std::int64_t> pooled(bins_);
-        pool(pooled.data());
-        std::vector<bin_move> moves(bins_);
-        for (std::uint32_t b = 0; b < bins_; ++b)
-            if (pooled[b] != 0) moves[b] = {from.on(), from.number(b), to.on()};
-        for (std::uint32_t c = 0; c < cells(); ++c) {
-            if (!has_rows(c)) continue;
-            if (pending_ != 0) coarsen_words(c, moves, to);
-            if (counts_.size() != 0) coarsen_counts(c, moves, to);
-        }
+        bin_set used;
+        for (std::uint32_t c = 0; c < cells(); ++c)
+            for (std::uint32_t b = 0; has_rows(c) && b < bins_; ++b)
+                if (count(c, b) != 0) used[b] = true;
+        coarsen(from, to, used, [&](const bin_step* steps, std::size_t n) noexcept {
+            for (std::uint32_t c = 0; c < cells(); ++c) {
+                if (!has_rows(c)) continue;
+                const std::size_t first = std::size_t{c} * bins_;
+                zero_sums* const zero = zeros_[c].get();
+                if (pending_ != 0) move_words(words_.data() + first, zero, steps, n);
+                if (counts_.size() != 0)
+                    move_counts(counts_.data() + first, sums_.data() + first, zero,
+                                steps, n);
+            }
+        });
     }
 
     /// Add another plane of the same window; its cell c is our `map[c]`
-    /// (null: the same number). Cells mapped to `no_cell` are left out.
+    /// (null: the same number). Cells mapped to `no_cell` are left out. `need` was
+    /// called.
     static constexpr std::uint32_t no_cell = ~std::uint32_t{0};
-    void merge(const plane& other, const std::uint32_t* map) {
+    void merge(const plane& other, const std::uint32_t* map) noexcept {
         if (pending_ + other.pending_ > most_pending) flush();
-        if (other.pending_ != 0 && words_.size() == 0)
-            words_ = zeroed<std::uint64_t>(room(1));
-        if (other.counts_.size() != 0) need_counts();
         for (std::uint32_t from = 0; from < other.cells(); ++from) {
             const std::uint32_t c = map != nullptr ? map[from] : from;
             if (c != no_cell) merge_cell(other, from, c);
@@ -205,7 +266,8 @@ public:
     }
 
     /// Multiply every count by 2^bits (counts become parts of a weight).
-    void scale(unsigned bits) {
+    /// `need_flush` was called.
+    void scale(unsigned bits) noexcept {
         flush();
         for (std::uint32_t c = 0; c < cells(); ++c) {
             weights_[c] = weight_sum();
@@ -287,8 +349,8 @@ public:
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
              const zero_sum& sum, std::int64_t k) {
         need_counts();
-        counts_[std::size_t{cell} * bins_ + bin] += n;
         if (!sum.is_zero()) zeros(cell)[k] += sum;
+        counts_[std::size_t{cell} * bins_ + bin] += n;
     }
     void put_weights(std::uint32_t cell, const weight_sum& sum) noexcept {
         weights_[cell] += sum;
@@ -297,7 +359,7 @@ public:
 private:
     /// Make sure that the words can take `n` rows more.
     void let_in(std::size_t n) {
-        if (words_.size() == 0) words_ = zeroed<std::uint64_t>(room(1));
+        need_words();
         if (pending_ + n > most_pending) flush();
         pending_ += n;
     }
@@ -324,13 +386,6 @@ private:
         return to;
     }
 
-    void need_counts() {
-        if (counts_.size() != 0) return;
-        zeroed<bin_sum> sums(room(0));
-        counts_ = zeroed<std::int64_t>(room(0));
-        sums_ = std::move(sums);
-    }
-
     zero_sums& zeros(std::uint32_t cell) {
         if (!zeros_[cell]) zeros_[cell] = std::make_unique<zero_sums>();
         return *zeros_[cell];
@@ -344,74 +399,8 @@ private:
             static_cast<unsigned>(parts.exponent + zero_unit), parts.mantissa < 0);
     }
 
-    /// Move every cell's bins to their places in another window of the grid.
-    template <class T>
-    void slide(zeroed<T>& values, const window& from, const window& to) const {
-        if (values.size() == 0) return;
-        const std::vector<bin_range> parts = shared_bins(from, to);
-        std::vector<T> held;
-        for (std::uint32_t c = 0; c < cells(); ++c) {
-            if (!has_rows(c)) continue;
-            T* const first = values.data() + std::size_t{c} * bins_;
-            held.clear();
-            for (const bin_range& p : parts) {
-                held.insert(held.end(), first + p.from, first + p.from + p.size);
-                std::fill(first + p.from, first + p.from + p.size, T());
-            }
-            const T* next = held.data();
-            for (const bin_range& p : parts) {
-                std::copy(next, next + p.size, first + p.to);
-                next += p.size;
-            }
-        }
-    }
-
-    /// Words stay words: where they were counted, and at every coarser level, the
-    /// unit of offsets is the spacing of scores, and no offset is above 2^23.
-    void coarsen_words(std::uint32_t cell, const std::vector<bin_move>& moves,
-                       const window& to) {
-        std::uint64_t* const words = words_.data() + std::size_t{cell} * bins_;
-        const std::vector<std::uint64_t> held(words, words + bins_);
-        std::fill(words, words + bins_, 0);
-        for (std::uint32_t b = 0; b < bins_; ++b) {
-            if (held[b] == 0) continue;
-            const auto n = static_cast<std::uint64_t>(rows_in(held[b]));
-            std::uint64_t& word = words[to.index(moves[b].to)];
-            if (!moves[b].into_zero) {
-                word += held[b] + n * moves[b].up;
-                continue;
-            }
-            bin_sum sum;
-            sum.add(offsets_in(held[b]), 0);
-            moves[b].follow(n, sum, zeros(cell)[moves[b].to]);
-            word += n * word_one;
-        }
-    }
-
-    void coarsen_counts(std::uint32_t cell, const std::vector<bin_move>& moves,
-                        const window& to) {
-        std::int64_t* const counts = counts_.data() + std::size_t{cell} * bins_;
-        bin_sum* const sums = sums_.data() + std::size_t{cell} * bins_;
-        const std::vector<std::int64_t> held(counts, counts + bins_);
-        const std::vector<bin_sum> held_sums(sums, sums + bins_);
-        std::fill(counts, counts + bins_, 0);
-        std::fill(sums, sums + bins_, bin_sum());
-        for (std::uint32_t b = 0; b < bins_; ++b) {
-            if (held[b] == 0) continue;
-            const auto n = static_cast<std::uint64_t>(held[b]);
-            const std::int64_t bin = to.index(moves[b].to);
-            counts[bin] += held[b];
-            if (moves[b].into_zero) {
-                moves[b].follow(n, held_sums[b], zeros(cell)[moves[b].to]);
-            } else {
-                bin_sum sum = held_sums[b];
-                moves[b].follow(n, sum);
-                sums[bin] += sum;
-            }
-        }
-    }
-
-    void merge_cell(const plane& other, std::uint32_t from, std::uint32_t to) {
+    void merge_cell(const plane& other, std::uint32_t from,
+                    std::uint32_t to) noexcept {
         below_[to] += other.below_[from];
         above_[to] += other.above_[from];
         weights_[to] += other.weights_[from];
@@ -432,7 +421,7 @@ private:
         cover(to, other.lo(from), other.hi(from));
         if (other.zeros_[from])
             for (const std::int64_t k : {-1, 0})
-                zeros(to)[k] += (*other.zeros_[from])[k];
+                (*zeros_[to])[k] += (*other.zeros_[from])[k];
     }
 
     std::uint32_t bins_;
@@ -444,6 +433,7 @@ private:
     cell_extremes ends_;
     std::vector<std::int64_t> below_, above_;
     std::vector<std::unique_ptr<zero_sums>> zeros_;
+    std::uint32_t with_zeros_ = 0;  ///< cells before this one have them
     std::vector<weight_sum> weights_;
 };
 

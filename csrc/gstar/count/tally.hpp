@@ -7,22 +7,17 @@
 #include <cstdint>
 #include <limits>
 #include <utility>  // move
+#include <vector>
 
 #include "gstar/base/error.hpp"
 #include "gstar/base/simd/dispatch.hpp"
 #include "gstar/base/weights.hpp"
+#include "gstar/count/frame.hpp"
 #include "gstar/count/kernels/count.hpp"
 #include "gstar/count/plane.hpp"
 #include "gstar/count/window.hpp"
 
 namespace gstar {
-
-/// What decides on the window of a sketch.
-enum class window_kind : std::uint8_t {
-    nested,  ///< the extent of its rows
-    fixed,   ///< its maker (`range=`); the grid is linear
-    linear,  ///< as files of version 1 have it, and whatever they are merged with
-};
 
 /// What one pass over some rows leaves behind.
 ///
@@ -32,48 +27,42 @@ public:
     tally(const window& at, window_kind kind)
         : labelled(at.bins()),
           unlabelled(at.bins()),
-          kind_(kind),
-          at_(at),
-          canonical_(at) {
+          frame_{kind, at, at} {
         prepare();
     }
 
     /// An empty tally that has the window and the extremes of this one, so that
     /// kernels pass what has been seen before without thought.
     tally sibling() const {
-        tally out(at_, kind_);
-        out.adopt_window(*this);
+        tally out(frame_);
         out.labelled.adopt_extremes(labelled);
         out.unlabelled.adopt_extremes(unlabelled);
         return out;
     }
 
     tally clone() const {
-        tally out(at_, kind_);
-        out.adopt_window(*this);
+        tally out(frame_);
         out.labelled = labelled.clone();
         out.unlabelled = unlabelled.clone();
         out.total_ = total_;
-        out.skipped = skipped;
-        out.weighted = weighted;
-        out.weights_known = weights_known;
+        out.adopt_marks(*this);
         return out;
     }
 
-    window_kind kind() const noexcept { return kind_; }
-    bool fixed() const noexcept { return kind_ == window_kind::fixed; }
+    window_kind kind() const noexcept { return frame_.kind; }
+    bool fixed() const noexcept { return frame_.fixed(); }
 
     /// The window in use; the rows' own once the tally is settled.
-    const window& at() const noexcept { return at_; }
+    const window& at() const noexcept { return frame_.at; }
     /// The window as the rows define it.
-    const window& canonical() const noexcept { return canonical_; }
+    const window& canonical() const noexcept { return frame_.canonical; }
     /// Where the rows lie; of a linear tally those that came after version 1, and
     /// of a fixed one nothing.
-    const extent& reach() const noexcept { return extent_; }
+    const extent& reach() const noexcept { return frame_.reach; }
 
     /// Extremes of all finite scores in the window.
-    double lo() const noexcept { return lo_; }
-    double hi() const noexcept { return hi_; }
+    double lo() const noexcept { return frame_.lo; }
+    double hi() const noexcept { return frame_.hi; }
 
     /// Rows counted: the sum of all multiplicities, below 2^63.
     std::int64_t total() const noexcept { return total_; }
@@ -112,14 +101,16 @@ public:
         return done.rows;
     }
 
-    /// Count one row once.
+    /// Count one row once, or run out of memory and change nothing.
     void count_one(plane& to, double score, std::uint32_t cell) {
         if (for_kernels_ && score >= to.lo(cell) && score <= to.hi(cell) &&
             bins_.is_plain(score)) {
-            to.add_once(bins_, at_, cell, score);
+            to.add_once(bins_, frame_.at, cell, score);
             ++total_;
             return;
         }
+        const double size = std::fabs(score);
+        if (!std::isinf(size)) need_rows(to, 1, {size, size});
         special found{score, cell, 0};
         think(to, &found, 1, nullptr, false, -1);
     }
@@ -156,55 +147,111 @@ public:
     void make_weighted() {
         if (weighted) return;
         const std::int64_t parts = total_in(true);
+        labelled.need_flush();
+        unlabelled.need_flush();
         labelled.scale(weight_bits);
         unlabelled.scale(weight_bits);
         total_ = parts;
         weighted = true;
     }
 
+    // ---- memory -------------------------------------------------------------
+
+    /// What it takes to count up to `n` rows of these sizes (those that are zero or
+    /// NaN apart) once each: after this, counting them fails for no want of memory.
+    void need_rows(plane& to, std::size_t n, const sizes& of) {
+        to.need_rows(n);
+        sizes all = of;
+        all.add(frame_.reach.below);
+        all.add(frame_.reach.above);
+        if (frame_.kind == window_kind::nested && all.far <= plain_.far &&
+            all.near >= plain_.near)
+            return;
+        if (frame_.keeps_plain(of))
+            plain_ = all;
+        else
+            need_any_rows(to);
+    }
+
+    /// The same for rows of any size and multiplicity.
+    void need_any_rows(plane& to) {
+        to.need_words();
+        to.need_counts();
+        // A window that grows takes all cells along.
+        labelled.need_zeros();
+        unlabelled.need_zeros();
+    }
+
+    /// What it takes to make counts parts of a weight and widen the window.
+    void need_room(bool in_parts, const frame& wider) {
+        if (in_parts && !weighted) {
+            labelled.need_flush();
+            unlabelled.need_flush();
+        }
+        if (frame_.at.on() == wider.at.on() || !frame_.may_touch_zero(wider.at.on()))
+            return;
+        labelled.need_zeros();
+        unlabelled.need_zeros();
+    }
+
+    /// What it takes to put bins of such a frame into the planes.
+    void need_bins(const frame& wider, bool any_unlabelled) {
+        labelled.need_counts();
+        if (any_unlabelled) unlabelled.need_counts();
+        if (!wider.may_touch_zero(wider.at.on())) return;
+        labelled.need_zeros();
+        unlabelled.need_zeros();
+    }
+
+    // ---- growing ------------------------------------------------------------
+
     /// Widen the window so that it holds more scores: finite ones from `lo` to `hi`,
     /// with the extent of those not counted under version 1. What comes from a
     /// linear tally makes this one linear.
-    ///
-    /// While counting, the window may have room around its canonical runs: a new
-    /// score beyond them then mostly needs no move. `settle` puts it right.
     void make_room(window_kind from, const extent& more, double lo, double hi) {
-        if (!(lo <= hi)) return;
-        const bool turns =
-            from == window_kind::linear && kind_ == window_kind::nested;
-        if (turns) kind_ = window_kind::linear;
-        extent wider = extent_;
-        if (!fixed()) wider.add(more);
-        if (wider == extent_ && lo >= lo_ && hi <= hi_ && !turns) return;
-        extent_ = wider;
-        lo_ = std::min(lo, lo_);
-        hi_ = std::max(hi, hi_);
-        if (!fixed()) {
-            canonical_ = own_window();
-            if (!at_.covers(canonical_)) move_to(canonical_.with_room());
-        }
-        prepare();
+        if (frame_.holds(from, more, lo, hi)) return;
+        move_to(frame_.with(from, more, lo, hi));
     }
 
-    /// Add a tally whose cells are ours by these maps; it is used up.
-    void merge(tally& other, const std::uint32_t* labelled_map,
-               const std::uint32_t* unlabelled_map) {
-        if (lo_ > hi_ && !fixed() && other.lo_ <= other.hi_) {
-            at_ = other.at_;  // nothing has to move
-            kind_ = other.kind_;
-            adopt_window(other);
+    /// The frame that would hold these scores as well.
+    frame wider(window_kind from, const extent& more, double lo,
+                double hi) const noexcept {
+        return frame_.with(from, more, lo, hi);
+    }
+
+    /// Another tally, and which of our cells its cells are.
+    struct addend {
+        tally* counts;
+        std::vector<std::uint32_t> labelled;
+        std::vector<std::uint32_t> unlabelled;
+    };
+
+    /// Add tallies, all of them or none; they are used up either way.
+    void merge(const std::vector<addend>& all) {
+        if (total_ != 0) {
+            need(all);
+            for (const addend& a : all) add(a);
+            return;
         }
-        make_room(other.kind_, other.extent_, other.lo_, other.hi_);
-        other.move_to(at_);
-        add(labelled, other.labelled, labelled_map);
-        add(unlabelled, other.unlabelled, unlabelled_map);
-        total_ += other.total_;
-        skipped += other.skipped;
-        weights_known = weights_known && other.weights_known;
+        // Where there is nothing yet the first one is taken as it is.
+        tally sum(frame_);
+        sum.adopt_marks(*this);
+        sum.labelled.resize(labelled.cells());
+        sum.unlabelled.resize(unlabelled.cells());
+        for (const addend& a : all) {
+            if (sum.total_ == 0) sum.begin_with(a);
+            sum.need({a});
+            sum.add(a);
+        }
+        *this = std::move(sum);
     }
 
     /// Bring everything into the canonical window.
-    void settle() { move_to(canonical_); }
+    void settle() {
+        frame next = frame_;
+        next.at = next.canonical;
+        move_to(next);
+    }
 
     // ---- reading from bytes -------------------------------------------------
 
@@ -212,9 +259,9 @@ public:
     /// window; `reach` and the extremes are those of the rows put into the planes.
     void restore(const extent& reach, double lo, double hi,
                  std::int64_t total) noexcept {
-        extent_ = reach;
-        lo_ = lo;
-        hi_ = hi;
+        frame_.reach = reach;
+        frame_.lo = lo;
+        frame_.hi = hi;
         total_ = total;
         prepare();
     }
@@ -226,69 +273,115 @@ public:
     bool weights_known = true;  ///< whether planes have the sums of squared weights
 
 private:
-    void adopt_window(const tally& other) noexcept {
-        canonical_ = other.canonical_;
-        extent_ = other.extent_;
-        lo_ = other.lo_;
-        hi_ = other.hi_;
+    explicit tally(const frame& of) : tally(of.at, of.kind) {
+        frame_ = of;
         prepare();
     }
 
-    /// Add a plane; if there is nothing yet and no cell has another number, take
-    /// it as it is, so that a sketch's first rows are not copied.
-    void add(plane& to, plane& from, const std::uint32_t* map) const {
-        bool same = total_ == 0;
-        for (std::uint32_t c = 0; same && c < from.cells(); ++c) same = map[c] == c;
-        if (!same) {
-            to.merge(from, map);
-            return;
+    void adopt_marks(const tally& other) noexcept {
+        skipped = other.skipped;
+        weighted = other.weighted;
+        weights_known = other.weights_known;
+    }
+
+    /// What it takes to add these one after the other; they are brought into the
+    /// window, and to the unit of counts, that ours will have.
+    void need(const std::vector<addend>& all) {
+        bool in_parts = weighted;
+        frame next = frame_;
+        for (const addend& a : all) {
+            in_parts = in_parts || a.counts->weighted;
+            next = next.joined(a.counts->frame_);
         }
-        const std::uint32_t cells = to.cells();
-        to = std::move(from);
-        to.resize(cells);
+        std::uint64_t labelled_rows = 0;
+        std::uint64_t unlabelled_rows = 0;
+        for (const addend& a : all) {
+            tally& from = *a.counts;
+            if (in_parts) from.make_weighted();
+            frame there = from.frame_;
+            there.at = next.at;
+            from.move_to(there);
+            labelled_rows += from.labelled.pending();
+            unlabelled_rows += from.unlabelled.pending();
+        }
+        need_room(in_parts, next);
+        for (const addend& a : all) {
+            labelled.need(a.counts->labelled, a.labelled.data(), labelled_rows);
+            unlabelled.need(a.counts->unlabelled, a.unlabelled.data(),
+                            unlabelled_rows);
+        }
+        if (in_parts) make_weighted();
+        move_to(next);
     }
 
-    void move_to(const window& to) {
-        if (to == at_) return;
-        labelled.rewindow(at_, to);
-        unlabelled.rewindow(at_, to);
-        at_ = to;
+    /// Add one of those that `need` has seen.
+    void add(const addend& a) noexcept {
+        labelled.merge(a.counts->labelled, a.labelled.data());
+        unlabelled.merge(a.counts->unlabelled, a.unlabelled.data());
+        total_ += a.counts->total_;
+        skipped += a.counts->skipped;
+        weights_known = weights_known && a.counts->weights_known;
+    }
+
+    /// With no rows yet, take over the planes whose cells have the same numbers
+    /// here, so that the first rows of a sketch are not copied.
+    void begin_with(const addend& a) {
+        tally& from = *a.counts;
+        if (weighted) from.make_weighted();
+        if (from.weighted) make_weighted();
+        frame_ = frame_.joined(from.frame_);
         prepare();
+        frame there = from.frame_;
+        there.at = frame_.at;
+        from.move_to(there);
+        const auto take = [](plane& to, plane& rows,
+                             const std::vector<std::uint32_t>& map) {
+            for (std::uint32_t c = 0; c < rows.cells(); ++c)
+                if (map[c] != c) return;
+            rows.resize(to.cells());
+            to = std::move(rows);
+            rows = plane(to.bins());
+        };
+        take(labelled, from.labelled, a.labelled);
+        take(unlabelled, from.unlabelled, a.unlabelled);
     }
 
-    /// The window as the rows define it.
-    window own_window() const noexcept {
-        const window nested = window_of(extent_, at_.bins());
-        if (kind_ == window_kind::nested) return nested;
-        return window_of_format_1(lo_, hi_, at_.bins(),
-                                  extent_.empty() ? least_level : nested.level());
+    /// Widen the window, or run out of memory and change nothing.
+    void move_to(const frame& next) {
+        if (next.at != frame_.at) {
+            need_room(false, next);
+            labelled.rewindow(frame_.at, next.at);
+            unlabelled.rewindow(frame_.at, next.at);
+        }
+        frame_ = next;
+        prepare();
     }
 
     /// What kernels are to know of the window.
     void prepare() noexcept {
-        const grid& on = at_.on();
+        const grid& on = frame_.at.on();
         const double inf = std::numeric_limits<double>::infinity();
         const double least = std::max(std::ldexp(1.0, on.least()),
                                       std::numeric_limits<double>::min());
         bins_.per = on.per;
         bins_.lowest = on.least() + on.per;
         bins_.highest = on.level + on.per;
-        bins_.least_above = std::max(least, fixed() ? 0 : extent_.above.near);
+        bins_.least_above = std::max(least, fixed() ? 0 : frame_.reach.above.near);
         bins_.least_below =
-            std::max(std::nextafter(least, inf), fixed() ? 0 : extent_.below.near);
+            std::max(std::nextafter(least, inf), fixed() ? 0 : frame_.reach.below.near);
         // Offsets fit the words as long as scores are no further apart than bins
         // are wide. Kernels know nothing of which rows a linear tally had first.
         const std::int64_t most = std::int64_t{1} << 24;
         const bool near =
-            fixed() ? at_.first() > -most && at_.last() < most
-                    : std::max(-lo_, hi_) < std::ldexp(1.0, on.level + 24);
+            fixed() ? frame_.at.first() > -most && frame_.at.last() < most
+                    : std::max(-frame_.lo, frame_.hi) < std::ldexp(1.0, on.level + 24);
         near_ = near;
-        for_kernels_ = near && kind_ != window_kind::linear;
+        for_kernels_ = near && frame_.kind != window_kind::linear;
         if (!near) return;
-        bins_.zero = fixed() ? at_.holds(0) : extent_.zero;
-        bins_.shift_below = static_cast<std::int32_t>(at_.shift_below());
-        bins_.shift_zero = static_cast<std::int32_t>(at_.shift_zero());
-        bins_.shift_above = static_cast<std::int32_t>(at_.shift_above());
+        bins_.zero = fixed() ? frame_.at.holds(0) : frame_.reach.zero;
+        bins_.shift_below = static_cast<std::int32_t>(frame_.at.shift_below());
+        bins_.shift_zero = static_cast<std::int32_t>(frame_.at.shift_zero());
+        bins_.shift_above = static_cast<std::int32_t>(frame_.at.shift_above());
     }
 
     template <class Float>
@@ -311,8 +404,8 @@ private:
         extent seen;
         std::size_t kept = 0;
         const double greatest = greatest_score();
-        const double bottom = fixed() ? at_.edge(0) : -greatest;
-        const double top = fixed() ? at_.edge(at_.bins()) : greatest;
+        const double bottom = fixed() ? frame_.at.edge(0) : -greatest;
+        const double top = fixed() ? frame_.at.edge(frame_.at.bins()) : greatest;
         // Edges of a range may lie beyond all scores that are taken.
         const double least_usual = std::max(bottom, -greatest);
         const double most_usual = std::min(top, greatest);
@@ -343,14 +436,14 @@ private:
             found[kept++] = {x, found[i].cell, found[i].row};
         }
         if (kept == 0) return;
-        make_room(kind_, seen, seen.lo(), seen.hi());
+        make_room(frame_.kind, seen, seen.lo(), seen.hi());
         if (times == nullptr && near_) {
             for (std::size_t i = 0; i < kept; ++i)
-                to.add_once(bins_, at_, found[i].cell, found[i].score);
+                to.add_once(bins_, frame_.at, found[i].cell, found[i].score);
             return;
         }
         for (std::size_t i = 0; i < kept; ++i)
-            to.add(at_, found[i].cell, found[i].score,
+            to.add(frame_.at, found[i].cell, found[i].score,
                    times != nullptr ? times[found[i].row] : 1);
     }
 
@@ -365,15 +458,11 @@ private:
         total_ += static_cast<std::int64_t>(times);
     }
 
-    window_kind kind_;
-    window at_;
-    window canonical_;
-    count_grid bins_;           ///< `at_`, for kernels
+    frame frame_;
+    count_grid bins_;           ///< the window, for kernels
     bool near_ = false;         ///< whether packed words have room for offsets
     bool for_kernels_ = false;  ///< whether block kernels may count
-    extent extent_;
-    double lo_ = std::numeric_limits<double>::infinity();  ///< of all cells
-    double hi_ = -std::numeric_limits<double>::infinity();
+    sizes plain_{-1};  ///< for these `keeps_plain` was true, and is
     std::int64_t total_ = 0;
 };
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>  // max, min
 #include <cmath>      // ceil, fabs, floor, ldexp
+#include <cstddef>    // size_t
 #include <cstdint>
-#include <vector>
 
 #include "gstar/base/wide.hpp"
 #include "gstar/count/grid.hpp"
@@ -161,15 +161,21 @@ struct bin_range {
     std::int64_t size;
 };
 
-inline std::vector<bin_range> shared_bins(const window& from, const window& to) {
-    std::vector<bin_range> out;
+/// All of them, in ascending order.
+struct bin_ranges {
+    bin_range parts[9];  ///< up to three runs meet up to three
+    std::size_t n = 0;
+};
+
+inline bin_ranges shared_bins(const window& from, const window& to) noexcept {
+    bin_ranges out;
     for (std::uint32_t i = 0; i < from.n_runs(); ++i)
         for (std::uint32_t j = 0; j < to.n_runs(); ++j) {
             const std::int64_t first = std::max(from[i].first, to[j].first);
             const std::int64_t last = std::min(from.end(i), to.end(j));
             if (first <= last)
-                out.push_back(
-                    {from.index(first), to.index(first), last - first + 1});
+                out.parts[out.n++] = {from.index(first), to.index(first),
+                                      last - first + 1};
         }
     return out;
 }

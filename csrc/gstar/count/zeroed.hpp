@@ -6,6 +6,10 @@
 #include <memory>   // unique_ptr
 #include <new>      // bad_alloc
 
+#if !defined(GSTAR_CALLOC)
+#define GSTAR_CALLOC std::calloc  ///< a test defines one that fails
+#endif
+
 namespace gstar {
 
 /// Zeros without the memory being touched, so that a cell nobody
@@ -16,7 +20,7 @@ public:
     zeroed() noexcept = default;
     explicit zeroed(std::size_t n) : size_(n) {
         if (n == 0) return;
-        data_.reset(static_cast<T*>(std::calloc(n, sizeof(T))));
+        data_.reset(static_cast<T*>(GSTAR_CALLOC(n, sizeof(T))));
         if (!data_) throw std::bad_alloc();
     }
     T* data() const noexcept { return data_.get(); }

@@ -1,0 +1,110 @@
+// frame.hpp - where the rows of a tally lie, and the window that follows from it.
+#pragma once
+
+#include <algorithm>  // max, min
+#include <cmath>      // ldexp
+#include <cstdint>
+#include <limits>
+
+#include "gstar/count/grid.hpp"
+#include "gstar/count/window.hpp"
+
+namespace gstar {
+
+/// What decides on the window of a sketch.
+enum class window_kind : std::uint8_t {
+    nested,  ///< the extent of its rows
+    fixed,   ///< its maker (`range=`); the grid is linear
+    linear,  ///< as files of version 1 have it, and whatever they are merged with
+};
+
+struct frame {
+    window_kind kind;
+    /// The window in use. While counting it may have room around its canonical
+    /// runs: a new score beyond them then mostly needs no move.
+    window at;
+    window canonical;  ///< the window as the rows define it
+    extent reach = {};  ///< of a linear tally that of rows after version 1; not of a fixed one
+    double lo = std::numeric_limits<double>::infinity();  ///< of all cells
+    double hi = -std::numeric_limits<double>::infinity();
+
+    bool fixed() const noexcept { return kind == window_kind::fixed; }
+    bool empty() const noexcept { return !(lo <= hi); }
+
+    /// Whether these scores, as `with` takes them, change nothing.
+    bool holds(window_kind from, const extent& more, double low,
+               double high) const noexcept {
+        if (!(low <= high)) return true;
+        if (low < lo || high > hi || turns(from)) return false;
+        if (fixed()) return true;
+        extent both = reach;
+        both.add(more);
+        return both == reach;
+    }
+
+    /// The same with more scores: finite ones from `low` to `high`, with the extent
+    /// of those not counted under version 1. What comes from a linear tally makes
+    /// this one linear.
+    frame with(window_kind from, const extent& more, double low,
+               double high) const noexcept {
+        frame out = *this;
+        if (!(low <= high)) return out;
+        if (turns(from)) out.kind = window_kind::linear;
+        out.lo = std::min(low, lo);
+        out.hi = std::max(high, hi);
+        if (fixed()) return out;
+        out.reach.add(more);
+        out.canonical = out.own();
+        if (!at.covers(out.canonical)) out.at = out.canonical.with_room();
+        return out;
+    }
+
+    /// The same with the scores of another frame.
+    frame joined(const frame& o) const noexcept {
+        if (empty() && !fixed() && !o.empty()) return o;  // nothing has to move
+        return with(o.kind, o.reach, o.lo, o.hi);
+    }
+
+    /// Whether rows that are counted may lie in a bin of this grid that touches zero.
+    bool may_touch_zero(const grid& on) const noexcept {
+        if (kind != window_kind::nested) return true;
+        return std::min(reach.below.near, reach.above.near) <=
+               std::ldexp(1.0, on.least());
+    }
+
+    /// Whether rows of these sizes, in any order, can all be counted in packed words,
+    /// and none of ours comes to a bin that touches zero. False where in doubt.
+    ///
+    /// Windows only become coarser. So it is enough to look at the one that sizes
+    /// have now, and at the one of all these sizes on both sides of zero.
+    bool keeps_plain(sizes of) const noexcept {
+        if (kind != window_kind::nested || !(of.far <= greatest_score()))
+            return false;
+        extent first = reach;
+        if (empty()) {
+            if (of.near != of.far) return false;
+            first.above = of;  // one row
+        }
+        of.add(reach.below);
+        of.add(reach.above);
+        const int level = empty() ? window_of(first, at.bins()).level() : at.level();
+        if (!(of.far < std::ldexp(1.0, level + 24))) return false;
+        const extent all{of, of, true};
+        const double least = std::ldexp(1.0, window_of(all, at.bins()).on().least());
+        return of.near > std::max(least, std::numeric_limits<double>::min());
+    }
+
+private:
+    bool turns(window_kind from) const noexcept {
+        return from == window_kind::linear && kind == window_kind::nested;
+    }
+
+    window own() const noexcept {
+        const window nested = window_of(reach, at.bins());
+        if (kind == window_kind::nested) return nested;
+        return window_of_format_1(lo, hi, at.bins(),
+                                  reach.empty() ? least_level : nested.level());
+    }
+};
+
+}  // namespace gstar
