@@ -183,7 +183,7 @@ public:
                 if (p_.rising) follow(child);
                 child.multipliers = node.multipliers;
                 grow(tree);
-                bounds_.solve(child, node.columns, enough_);
+                bounds_.solve(child, node.columns, enough_, end);
                 if (!child.empty && child.bound <= enough_) {
                     polish(child);
                     if (child.bound <= enough_)
@@ -348,7 +348,7 @@ inline segment_best search_segments(const segment_problem& p,
     segment_tree first(p);
     segment_node root = first.bounds().whole();
     first.offer_one(root.low);
-    first.bounds().solve(root, {}, first.enough());
+    first.bounds().solve(root, {}, first.enough(), end);
     if (root.empty || root.bound > first.enough())
         return first.run(std::move(root), node_limit, end);
     first.polish(root);
@@ -396,7 +396,7 @@ inline segment_best search_segments(const segment_problem& p,
                                column.numbers[column.block]))
             seeds.push_back({column.block, renamed(column.numbers)});
     }
-    second.bounds().solve(again, seeds, second.enough());
+    second.bounds().solve(again, seeds, second.enough(), end);
     segment_best out = second.run(std::move(again), node_limit, end);
     for (std::size_t j = 0; j < p.n_segments; ++j)
         out.numbers[j] = names[j][static_cast<std::size_t>(out.numbers[j])];

@@ -6,6 +6,7 @@ columns of the linear program are such choices; its optimum is the best mixture.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -173,8 +174,8 @@ class Search:
 
     # ----------------------------------------------------------------------------------------------- one node's program
 
-    def solve(self, node: Node, seeds: list[tuple[int, Ints]], enough: float) -> None:
-        """Raise the node's bound to that of its linear program, or above `enough`."""
+    def solve(self, node: Node, seeds: list[tuple[int, Ints]], enough: float, end: float = np.inf) -> None:
+        """Raise the node's bound to that of its linear program, or above `enough`; at the moment `end` it stops."""
         low, high = node.low, node.high
         bound, numbers, _ = self.bound(node.multipliers, node.weight, low, high)
         node.bound = bound
@@ -191,14 +192,16 @@ class Search:
             master.add(block, *self.rates(block, numbers))
             columns.append((block, numbers))
         for block, seed in seeds:
-            mine = slice(0, self.m) if self.p.rising else slice(block, block + 1)
+            mine = self.own(block)
             inside = bool(np.all((seed[mine] >= low[mine]) & (seed[mine] <= high[mine])))
             if inside and not np.array_equal(seed[mine], numbers[mine]):
                 master.add(block, *self.rates(block, seed))
                 columns.append((block, seed))
         master.begin()
         for _ in range(SCANS):
-            phase, dual = master.optimise()
+            phase, dual = master.optimise(end)
+            if not np.all(np.isfinite(dual)):  # rounding made the basis singular
+                break
             multipliers = self.multipliers(master, dual)
             weight = 1.0 if phase == 2 else 0.0
             bound, numbers, values = self.bound(multipliers, weight, low, high)
@@ -211,16 +214,23 @@ class Search:
                 return
             added = False
             for block in range(self.n_blocks):
-                if float(values[block]) - float(dual[block]) < -EPSILON + self.offset(weight, block):
+                mine = self.own(block)
+                if float(values[block]) - float(dual[block]) < -EPSILON + self.offset(weight, block) and not any(
+                    b == block and np.array_equal(given[mine], numbers[mine]) for b, given in columns
+                ):  # a program that ended early may ask for a column it has
                     master.add(block, *self.rates(block, numbers))
                     columns.append((block, numbers))
                     added = True
-            if not added:
+            if not added or time.monotonic() > end:
                 break
         level = master.level()
         kept = [(columns[i], max(float(w), 0.0)) for (kind, i), w in zip(master.basis, level, strict=True) if kind == X]
         node.columns = [column for column, _ in kept]
         node.shares = np.array([w for _, w in kept])
+
+    def own(self, block: int) -> slice:
+        """The segments of a block."""
+        return slice(0, self.m) if self.p.rising else slice(block, block + 1)
 
     def offset(self, weight: float, block: int) -> float:
         """The cost of accepting nobody is part of a column's cost, not of its value."""

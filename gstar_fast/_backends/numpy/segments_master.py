@@ -6,13 +6,16 @@ rows, so that csrc/gstar/solve/segments_master.hpp takes the same steps to the l
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from gstar_fast._backends.common.segments import SegmentArrays
 from gstar_fast._base.arrays import Floats
 
-EPSILON = 1e-11  # reduced costs, in units of E, that count as zero
-MOST_PIVOTS = 20_000
+EPSILON = 1e-11  # reduced costs, in units of E, that count as zero; and steps of the objective
+PATIENCE = 2  # pivots without progress for each row before the careful rule; ten times as many end the program
+CLOCK = 64  # pivots between two looks at the clock; the basis is inverted again then
 # kinds of columns: a choice, the low end of a window, a slack, what loosens upper rows, the first gap's share of a sum
 X, U, S, Z, D = range(5)
 
@@ -207,24 +210,34 @@ class Master:
         self.inverse[out] = row
         self.basis[out] = name
 
-    def optimise(self) -> tuple[int, Floats]:
-        """Pivot until no column helps: the phase it ended in (1: the limits are not met yet), and the dual values."""
-        pivots, idle = 0, 0
+    def optimise(self, end: float) -> tuple[int, Floats]:
+        """Pivot until no column helps: the phase it ended in (1: the limits are not met yet), and the dual values.
+
+        A window as narrow as the tolerance makes steps as small as rounding errors, and the pivots go round in circles.
+        So the program also ends when the objective has not fallen for long, or at the moment `end`: dual values of any
+        basis give a valid bound.
+        """
+        pivots, idle, least, before = 0, 0, np.inf, 0
         while True:
             phase = self.phase()
             dual = self.dual(phase)
-            careful = idle > 2 * self.size
-            name = self.entering(dual, phase, careful) if pivots < MOST_PIVOTS else None
+            value = 0.0  # the objective: dual values times right sides
+            for k in range(self.size):
+                value += float(dual[k]) * float(self.right[k])
+            if phase != before or value < least - EPSILON:
+                idle, least, before = 0, value, phase
+            patience = PATIENCE * self.size
+            stuck = idle > 10 * patience or (pivots % CLOCK == CLOCK - 1 and time.monotonic() > end)
+            name = None if stuck else self.entering(dual, phase, idle > patience)
             if name is None:
                 if phase == 1 and self.expel():
                     continue
                 return phase, dual
-            step = self.pivot(name, careful)
-            if step < 0:  # a ray, which only rounding can bring about
+            if self.pivot(name, idle > patience) < 0:  # a ray, which only rounding can bring about
                 return phase, dual
-            idle = 0 if step > 1e-13 else idle + 1
+            idle += 1
             pivots += 1
-            if pivots % 64 == 0:
+            if pivots % CLOCK == 0:
                 self.factor()
 
     def expel(self) -> bool:

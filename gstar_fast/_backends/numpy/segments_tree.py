@@ -91,6 +91,8 @@ class Tree(Search):
                 for (block, numbers), share in zip(node.columns, node.shares, strict=True)
                 if share > 1e-9 and (p.rising or block == j)
             ]
+            if not mine:
+                continue
             low, high = min(i for i, _ in mine), max(i for i, _ in mine)
             if low == high:
                 continue
@@ -160,7 +162,7 @@ class Tree(Search):
                 proofs.append(child)
                 nodes += 1
                 assert node.columns is not None
-                self.solve(child, node.columns, self.enough)
+                self.solve(child, node.columns, self.enough, end)
                 if child.empty or child.bound > self.enough:
                     continue
                 self.polish(child)
@@ -198,7 +200,7 @@ def _choose(p: SegmentArrays, node_limit: int, end: float, search: type[Tree]) -
     first = search(p)
     root = first.whole()
     first.offer(*first.move_one(p, root.low))
-    first.solve(root, [], first.enough)
+    first.solve(root, [], first.enough, end)
     if root.empty or root.bound > first.enough:
         return first.run(root, node_limit, end)
     first.polish(root)
@@ -229,7 +231,7 @@ def _choose(p: SegmentArrays, node_limit: int, end: float, search: type[Tree]) -
         for block, numbers in root.columns or []
         if keep[p.start[block] + numbers[block]]
     ]
-    second.solve(again, seeds, second.enough)
+    second.solve(again, seeds, second.enough, end)
     found = _run_again(second, again, node_limit, end, root)
     numbers = np.array([names[j][found.numbers[j]] for j in range(first.m)], dtype=np.int64)
     return found._replace(numbers=numbers)

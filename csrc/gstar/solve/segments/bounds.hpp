@@ -5,14 +5,15 @@
 // itself. The columns of the linear program are such choices.
 #pragma once
 
-#include <algorithm>  // max, min
-#include <cmath>      // abs
+#include <algorithm>  // all_of, any_of, max, min
+#include <cmath>      // abs, isfinite
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
 #include <limits>
 #include <utility>  // pair
 #include <vector>
 
+#include "gstar/base/deadline.hpp"
 #include "gstar/solve/segments/master.hpp"
 #include "gstar/solve/segments/problem.hpp"
 
@@ -107,9 +108,10 @@ public:
         return static_cast<double>(cost) / p_.unit;
     }
 
-    /// Raise a node's bound to that of its linear program, or above `enough`.
+    /// Raise a node's bound to that of its linear program, or above `enough`; it stops
+    /// when `end` has passed.
     void solve(segment_node& node, const std::vector<segment_column>& seeds,
-               double enough) {
+               double enough, const deadline& end = deadline()) {
         node.bound = bound(node.multipliers, node.weight, node.low, node.high);
         if (node.weight > 0 && node.bound > enough) return;
         node.empty = !(node.weight > 0) && node.bound > 0;
@@ -131,7 +133,11 @@ public:
             if (fits(seed, node)) add(seed.block, seed.numbers);
         program.begin();
         for (int scan = 0; scan < most_scans; ++scan) {
-            const int phase = program.optimise(dual);
+            const int phase = program.optimise(dual, end);
+            // rounding may make the basis singular
+            if (!std::all_of(dual.begin(), dual.end(),
+                             [](double v) { return std::isfinite(v); }))
+                break;
             const std::vector<double> multipliers = multipliers_of(program, dual);
             const double weight = phase == 2 ? 1.0 : 0.0;
             const double now = bound(multipliers, weight, node.low, node.high);
@@ -147,10 +153,16 @@ public:
                 if (!(values_[b] - dual[b] <
                       -master::epsilon + -weight * nobody_[b]))
                     continue;
+                // a program that ended early may ask for a column it has
+                if (std::any_of(columns.begin(), columns.end(),
+                                [&](const segment_column& c) {
+                                    return c.block == b && same(c);
+                                }))
+                    continue;
                 add(b, numbers_);
                 added = true;
             }
-            if (!added) break;
+            if (!added || end.passed()) break;
         }
         const std::vector<double> level = program.level();
         for (std::size_t i = 0; i < level.size(); ++i) {
@@ -228,15 +240,20 @@ private:
         return prices[dear] * first + prices[other] * second;
     }
 
+    /// Whether a column has the candidates of `numbers_` in its block.
+    bool same(const segment_column& column) const noexcept {
+        for (std::size_t j = p_.rising ? 0 : column.block;
+             j < (p_.rising ? p_.n_segments : column.block + 1); ++j)
+            if (column.numbers[j] != numbers_[j]) return false;
+        return true;
+    }
+
     bool fits(const segment_column& seed, const segment_node& node) const noexcept {
-        bool same = true;
         for (std::size_t j = p_.rising ? 0 : seed.block;
-             j < (p_.rising ? p_.n_segments : seed.block + 1); ++j) {
+             j < (p_.rising ? p_.n_segments : seed.block + 1); ++j)
             if (seed.numbers[j] < node.low[j] || seed.numbers[j] > node.high[j])
                 return false;
-            same = same && seed.numbers[j] == numbers_[j];
-        }
-        return !same;
+        return !same(seed);
     }
 
     std::vector<double> multipliers_of(const master& program,

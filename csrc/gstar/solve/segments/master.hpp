@@ -10,15 +10,18 @@
 #include <algorithm>  // max, swap
 #include <cmath>      // abs
 #include <cstddef>    // size_t
+#include <limits>
 #include <vector>
 
+#include "gstar/base/deadline.hpp"
 #include "gstar/solve/segments/problem.hpp"
 
 namespace gstar {
 
 class master {
 public:
-    static constexpr double epsilon = 1e-11;  ///< reduced costs that count as zero
+    static constexpr double epsilon =
+        1e-11;  ///< reduced costs that count as zero; and steps of the objective
     enum kind : int { x, u, s, z, d };  ///< choice, window, slack, loosening, share
 
     /// A column of the basis: of the pool, of a rate, or of a row.
@@ -114,22 +117,38 @@ public:
 
     /// Pivot until no column helps: the phase it ended in (1: the limits are not met
     /// yet); `dual` has the dual values.
-    int optimise(std::vector<double>& dual) {
-        int pivots = 0;
-        std::size_t idle = 0;
+    ///
+    /// A window as narrow as the tolerance makes steps as small as rounding errors, and
+    /// the pivots go round in circles. So the program also ends when the objective has
+    /// not fallen for long, or when `end` has passed: dual values of any basis give a
+    /// valid bound.
+    int optimise(std::vector<double>& dual, const deadline& end) {
+        const std::size_t patience = 2 * size();  // pivots before the careful rule
+        std::size_t pivots = 0, idle = 0;
+        double least = std::numeric_limits<double>::infinity();
+        int before = 0;
         for (;;) {
             const int now = phase();
             duals(now, dual);
-            const bool careful = idle > 2 * size();
+            double value = 0.0;  // the objective: dual values times right sides
+            for (std::size_t k = 0; k < size(); ++k) value += dual[k] * right_[k];
+            if (now != before || value < least - epsilon) {
+                idle = 0;
+                least = value;
+                before = now;
+            }
+            const bool stuck =
+                idle > 10 * patience ||
+                (pivots % clock_pivots == clock_pivots - 1 && end.passed());
             name in{x, 0};
-            if (pivots >= most_pivots || !entering(dual, now, careful, in)) {
+            if (stuck || !entering(dual, now, idle > patience, in)) {
                 if (now == 1 && expel()) continue;
                 return now;
             }
-            const double step = pivot(in, careful);
-            if (step < 0) return now;  // a ray, which only rounding can bring about
-            idle = step > 1e-13 ? 0 : idle + 1;
-            if (++pivots % 64 == 0) factor();
+            // a ray, which only rounding can bring about
+            if (pivot(in, idle > patience) < 0) return now;
+            ++idle;
+            if (++pivots % clock_pivots == 0) factor();
         }
     }
 
@@ -137,7 +156,8 @@ public:
     std::vector<double> level() const { return times(right_.data()); }
 
 private:
-    static constexpr int most_pivots = 20000;
+    /// Between two looks at the clock; the basis is inverted again then.
+    static constexpr std::size_t clock_pivots = 64;
 
     void add_row(const row& w, double limit, double base) {
         rows_.push_back(w);
