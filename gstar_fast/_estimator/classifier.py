@@ -29,9 +29,11 @@ from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.decide_by import Roles, check_decide_by, group_estimator_of, prefit_by
 from gstar_fast._estimator.folds import Classifier, response_method, scores_of
 from gstar_fast._estimator.groups import EVERYBODY, Source
+from gstar_fast._estimator.probability import GroupProbability
 from gstar_fast._estimator.question import check_question, question_of
 from gstar_fast._estimator.rows import decide, read_rows
 from gstar_fast._estimator.training import count, labels_for, positive_of, prefit, train
+from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, check_several
 from gstar_fast._solver.result import Result
@@ -79,6 +81,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     drop_sensitive : bool
         Whether to leave those columns out of what `estimator` sees. Turn it off if the estimator uses them, as does a
         pipeline that encodes them, or a fitted model that was trained with them.
+    drop_decide_by : bool
+        Whether to leave the columns of `decide_by` out of what `estimator` sees. Turn it off if they are features too.
     unknown : {"raise", "default"} or float
         For a group that was not there in `fit`: refuse it, take the best unified threshold, or take this number.
     response_method : {"auto", "predict_proba", "decision_function"}
@@ -158,6 +162,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         decide_by: object = None,
         monotone: bool | None = None,
         drop_sensitive: bool = True,
+        drop_decide_by: bool = True,
         unknown: Unknown = "raise",
         response_method: str = "auto",
         pos_label: object = None,
@@ -185,6 +190,7 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         self.decide_by = decide_by
         self.monotone = monotone
         self.drop_sensitive = drop_sensitive
+        self.drop_decide_by = drop_decide_by
         self.unknown = unknown
         self.response_method = response_method
         self.pos_label = pos_label
@@ -293,6 +299,8 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
 
     def _empty_sketch(self) -> Sketch:
         """A sketch to count into; also looks at the other options, before anything is trained."""
+        for flag in ("drop_sensitive", "drop_decide_by", "refit"):
+            checked_flag(flag, getattr(self, flag))
         check_question(question_of(self), by_segment=self.decide_by is not None)
         check_decide_by(self)
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
@@ -300,7 +308,13 @@ class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         return Sketch(bins=self.bins, range=self.range)
 
     def _new_source(self, given: object) -> Source:
-        source = Source.of(self.sensitive_features, self.drop_sensitive, given)
+        source = Source.of(
+            self.sensitive_features,
+            given,
+            drop=self.drop_sensitive,
+            decide_by=None if isinstance(self.decide_by, GroupProbability) else self.decide_by,
+            drop_decide_by=self.drop_decide_by,
+        )
         if source.is_nowhere and (self.limits or self.penalties or self.decide_by is not None):
             asked = "limits and penalties compare" if self.decide_by is None else "decide_by is about gaps between"
             raise ValueError(

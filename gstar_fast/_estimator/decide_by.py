@@ -28,6 +28,7 @@ from gstar_fast._estimator.probability import (
 )
 from gstar_fast._estimator.rows import Rows, decide
 from gstar_fast._estimator.tables import as_table, asked, places_of, rows_at
+from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.columns import Columns
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.segments.cut import Segments
@@ -41,14 +42,16 @@ class Options(Protocol):
     decide_by: object
     monotone: bool | None
     drop_sensitive: bool
+    drop_decide_by: bool
     refit: bool
     n_jobs: int | None
 
 
 def check_decide_by(model: Options) -> None:
     """Refuse what cannot decide, before anything is trained."""
+    monotone = model.monotone is not None and checked_flag("monotone", model.monotone)
     if model.decide_by is None:
-        if model.monotone:
+        if monotone:
             raise refusal("monotone_alone", "monotone")
         return
     if isinstance(model.decide_by, GroupProbability):
@@ -110,7 +113,9 @@ class ByColumns:
 
 def _present(X: object, source: Source) -> tuple[int, ...]:
     """Positions of the sensitive columns that X has."""
-    return places_of(as_table(X), there) if (there := source.present(X)) else ()
+    sensitive = next((role for role in source.named if role.argument == "sensitive_features"), None)
+    there = [] if sensitive is None else sensitive.present(X)
+    return places_of(as_table(X), there) if there else ()
 
 
 # ------------------------------------------------------------------------------------------- segments of a probability
@@ -158,7 +163,7 @@ def trained(
     for number, (train, _) in enumerate(splits):
         if len(np.unique(is_group[train])) < 2:
             raise ValueError(f"fold {number} would train the model of group_probability on one group alone; use others")
-    with source.explained():
+    with source.explained(rows.X):
         folds = Parallel(n_jobs=model.n_jobs)(
             delayed(_one_fold)(clone(model.decide_by.estimator), rows.X, is_group, train, test, params)
             for train, test in splits

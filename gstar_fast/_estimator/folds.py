@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
@@ -18,6 +17,7 @@ from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import listed
+from gstar_fast._base.warn import warn
 from gstar_fast._estimator.tables import rows_at
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -104,11 +104,7 @@ def routed(model: HasEstimator, metadata: Metadata, group_estimator: object) -> 
     beside = weighted if takes else {}
     if has_fit_parameter(model.estimator, "sample_weight"):
         return weighted, {}, beside
-    warnings.warn(
-        f"{type(model.estimator).__name__}.fit takes no sample_weight; weights count for the thresholds only",
-        UserWarning,
-        stacklevel=4,
-    )
+    warn(f"{type(model.estimator).__name__}.fit takes no sample_weight; weights count for the thresholds only")
     return {}, {}, beside
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.factorize import cross
 from gstar_fast._base.names import Name, is_missing, joined_columns, sort_key
-from gstar_fast._estimator.tables import Table, as_table, asked, places_of, without_columns
+from gstar_fast._estimator.tables import Table, as_table, asked, places_of, text_columns, without_columns
 from gstar_fast._input.arrow import Column
 from gstar_fast._input.columns import _named, group_column
 from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of
@@ -53,22 +53,43 @@ class Groups:
 
 
 @dataclass(frozen=True)
+class Named:
+    """Columns of X that an argument of the classifier names."""
+
+    argument: str
+    columns: object
+    drop: bool  # whether the estimator does not see them
+
+    @property
+    def kind(self) -> str:
+        """What messages call them; ``drop_`` before it is the name of the flag."""
+        return "sensitive" if self.argument == "sensitive_features" else self.argument
+
+    def present(self, X: object) -> list[object]:
+        """The columns, or none where X has none of them; half of them is a mistake."""
+        names, places = column_names(as_table(X, self.argument)), asked(self.columns, self.argument)
+        absent = names is not None and all(isinstance(place, str) and place not in names for place in places)
+        return [] if absent else places
+
+
+@dataclass(frozen=True)
 class Source:
     """Where `fit` found the groups, and so where every later call finds them: in X, beside X, or nowhere."""
 
     columns: object = None  # names or positions of columns of X
-    drop: bool = False  # whether the estimator does not see them
     beside: bool = False  # passed as sensitive_features
+    named: tuple[Named, ...] = ()  # columns of X with a role of their own
 
     @classmethod
-    def of(cls, columns: object, drop: bool, given: object) -> Source:
-        """What a call of `fit` says."""
+    def of(cls, columns: object, given: object, *, drop: bool, decide_by: object, drop_decide_by: bool) -> Source:
+        """What a call of `fit` says; `decide_by` are columns of X, or None."""
         if columns is not None and given is not None:
             raise ValueError(
                 f"sensitive_features={columns!r} of the classifier names columns of X, so none may be passed to its "
                 "methods; do one or the other"
             )
-        return cls(columns, bool(drop), given is not None)
+        roles = (Named("sensitive_features", columns, drop), Named("decide_by", decide_by, drop_decide_by))
+        return cls(columns, given is not None, tuple(role for role in roles if role.columns is not None))
 
     @property
     def is_nowhere(self) -> bool:
@@ -77,7 +98,7 @@ class Source:
 
     def names_of(self, estimator: object, X: object) -> dict[str, object]:
         """`n_features_in_` and `feature_names_in_` of X as the user passes it, None where not known."""
-        if self.columns is None:
+        if not self.named:
             return {name: getattr(estimator, name, None) for name in ("n_features_in_", "feature_names_in_")}
         table = as_table(X)
         names = column_names(table)
@@ -95,8 +116,7 @@ class Source:
                     f"groups come from sensitive_features={self.columns!r} of X; do not pass sensitive_features as well"
                 )
             table = as_table(X)
-            places = places_of(table, self.columns)
-            return without_columns(table, places) if self.drop else X, groups_in_table(table, places)
+            return self._without(self.named, X), groups_in_table(table, places_of(table, self.columns))
         n = _num_samples(X)
         if given is None:
             if self.beside:
@@ -104,38 +124,46 @@ class Source:
                     "fit had sensitive_features, so this needs them too: pass sensitive_features=..., or let the "
                     "classifier find them in X with GroupThresholdClassifier(..., sensitive_features='column')"
                 )
-            return X, Groups.one(n)
+            return self._without(self.named, X), Groups.one(n)
         if not self.beside:
             raise ValueError("fit had no sensitive_features, so there is one threshold for all; do not pass them here")
-        return X, groups_of_rows(given, n)
+        return self._without(self.named, X), groups_of_rows(given, n)
 
     def features(self, X: object) -> object:
         """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""
-        if self.columns is None or not self.drop:
-            return X
-        there = self.present(X)
-        if not there:
-            return X
-        table = as_table(X)
-        return without_columns(table, places_of(table, there))
+        return self._without([replace(role, columns=there) for role in self.named if (there := role.present(X))], X)
 
-    def present(self, X: object) -> list[object]:
-        """The sensitive columns, or none where X has none of them; half of them is a mistake."""
-        names, places = column_names(as_table(X)), asked(self.columns)
-        absent = names is not None and all(isinstance(place, str) and place not in names for place in places)
-        return [] if absent else places
+    def _without(self, roles: Sequence[Named], X: object) -> object:
+        """X without the columns of the roles that are dropped."""
+        dropped = [role for role in roles if role.drop]
+        if not dropped:
+            return X
+        table = as_table(X, dropped[0].argument)
+        places = {place for role in dropped for place in places_of(table, role.columns, role.argument)}
+        if len(places) == table.shape[1]:
+            named = " and ".join(role.argument for role in dropped)
+            raise ValueError(f"{named} name every column of X; nothing is left to predict from")
+        return without_columns(table, sorted(places))
 
     @contextlib.contextmanager
-    def explained(self) -> Iterator[None]:
-        """Add to an error of the estimator what it cannot know: that it did not see all of X."""
+    def explained(self, seen: object) -> Iterator[None]:
+        """Add to an error of the estimator what it cannot know: which columns it was given, and which were dropped."""
         try:
             yield
         except Exception as error:
-            if self.columns is not None and self.drop:
+            if texts := text_columns(seen):
                 error.add_note(
-                    f"The columns sensitive_features={self.columns!r} were dropped before the estimator saw X; "
-                    "drop_sensitive=False keeps them."
+                    f"The estimator was given columns of X that hold text: {', '.join(map(repr, texts))}. Encode text "
+                    "in a pipeline, or leave it out of X."
                 )
+            for role in self.named:
+                if role.drop and not texts:
+                    error.add_note(
+                        f"The columns {role.argument}={role.columns!r} were dropped before the estimator saw X; "
+                        f"drop_{role.kind}=False keeps them."
+                    )
+                elif not role.drop and {*texts} & {*asked(role.columns, role.argument)}:
+                    error.add_note(f"drop_{role.kind}=True leaves out {role.argument}={role.columns!r}.")
             raise
 
 
@@ -230,24 +258,26 @@ def _whole(column: Values) -> Values:
 
 
 def check_columns(estimator: object, table: Table, source: Source) -> None:
-    """Refuse a fitted estimator that was trained with columns we drop, or without columns we pass on."""
+    """Reject a fitted estimator that was trained with columns we drop, or without columns we pass on."""
     names = column_names(table)
-    places = places_of(table, source.columns)
     seen = getattr(estimator, "feature_names_in_", None)
-    if seen is not None and names is not None:
-        trained_with = any(names[place] in seen for place in places)
-    else:
-        n_seen = getattr(estimator, "n_features_in_", None)
-        if n_seen not in (table.shape[1], table.shape[1] - len(places)):
-            return  # something else is wrong, which the estimator will say
-        trained_with = n_seen == table.shape[1]
-    if trained_with and source.drop:
-        raise ValueError(
-            f"estimator was fitted with the sensitive columns {source.columns!r}; pass drop_sensitive=False so that it "
-            "gets them, or one that was fitted without"
-        )
-    if not trained_with and not source.drop:
-        raise ValueError(
-            f"estimator was fitted without the sensitive columns {source.columns!r}; leave drop_sensitive=True so that "
-            "it does not get them"
-        )
+    n_seen, n_named = getattr(estimator, "n_features_in_", None), 0
+    for role in source.named:
+        places = places_of(table, role.columns, role.argument)
+        n_named += len(places)
+        if seen is not None and names is not None:
+            trained_with = any(names[place] in seen for place in places)
+        elif len(source.named) > 1 or n_seen not in (table.shape[1], table.shape[1] - n_named):
+            continue  # numbers of columns alone do not tell which ones; the estimator will say what is wrong
+        else:
+            trained_with = n_seen == table.shape[1]
+        if trained_with and role.drop:
+            raise ValueError(
+                f"estimator was fitted with the {role.kind} columns {role.columns!r}; pass drop_{role.kind}=False so "
+                "that it gets them, or one that was fitted without"
+            )
+        if not trained_with and not role.drop:
+            raise ValueError(
+                f"estimator was fitted without the {role.kind} columns {role.columns!r}; leave drop_{role.kind}=True "
+                "so that it does not get them"
+            )

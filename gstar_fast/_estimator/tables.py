@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import listed
-from gstar_fast._input.group_columns import column_names
+from gstar_fast._input.group_columns import column_at, column_names
 
 
 class Table(Protocol):
@@ -82,6 +82,18 @@ def _place(table: Table, name: object, argument: str) -> int:
     if not -n <= name < n:
         raise ValueError(f"{argument} asks for column {name}, but X has {n}, numbered from 0")
     return int(name) % n
+
+
+def text_columns(X: object) -> list[object]:
+    """Names, or positions, of the columns that hold text."""
+    if not hasattr(X, "shape") or len(X.shape) != 2 or hasattr(X, "tocsc"):
+        return []
+    names, found = column_names(X), []
+    for place in range(X.shape[1]):
+        values = np.asarray(column_at(X, place))
+        if values.dtype.kind in "US" or (values.dtype == object and any(isinstance(v, str) for v in values.tolist())):
+            found.append(place if names is None else names[place])
+    return found
 
 
 def rows_at(table: object, rows: Values) -> object:

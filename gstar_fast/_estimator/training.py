@@ -41,6 +41,7 @@ class Options(Protocol):
     decide_by: object
     monotone: bool | None
     drop_sensitive: bool
+    drop_decide_by: bool
 
 
 def prefit(estimator: object, source: Source, X: object) -> Classifier:
@@ -52,7 +53,7 @@ def prefit(estimator: object, source: Source, X: object) -> Classifier:
         raise NotFittedError(
             f"cv='prefit' needs a fitted estimator, and this {name} is not; fit it first, or leave cv out"
         ) from None
-    if source.columns is not None:
+    if source.named:
         check_columns(estimator, as_table(X), source)
     return cast(Classifier, estimator)
 
@@ -85,7 +86,7 @@ def train(
     check_trainable(splits, y)
     method = response_method(model.estimator, model.response_method)
     by, joint = trained(model, rows, whole, source, labels, splits, group_params)
-    with source.explained():
+    with source.explained(X):
         folds = out_of_fold(
             model.estimator, X, y, splits, fit_params, method=method, positive=positive, n_jobs=model.n_jobs
         )
@@ -115,7 +116,7 @@ def count(
     positive = positive_of(estimator.classes_, model.pos_label)
     labels = labels_for(model, estimator, rows)
     method = response_method(estimator, model.response_method)
-    with source.explained():
+    with source.explained(rows.X):
         scores = scores_of(estimator, rows.X, method, positive)
     joint = rows.groups if by is None else by.joint(rows, whole, source)
     count_scores(sketch, scores, labels, joint, counted)

@@ -160,6 +160,73 @@ def test_more_than_two_groups_need_the_name_of_one():
     assert np.array_equal(model.group_estimator_.target_, three == "M")
 
 
+# --------------------------------------------------------------------------------------------- columns that decide only
+
+
+class Remembers(FirstColumn):
+    """Remembers the columns that it was given."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen_ = list(getattr(X, "columns", range(np.shape(X)[1])))
+        return super().fit(X, y)
+
+
+def with_text(table):
+    return table.assign(region=table["region"].map({0: "north", 1: "south"}))
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_text_column_decides_and_is_not_seen_by_the_estimator(backend, beside):
+    groups = {"sensitive_features": X["sex"]} if beside else {}
+    table = with_text(X[["skill", "job", "region"]] if beside else X)
+    model = model_by("region", LogisticRegression(), **({"sensitive_features": None} if beside else {}))
+    model.fit(table, y, **groups)
+    assert list(model.estimator_.feature_names_in_) == ["skill", "job"]
+    assert list(model.feature_names_in_) == list(table.columns)
+    assert set(model.thresholds_) == {"north", "south"}
+    new = with_text(NEW)[list(table.columns)]
+    assert len(model.predict(new)) == len(new)
+    without = new.drop(columns=["region", "sex"], errors="ignore")
+    assert np.array_equal(model.predict_proba(new), model.predict_proba(without))  # nothing is decided
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "array"])
+def test_drop_decide_by_false_passes_the_columns_on(form):
+    table = {"pandas": X, "polars": pl.from_pandas(X), "array": X.to_numpy()}[form]
+    place, sex = (2, 3) if form == "array" else ("region", "sex")
+    for drop in (True, False):
+        model = model_by(place, Remembers(), sensitive_features=sex, drop_decide_by=drop).fit(table, y)
+        expected = ["skill", "job"] + ["region"] * (not drop)
+        assert model.estimator_.seen_ == (list(range(len(expected))) if form == "array" else expected)
+        assert clone(model).drop_decide_by is drop
+
+
+def test_the_hint_names_the_text_column_and_the_flag_that_leaves_it_out():
+    model = model_by("region", LogisticRegression(), drop_decide_by=False)
+    with pytest.raises(ValueError, match="could not convert string to float") as error:
+        model.fit(with_text(X), y)
+    assert error.value.__notes__ == [
+        (
+            "The estimator was given columns of X that hold text: 'region'. Encode text in a pipeline, or leave it out of "
+            "X."
+        ),
+        "drop_decide_by=True leaves out decide_by='region'.",
+    ]
+
+
+def test_a_fitted_estimator_that_saw_the_deciding_columns_needs_them():
+    fitted = LogisticRegression().fit(FEATURES, y)
+    model = model_by("region", fitted, cv="prefit")
+    with pytest.raises(ValueError, match=r"fitted with the decide_by columns 'region'; pass drop_decide_by=False"):
+        model.fit(X, y)
+    assert set(model.set_params(drop_decide_by=False).fit(X, y).thresholds_) == {0, 1}
+
+
+def test_columns_with_roles_must_leave_something_to_predict_from():
+    with pytest.raises(ValueError, match="sensitive_features and decide_by name every column of X; nothing is left"):
+        model_by("region").fit(X[["region", "sex"]], y)
+
+
 # ---------------------------------------------------------------------------------------------------- ways to be fitted
 
 
@@ -278,7 +345,7 @@ def test_metadata_is_routed_to_the_group_model():
         ("region", {"sensitive_features": None}, "decide_by is about gaps between groups, but there are none"),
         ("region", {"penalties": LIMITS, "limits": None}, "does not go with penalties"),
         ("region", {"unified": True}, "does not go with unified"),
-        ("region", {"monotone": 3}, "monotone must be True, False or None"),
+        ("region", {"monotone": 3}, "monotone must be True or False"),
         (None, {"monotone": True}, "monotone=True is about thresholds along segments"),
         (gf.group_probability(object()), {}, "needs a classifier with predict_proba or decision_function"),
         (gf.group_probability(Job(), group="X"), {}, "group='X', and the protected groups are 'F', 'M'"),

@@ -258,7 +258,9 @@ def test_only_errors_of_the_estimator_are_explained():
     beside = GroupThresholdClassifier(LogisticRegression())
     with pytest.raises(ValueError, match="could not convert string to float") as error:
         beside.fit(table, y, sensitive_features=X["sex"])
-    assert notes_of(error) == []
+    assert notes_of(error) == [
+        "The estimator was given columns of X that hold text: 'sex'. Encode text in a pipeline, or leave it out of X."
+    ]
     with pytest.raises(ValueError, match="fold 3 would train on") as error:
         GroupThresholdClassifier(LogisticRegression(), sensitive_features="sex").fit(table[:9], [0] * 8 + [1])
     assert notes_of(error) == []
