@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,37 @@ def test_theorems_one_to_three_hold(backend, seed):
         found = gf.bounds(sketch, gf.solve(sketch, limits=limits), density="normal")
         for number in (1, 2, 3):
             assert found[number].holds, str(found)
-            assert np.isfinite(found[number].right)
+            assert found[number].says_nothing == (found[number].right > found[number].largest)
+        assert not np.isnan([found[number].right for number in (1, 2, 3)]).any()
+        if np.isfinite(list(found.range)).all():
+            assert np.isfinite(found[1].right)
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning", "ignore::gstar_fast.NoiseWarning")
+@pytest.mark.parametrize("density", ["normal", "kde"])
+def test_bounds_of_similar_groups_say_something(density):
+    """Where thresholds are close, so are the right sides; a bound above all that is possible is called so."""
+    rng = np.random.default_rng(7)
+    alike = gf.Sketch.from_rows(*normal_rows(40_000, (1.5, 1.5), (0.0, 0.1), rng))
+    found = gf.bounds(alike, gf.solve(alike, limits={"equal_opportunity": 0.02}), density=density)
+    assert not any(found[number].says_nothing for number in (1, 2)), str(found)
+    assert found[1].right < 0.2
+    apart = gf.Sketch.from_rows(*normal_rows(40_000, (1.5, 1.5), (0.0, 6.0), rng))
+    found = gf.bounds(apart, gf.solve(apart, limits={"equal_opportunity": 0.02}), density=density)
+    assert found[1].says_nothing
+    assert found[1].right > 1
+    assert "which says nothing here: it is at most 1" in str(found)
+
+
+def test_an_infinite_threshold_leaves_nothing_to_say():
+    """Everybody of one group is accepted: no pdf is bounded away from zero on the way there."""
+    rng = np.random.default_rng(9)
+    sketch = gf.Sketch.from_rows(*normal_rows(2_000, (1, 2), (0, 0), rng), bins=128)
+    result = dataclasses.replace(gf.solve(sketch), thresholds={0: -np.inf, 1: 0.5})
+    found = gf.bounds(sketch, result, density="normal")
+    assert found[1].right == found[2].right == np.inf
+    assert found[1].holds
+    assert found[1].says_nothing
 
 
 def test_constants_are_those_of_the_densities(backend):
@@ -39,11 +71,16 @@ def test_constants_are_those_of_the_densities(backend):
     sketch = gf.Sketch.from_rows(*normal_rows(4000, (1.5, 1.5), (0.0, 0.5), rng), bins=512)
     cells = gf.densities(sketch, kind="normal")
     found = gf.bounds(sketch, gf.solve(sketch), density=cells)
-    x = np.linspace(*found.range, 100_001)
+    thresholds = sorted(gf.solve(sketch).thresholds.values())
+    assert list(found.range) == thresholds
+    x = np.linspace(*thresholds, 100_001)
     one, two = cells[0, 0].parameters, cells[0, 1].parameters
     apart = np.abs(norm.cdf(x, one["location"], one["scale"]) - norm.cdf(x, two["location"], two["scale"])).max()
     assert found[1].constants["u_0"] == pytest.approx(apart, abs=1e-6)
-    assert found[1].constants["f_01"] == pytest.approx(norm.pdf(0) / two["scale"], rel=1e-5)
+    peak = norm.pdf(x, two["location"], two["scale"]).max()
+    assert found[1].constants["f_01"] == pytest.approx(peak, rel=1e-5)
+    least = norm.pdf(x, cells[1, 0].parameters["location"], cells[1, 0].parameters["scale"]).min()
+    assert found[1].constants["M_10"] == pytest.approx(1 / least, rel=1e-5)
 
 
 def test_theorem_four_is_singular_at_an_optimum_of_one_rate(backend):
@@ -80,7 +117,7 @@ def test_text_names_every_inequality(backend):
     rng = np.random.default_rng(3)
     sketch = gf.Sketch.from_rows(*normal_rows(2000, (1, 2), (0, 0), rng), bins=128)
     text = str(gf.bounds(sketch, gf.solve(sketch, penalties={"equalized_odds": 1.0}), density="normal"))
-    assert "range where the sketch has rows" in text
+    assert "constants between the thresholds" in text
     for words in ("|fpr_0 - fpr_1|", "|fnr_0 - fnr_1|", "L* - L~", "||Q (J^T J)^-1||", "2 d_K"):
         assert words in text
 
