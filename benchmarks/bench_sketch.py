@@ -3,6 +3,7 @@
     python -m benchmarks.bench_sketch            the standard case against all rivals, then each factor varied alone
     python -m benchmarks.bench_sketch --full     every combination of rows, groups, bins, dtype and distribution
     python -m benchmarks.bench_sketch --huge     with 1e8 rows at the end of the cost curve
+    python -m benchmarks.bench_sketch --loops    ours against the two Numba loops alone, with more rounds
     pytest benchmarks/bench_sketch.py            the standard case at 1e6 rows under pytest-benchmark
 
 Every contender counts the same rows in the same run, in turn; its answer is compared with the exact counts before the
@@ -29,6 +30,12 @@ from benchmarks import harness
 from benchmarks.rivals import counting as rivals
 
 OURS, READ = "gstar_fast", "only reading the arrays"
+LOOPS = ("careful Numba loop", "Numba loop, counts only")
+LOOP_ROUNDS = 21
+ABOUT_LOOPS = """\
+One thread each. The careful loop keeps what a sketch keeps of a bin and of a cell, and rejects bad rows. The other one
+keeps 32-bit counts in float32 arithmetic, and a bad row makes it write anywhere. Both are told the bins, which a sketch
+has to find. This is a run of its own: DuckDB and polars use all cores, and would have lost time on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +115,16 @@ def race(case: Case, *, kll: bool = True) -> dict[str, harness.Timing]:
     return harness.race(contenders(make_rows(case), case.bins, kll=kll))
 
 
+def shown(name: str) -> str:
+    """A contender as the tables call it; DuckDB and polars use as many threads as there are cores."""
+    return f"{name}, all threads" if name in rivals.ALL_THREADS else name
+
+
 def race_table(case: Case, times: dict[str, harness.Timing]) -> str:
     ours = times[OURS].least
     body = [
         [
-            name,
+            shown(name),
             f"{timing.least / case.rows * 1e9:.2f}",
             f"{timing.median / case.rows * 1e9:.2f}",
             f"{case.rows / timing.least / 1e6:,.0f}",
@@ -125,20 +137,20 @@ def race_table(case: Case, times: dict[str, harness.Timing]) -> str:
 
 def short_table(case: Case, times: dict[str, harness.Timing]) -> str:
     """The table of docs/benchmarks/index.md, with every rival; tests/project/test_readme.py checks it."""
-    rivals = [name for name in times if name not in (OURS, READ)]
+    others = [name for name in times if name not in (OURS, READ)]
     body = [
-        [name, f"{case.rows / times[name].least / 1e6:,.0f}", f"{times[name].least / times[OURS].least:.1f}"]
-        for name in [OURS, *sorted(rivals, key=lambda name: times[name].least)]
+        [shown(name), f"{case.rows / times[name].least / 1e6:,.0f}", f"{times[name].least / times[OURS].least:.1f}"]
+        for name in [OURS, *sorted(others, key=lambda name: times[name].least)]
     ]
-    return harness.table(["one thread", "million rows a second", "its time / ours"], body)
+    return harness.table(["one thread, unless it says all", "million rows a second", "its time / ours"], body)
 
 
-def refresh_docs(table: str) -> None:
+def refresh_docs(table: str, mark: str = "speed") -> None:
     """Put the table between the two marks in the page of benchmarks."""
     page = Path(__file__).parent.parent / "docs/benchmarks/index.md"
-    before, rest = page.read_text().split("<!-- speed -->\n", 1)
-    _, after = rest.split("<!-- end of speed -->\n", 1)
-    page.write_text(f"{before}<!-- speed -->\n{table}\n<!-- end of speed -->\n{after}")
+    before, rest = page.read_text().split(f"<!-- {mark} -->\n", 1)
+    _, after = rest.split(f"<!-- end of {mark} -->\n", 1)
+    page.write_text(f"{before}<!-- {mark} -->\n{table}\n<!-- end of {mark} -->\n{after}")
 
 
 def sweep_cases(standard: Case, *, full: bool) -> list[Case]:
@@ -156,7 +168,7 @@ def sweep_table(results: list[tuple[Case, dict[str, harness.Timing]]]) -> str:
         + [f"{times[name].least / times[OURS].least:.2f}" for name in names]
         for case, times in results
     ]
-    return harness.table(["case", "ours, ns a row", *(f"{name}, times ours" for name in names)], body)
+    return harness.table(["case", "ours, ns a row", *(f"{shown(name)}, times ours" for name in names)], body)
 
 
 def threads(case: Case) -> dict[str, Any]:
@@ -301,15 +313,40 @@ def goal_table(found: list[tuple[str, float, float, bool]]) -> str:
     return harness.table(["goal", "measured", "wanted", "met"], body)
 
 
+def place(about: dict[str, Any]) -> str:
+    """Where a run was made, and how busy the machine was."""
+    load = ", ".join(map(str, about["load"])) if about["load"] else "unknown"
+    return f"{harness.heading(about)}\n\nLoad average at the start (1, 5 and 15 minutes): {load}."
+
+
+def loops(case: Case) -> tuple[dict[str, Any], str]:
+    """Ours against the two Numba loops alone: the report and the page of `--loops`."""
+    about = harness.machine()
+    calls = contenders(make_rows(case), case.bins, kll=False)
+    times = harness.race({name: calls[name] for name in (OURS, *LOOPS)}, repeats=LOOP_ROUNDS)
+    title = f"{case}; {LOOP_ROUNDS} rounds, in turn"
+    parts = ["# Counting: the Numba loops", place(about), f"## {title}", ABOUT_LOOPS, race_table(case, times)]
+    return {"machine": about, "case": str(case), "times": times}, "\n\n".join(parts) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=Case.rows, help="rows of the standard case (default 10,000,000)")
     parser.add_argument("--full", action="store_true", help="every combination of the factors")
     parser.add_argument("--quick", action="store_true", help="the standard case only, without the sweep")
+    parser.add_argument("--loops", action="store_true", help="the two Numba loops alone; writes sketch_loops")
     parser.add_argument("--huge", action="store_true", help="1e8 rows too")
     parser.add_argument("--results", default=str(harness.RESULTS), help="folder for the results, or none")
     options = parser.parse_args()
     begun = time.perf_counter()
+    if options.loops:
+        found, text = loops(Case(rows=options.rows))
+        print(text)
+        if options.results != "none":
+            harness.write(Path(options.results), "sketch_loops", found, text)
+            if Path(options.results) == harness.RESULTS:
+                refresh_docs(short_table(Case(rows=options.rows), found["times"]), "loops")
+        return
 
     pages = ["# Sketch: counting, measured", "", "Reproduce with `make bench`; see `benchmarks/README.md`.", ""]
     report: dict[str, Any] = {"machine": harness.machine()}
@@ -319,9 +356,7 @@ def main() -> None:
         print(f"\n{title}\n\n{text}", flush=True)
         pages.extend([f"## {title}", "", text, ""])
 
-    versions = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
-    place = f"{about['cpu']}, {about['cores']} cores, {about['system']}, Python {about['python']}"
-    show("Machine", f"{place}, commit {about['commit']}; {versions}.\n\n```text\n{about['config']}\n```")
+    show("Machine", place(about))
 
     case = Case(rows=options.rows)
     standard = race(case)

@@ -59,6 +59,7 @@ def machine() -> dict[str, Any]:
         "packages": {name: _version(name) for name in PACKAGES},
         "native": importlib.util.find_spec("gstar_fast._core") is not None,
         "config": _shown(gstar_fast.show_config),
+        "load": [round(value, 1) for value in os.getloadavg()] if hasattr(os, "getloadavg") else None,
         "commit": _commit(),
     }
 

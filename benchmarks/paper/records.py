@@ -31,6 +31,33 @@ FORMS = ("exact", "randomised", "kde", "loop", "loop_kde", "loop_unified", "unif
 BLIND_FORMS = ("segments", "segments_randomised", "tilted")  # built after the comparison with LinearPost
 
 
+# Rivals that train, and were given a part of CelebA's fit rows: so many of those of protocol frontier.
+THINNED = ("adv_deb", "dir", "dir_aif360", "exponentiated_gradient", "fairgbm", "fgp", "laftr")
+TRAINED_ON, FIT_ROWS = 30_000, 106_364
+
+
+def trained_on_part(data: str, method: str) -> str:
+    """Which part of the fit rows a rival was trained on in protocol frontier; empty if it had all."""
+    return f"{TRAINED_ON:,} of {FIT_ROWS:,}" if data == "celeba" and method in THINNED else ""
+
+
+def unpromised(some: list[Record]) -> str:
+    """How many answers came without the promise that was asked for; empty if there are none."""
+    count = sum(one.get("verdict") == "unpromised" for one in some)
+    return f", {count} of {len(some)} unpromised" if count else ""
+
+
+def absent(records: Iterable[Record]) -> dict[tuple[Any, ...], list[Record]]:
+    """Records that a method has for some seeds of a protocol and lacks for others: one for each, by method and data."""
+    found: dict[tuple[Any, ...], list[Record]] = defaultdict(list)
+    for (method, data, *_), some in by(records, "method", "data", "model", "protocol", "criterion").items():
+        seeds = {one["seed"] for one in some}
+        for few in by(some, "setting").values():
+            there = {one["seed"] for one in few}
+            found[method, data] += [few[0] | {"seed": seed} for seed in sorted(seeds - there)]
+    return {place: some for place, some in found.items() if some}
+
+
 def ours(method: str) -> bool:
     """Whether a method is a form of ours, also on top of a fair model."""
     return method in BLIND_FORMS or method.startswith(FORMS)  # exact_on_..., and variants that are named after a form

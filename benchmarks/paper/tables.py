@@ -24,6 +24,7 @@ from benchmarks.paper.records import (
     mean,
     ours,
     spread,
+    unpromised,
 )
 
 CRITERIA = ("equalized_odds", "demographic_parity", "equal_opportunity")
@@ -46,7 +47,7 @@ def both(some: Sequence[Record], gap: str = "eod_sum") -> str:
     if not some:
         return "-"
     short = f" ({len({one['seed'] for one in some})})" if len({one["seed"] for one in some}) < 5 else ""
-    return f"{mean(some, 'accuracy'):.3f} / {mean(some, gap):.3f}{short}"
+    return f"{mean(some, 'accuracy'):.3f} / {mean(some, gap):.3f}{short}{unpromised(list(some))}"
 
 
 def title_of(records: Sequence[Record], method: str) -> str:
@@ -167,7 +168,7 @@ def chosen(records: Sequence[Record], criterion: str, target: float) -> str:
         for data in shown:
             splits = by(keep(methods[method,], data=data), "seed").values()
             picked = [choose(few, criterion, [target])[0] for few in splits]
-            short = f" ({len(picked)})" if picked and len(picked) < 10 else ""
+            short = (f" ({len(picked)})" if len(picked) < 10 else "") + unpromised(picked)
             cells.append(f"{mean(picked, 'accuracy'):.3f} / {mean(picked, gap):.3f}{short}" if picked else "-")
         body.append(
             [title_of(some, method), *("yes" if one[k] else "no" for k in ("randomised", "uses_group")), *cells]
@@ -285,6 +286,13 @@ def synthetic(lines: Sequence[Report]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------- Adult's cost
+
+
+def density_noise(lines: Sequence[Report]) -> str:
+    """What the loop makes of a density whose scale is wrong by alpha."""
+    names = ("accuracy", "eod_sum", "eop", "dp")
+    body = [[f"{line['alpha']:+g}", *(f"{line['test'][name]:.4f}" for name in names)] for line in lines]
+    return table(["alpha", "accuracy", "EOd (sum)", "EOp", "DP"], body)
 
 
 def adult_cost(lines: Sequence[Report], floor: float) -> str:

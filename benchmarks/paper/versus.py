@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.harness import table
 from benchmarks.paper.frontier import Comparison
-from benchmarks.paper.records import DATA, GAP_WORDS, SHOWN, Record
+from benchmarks.paper.records import DATA, FIT_ROWS, GAP_WORDS, SHOWN, TRAINED_ON, Record, trained_on_part
 from benchmarks.paper.tables import title_of
 
 
@@ -21,6 +21,7 @@ def compared(found: Sequence[Comparison], records: Sequence[Record], with_gap: b
                 SHOWN[one.data],
                 *([GAP_WORDS[one.criterion]] if with_gap else []),
                 title_of(records, one.rival),
+                trained_on_part(one.data, one.rival) or "all",
                 "yes" if one.rival_uses_group else "no",
                 title_of(records, one.ours),
                 str(one.splits),
@@ -34,6 +35,7 @@ def compared(found: Sequence[Comparison], records: Sequence[Record], with_gap: b
         "data",
         *(["gap"] if with_gap else []),
         "rival",
+        "its fit rows",
         "asks for the group",
         "ours",
         "splits",
@@ -72,6 +74,7 @@ def tally(found: Sequence[Comparison], records: Sequence[Record]) -> str:
             sum(one.p <= 0.05 < one.p_holm for one in worse),
             sum(one.p <= 0.05 < one.p_holm for one in better),
             sum(one.p_holm <= 0.05 for one in better),
+            sum(one.p_holm <= 0.05 and bool(trained_on_part(one.data, one.rival)) for one in better),
         ]
         seen = f"{100 * float(np.median([one.visible for one in some])):.2f}" if some else "-"
         fewest = str(min(one.splits for one in all_of))
@@ -86,7 +89,8 @@ def tally(found: Sequence[Comparison], records: Sequence[Record]) -> str:
         "worse, before only",
         "better, before only",
     ]
-    return table([*head, "ours better, Holm", "visible, median"], body)
+    part = f"of these, rival on {TRAINED_ON:,} of {FIT_ROWS:,} rows"
+    return table([*head, "ours better, Holm", part, "visible, median"], body)
 
 
 def verdicts(found: Sequence[Comparison], records: Sequence[Record]) -> list[str]:
@@ -104,12 +108,16 @@ def verdicts(found: Sequence[Comparison], records: Sequence[Record]) -> list[str
             told: dict[str, list[str]] = {}
             for one in some:
                 model = "" if one.model == "lr" else ", boosted"
-                place = f"{SHOWN[one.data]} {GAP_WORDS[one.criterion].split()[0]}{model} ({100 * one.difference:+.2f})"
+                part = trained_on_part(one.data, one.rival)
+                points = f"{100 * one.difference:+.2f}" + (f"; rival on {part} rows" if part else "")
+                place = f"{SHOWN[one.data]} {GAP_WORDS[one.criterion].split()[0]}{model} ({points})"
                 told.setdefault(f"{title_of(records, one.ours)} against {title_of(records, one.rival)}", []).append(
                     place
                 )
             when = "after Holm's correction" if after else "before the correction only"
             listed = "; ".join(f"{names}: {', '.join(places)}" for names, places in told.items())
-            lines.append(f"{words} {when}, {len(some)} of {len(found)}: {listed or 'nowhere'}.")
+            thin = sum(bool(trained_on_part(one.data, one.rival)) for one in some)
+            note = f" ({thin} of these against rivals on a part of CelebA's fit rows)" if thin else ""
+            lines.append(f"{words} {when}, {len(some)} of {len(found)}{note}: {listed or 'nowhere'}.")
     lines.append(f"Not compared, since the two have no gaps in common: {len(apart)}.")
     return lines

@@ -91,7 +91,10 @@ def error_parity(scores: np.ndarray, labels: np.ndarray, groups: np.ndarray, cri
 
 
 def oxonfair(scores: np.ndarray, labels: np.ndarray, groups: np.ndarray, criterion: str, limit: float) -> Decide:
-    """FairPredictor on known groups, single thresholds; equalized odds in the max form."""
+    """FairPredictor on known groups, single thresholds; equalized odds in the max form.
+
+    Both criteria together: demographic parity is the constraint, equalized odds an additional one.
+    """
     import contextlib
     import io
 
@@ -104,7 +107,9 @@ def oxonfair(scores: np.ndarray, labels: np.ndarray, groups: np.ndarray, criteri
         "equalized_odds": gm.equalized_odds_max,
         "demographic_parity": gm.demographic_parity,
         "equal_opportunity": gm.equal_opportunity,
+        "both": gm.demographic_parity,
     }[criterion]
+    more = ((gm.equalized_odds_max, limit),) if criterion == "both" else ()
 
     def data(scores: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> Any:
         p = probability(scores)
@@ -112,7 +117,7 @@ def oxonfair(scores: np.ndarray, labels: np.ndarray, groups: np.ndarray, criteri
 
     with contextlib.redirect_stdout(io.StringIO()):
         predictor = ox.FairPredictor(None, data(scores, labels, groups), use_fast=True)
-        predictor.fit(gm.accuracy, metric, limit)
+        predictor.fit(gm.accuracy, metric, limit, additional_constraints=more)
 
     def decide(scores: np.ndarray, groups: np.ndarray) -> np.ndarray:
         return np.asarray(predictor.predict(data(scores, np.zeros(len(scores), dtype=int), groups)), dtype=np.float64)

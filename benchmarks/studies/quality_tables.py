@@ -49,8 +49,9 @@ which gives no interval.
 `worse` and `better` count single differences beyond the noise of the test rows (paired bootstrap, Holm over the line at
 5 %). The noise of the train rows is not in it, and files of one data set are not independent. `constant` decides the
 same for everybody, whichever is better on train rows. fairlearn's equalized odds takes no limit, so its four points are
-one. No rival has both criteria ready to call. Time is that of one call that finds the thresholds, averaged over files,
-on a machine with other work on it: good for orders of magnitude.
+one. Only OxonFair, of these rivals, takes both criteria together (`additional_constraints=`); a run in which it was not
+asked for both has no line of it there. Time is that of one call that finds the thresholds, averaged over files, on a
+machine with other work on it: good for orders of magnitude.
 """
 
 

@@ -1,6 +1,7 @@
 """The page of the paper's comparison: made from records alone, truthful about what is missing, and the recorded one."""
 
 import importlib
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -78,6 +79,34 @@ def test_what_is_missing_is_not_called_met(files):
     assert all(line.endswith("| not measured |") for line in lines)
 
 
+def test_the_count_of_goals_is_that_of_the_lines(files):
+    text = files["paper.md"]
+    lines = [line for line in text.splitlines() if re.search(r" \| \d \| (yes|NO|not measured) \|$", line)]
+    met = sum(line.endswith("| yes |") for line in lines)
+    assert f"\n{met} of {len(lines)} lines were met." in text
+
+
+def test_answers_without_a_promise_are_marked():
+    """The mean of a form that asks for a promise says in how many splits none could be made."""
+    asked = {"method": "promised", "data": "adult", "protocol": "paper", "setting": {"limit": 0.05}}
+    more = [
+        record(seed=seed, accuracy=0.8, gap=0.05, **asked) | {"verdict": "promised" if seed < 3 else "unpromised"}
+        for seed in range(5)
+    ]
+    text = page.main_page(records_of.Records([*made(), *more]), {}, None, [], set())
+    assert "0.800 / 0.050, 2 of 5 unpromised" in text
+    assert "unpromised |" not in page.main_page(made(), {}, None, [], set())
+
+
+def test_missing_records_are_listed():
+    """Of a method that was run on five splits, one setting lacks a split."""
+    records = made()
+    gone = next(one for one in records if (one["method"], one["data"], one["seed"]) == ("loop", "compas", 7))
+    assert "loop, COMPAS:" not in "".join(page.run_notes(records))
+    text = "".join(page.run_notes(records_of.Records(one for one in records if one is not gone)))
+    assert re.search(r"loop, COMPAS: 1 of \d+ records \(seed 7, penalty 10, shift 0\.5\)", text)
+
+
 def test_goals_are_judged_by_the_records():
     """The same records with one figure out of its bound miss that goal alone."""
     points = {point.asked: point.met for point in acceptance.points(made(), None, [])}
@@ -151,3 +180,30 @@ def test_no_setting_was_chosen_on_test_rows(recorded):
     some = records_of.keep(recorded, protocol="frontier")
     assert some
     assert all(one["validation"] for one in some)
+
+
+def test_wins_over_rivals_that_saw_a_part_of_the_rows_are_marked(recorded):
+    """The rivals that were trained on a part of CelebA's fit rows are those whose notes say so."""
+    known = importlib.import_module("benchmarks.paper.worker").methods()
+    assert {name for name, method in known.items() if "30,000 rows" in method.note} == set(records_of.THINNED)
+    baseline = records_of.keep(recorded, protocol="frontier", data="celeba", method="baseline")
+    test_rows = sum(map(sum, baseline[0]["counts"]["test"]))
+    assert test_rows * (0.7 / 0.3) * 0.75 == pytest.approx(records_of.FIT_ROWS, abs=2)
+    lines = page.quoted(recorded, None)["verdicts"].splitlines()
+    for line in lines[:4]:
+        places = re.findall(r"against ([^:;]+): ([^:]*?)(?=; ours|\.$)", line)
+        for rival, wins in places:
+            thin = rival.startswith(("AdvDeb", "DIR", "ExponentiatedGradient", "FairGBM", "FGP", "LAFTR"))
+            for win in re.findall(r"CelebA stand-in \w+ \([^)]*\)", wins):
+                assert ("rival on 30,000 of 106,364 rows" in win) == thin, win
+    better = next(line for line in lines if line.startswith("- Ours is better after"))
+    assert "21 of 295 (11 of these against rivals on a part of CelebA's fit rows)" in better
+    assert better.count("rival on 30,000 of 106,364 rows") == 11
+
+
+def test_the_page_says_what_noise_moves_first():
+    lines = [
+        {"alpha": alpha, "test": {"eod_sum": gap, "accuracy": accuracy}}
+        for alpha, gap, accuracy in ((-0.1, 0.02, 0.69), (0.0, 0.03, 0.7), (0.25, 0.07, 0.699), (2.0, 0.1, 0.6))
+    ]
+    assert "with alpha up to 0.25 EOd goes from 0.030 to 0.070 and accuracy from 0.7000 to 0.6990" in page.moved(lines)

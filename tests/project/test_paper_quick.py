@@ -32,6 +32,16 @@ def test_every_data_set_is_recorded(recorded):
     assert all(set(methods) == set(quick.METHODS) for methods in recorded.values())
 
 
+def test_the_table_says_that_its_counts_are_coarse(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["quick", "--data", "german"])
+    assert quick.main() == 0
+    said = capsys.readouterr().out
+    assert (
+        "The bundled counts are coarse. Width of a bin in logits: german 0.5 (beyond a logit of 2: german 2)." in said
+    )
+    assert "differ from those of `make paper`" in said
+
+
 def test_what_must_be_equal_is(recorded):
     """Flipping hard labels within a gap of 1e-4 is Eq.Odds to the third digit, whatever weighs the errors."""
     for methods in recorded.values():
