@@ -9,7 +9,7 @@
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
 #   make paper           the paper's comparison with its rivals, on real data; 90 minutes on two cores; can be resumed
-#   make paper-quick     the same from bundled counts, checked against what is recorded; under 90 seconds
+#   make paper-quick     a part of it from coarse bundled counts, checked against what is recorded; under 90 seconds
 #   make lint            style, types, layers, spelling, sp-repo-review; clang-format and clang-tidy for C++
 #   make docs            the site, warnings as errors, in build/docs
 #   make cpp-test        C++ tests under ASan and UBSan, stress programs under TSan

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.errors import BaseError, CCompilerError, ExecError, PlatformError
@@ -28,8 +29,22 @@ class optional_build_ext(build_ext):  # noqa: N801 - setuptools names its comman
         except (BaseError, CCompilerError, ExecError, PlatformError, OSError) as error:
             if os.environ.get("GSTAR_FAST_REQUIRE_CORE") == "1":
                 raise
+            if not self.inplace:
+                Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)  # of an earlier build, from other sources
             ext.optional = True  # also tells setuptools not to look for the file it would copy
             print(NO_CORE.format(reason=str(error).splitlines()[0]), file=sys.stderr)
+
+
+class wheel_of_what_was_built(bdist_wheel):  # noqa: N801
+    """A wheel without the core has nothing of one platform in it, so it is tagged `py3-none-any`."""
+
+    def run(self):
+        self.run_command("build_ext")
+        built = self.get_finalized_command("build_ext")
+        if not any(Path(built.get_ext_fullpath(ext.name)).exists() for ext in self.distribution.ext_modules):
+            self.distribution.ext_modules = None
+            self.root_is_pure = True
+        super().run()
 
 
 class build_py_with_headers(build_py):  # noqa: N801
@@ -70,4 +85,11 @@ def core():
 
 
 ParallelCompile("GSTAR_FAST_BUILD_JOBS", default=0).install()
-setup(ext_modules=[core()], cmdclass={"build_ext": optional_build_ext, "build_py": build_py_with_headers})
+setup(
+    ext_modules=[core()],
+    cmdclass={
+        "bdist_wheel": wheel_of_what_was_built,
+        "build_ext": optional_build_ext,
+        "build_py": build_py_with_headers,
+    },
+)
