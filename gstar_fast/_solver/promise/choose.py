@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,25 +16,28 @@ from gstar_fast._solver.promise import words
 from gstar_fast._solver.promise.beliefs import Ground, Known
 from gstar_fast._solver.promise.candidates import Option, family, in_order
 from gstar_fast._solver.promise.chance import Beliefs
+from gstar_fast._solver.promise.hints import STEPS, looser
 from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.promise.targets import aimed
+from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, lay_out
 
-KEPT = 0.75  # of what plain thresholds gain over the best constant decision; a promise that keeps less is refused
-SMALL_PRICE = 0.05  # of that gain: what a message calls a small price
-STEPS = 10_000  # limits that could be promised are whole numbers of 1e-4,
-FINEST = 100  # and found to one part in so many
+SMALL_PRICE = 0.05  # of the gain over a constant decision: where a looser limit is first looked for
+FINEST = 100  # limits that could be promised are found to one part in so many
+MOST_MIXED = 16  # groups for which mixtures are looked at: the linear program slows down with more
+
+Solve = Callable[[Search, bool, bool, None], Result]  # plain thresholds: search, unified, randomize, no time limit
 
 
 class Asked(NamedTuple):
     """One question with a promise: what is known, the options in order of error, and the bound on their error."""
 
     known: Known
-    options: list[Option]
+    options: list[Option]  # that keep enough of the gain
     plain: Option
-    most: float  # error that keeps enough of the gain
+    worth: Worth
     gain: float
     level: float
     separate: bool  # one threshold a group
@@ -43,7 +47,7 @@ class Asked(NamedTuple):
         if not self.separate:
             return []
         found = aimed(self.known.times(times), self.options, self.gain)
-        return [option.beliefs(self.known) for option in found if option.cost <= self.most]
+        return [option.beliefs(self.known) for option in self.worth.useful(found, self.plain.cost)]
 
     def needed(self) -> RowsNeeded:
         """How many rows a promise would need."""
@@ -60,17 +64,15 @@ def ask(search: Search, plain: Result, level: float, unified: bool, randomize: b
     snapshot, table = search.snapshot, search.table
     parts = (snapshot, search.objective, table.totals, search.scale, search.has, search.notes)
     known = Known.of(lay_out(*parts, shared=unified, certain=not unified))
-    negative, positive, _ = table.totals.sum(axis=1).tolist()
-    constant = min(search.scale.fp * negative, search.scale.fn * positive) / search.scale.unit
+    worth = Worth.of(search.scale, table.totals, table.at_unified)
     least = float(np.sqrt(plain.loss))
-    gain = max(constant - least, 0.0)
+    gain = max(worth.constant - least, 0.0)
     same = _found_again(known, plain)
     options = [same, *family(known, unified, randomize)]
     separate = not unified and not randomize
     if separate:
         options = in_order(known, [*options, *aimed(known, options, gain)])
-    most = least + (1 - KEPT) * gain + 1e-12
-    return Asked(known, [option for option in options if option.cost <= most], same, most, gain, level, separate)
+    return Asked(known, worth.useful(options, least), same, worth, gain, level, separate)
 
 
 def _found_again(known: Known, plain: Result) -> Option:
@@ -92,8 +94,11 @@ def _found_again(known: Known, plain: Result) -> Option:
     return Option(cost, Mixture(np.array(entries), np.array(weights), 0.0, 0))
 
 
-def promised(search: Search, plain: Result, level: float, *, unified: bool, randomize: bool) -> Result:
-    """The result with a promise, or with the plain thresholds and a message that says what is missing."""
+def promised(search: Search, plain: Result, level: float, solve: Solve, *, unified: bool, randomize: bool) -> Result:
+    """The result with a promise, or with the plain thresholds and a message that says what is missing.
+
+    `solve` finds the plain thresholds of the questions that the message names instead.
+    """
     asked = ask(search, plain, level, unified, randomize)
     known = asked.known
     plain_chance = known.chance(asked.plain.beliefs(known))
@@ -102,12 +107,12 @@ def promised(search: Search, plain: Result, level: float, *, unified: bool, rand
         return replace(plain, promise=Promise(level, plain_chance, upper, 0.0, plain, plain_chance))
     option, found = first_kept(asked, plain_chance)
     if option is None:
-        return _unpromised(asked, plain, plain_chance)
+        return _unpromised(search, asked, plain, plain_chance, solve, unified=unified, randomize=randomize)
     upper = uppers(known, option.beliefs(known), asked.risk)
     result = plain if option is asked.plain else _made(known.search, option, unified, plain)
     cost = max(result.error - plain.error, 0.0) if result is not plain else 0.0
     promise = Promise(level, found, upper, cost, plain, plain_chance)
-    return replace(result, verdict="promised", message=words.promised(promise, plain), promise=promise)
+    return with_verdict(result, promise, "promised", words.promised(promise, plain))
 
 
 def first_kept(asked: Asked, plain_chance: float) -> tuple[Option | None, float]:
@@ -129,16 +134,39 @@ def _made(search: Search, option: Option, unified: bool, plain: Result) -> Resul
     return replace(made, lower_bound=lower, optimality_gap=made.loss - lower)
 
 
-def _unpromised(asked: Asked, plain: Result, plain_chance: float) -> Result:
+def _unpromised(
+    search: Search, asked: Asked, plain: Result, plain_chance: float, solve: Solve, *, unified: bool, randomize: bool
+) -> Result:
     known = asked.known
     beliefs = asked.plain.beliefs(known)
-    needed = asked.needed()
-    upper = uppers(known, beliefs, asked.risk)
-    promise = Promise(asked.level, plain_chance, upper, 0.0, plain, plain_chance, needed)
+    promise = Promise(
+        asked.level, plain_chance, uppers(known, beliefs, asked.risk), 0.0, plain, plain_chance, asked.needed()
+    )
+
+    def granted(limits: Mapping[str, float], mixed: bool) -> float | None:
+        objective = replace(search.objective, limits=limits)
+        parts = (search.snapshot, objective, search.table.totals, search.scale, search.has, search.notes)
+        other = lay_out(*parts, shared=unified)
+        again = ask(other, solve(other, unified, mixed, None), asked.level, unified, mixed)
+        option, _ = first_kept(again, again.known.chance(again.plain.beliefs(again.known)))
+        return None if option is None else option.cost
+
+    limits = known.objective.limits
     cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]
-    offers = [uppers(known, option.beliefs(known), asked.risk) for option in cheap[-1:]]
-    message = words.unpromised(promise, known, beliefs, offers)
-    return replace(plain, verdict="unpromised", message=message, promise=promise)
+    guess = uppers(known, (cheap or [asked.plain])[-1].beliefs(known), asked.risk)
+    hints = words.Hints(
+        limit=looser(limits, guess, lambda limits: granted(limits, randomize)),
+        mixed=None if unified or randomize or len(known.names) > MOST_MIXED else granted(limits, True),
+        worth=None if asked.options else asked.worth,
+    )
+    message = words.unpromised(promise, known, beliefs, hints)
+    return with_verdict(plain, promise, "unpromised", message)
+
+
+def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -> Result:
+    """The result with what is said of its promise, and a note on asking more than once."""
+    notes = (*result.notes, words.one_question(promise.confidence))
+    return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
 
 
 def uppers(known: Ground, beliefs: Beliefs, risk: float) -> dict[str, float]:

@@ -23,8 +23,9 @@ from gstar_fast._solver.mixture import Mixture, corners_of
 from gstar_fast._solver.promise import words
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.promise.candidates import WIDTHS, Option, option_at
-from gstar_fast._solver.promise.choose import KEPT, upper_of
+from gstar_fast._solver.promise.choose import upper_of, with_verdict
 from gstar_fast._solver.promise.record import Promise
+from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.question import Objective, check_confidence
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, prepare
@@ -60,7 +61,7 @@ class Curve(NamedTuple):
         chance, plain_chance = (of.chance(one.beliefs(of)) for one in (option, other))
         cost = max(made.error - plain.error, 0.0)
         promise = Promise(self.level, chance, {self.criterion: limit}, cost, plain, plain_chance)
-        return replace(made, verdict="promised", message=words.promised(promise, plain), promise=promise)
+        return with_verdict(made, promise, "promised", words.promised(promise, plain))
 
     def thresholds(self) -> Floats:
         """One row a point; of a mixture the most probable."""
@@ -73,7 +74,7 @@ def promised_curve(
     """What `frontier` makes its answer of."""
     level = check_confidence(confidence)
     limited = replace(objective, limits={**objective.limits, criterion: MOST.get(criterion, 1.0)})
-    search = prepare(sketch, limited, certain=True)
+    search = prepare(sketch, limited, certain=True, wide=True)
     active = [r for r in range(len(RATES)) if limited.limit[r] < np.inf or limited.ratio[r] >= 0]
     swept = np.array([RATES[r] in CRITERIA[criterion] for r in active])
     found = curve(search, criterion, swept, level, randomize)
@@ -86,6 +87,7 @@ def promised_curve(
         "errors": np.array([point.option.cost for point in found.points]),
         "thresholds": found.thresholds(),
         "randomized": randomize,
+        "weighted": objective.weighted,
         "proven_to": 1.0,
         "penalty": None,
         "_result": found.result,
@@ -103,14 +105,13 @@ def curve(search: Search, criterion: str, swept: Bools, level: float, randomize:
         low, high = known.bands(z)
         banded = replace(search.arrays, low=low, high=high)
         options += [option for _, option in _frontier(known, banded, swept, randomize, added)]
-    negative, positive, _ = search.table.totals.sum(axis=1).tolist()
-    constant = min(search.scale.fp * negative, search.scale.fn * positive) / search.scale.unit
+    worth = Worth.of(search.scale, search.table.totals, search.table.at_unified)
     found = []
     for option in options:
         limit = upper_of(known, option.beliefs(known), 1 - level, criterion)
         gaps = [gap for gap, _ in plain]
         beside = plain[max(int(np.searchsorted(gaps, limit + 1e-12, side="right")) - 1, 0)][1]
-        if constant - option.cost >= KEPT * (constant - beside.cost) - 1e-12 and limit < most:
+        if option.cost <= worth.most(beside.cost) and limit < most:
             found.append(Point(limit, option, beside))
     kept: list[Point] = []
     for point in sorted(found, key=lambda point: (point.limit, point.option.cost)):

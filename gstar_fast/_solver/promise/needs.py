@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.choose import ask
@@ -71,6 +72,7 @@ def rows_needed(
     """
     check_sketch(sketch)
     objective = Objective.of(limits, None, costs, balanced)
+    unified, randomize = checked_flag("unified", unified), checked_flag("randomize", randomize)
     question_limits(objective.limits)
     if not objective.limits:
         raise refusal("no_limits", "limits", value="rows_needed")
@@ -93,6 +95,6 @@ def rows_needed(
         sketch = protected_sketch(sketch, asked)
     if least > 0:
         sketch, _ = pooled_sketch(sketch.copy(), least, objective, "empirical")
-    search = prepare(sketch, objective, shared=unified)
+    search = prepare(sketch, objective, shared=unified, wide=True)
     plain = solve_exact(search, unified, randomize, None)
     return ask(search, plain, level, unified, randomize).needed()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.text import aligned, first_few, row_count, short_number
+from gstar_fast._base.text import aligned, first_few, printable_name, row_count, short_number
 
 if TYPE_CHECKING:
     from gstar_fast._solver.result import Result
@@ -54,7 +54,7 @@ class RowsNeeded:
                 f"too small for these limits, whatever the others have: {first_few(map(repr, self.too_small))}"
             )
         table = [["group", "times its rows alone"]]
-        table += [[str(name), short_number(times, 2)] for name, times in list(self.by_group.items())[:50]]
+        table += [[printable_name(name), short_number(times, 2)] for name, times in list(self.by_group.items())[:50]]
         return "\n".join([*lines, "", *aligned(table)])
 
 

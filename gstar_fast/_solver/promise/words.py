@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
 from gstar_fast._base.text import row_count
-from gstar_fast._criteria import MOST, RATES
+from gstar_fast._criteria import RATES
 from gstar_fast._solver.promise.beliefs import BALANCED, Ground
 from gstar_fast._solver.promise.chance import Beliefs
+from gstar_fast._solver.promise.hints import Offer
 from gstar_fast._solver.promise.record import Promise
+from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.result import Result
 
 _ROWS_OF = ("positive rows", "negative rows", "rows", "labelled rows")
@@ -27,21 +32,46 @@ def promised(promise: Promise, plain: Result) -> str:
     )
 
 
-def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, offers: list[dict[str, float]]) -> str:
+def one_question(level: float) -> str:
+    """The note on asking more than once."""
+    return (
+        f"this confidence is for one question; for k questions of the same rows ask each with confidence "
+        f"1 - (1 - {level:g}) / k ({1 - (1 - level) / 5:g} for k = 5)"
+    )
+
+
+class Hints(NamedTuple):
+    """What an "unpromised" verdict names besides."""
+
+    limit: Offer | None  # a looser limit that would be promised
+    mixed: float | None  # the cost at which mixtures would be
+    worth: Worth | None  # where the limits leave no thresholds that are good enough
+
+
+def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) -> str:
     """One paragraph: what is too small, what could be promised, how many rows are missing, and what plain does."""
-    limits = known.objective.limits
-    said = [f"the counts cannot promise {_limits(limits)} on new rows with {promise.confidence:g} confidence"]
-    said.append(_worst_cell(known, beliefs, promise.confidence))
-    if len(limits) == 1:
-        (name,) = limits
-        found = [offer[name] for offer in offers]
-        best = max(found) if name == "disparate_impact" else min(found, default=1.0)
-        if found and 0 < best < MOST.get(name, 1.0):
-            said.append(f"at a small price a limit of {best:g} could be promised")
+    objective, plain = known.objective, promise.plain
+    limits, what = objective.limits, "cost" if objective.balanced or objective.costs != (1.0, 1.0) else "error"
+    if hints.worth is None:
+        said = [f"the counts cannot promise {_limits(limits)} on new rows with {promise.confidence:g} confidence"]
+        said.append(_worst_cell(known, beliefs, promise.confidence))
+    else:
+        lost = (
+            f"nothing is promised of {_limits(limits)}: the least {what} within {_these(limits)} is "
+            f"{math.sqrt(plain.loss):.4f}, which loses more than a quarter of what the best unified threshold "
+            f"({hints.worth.unified:.4f}) gains over a constant decision ({hints.worth.constant:.4f})"
+        )
+        said = [lost]
+    if hints.limit is not None:
+        said.append(f"a limit of {hints.limit.limit:g} could be promised, with {what} {hints.limit.cost:.4f}")
+    if hints.mixed is not None:
+        said.append(f"mixtures of thresholds (randomize=True) could be promised, with {what} {hints.mixed:.4f}")
     needed = promise.rows_needed
     if needed is not None:
         if needed.times is None:
             said.append("no number of rows like these would be enough")
+            if hints.worth is None:
+                said[-1] += ", since thresholds further within the limits lose too much of what is gained by deciding"
         else:
             said.append(f"about {needed.times:.2g} times the rows would be needed")
     said.append(
@@ -67,8 +97,11 @@ def _worst_cell(known: Ground, beliefs: Beliefs, level: float) -> str:
     return f"{has}, so its {RATES[r]} is known to within {within:.2g} only"
 
 
-def _limits(limits: object) -> str:
-    assert isinstance(limits, dict)
+def _these(limits: Mapping[str, float]) -> str:
+    return "this limit" if len(limits) == 1 else "these limits"
+
+
+def _limits(limits: Mapping[str, float]) -> str:
     return " and ".join(f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in limits.items())
 
 

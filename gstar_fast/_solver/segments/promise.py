@@ -19,6 +19,7 @@ Mixtures: a row counts with the probability that it is accepted, in its segment.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -29,10 +30,12 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._solver.promise import words
 from gstar_fast._solver.promise.beliefs import BALANCED, SURE, Ground, active_rates, matched, moments
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
-from gstar_fast._solver.promise.choose import KEPT, SMALL_PRICE, uppers
+from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers, with_verdict
 from gstar_fast._solver.promise.effective import effective
+from gstar_fast._solver.promise.hints import looser
 from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import Promise, RowsNeeded
+from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.question import TOLERANCE, scale_of
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
@@ -252,8 +255,8 @@ class Asked(NamedTuple):
     answer: Answer
     known: SegmentsKnown
     plain: Option
-    options: list[Option]
-    gain: float
+    options: list[Option]  # that keep enough of the gain
+    worth: Worth
     level: float
     shift: Floats  # what new rows are expected to differ by
 
@@ -273,16 +276,14 @@ class Asked(NamedTuple):
 def ask(answer: Answer, plain: Result, level: float, randomize: bool) -> Asked:
     """Lay out the question that `plain` answers."""
     known = SegmentsKnown.of(answer, randomize)
-    totals, scale = known.counts.totals, known.searches[0].scale
-    negative, positive, _ = totals.sum(axis=1).tolist()
-    least = math.sqrt(plain.loss)
-    gain = max(min(scale.fp * negative, scale.fn * positive) / scale.unit - least, 0.0)
+    counts, search = known.counts, known.searches[0]
+    at_unified = counts.rows[..., search.unified :].sum(axis=(2, 3))
+    worth, least = Worth.of(search.scale, counts.totals, at_unified), math.sqrt(plain.loss)
     same = Option(least, _parts_again(answer.snapshot, plain), known.asked)
-    most = least + (1 - KEPT) * gain + 1e-12
-    options = [option for option in known.family(same) if option.cost <= most]
+    options = worth.useful(known.family(same), least)
     kept = [option for option in options if known.chance(known.beliefs(option.parts)) <= 1 - level]
-    shift = known.shift(kept[0] if kept else same, replicates_of(answer, known.counts))
-    return Asked(answer, known, same, options, gain, level, shift)
+    shift = known.shift(kept[0] if kept else same, replicates_of(answer, counts))
+    return Asked(answer, known, same, options, worth, level, shift)
 
 
 def _parts_again(snapshot: Snapshot, plain: Result) -> Parts:
@@ -300,21 +301,44 @@ def promised_by_segment(answer: Answer, plain: Result, level: float, randomize: 
         return replace(
             plain, promise=Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance)
         )
+    option, chance = first_kept(asked)
+    if option is not None:
+        result = plain if option.parts == asked.plain.parts else _made(asked, option, plain)
+        upper = uppers(known, asked.beliefs(option), asked.risk)
+        promise = Promise(level, chance, upper, max(result.error - plain.error, 0.0), plain, plain_chance)
+        return with_verdict(result, promise, "promised", words.promised(promise, plain))
+    promise = Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance, asked.needed())
+    message = words.unpromised(promise, known, own, _hints(asked))
+    return with_verdict(plain, promise, "unpromised", message)
+
+
+def first_kept(asked: Asked) -> tuple[Option | None, float]:
+    """The first option that may be promised, and its chance."""
     for option in asked.options:
-        is_plain = option.parts == asked.plain.parts
-        beliefs = asked.beliefs(option)
-        chance = known.chance(beliefs)
+        chance = asked.known.chance(asked.beliefs(option))
         if chance <= asked.risk:
-            result = plain if is_plain else _made(asked, option, plain)
-            cost = max(result.error - plain.error, 0.0)
-            promise = Promise(level, chance, uppers(known, beliefs, asked.risk), cost, plain, plain_chance)
-            return replace(result, verdict="promised", message=words.promised(promise, plain), promise=promise)
-    upper = uppers(known, own, asked.risk)
-    promise = Promise(level, plain_chance, upper, 0.0, plain, plain_chance, asked.needed())
-    cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]
-    offers = [uppers(known, asked.beliefs(option), asked.risk) for option in cheap[-1:]]
-    message = words.unpromised(promise, known, own, offers)
-    return replace(plain, verdict="unpromised", message=message, promise=promise)
+            return option, chance
+    return None, 1.0
+
+
+def _hints(asked: Asked) -> words.Hints:
+    """What would be promised instead."""
+    known, answer, limits = asked.known, asked.answer, asked.known.objective.limits
+
+    def granted(limits: Mapping[str, float], mixed: bool) -> float | None:
+        other = replace(answer, objective=replace(answer.objective, limits=limits))
+        plain = other.mixed() if mixed else other.chosen(math.inf)
+        option = first_kept(ask(other, plain, asked.level, mixed))[0] if plain.meets_limits else None
+        return None if option is None else option.cost
+
+    gain = max(asked.worth.constant - asked.plain.cost, 0.0)
+    cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * gain]
+    guess = uppers(known, asked.beliefs((cheap or [asked.plain])[-1]), asked.risk)
+    return words.Hints(
+        limit=looser(limits, guess, lambda limits: granted(limits, known.randomize)),
+        mixed=None if known.randomize else granted(limits, True),
+        worth=None if asked.options else asked.worth,
+    )
 
 
 def _made(asked: Asked, option: Option, plain: Result) -> Result:
