@@ -8,18 +8,19 @@ name, rename), and should a kill hit exactly between them, the next save to the 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file, fsync it, give it its name, fsync the folder."""
     with open_atomically(path) as file:
-        _write_all(file.fileno(), data)
+        file.write(data)
 
 
 @contextlib.contextmanager
@@ -31,7 +32,7 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))  # through a link, the file it points to is replaced
     mode = _mode_of(target)
     if mode is not None and not stat.S_ISREG(mode):
-        with target.open("wb") as file:
+        with _writer(os.open(target, os.O_WRONLY), path) as file:
             yield file
         return
     folder = os.open(target.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
@@ -39,12 +40,13 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         unnamed = _open_unnamed(target.parent)
         with contextlib.ExitStack() as stack:
             descriptor = stack.enter_context(_named(target)) if unnamed is None else unnamed
-            file = stack.enter_context(os.fdopen(descriptor, "wb"))
+            file = stack.enter_context(_writer(descriptor, path))
             if mode is not None:
                 os.fchmod(descriptor, stat.S_IMODE(mode))
             yield file
             file.flush()
-            os.fsync(descriptor)
+            with _naming(path):
+                os.fsync(descriptor)
             if unnamed is not None:
                 _give_name(unnamed, target.name, folder)
         os.fsync(folder)
@@ -90,10 +92,30 @@ def _open_unnamed(folder: Path) -> int | None:
         return None
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]
+class _NamedFile(io.FileIO):
+    """A file whose errors say which one it is: the system says "No space left on device" and nothing more."""
+
+    def __init__(self, descriptor: int, path: str | os.PathLike[str]) -> None:
+        super().__init__(descriptor, "wb")
+        self._path = path
+
+    def write(self, data: Any, /) -> int:
+        with _naming(self._path):
+            return os.write(self.fileno(), data)
+
+
+def _writer(descriptor: int, path: str | os.PathLike[str]) -> BinaryIO:
+    return io.BufferedWriter(_NamedFile(descriptor, path))
+
+
+@contextlib.contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)
+        raise
 
 
 def _give_name(descriptor: int, name: str, folder: int) -> None:
@@ -115,6 +137,10 @@ def _give_name(descriptor: int, name: str, folder: int) -> None:
                 os.unlink(hidden, dir_fd=folder)
         except FileNotFoundError:
             continue
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(hidden, dir_fd=folder)
+            raise
 
 
 @contextlib.contextmanager

@@ -1,9 +1,11 @@
-"""Numbers and names as a person reads them: in tables, sentences and messages."""
+"""Numbers, names and addresses as a person reads them: in tables, sentences and messages."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
 
 
 def short_number(x: float | None, digits: int = 4) -> str:
@@ -80,8 +82,73 @@ def first_few(texts: Iterable[str], most: int = 5, by: str = ", ") -> str:
 
 def some(names: Iterable[object], most: int = 12) -> str:
     """Names that others chose, for a message: not too many, and none that a terminal obeys."""
-    shown = [text if (text := str(name)).isprintable() else repr(text) for name in names]  # no colours, no bells
+    shown = [printable_name(name) for name in names]
     return ", ".join(shown[:most]) + (f", ... ({len(shown)} in all)" if len(shown) > most else "")
+
+
+def printable(text: str, keep: str = "\n\t") -> str:
+    """Text without characters that a terminal obeys or that hide what is there, such as those that change direction.
+
+    They are escaped as in JSON, so JSON stays JSON. `keep` are characters to leave as they are: none in a name, which
+    must not end a line of a table.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep or _harmless(c) else _escaped(c) for c in text)
+
+
+def printable_name(name: object) -> str:
+    """The name of a group or column, for a table or a sentence."""
+    return printable(str(name), keep="")
+
+
+def _harmless(c: str) -> bool:
+    return c in "\u200c\u200d" or (ord(c) >= 160 and c.isspace() and c not in "\u2028\u2029")
+
+
+def _escaped(c: str) -> str:
+    units = c.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+# A password may hold any sign, so it ends at the last @; what looks like a port ends at the next space.
+_USER = re.compile(r"(://)(?:[^:/@\s]*:(?!\d*(?:[/?#\s]|$)).*|[^:/@\s]*:\S*|[^/?#\s]*)@", re.DOTALL)
+_QUERY = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*)(://[^\s?#]*)([?#]\S*)")
+_PART = re.compile(r"([?#&;])([^?#&;=]*)(=?)([^?#&;]*)")
+_SECRET_WORDS = r"(?:password|passwd|secret|token|signature|credential|api_?key)"
+_SECRET = re.compile(rf"(?i)({_SECRET_WORDS}[^=&\s]*=)[^&\s]*")
+_SECRET_VALUE = re.compile(rf"(?i)[?#&;](?:[^?#&;=]*{_SECRET_WORDS}[^?#&;=]*|sig|key)=([^?#&;]*)")
+
+
+def without_secrets(text: str, url: str = "") -> str:
+    """Text for people, and for files: the user part and every query value of a URL in it are hidden.
+
+    `url` is one that the text is about, whose passwords and keys must not appear alone either.
+    """
+    for secret in _secrets_of(url):
+        text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
+    text = _QUERY.sub(_without_values, _USER.sub(r"\1***@", text))
+    return _SECRET.sub(r"\1***", text)
+
+
+def _without_values(found: re.Match[str]) -> str:
+    """A URL whose query has names only; ? is also a sign of patterns, except on the web."""
+    protocol, place, query = found.groups()
+    end = query[len(query.rstrip("'\"),.:;")) :]  # of the sentence
+    whole = protocol.lower() in ("http", "https")
+
+    def hidden(part: re.Match[str]) -> str:
+        sign, name, equals, _ = part.groups()
+        return f"{sign}{name}=***" if equals else f"{sign}***" if whole and name else part[0]
+
+    return f"{protocol}{place}{_PART.sub(hidden, query.removesuffix(end))}{end}"
+
+
+def _secrets_of(url: str) -> list[str]:
+    """Passwords and keys in a URL, as they are written and as they are meant; short ones are in too many words."""
+    users = [found[0][3:-1] for found in _USER.finditer(url)]
+    found = [*users, *(part for user in users for part in user.split(":", 1)), *_SECRET_VALUE.findall(url)]
+    return sorted({word for one in found for word in (one, unquote(one)) if len(word) > 2}, key=len, reverse=True)
 
 
 def near(word: str, known: Iterable[str]) -> str:

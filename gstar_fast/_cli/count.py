@@ -171,7 +171,7 @@ class Tally:
         """Count the rows of a block, or none of them."""
         c = self.columns
         scores = self.scores_of(block.columns[c.score], _where(source, c.score), first_row)
-        labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label))
+        labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label), first_row)
         texts = [name_of_text if text or name in block.folders else None for name in c.group]
         groups = [
             groups_of(block.columns[name], _where(source, name), name_of, first_row)

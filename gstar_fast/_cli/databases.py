@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
+from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import USAGE, CliError, extra_missing
-from gstar_fast._cli.tables.places import shown
 
 Dialect: TypeAlias = Literal["duckdb", "postgres", "sqlite"]
 _KNOWN = "duckdb:FILE, sqlite:FILE and postgresql://..."
@@ -38,7 +37,7 @@ def connected(url: str) -> Iterator[Database]:
             raise CliError(f"{place} does not exist, or is no file; --sql {kind}:FILE names a database")
         opened = _duckdb(place) if kind == "duckdb" else _sqlite(place)
     else:
-        raise CliError(f"--sql takes {_KNOWN}; got {shown(url)!r}", USAGE)
+        raise CliError(f"--sql takes {_KNOWN}; got {without_secrets(url)!r}", USAGE)
     with opened as database:
         yield database
 
@@ -49,16 +48,8 @@ def _told(url: str, kind: type[Exception]) -> Iterator[None]:
     try:
         yield
     except kind as error:
-        said = " ".join(str(error).split())
-        for secret in _secrets(url):
-            said = said.replace(secret, "***")
-        raise CliError(f"{shown(url)}: the database refuses.\nfound: {shown(said)[:300]}") from None
-
-
-def _secrets(url: str) -> list[str]:
-    """Passwords in a URL, as they are written and as they are meant; short ones are in too many words."""
-    found = re.findall(r"://[^:/@]*:(.*)@", url) + re.findall(r"(?i)password=([^&]*)", url)
-    return sorted({word for one in found for word in (one, unquote(one)) if len(word) > 2}, key=len, reverse=True)
+        said = without_secrets(" ".join(str(error).split()), url)[:300]
+        raise CliError(f"{without_secrets(url)}: the database refuses.\nfound: {said}") from None
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 
 from gstar_fast._cli.errors import DONE, FAILED, INTERRUPTED, CliError, Interrupted, exit_code, worded
-from gstar_fast._cli.output import Console, printable
+from gstar_fast._cli.output import Console, for_terminal
 from gstar_fast._cli.parser import parse
 
 BROKEN_PIPE = 141  # what a shell shows for a program that SIGPIPE ended
@@ -41,7 +41,7 @@ def run(argv: list[str]) -> int:
         if given.debug:
             import traceback  # slow, and needed here only
 
-            traceback.print_exc()
+            print(for_terminal(traceback.format_exc()), file=sys.stderr)
         return _say(error)
 
 
@@ -85,7 +85,7 @@ def _say(error: BaseException) -> int:
     else:
         text = f"{type(error).__name__}: {error}\nthis should not happen; please report it with what --debug shows"
         code = FAILED
-    print(f"gstar-fast: {printable(text)}", file=sys.stderr, flush=True)
+    print(f"gstar-fast: {for_terminal(text)}", file=sys.stderr, flush=True)
     return code
 
 

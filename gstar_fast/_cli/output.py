@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import shutil
 import sys
 import time
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gstar_fast._base.text import span
+from gstar_fast._base.text import printable, span, without_secrets
 
 if TYPE_CHECKING:  # needs NumPy, which help must not wait for
     from gstar_fast._base.names import Name, Scalar
@@ -29,20 +30,22 @@ class Console:
         if self.json:
             print(printable(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
         elif not self.quiet:
-            print(printable(text if isinstance(text, str) else text()))
+            print(for_terminal(text if isinstance(text, str) else text()))
 
     def note(self, text: str) -> None:
         """Something the user should know besides."""
         if not self.quiet:
-            print(f"gstar-fast: {printable(text)}", file=sys.stderr, flush=True)
+            print(f"gstar-fast: {for_terminal(text)}", file=sys.stderr, flush=True)
 
 
-_CONTROLS = {code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+def for_terminal(text: str) -> str:
+    """Text that gives no commands to a terminal and repeats no password."""
+    return printable(without_secrets(text))
 
 
-def printable(text: str) -> str:
-    """Text without characters that a terminal obeys, which a name may hold; escaped as JSON does, so JSON stays so."""
-    return text.translate(_CONTROLS)
+def command_line(argv: list[str]) -> str:
+    """The command that was given, to be shown or kept: without what is secret in it."""
+    return shlex.join(["gstar-fast", *map(without_secrets, argv)])
 
 
 def plain(value: Any) -> Any:

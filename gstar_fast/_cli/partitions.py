@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gstar_fast._base.files import write_atomically
+from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import USAGE, CliError
 from gstar_fast._cli.tables.inputs import Input, format_of_output, with_format
-from gstar_fast._cli.tables.places import is_url, place_of, shown
+from gstar_fast._cli.tables.places import is_url, place_of
 
 FORMAT = "gstar_fast.decided"
 VERSION = 1
@@ -47,7 +48,9 @@ def tasks(given: list[str], inputs: list[Input], output: str, to: str | None) ->
         )
     folder = given[0]
     if is_url(output):
-        raise CliError(f"{shown(output)} is elsewhere, and outputs are files of this machine; write them and copy them")
+        raise CliError(
+            f"{without_secrets(output)} is elsewhere, and outputs are files of this machine; write them and copy them"
+        )
     _refuse_nested(folder, output)
     found: dict[Path, Task] = {}
     for source in inputs:
@@ -70,11 +73,13 @@ def _refuse_nested(folder: str, output: str) -> None:
         raise CliError(f"{output} is also the input; write to another folder")
     if inner.is_relative_to(outer):
         raise CliError(
-            f"{output} is inside {shown(folder)}, so that its tables would be inputs next time; write elsewhere"
+            f"{output} is inside {without_secrets(folder)}, so that its tables would be inputs next time; "
+            "write elsewhere"
         )
     if outer.is_relative_to(inner):
         raise CliError(
-            f"{shown(folder)} is inside {output}, where decided tables would lie among others; write elsewhere"
+            f"{without_secrets(folder)} is inside {output}, where decided tables would lie among others; "
+            "write elsewhere"
         )
 
 

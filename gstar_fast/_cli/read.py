@@ -9,7 +9,7 @@ from pathlib import Path
 import gstar_fast as gf
 from gstar_fast._base.files import read_at_most, read_limited
 from gstar_fast._base.names import Name
-from gstar_fast._base.text import counted
+from gstar_fast._base.text import counted, without_secrets
 from gstar_fast._cli import resume
 from gstar_fast._cli.count import Columns, Stop, Tally, count
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
@@ -24,7 +24,7 @@ from gstar_fast._cli.tables.inputs import (
     refuse_twins,
     standard_input,
 )
-from gstar_fast._cli.tables.places import is_url, place_of, shown
+from gstar_fast._cli.tables.places import is_url, place_of
 from gstar_fast.errors import InputError
 
 _LARGEST = 2**31 + 2**20  # bytes of a sketch, as `Sketch.load` has it
@@ -66,7 +66,7 @@ def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
     try:
         return gf.Sketch.from_bytes(content)
     except ValueError as error:
-        raise CliError(f"{STANDARD_INPUT if path == '-' else shown(path)} is not a sketch: {error}") from None
+        raise CliError(f"{STANDARD_INPUT if path == '-' else without_secrets(path)} is not a sketch: {error}") from None
 
 
 def _content(path: str, unfinished: Console | None) -> gf.Sketch | bytes:
@@ -91,7 +91,7 @@ def _far(url: str) -> bytes:
     with place_of(url).open(url) as file:
         data = read_at_most(file, _LARGEST)
     if len(data) == _LARGEST:
-        raise CliError(f"{shown(url)} is larger than any sketch; check the path")
+        raise CliError(f"{without_secrets(url)} is larger than any sketch; check the path")
     return data
 
 
@@ -100,7 +100,7 @@ def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
     if len(paths) == 1:
         return load_sketch(paths[0], unfinished=unfinished)
     refuse_twins(paths)
-    names = [STANDARD_INPUT if path == "-" else shown(path) for path in paths]
+    names = [STANDARD_INPUT if path == "-" else without_secrets(path) for path in paths]
     try:
         return gf.merge_all(_content(path, unfinished) for path in paths)
     except InputError as error:

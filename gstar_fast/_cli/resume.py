@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -92,6 +94,16 @@ def _is_record(file: object) -> bool:
     )
 
 
+def _numbered(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """Each path, and how many before it are the same: URLs that differ in what is hidden keep their order."""
+    seen: Counter[str] = Counter()
+    found = []
+    for file in files:
+        found.append((file["path"], seen[file["path"]]))
+        seen[file["path"]] += 1
+    return found
+
+
 def go_on(path: Path, asked: dict[str, object], inputs: list[Input]) -> tuple[Unfinished, dict[int, tuple[int, bool]]]:
     """What was counted before, and for each input how many of its rows, and whether these are all.
 
@@ -104,17 +116,19 @@ def go_on(path: Path, asked: dict[str, object], inputs: list[Input]) -> tuple[Un
                 f"{path} was begun with {option} = {before.asked.get(option)!r}, now it is {asked.get(option)!r}; "
                 "go on with the same options, or leave out --resume to begin anew"
             )
-    places = {one.identity()["path"]: i for i, one in enumerate(inputs)}
-    missing = [file["path"] for file in before.files if file["path"] not in places]
+    identities = [one.identity() for one in inputs]
+    places = {name: i for i, name in enumerate(_numbered(identities))}
+    names = _numbered(before.files)
+    missing = [file["path"] for file, name in zip(before.files, names, strict=True) if name not in places]
     if missing:
         raise CliError(
             f"{path} has counted files that are not among the inputs now: {some(missing, 3)}; "
             "name the same ones, or leave out --resume to begin anew"
         )
     counted: dict[int, tuple[int, bool]] = {}
-    for file in before.files:
-        i = places[file["path"]]
-        now = inputs[i].identity()
+    for file, name in zip(before.files, names, strict=True):
+        i = places[name]
+        now = identities[i]
         if now.get("folders") != file.get("folders"):
             raise CliError(
                 f"{inputs[i].name} was in the folders {file.get('folders')} when its rows were counted; "

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import USAGE, CliError
 from gstar_fast._cli.output import Console
-from gstar_fast._cli.tables.places import is_url, shown
+from gstar_fast._cli.tables.places import is_url
 
 Kind = TypeVar("Kind")
 
@@ -20,7 +21,9 @@ def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
     if path is None or path == "-":
         return
     if is_url(path):
-        raise CliError(f"{shown(path)} is elsewhere, and outputs are files of this machine; write one and copy it")
+        raise CliError(
+            f"{without_secrets(path)} is elsewhere, and outputs are files of this machine; write one and copy it"
+        )
     target = Path(path)
     folder = target.parent
     if not folder.is_dir():

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import gstar_fast as gf
 from gstar_fast._base.names import Name, joined_columns
-from gstar_fast._cli.output import Console, printable
+from gstar_fast._cli.output import Console, for_terminal
 from gstar_fast._cli.save import write_bytes
 from gstar_fast._decide import document
 from gstar_fast._sketch.columns import MIXED
@@ -83,4 +83,4 @@ def answer(result: gf.Result, text: str, output: str | None, console: Console) -
     if result.meets_limits and result.verdict != "unpromised":  # else the next program would take what nobody asked for
         write_bytes(text.encode())
     if not (console.json or console.quiet):
-        print(printable(str(result)), file=sys.stderr)
+        print(for_terminal(str(result)), file=sys.stderr)

@@ -64,11 +64,36 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch,
         return written[0]
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as error:
         gf.Sketch().save(path)
+    assert error.value.filename == str(path)
     monkeypatch.undo()
     assert names_in(tmp_path) == ["a.gstar"]
     assert gf.Sketch.load(path) == old
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_device_is_named():
+    with pytest.raises(OSError, match=r"No space left.*/dev/full"):
+        small().save("/dev/full")
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_rename_that_fails_leaves_no_hidden_file(tmp_path, monkeypatch, named):
+    path = tmp_path / "a.gstar"
+    small().save(path)
+    if named:
+        monkeypatch.setattr(files, "_open_unnamed", lambda _: None)
+
+    def fail(*_, **__):
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    for function in ("rename", "replace"):
+        monkeypatch.setattr(os, function, fail)
+    with pytest.raises(OSError, match="cross-device"):
+        gf.Sketch().save(path)
+    assert names_in(tmp_path) == ["a.gstar"]
+    assert gf.Sketch.load(path) == small()
 
 
 def test_without_unnamed_files_saving_works_too(tmp_path, monkeypatch):

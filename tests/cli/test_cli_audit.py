@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -27,6 +28,18 @@ def test_audit_of_thresholds_is_that_of_the_library(sketch, capsys):
     table = np.genfromtxt("a.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
     tpr = table[(table["group"] == "F") & (table["metric"] == "tpr")]["value"][0]
     assert tpr == expected.rates["F"]["tpr"].value
+
+
+def test_a_spreadsheet_takes_no_group_for_a_formula(here):
+    groups = ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "-1", -2, "+.5", "plain", "a,=b"]
+    gf.Sketch.from_rows(np.arange(44) / 44, np.arange(44) // 11 % 2, groups * 4).save("s.gstar")
+    gf.Decider(dict.fromkeys(groups, -0.5)).save("t.json")
+    assert main(["audit", "s.gstar", "--thresholds", "t.json", "-o", "a.csv", "-q"]) == 0
+    with Path("a.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    shown = ["'=1+1", "'+x", "'-x", "'@x", "\\u0009x", "\\u000dx", "-1", "-2", "+.5", "plain", "a,=b", ""]
+    assert sorted({row["group"] for row in rows}) == sorted(shown)
+    assert {row["value"] for row in rows if row["metric"] == "threshold"} == {"-0.5"}
 
 
 def test_audit_and_report_expect_gaps_on_so_many_new_rows(sketch, capsys):

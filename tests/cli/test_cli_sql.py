@@ -150,7 +150,7 @@ def test_the_connection_only_reads(here, url):
         (["--sql", "sqlite:people.db", "--table", "t", "--missing", "-999"], 2, "--missing is not for --sql yet"),
         (["--sql", "sqlite:people.db", "--table", "t", "--resume"], 2, "--resume is about files, and --sql reads none"),
         (["--sql", "sqlite:people.db", "--table", "t", "--format", "csv"], 2, "--format is about files"),
-        (["--sql", "oracle://ann:sesame@host/x", "--table", "t"], 2, "got 'oracle://ann:***@host/x'"),
+        (["--sql", "oracle://ann:sesame@host/x", "--table", "t"], 2, "got 'oracle://***@host/x'"),
         (["--sql", "people.db", "--table", "t"], 2, "--sql takes duckdb:FILE, sqlite:FILE and postgresql://..."),
         (["--sql", "duckdb:", "--table", "t"], 2, "--sql takes duckdb:FILE"),
         (["--sql", "sqlite:absent.db", "--table", "t"], 1, "absent.db does not exist, or is no file"),

@@ -12,6 +12,7 @@ from helpers.table_files import COLUMNS, count, said, typed, write
 
 import gstar_fast as gf
 from gstar_fast._cli.tables import arrow as by_pyarrow
+from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables import plain as by_hand
 
 pa = pytest.importorskip("pyarrow")
@@ -166,3 +167,21 @@ def test_an_npz_that_lies_about_its_length(here, capsys):
             np.save(array, np.zeros(10, int))
             archive.writestr(f"{name}.npy", array.getvalue().replace(b"(10,)", b"(99,)"))
     assert "an array ends before its last row" in said(capsys, "sketch", "t.npz", "-o", "s.gstar", *COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ("x0.5,1,a", "column 'p' must hold numbers, found 'x0.5' at row 70,000 (counted from 0)"),
+        ("0.5,1", "expected 3 columns, got 2 at row 70,000 (counted from 0)"),
+        ("0.5,2,a", "found '0', '1', '2'; the first that is neither is at row 70,000 (counted from 0)"),
+        ("0.5,maybe,a", "the first that is neither is at row 70,000 (counted from 0)"),
+        ("nan,1,a", "column 'p' has NaN at row 70,000 (counted from 0)"),
+    ],
+)
+def test_errors_name_the_row_of_the_file(here, capsys, monkeypatch, bad, words):
+    rows = ["0.5,1,a", "0.25,0,b"] * 35_000
+    Path("t.csv").write_text("\n".join(["p,y,g", *rows, bad, *rows[:10]]) + "\n")
+    for has_pyarrow in (inputs.has_pyarrow(), False):
+        monkeypatch.setattr(inputs, "has_pyarrow", lambda has=has_pyarrow: has)
+        assert words in said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)

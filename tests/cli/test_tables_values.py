@@ -194,13 +194,16 @@ def test_odd_columns(here, capsys):
     pa_csv.write_csv(pa.table(columns), "t.csv")
     assert count("t.csv", columns=words) == expected
     Path("t.csv").write_text("p\x1b[31m,y,g\n1,1,a\n")
-    assert "'p\\x1b[31m'" in said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
+    assert "its columns: p\\u001b[31m, y" in said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
 
 
 def test_a_wild_score_is_noted_in_our_words(here, capsys):
-    Path("t.csv").write_text("p,y,g\n" + "".join(f"0.{i},1,a\n" for i in range(100, 401)) + "1e30,1,a\n")
+    rows = "".join(f"0.{i},{i % 2},{'ab'[i // 2 % 2]}\n" for i in range(100, 401))
+    Path("t.csv").write_text(f"p,y,g\n{rows}1e30,1,a\n")
     assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS]) == 0
+    assert capsys.readouterr().err == ""  # no threshold is asked for yet
+    assert main(["solve", "s.gstar"]) == 0
     assert "note: one bin, from 0 to" in (error := capsys.readouterr().err)
     assert "Give --bins 16384, --range LO HI around the scores that matter, --missing" in error
-    assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--range", "0", "1"]) == 0
-    assert capsys.readouterr().err == ""
+    assert main(["solve", "t.csv", *COLUMNS, "--range", "0", "1"]) == 0
+    assert "note: one bin" not in capsys.readouterr().err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import shlex
 import sys
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
@@ -17,18 +16,18 @@ from numpy.typing import NDArray
 import gstar_fast as gf
 from gstar_fast._base.files import open_atomically
 from gstar_fast._base.names import Name
-from gstar_fast._base.text import counted, some, span
+from gstar_fast._base.text import counted, some, span, without_secrets
 from gstar_fast._base.thresholds import Nan
 from gstar_fast._cli import partitions
 from gstar_fast._cli.count import Distance, Stop, read_ahead
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
-from gstar_fast._cli.output import Console, Progress
+from gstar_fast._cli.output import Console, Progress, command_line
 from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.save import check_output
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, numbers_of
 from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds, Reader, format_of_output
 from gstar_fast._cli.tables.open import check_columns, reading
-from gstar_fast._cli.tables.places import place_of, shown
+from gstar_fast._cli.tables.places import place_of
 from gstar_fast._cli.tables.types import CommonTypes
 from gstar_fast._cli.tables.write import Tap, Writer, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
@@ -133,7 +132,7 @@ def _asked(given: argparse.Namespace) -> dict[str, object]:
     options = ("score", "group", "key", "unknown", "nan", "missing", "replace", "to", "format", "delimiter")
     return {
         "thresholds": hashlib.sha256(Path(given.thresholds).read_bytes()).hexdigest(),
-        "input": place_of(given.inputs[0]).canonical(given.inputs[0]),
+        "input": without_secrets(place_of(given.inputs[0]).canonical(given.inputs[0])),
         **{name: getattr(given, name) for name in options},
     }
 
@@ -142,7 +141,7 @@ def _how_to_go_on(given: argparse.Namespace, done: int, tables: int) -> str:
     words = [word for word in given.argv if word != "--resume"]
     words.insert(words.index("apply") + 1, "--resume")  # not at the end, which may belong to --
     kept = f"stopped; {done} of {counted(tables, 'table')} are decided and kept in {given.output}"
-    return f"{kept}\nto go on: {shown(shlex.join(['gstar-fast', *words]))}"
+    return f"{kept}\nto go on: {command_line(words)}"
 
 
 def _refuse_infeasible(path: str) -> None:

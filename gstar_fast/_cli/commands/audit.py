@@ -16,7 +16,7 @@ import gstar_fast as gf
 from gstar_fast._audit.words import NEW_ROWS
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.names import Name
-from gstar_fast._base.text import distinct
+from gstar_fast._base.text import distinct, printable_name
 from gstar_fast._cli.count import Columns, Tally
 from gstar_fast._cli.errors import USAGE, CliError
 from gstar_fast._cli.output import Console, plain
@@ -84,8 +84,8 @@ class _DecisionTally(Tally):
     def kinds(self) -> Kinds:
         return {**super().kinds, self.columns.score: "text"}
 
-    def scores_of(self, column: Column, where: str, first_row: int) -> Column:  # noqa: ARG002
-        decisions = self._decisions.of(column, where)
+    def scores_of(self, column: Column, where: str, first_row: int) -> Column:
+        decisions = self._decisions.of(column, where, first_row)
         if isinstance(decisions, np.ma.MaskedArray):
             missing = int(np.ma.getmaskarray(decisions).sum())
             raise CliError(f"{where} has no decision in {missing:,} rows; every row needs one, 0 or 1")
@@ -143,8 +143,20 @@ def _csv(found: gf.Audit) -> bytes:
     for name, metric, e in rows:
         numbers = ("" if x is None else repr(float(x)) for x in (e.value, e.low, e.high))
         there = found.new_rows.get(metric)
-        writer.writerow([name, metric, *numbers, e.method, *(getattr(there, key, "") for key in NEW_ROWS.values())])
+        writer.writerow(
+            [_cell(name), metric, *numbers, e.method, *(getattr(there, key, "") for key in NEW_ROWS.values())]
+        )
     return text.getvalue().encode()
+
+
+def _cell(name: str) -> str:
+    """A name as it is printed, with an apostrophe where a spreadsheet would take it for a formula and not a number."""
+    text = printable_name(name)
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    return text
 
 
 _STYLE = (

@@ -9,7 +9,7 @@ import json
 
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
-from gstar_fast._base.text import aligned, distinct, short_number
+from gstar_fast._base.text import aligned, distinct, printable_name, short_number
 from gstar_fast._cli.errors import USAGE, CliError, pyarrow_missing
 from gstar_fast._cli.output import Console, group_name, plain
 from gstar_fast._cli.read import sketch_of
@@ -77,7 +77,7 @@ def _points(found: gf.Frontier) -> dict[str, object]:
 def _text(found: gf.Frontier, most: int = 12) -> str:
     n = len(found)
     shown = range(n) if n <= most else sorted({round(i * (n - 1) / (most - 1)) for i in range(most)})
-    rows = [["gap", "error", *distinct(found.groups)]]
+    rows = [["gap", "error", *map(printable_name, distinct(found.groups))]]
     rows += [[short_number(float(x)) for x in (found.gaps[i], found.errors[i], *found.thresholds[i])] for i in shown]
     lines = [str(found), "", *aligned(rows)]
     if n > most:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 
 import gstar_fast as gf
 from gstar_fast._cli.errors import CliError
-from gstar_fast._cli.output import Console
+from gstar_fast._cli.output import Console, command_line
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_output, ending
 from gstar_fast._cli.thresholds import load_thresholds, take_columns
@@ -22,7 +21,7 @@ def report(given: argparse.Namespace, console: Console) -> None:
         raise CliError(f"{given.thresholds} has thresholds alone; a report needs what `gstar-fast solve -o` saved")
     take_columns(given, result)
     sketch = sketch_of(given, console)
-    command = shlex.join(["gstar-fast", *given.argv])
+    command = command_line(given.argv)
     found = None if given.new_rows is None else gf.audit(sketch, result, new_rows=given.new_rows)
     page = gf.report(result, sketch, audit=found, criterion=given.criterion, title=given.title, command=command)
     page.save(given.output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import gstar_fast as gf
-from gstar_fast._base.text import aligned, distinct, row_count
+from gstar_fast._base.text import aligned, distinct, printable_name, row_count
 from gstar_fast._cli.output import Console, group_name
 from gstar_fast._cli.read import load_sketch, note_alike
 from gstar_fast._sketch.columns import Mixed, in_words
@@ -53,7 +53,9 @@ def _plain(name: str | tuple[str, ...] | Mixed | None) -> object:
 
 def _text(sketch: gf.Sketch, most: int = 50) -> str:
     rows = [["group", "rows", "label 0", "label 1", "unlabelled", "base rate"]]
-    for name, (zero, one, free) in list(zip(distinct(sketch.groups), _cells(sketch), strict=True))[:most]:
+    for name, (zero, one, free) in list(zip(map(printable_name, distinct(sketch.groups)), _cells(sketch), strict=True))[
+        :most
+    ]:
         base = f"{one / (zero + one):.4f}" if zero + one else "-"
         rows.append([name, *map(row_count, (zero + one + free, zero, one, free)), base])
     lines = [str(sketch), "", *aligned(rows)]

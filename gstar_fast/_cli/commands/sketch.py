@@ -14,13 +14,13 @@ from gstar_fast._cli.commands.show import facts
 from gstar_fast._cli.count import Columns, Place, Stop, Tally, count, has_positives
 from gstar_fast._cli.databases import connected
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, exit_code, worded
-from gstar_fast._cli.output import Console, Progress
+from gstar_fast._cli.output import Console, Progress, command_line
 from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, refuse_options, tables_of
 from gstar_fast._cli.resume import Unfinished
 from gstar_fast._cli.save import check_output, write_bytes
 from gstar_fast._cli.tables.columns import label_name
 from gstar_fast._cli.tables.inputs import Input
-from gstar_fast._cli.tables.places import Identity, forget, shown
+from gstar_fast._cli.tables.places import Identity, forget
 from gstar_fast._cli.wording import Table
 from gstar_fast.errors import InputError
 
@@ -202,7 +202,7 @@ def _how_to_go_on(
         return f"{kept}\na pipe cannot be resumed; to take the count as it is: {as_it_is}"
     words = [word for word in given.argv if word != "--resume"]
     words.insert(words.index("sketch") + 1, "--resume")  # not at the end, which may belong to --
-    return f"{kept}\nto go on: {shown(shlex.join(['gstar-fast', *words]))}"
+    return f"{kept}\nto go on: {command_line(words)}"
 
 
 def _summary(

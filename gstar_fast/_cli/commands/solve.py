@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 from datetime import datetime
 
@@ -12,7 +11,7 @@ import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import dumps
 from gstar_fast._cli.errors import DONE, INFEASIBLE
-from gstar_fast._cli.output import Console, printable
+from gstar_fast._cli.output import Console, command_line, for_terminal
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, files, note_written
 from gstar_fast._cli.thresholds import answer, columns_or_positions, with_columns
@@ -55,14 +54,13 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         outputs = " and ".join(files(given.output, given.report))
         unwritten = f"; {outputs} not written" if outputs else ""
         sys.stdout.flush()
-        print(f"gstar-fast: {printable(why + unwritten)}", file=sys.stderr)
+        print(f"gstar-fast: {for_terminal(why + unwritten)}", file=sys.stderr)
         return INFEASIBLE
     # files first: whoever reads what is printed may have seen enough before its end
     if given.output not in (None, "-"):
         write_atomically(given.output, text.encode())
     if given.report is not None:
-        command = shlex.join(["gstar-fast", *given.argv])
-        gf.report(result, sketch, title=given.title, command=command).save(given.report)
+        gf.report(result, sketch, title=given.title, command=command_line(given.argv)).save(given.report)
     answer(result, text, given.output, console)
     note_written(console, given.output, given.report)
     return DONE

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import pyarrow as pa
 
 from gstar_fast._cli.errors import CliError
-from gstar_fast._cli.tables.columns import MISSING, no_number
+from gstar_fast._cli.tables.columns import MISSING, no_number, numbers_of
 from gstar_fast._cli.tables.inputs import BLOCK_ROWS, NO_KINDS, Block, Input, Kinds, spooled
 from gstar_fast._cli.tables.places import is_url
+from gstar_fast._cli.tables.plain import CsvReader as PlainReader
 from gstar_fast._cli.tables.plain import Rewound, cut_short, delimiter_of, header_of, text_of
 
 if TYPE_CHECKING:
@@ -279,6 +280,24 @@ class CsvReader:
             self._raw.close()
 
 
+def _first_wrong(source: Input, number: str | None = None) -> CliError | None:
+    """The first row of another length, or without a number in a column; read again, since pyarrow numbers no rows."""
+    if source.path is None:  # a pipe cannot be read again
+        return None
+    reader = PlainReader(source)
+    try:
+        first_row = 0
+        for block in reader.blocks(reader.names if number is None else [number]):
+            if number is not None:
+                numbers_of(block.columns[number], f"{source.name}: column {number!r}", first_row)
+            first_row += block.rows
+    except CliError as error:
+        return error
+    finally:
+        reader.close()
+    return None
+
+
 def _explained(source: Input, names: list[str], error: Exception) -> CliError:
     """What pyarrow says of a CSV file, with the name of the column and what to do."""
     said = " ".join(str(error).split())
@@ -286,12 +305,13 @@ def _explained(source: Input, names: list[str], error: Exception) -> CliError:
     if wrong:
         name, kind, value = names[int(wrong[1])], wrong[2], wrong[3][:60]
         if kind == "double":
-            return no_number(f"{source.name}: column {name!r}", value.strip("'"))
+            return _first_wrong(source, name) or no_number(f"{source.name}: column {name!r}", value.strip("'"))
         return CliError(
             f"{source.name}: column {name!r} began as {kind}, and later has {value}; write CSV, which keeps it as it is"
         )
     if "Expected" in said and "columns, got" in said:
-        return CliError(f"{source.name} has rows of different length: {said.split('parse error: ')[-1][:160].lower()}")
+        what = said.split("parse error: ")[-1][:160].lower()
+        return _first_wrong(source) or CliError(f"{source.name} has rows of different length: {what}")
     if "UTF8" in said.replace("-", "").upper():
         return CliError(f"{source.name} is not UTF-8 text; convert it, for instance with iconv")
     return CliError(f"{source.name} cannot be read as CSV: {said[:200]}")

@@ -23,6 +23,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.inputs import Column
+from gstar_fast._cli.tables.plain import at_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +70,7 @@ def _codes(column: Column) -> Values:
 
 def no_number(where: str, value: str, row: int | None = None) -> CliError:
     """The error for a text that is no number."""
-    at = "" if row is None else f" at row {row:,} (counted from 0)"
+    at = "" if row is None else at_row(row)
     comma = re.fullmatch(r"\s*([-+]?\d+),(\d+)\s*", value)
     cure = f"; write numbers with a decimal point: {comma[1]}.{comma[2]}" if comma else ""
     return CliError(f"{where} must hold numbers, found {value[:60]!r}{at}{cure}")
@@ -137,16 +138,16 @@ class Labels:
     what: Literal["label", "decision"] = "label"
     seen: set[str] = field(default_factory=set)
 
-    def of(self, column: Column, where: str) -> Column:
+    def of(self, column: Column, where: str, first_row: int = 0) -> Column:
         """Labels of a column: a null, a NaN or an empty text is no label."""
         if isinstance(column, list):
             index: dict[str, int] = {value: i for i, value in enumerate(dict.fromkeys(column))}
             codes = np.fromiter(map(index.__getitem__, column), np.int64, len(column))
-            return self._by_value(list(index), codes, where)
+            return self._by_value(list(index), codes, where, first_row)
         if is_arrow(column):
             encoded = _dictionary(column)
             if encoded is not None:
-                return self._by_value(encoded.dictionary.to_pylist(), _codes(encoded), where)
+                return self._by_value(encoded.dictionary.to_pylist(), _codes(encoded), where, first_row)
             types = _pa().types
             kind = column.type
             plain = types.is_integer(kind) or types.is_boolean(kind)
@@ -160,17 +161,17 @@ class Labels:
                 column = np.full(len(column), np.nan)
             elif not (plain or types.is_floating(kind)):
                 raise CliError(f"{where} must hold {self.what}s 0 and 1, found {kind}")
-            return self._of_numbers(np.asarray(column), where)
+            return self._of_numbers(np.asarray(column), where, first_row)
         if column.dtype.kind in "US":
             values, codes = np.unique(column, return_inverse=True)
-            return self._by_value(values.astype(str).tolist(), codes, where)
+            return self._by_value(values.astype(str).tolist(), codes, where, first_row)
         if column.dtype.kind in "biu" and self.positive is None:
             return column
         if column.dtype.kind not in "biuf":
             raise CliError(f"{where} must hold {self.what}s 0 and 1, found {column.dtype}")
-        return self._of_numbers(column, where)
+        return self._of_numbers(column, where, first_row)
 
-    def _of_numbers(self, values: Values, where: str) -> Column:
+    def _of_numbers(self, values: Values, where: str, first_row: int) -> Column:
         missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
         if self.positive is not None:
             distinct = np.unique(values[~missing])[:20].tolist()
@@ -180,16 +181,16 @@ class Labels:
             ones = values == 1
             wrong = ~(ones | (values == 0) | missing)
             if wrong.any():
-                raise self._wrong(where, np.unique(values[~missing]).tolist())
+                raise self._wrong(where, np.unique(values[~missing]).tolist(), first_row + int(wrong.argmax()))
         return _masked(ones, missing)
 
-    def _by_value(self, values: list[object], codes: Values, where: str) -> Column:
+    def _by_value(self, values: list[object], codes: Values, where: str, first_row: int) -> Column:
         """Labels of codes by the value each stands for; a dictionary may have values that no row has."""
         table = np.array([*map(self._one, values), 2], np.uint8)
         labels = table[codes]
         if (labels == 3).any():
             present = [values[code] for code in np.unique(codes[labels != 2]).tolist()]
-            raise self._wrong(where, present)
+            raise self._wrong(where, present, first_row + int((labels == 3).argmax()))
         return _masked(labels == 1, labels == 2)
 
     def _one(self, value: object) -> int:
@@ -211,13 +212,14 @@ class Labels:
         found = some(map(repr, sorted(self.seen)))
         return CliError(f"no row has the {self.what} {self.positive!r} ({option}); found {found}")
 
-    def _wrong(self, where: str, found: Iterable[object]) -> CliError:
+    def _wrong(self, where: str, found: Iterable[object], row: int) -> CliError:
         values = sorted({str(value) for value in found})
         if self.what == "label":
             cure = f"say which one is positive: --positive {shlex.quote(values[-1])}"
         else:
             cure = "say which one accepts: --accepted VALUE, or audit scores with --thresholds"
-        return CliError(f"{where} must hold {self.what}s 0 and 1, found {some(map(repr, values), 6)}; {cure}")
+        first = f"; the first that is neither is{at_row(row)}" if row else ""
+        return CliError(f"{where} must hold {self.what}s 0 and 1, found {some(map(repr, values), 6)}{first}; {cure}")
 
 
 def label_name(text: str) -> int | str:

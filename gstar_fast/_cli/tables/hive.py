@@ -11,11 +11,12 @@ from urllib.parse import unquote_to_bytes
 
 import numpy as np
 
+from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.columns import name_of_text, numbers_of
 from gstar_fast._cli.tables.inputs import NO_KINDS, Block, Column, Input, Kinds, Reader
-from gstar_fast._cli.tables.places import partition_folders, shown
+from gstar_fast._cli.tables.places import partition_folders
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -27,7 +28,7 @@ def partitioned(reader: Reader, source: Input, *, as_text: bool, whole: bool) ->
     raw: dict[str, str] = {}
     for folder in partition_folders(source.path):
         name, _, value = folder.partition("=")
-        name = _decoded(name, f"{source.name}: the folder {shown(folder)!r}")
+        name = _decoded(name, f"{source.name}: the folder {without_secrets(folder)!r}")
         if name in raw and raw[name] != value:
             raise CliError(f"{source.name} is in two folders for the column {name!r}; it can have one value only")
         raw[name] = value

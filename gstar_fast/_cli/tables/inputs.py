@@ -12,9 +12,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TextIO, TypeAlias, cast
 
-from gstar_fast._base.text import near, some
+from gstar_fast._base.text import near, some, without_secrets
 from gstar_fast._cli.errors import CliError
-from gstar_fast._cli.tables.places import Identity, first_bytes, is_url, partition_folders, place_of, shown
+from gstar_fast._cli.tables.places import Identity, first_bytes, is_url, partition_folders, place_of
 
 BLOCK_ROWS = 1 << 18  # so many rows cost no more for coming in a block, and memory stays small
 
@@ -181,7 +181,10 @@ def find_sketches(given: list[str], output: str, passed: PassedOver) -> list[str
         place = Path(place_of(output).canonical(output))
         places = [Path(place_of(one).canonical(one)) for one in [name, *files]]
         if output != "-" and files != [name] and (place.is_relative_to(places[0]) or place in places):
-            raise CliError(f"{output} is among {name}, so that it would be merged again next time; write it elsewhere")
+            raise CliError(
+                f"{output} is among {without_secrets(name)}, so that it would be merged again next time; "
+                "write it elsewhere"
+            )
         found += files
     refuse_twins(found)
     return found
@@ -198,12 +201,12 @@ def _files_of(name: str, what: str, why_not: Callable[[str], str | None], passed
             if why is None and not hidden:
                 files.append(file)
             elif not hidden or why is None:  # markers such as _SUCCESS are none of the user's business
-                others.append(shown(file))
-                passed.add(shown(file), why or _HIDDEN)
+                others.append(without_secrets(file))
+                passed.add(without_secrets(file), why or _HIDDEN)
         if not files:
             looked = _TABLE_ENDINGS if what == "tables" else ".gstar"
             has = f"; it has {some(sorted(others), 5)}" if others else ""
-            raise CliError(f"{shown(name)} has no {what} in it; looked for {looked}{has}")
+            raise CliError(f"{without_secrets(name)} has no {what} in it; looked for {looked}{has}")
         return sorted(files)
     if place.exists(name):
         return [name]
@@ -211,12 +214,12 @@ def _files_of(name: str, what: str, why_not: Callable[[str], str | None], passed
         matches = place.matching(name)
         files = sorted(file for file in matches if place.is_file(file))
         if not files:
-            raise CliError(f"no file matches {shown(name)!r}")
+            raise CliError(f"no file matches {without_secrets(name)!r}")
         for folder in set(matches) - set(files):
             if not any(Path(file).is_relative_to(folder) for file in files):
-                passed.add(folder, "a folder is read only by its own name, or with /** in the pattern")
+                passed.add(without_secrets(folder), "a folder is read only by its own name, or with /** in the pattern")
         return files
-    raise CliError(f"{shown(name)} does not exist{'' if is_url(name) else _near_file(Path(name))}")
+    raise CliError(f"{without_secrets(name)} does not exist{'' if is_url(name) else _near_file(Path(name))}")
 
 
 def _is_hidden(part: str) -> bool:
@@ -240,8 +243,10 @@ def refuse_twins(names: Iterable[str]) -> None:
     for name in names:
         place = place_of(name).canonical(name)
         if place in seen:
-            twin = "" if seen[place] == name else f" (also as {shown(seen[place])})"
-            raise CliError(f"{shown(name)} is given twice{twin}, and its rows would count twice; name it once")
+            twin = "" if seen[place] == name else f" (also as {without_secrets(seen[place])})"
+            raise CliError(
+                f"{without_secrets(name)} is given twice{twin}, and its rows would count twice; name it once"
+            )
         seen[place] = name
 
 
@@ -249,7 +254,7 @@ def refuse_json(name: str) -> None:
     """Refuse saved thresholds where tables or sketches are wanted."""
     if Path(name).suffix.lower() == ".json":
         raise CliError(
-            f"{name} is JSON, as saved thresholds are, and neither a table nor a sketch; "
+            f"{without_secrets(name)} is JSON, as saved thresholds are, and neither a table nor a sketch; "
             "thresholds are given with --thresholds, to apply, audit and report"
         )
 
@@ -273,16 +278,19 @@ def _format_of_name(name: str) -> tuple[str, str | None] | None:
 
 
 def _input_of(name: str, format: str | None, delimiter: str | None) -> Input:  # noqa: A002
-    if not place_of(name).is_file(name):  # a pipe, such as <(zcat scores.csv.gz), which is read only once
+    if not place_of(name).is_file(name):
+        if is_url(name):
+            raise CliError(f"{without_secrets(name)} is not a file")
+        # a pipe, such as <(zcat scores.csv.gz), which is read only once
         return _pipe(name, Path(name).open("rb"), format, delimiter)
     named = _format_of_name(name)
     compression = named[1] if named else _COMPRESSED.get(Path(name.lower()).suffix)
     if format is None:
         refuse_json(name)
-        format = named[0] if named else _format_of_bytes(first_bytes(name), shown(name))  # noqa: A001
+        format = named[0] if named else _format_of_bytes(first_bytes(name), without_secrets(name))  # noqa: A001
     if format not in ("csv", "tsv"):
         compression = None
-    return Input(shown(name), name, format, compression, delimiter)
+    return Input(without_secrets(name), name, format, compression, delimiter)
 
 
 def _standard_input(format: str | None, delimiter: str | None) -> Input:  # noqa: A002

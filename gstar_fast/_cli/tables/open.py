@@ -6,12 +6,12 @@ import contextlib
 import zlib
 from collections.abc import Iterator, Mapping
 
-from gstar_fast._base.text import near, some
+from gstar_fast._base.text import near, some, without_secrets
 from gstar_fast._cli.errors import CliError, pyarrow_missing
 from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.hive import partitioned
 from gstar_fast._cli.tables.inputs import Input, Reader
-from gstar_fast._cli.tables.places import is_url, shown
+from gstar_fast._cli.tables.places import is_url
 
 # what readers raise at a file that is damaged; pyarrow's own errors are among them
 READ_ERRORS = (OSError, ValueError, EOFError, zlib.error)
@@ -85,7 +85,7 @@ def unreadable(source: Input, error: Exception) -> CliError:
         return CliError(f"{source.name} may not be read: permission denied")
     words = {"npz": "an NPZ file", "arrow": "an Arrow or Feather file", "parquet": "a Parquet file"}
     what = words.get(source.format, "a CSV file")
-    said = " ".join(shown(str(error)).split())
+    said = " ".join(without_secrets(str(error)).split())
     said = said[:200] + "..." if len(said) > 200 else said
     return CliError(
         f"{source.name} cannot be read as {what} to its end; it is another format (--format), damaged or cut short.\n"

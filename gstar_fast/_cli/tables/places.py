@@ -11,13 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias, cast
 
+from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import CliError, extra_missing
 
 Identity: TypeAlias = dict[str, str | int | None]  # of a file: where it is, its size, when it was changed
 
+_WEB = re.compile(r"(?i)https?://[^/?#]*([^?#]*)")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_LOGIN = re.compile(r"(://[^:/@\s]*):.*@", re.DOTALL)
-_SECRET = re.compile(r"(?i)((?:password|passwd|secret|token|signature|credential)[^=&\s]*=)[^&\s]*")
 
 
 def is_url(name: str) -> bool:
@@ -25,13 +25,10 @@ def is_url(name: str) -> bool:
     return _URL.match(name) is not None
 
 
-def shown(text: str) -> str:
-    """Text for people, and for files: passwords of URLs are hidden."""
-    return _SECRET.sub(r"\1***", _LOGIN.sub(r"\1:***@", text))
-
-
 def partition_folders(path: str) -> list[str]:
-    """Folders on the way to a file that are named `column=value`, as they are written."""
+    """Folders on the way to a file that are named `column=value`, as they are written; a query has none."""
+    if found := _WEB.match(path):
+        path = found[1]
     parts = re.split(rf"[/{re.escape(os.sep)}]", path)
     return [part for part in parts[:-1] if part.find("=") > 0]
 
@@ -68,7 +65,7 @@ class Place(Protocol):
         ...
 
     def identity(self, name: str) -> Identity:
-        """What tells whether a file is still the one that was read."""
+        """What tells whether a file is still the one that was read; it is saved, so nothing in it is secret."""
         ...
 
     def canonical(self, name: str) -> str:
@@ -87,7 +84,7 @@ def first_bytes(name: str, number: int = 8) -> bytes:
         with place_of(name).open(name) as file:
             return file.read(number)
     except OSError as error:
-        raise CliError(f"{shown(name)} cannot be read: {error.strerror or error}") from None
+        raise CliError(f"{without_secrets(name)} cannot be read: {error.strerror or error}") from None
 
 
 class Local:
@@ -155,7 +152,9 @@ class Remote:
         for path in found:
             inside = path[len(top) :].strip("/")
             if ".." in inside.split("/"):
-                raise CliError(f"{shown(folder)} has a file named {inside!r}, which is outside of it; rename it")
+                raise CliError(
+                    f"{without_secrets(folder)} has a file named {inside!r}, which is outside of it; rename it"
+                )
             yield f"{folder.rstrip('/')}/{inside}", inside, True
 
     def matching(self, pattern: str) -> list[str]:
@@ -178,14 +177,14 @@ class Remote:
         with _told(name):
             fs, path = _opened(name)
             size = int(fs.info(path)["size"])
-            return {"path": self.canonical(name), "size": size, "changed": str(fs.ukey(path))}
+            return {"path": without_secrets(self.canonical(name)), "size": size, "changed": str(fs.ukey(path))}
 
     def canonical(self, name: str) -> str:
         with _told(name):
             fs, path = _opened(name)
             if "file" in fs.protocol:
                 return os.path.realpath(path)
-            return shown(str(fs.unstrip_protocol(path)))
+            return str(fs.unstrip_protocol(path))
 
 
 def forget(names: Iterable[str]) -> None:
@@ -212,7 +211,7 @@ def _opened(name: str) -> tuple[Any, str]:
     try:
         fsspec.get_filesystem_class(protocol)
     except ValueError:
-        raise CliError(f"{shown(name)}: fsspec knows no {protocol}://; check how it is written") from None
+        raise CliError(f"{without_secrets(name)}: fsspec knows no {protocol}://; check how it is written") from None
     fs, path = fsspec.core.url_to_fs(name)
     return fs, str(path)
 
@@ -225,7 +224,7 @@ def _told(name: str) -> Iterator[None]:
     except (CliError, FileNotFoundError, PermissionError):
         raise
     except ImportError as error:  # the package for one kind of store
-        raise CliError(f"{shown(name)} needs another package: {shown(str(error))}") from None
+        raise CliError(f"{without_secrets(name)} needs another package: {without_secrets(str(error), name)}") from None
     except Exception as error:
-        said = " ".join(shown(str(error)).split())[:200]
-        raise CliError(f"{shown(name)} cannot be reached.\nfound: {said or type(error).__name__}") from None
+        said = " ".join(without_secrets(str(error), name).split())[:200]
+        raise CliError(f"{without_secrets(name)} cannot be reached.\nfound: {said or type(error).__name__}") from None

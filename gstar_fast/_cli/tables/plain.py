@@ -91,6 +91,11 @@ def header_of(stream: BinaryIO, delimiter: str, source: Input) -> tuple[list[str
     return names, text, rest
 
 
+def at_row(row: int) -> str:
+    """Where a row of a file is, for a message."""
+    return f" at row {row:,} (counted from 0)"
+
+
 def cut_short(source: Input) -> CliError:
     """The error for a file that ends inside quotes."""
     return CliError(
@@ -163,18 +168,19 @@ class CsvReader:
     def rows(self, skip: int = 0) -> Iterator[tuple[list[list[str]], list[str], float | None]]:
         """Records, some at a time, the same as they are written, and the share of the file that is read by then."""
         size = self._source.size
-        width = len(self.names)
+        width, read = len(self.names), skip
         try:
             text = io.TextIOWrapper(self._body, encoding="utf-8", newline="")
             records = itertools.islice(_records(text, self.delimiter), skip, None)
             while some := list(itertools.islice(records, TEXT_ROWS)):
                 rows = [row for row, _ in some]
                 if set(map(len, rows)) != {width}:
-                    wrong = next(row for row in rows if len(row) != width)
+                    at, wrong = next((i, row) for i, row in enumerate(rows, read) if len(row) != width)
                     raise CliError(
                         f"{self._source.name} has rows of different length: expected {width} columns, "
-                        f"got {len(wrong)}: {self.delimiter.join(wrong)[:100]}"
+                        f"got {len(wrong)}{at_row(at)}: {self.delimiter.join(wrong)[:100]}"
                     )
+                read += len(rows)
                 yield rows, [line for _, line in some], self._raw.tell() / size if size else None
         except UnicodeDecodeError:
             raise CliError(f"{self._source.name} is not UTF-8 text; convert it, for instance with iconv") from None
