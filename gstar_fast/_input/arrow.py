@@ -166,6 +166,7 @@ def read_batches(data: Any, columns: list[str]) -> Iterator[list[Column]]:
         places = places or _places(schema, columns)
         if array.null_count > 0:
             raise refusal("null_rows", "data")
+        _check_array(schema, array, "data", 0, array.length)
         start, length = array.offset, array.length
         yield [
             _column(schema.children[i].contents, array.children[i].contents, owner, name, memory, start, length)
@@ -263,8 +264,9 @@ def _column(
 ) -> Column:
     """A column's rows from `start` on; a struct's offset counts for its children."""
     n = array.length - start if length is None else length
-    first = array.offset + start
     kind = _format(schema, name)
+    _check_array(schema, array, name, start, n)
+    first = array.offset + start
     if kind == "n":
         return Column(np.zeros(n, np.uint8), np.zeros(n, bool), None)
     valid = None
@@ -283,11 +285,32 @@ def _column(
     elif kind == "b":
         values = _bits(array.buffers[1], first, n, owner)
     elif kind in ("u", "U", "vu"):
-        values = _numbered(kind, array, first, n, owner, valid, memory.texts(n))
+        values = _numbered(kind, name, array, first, n, owner, valid, memory.texts(n))
         names = memory.names() if n else ()
     else:
         raise refusal("arrow_type", name, value=Words(_kind(schema)))
     return Column(values, valid, names)
+
+
+def _check_array(schema: _Schema, array: _Array, name: str, start: int, n: int) -> None:
+    """Reject a struct whose rows lie outside its buffers, as far as the struct itself tells."""
+    kind = _format(schema, name)
+    needed = {"n": 0, "+s": 0, "u": 3, "U": 3, "vu": 3}.get(kind, 2)
+    wrong = None
+    if array.length < 0 or array.offset < 0 or start < 0 or n < 0:
+        wrong = f"a length of {array.length} and an offset of {array.offset}"
+    elif start + n > array.length:
+        wrong = f"a length of {array.length}, where {start + n} rows are asked for"
+    elif n and array.n_buffers < needed:
+        wrong = f"{array.n_buffers} buffers, where the format {kind!r} needs {needed}"
+    elif n and needed and not (array.buffers and array.buffers[1]):
+        wrong = "no buffer of values"
+    elif schema.dictionary and not array.dictionary:
+        wrong = "codes without a dictionary"
+    elif kind == "+s" and (array.n_children != schema.n_children or (array.n_children and not array.children)):
+        wrong = f"{array.n_children} columns, where the schema has {schema.n_children}"
+    if wrong is not None:
+        raise refusal("arrow_array", name, value=wrong)
 
 
 def _format(schema: _Schema, name: str) -> str:
@@ -329,7 +352,9 @@ def _bits(address: int, first: int, n: int, owner: object) -> Bools:
     return np.unpackbits(raw, count=lead + n, bitorder="little")[lead:].view(np.bool_)
 
 
-def _numbered(kind: str, array: _Array, first: int, n: int, owner: object, valid: Bools | None, texts: Texts) -> Values:
+def _numbered(
+    kind: str, name: str, array: _Array, first: int, n: int, owner: object, valid: Bools | None, texts: Texts
+) -> Values:
     """Codes of a column of strings."""
     if not n:
         return np.zeros(0, np.int64)
@@ -340,5 +365,7 @@ def _numbered(kind: str, array: _Array, first: int, n: int, owner: object, valid
         data = [_view(array.buffers[2 + i], _BYTE, 0, size, owner) for i, size in enumerate(sizes)]
         return texts.number_views(views, data, valid)
     offsets = _view(array.buffers[1], _INT32 if kind == "u" else _INT64, first, n + 1, owner)
+    if offsets[-1] > 0 and not array.buffers[2]:
+        raise refusal("arrow_array", name, value="no buffer of texts")
     bytes_ = _view(array.buffers[2], _BYTE, 0, max(int(offsets[-1]), 0), owner)
     return texts.number_offsets(offsets, bytes_, valid)

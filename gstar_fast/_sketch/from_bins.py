@@ -35,6 +35,7 @@ from gstar_fast._sketch.cell import spacing24
 
 COUNTS, EXACT, WEIGHTED = 5, 7, 8  # values of a row
 HIGHEST_UNIT = 1024  # sums of scores within 2**1000 need none above this
+MOST_DIGITS = 1300  # of a whole number in a row: a sum of 2**63 scores within 2**1000 has fewer
 
 
 class Counted(NamedTuple):
@@ -273,12 +274,12 @@ def _read_row(
         _refuse(at, f"has the label {label!r}; labels are 0, 1 or None")
     n = whole_number(count)
     if n is None or n < 1:
-        _refuse(at, f"has a count of {count!r}; counts are whole numbers from 1 on")
+        _refuse(at, f"has a count of {_shown(count)}; counts are whole numbers from 1 to 2**63 - 1")
     if smallest is None and largest is None and total is None:
         return Counted(at, name, code, n, math.nan, math.nan, None, 0)
     v = whole_number(squares)
     if v is None or v < 0:
-        _refuse(at, f"has squares of {squares!r}; they are whole numbers from 0 on")
+        _refuse(at, f"has squares of {_shown(squares)}; they are whole numbers from 0 on")
     lo, hi = _score(smallest, "min", at), _score(largest, "max", at)
     if not lo <= hi:
         _refuse(at, f"has a min of {lo!r} above its max of {hi!r}")
@@ -303,19 +304,32 @@ def _total(total: Any, unit: Any, at: int) -> int:
     """A sum, in units of 2**SUM_UNIT."""
     number, exponent = whole_number(total), whole_number(unit)
     if number is None or exponent is None:
-        _refuse(at, f"has a sum of {total!r} and a unit of {unit!r}; both are whole numbers, for sum * 2**unit")
+        _refuse(
+            at, f"has a sum of {_shown(total)} and a unit of {_shown(unit)}; both are whole numbers, for sum * 2**unit"
+        )
     if not SUM_UNIT <= exponent <= HIGHEST_UNIT:
         _refuse(at, f"has a unit of {exponent}; units are from {SUM_UNIT} to {HIGHEST_UNIT}")
     return number << exponent - SUM_UNIT
 
 
 def whole_number(value: Any) -> int | None:
-    """An int of any kind, also a Decimal, as databases have sums; None for all else."""
+    """An int of any kind, also a Decimal, as databases have sums; None for all else, and for what no sum can be."""
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, Decimal):
-        return int(value) if value.is_finite() and value == value.to_integral_value() else None
+        if not value.is_finite() or value.adjusted() > MOST_DIGITS:  # an int of a million digits takes minutes
+            return None
+        return int(value) if value == value.to_integral_value() else None
     try:
-        return operator.index(value)
+        number = operator.index(value)
     except TypeError:
         return None
+    return number if number.bit_length() <= 4 * MOST_DIGITS else None
+
+
+def _shown(value: Any) -> str:
+    """A value in a message; Python does not print an int of thousands of digits."""
+    try:
+        return f"{value!r}"
+    except ValueError:
+        return f"an int of {value.bit_length()} bits"

@@ -173,6 +173,73 @@ def test_an_arrow_producer_without_a_format_is_refused(backend):
         gf.Sketch().update_table(FaultyTable(table, lambda schema: forget(schema.children[1].contents)), **columns)
 
 
+class FaultyArray:
+    """A producer whose array is changed on the way; it is mended before pyarrow releases it."""
+
+    def __init__(self, data, **changes):
+        self.data, self.changes = data, changes
+
+    def __arrow_c_array__(self, requested_schema=None):
+        schema, array = self.data.__arrow_c_array__()
+        struct = arrow._Array.from_address(arrow._capsule_pointer(array, b"arrow_array"))
+        for field, value in self.changes.items():
+            if field.startswith("buffer_"):
+                struct.buffers[int(field[-1])] = value
+            else:
+                setattr(struct, field, value)
+        return schema, array
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"offset": -1}, "a length of 3 and an offset of -1"),
+        ({"offset": -(2**62)}, "an offset of -4611686018427387904"),
+        ({"length": -1}, "a length of -1"),
+        ({"buffer_1": None}, "no buffer of values"),
+        ({"n_buffers": 1}, "1 buffers, where the format 'g' needs 2"),
+        ({"n_buffers": -7}, "-7 buffers"),
+    ],
+)
+def test_an_arrow_array_with_rows_outside_its_buffers_is_rejected(backend, changes, found):
+    pa = pytest.importorskip("pyarrow")
+    sketch = gf.Sketch().update([0.5], None, [1])
+    before = sketch.to_bytes()
+    with pytest.raises(ValueError, match=f"scores is not a valid Arrow array: it has .*{found}"):
+        sketch.update(FaultyArray(pa.array([0.25, 0.5, 0.75]), **changes), None, [1, 1, 1])
+    assert sketch.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"buffer_1": None}, "no buffer of values"),
+        ({"buffer_2": None}, "no buffer of texts"),
+        ({"n_buffers": 2}, "2 buffers, where the format 'u' needs 3"),
+        ({"offset": -3}, "an offset of -3"),
+    ],
+)
+def test_arrow_texts_outside_their_buffers_are_rejected(backend, changes, found):
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(ValueError, match=f"groups is not a valid Arrow array: it has .*{found}"):
+        gf.Sketch().update([0.25, 0.5, 0.75], None, FaultyArray(pa.array(["a", "b", "c"]), **changes))
+
+
+def test_arrow_codes_without_a_dictionary_are_rejected(backend):
+    pa = pytest.importorskip("pyarrow")
+    groups = FaultyArray(pa.array(["a", "b"]).dictionary_encode(), dictionary=None)
+    with pytest.raises(ValueError, match="groups is not a valid Arrow array: it has codes without a dictionary"):
+        gf.Sketch().update([0.25, 0.5], None, groups)
+
+
+def test_an_empty_arrow_array_needs_no_buffers(backend):
+    pa = pytest.importorskip("pyarrow")
+    empty = FaultyArray(pa.array([], pa.float64()), buffer_1=None)
+    assert gf.Sketch().update(empty, None, pa.array([], pa.string())).n_rows == 0
+    no_letters = FaultyArray(pa.array(["", ""]), buffer_2=None)
+    assert gf.Sketch().update([0.25, 0.5], None, no_letters).groups == ("",)
+
+
 def test_an_arrow_column_may_be_without_a_name(backend):
     """The standard allows it; nobody can ask for such a column, and it stands in nobody's way."""
     pa = pytest.importorskip("pyarrow")
