@@ -6,7 +6,6 @@ Computes nothing new.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -17,13 +16,14 @@ from gstar_fast._base.json import decode_number, dumps, encode_name, encode_numb
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Mixture, Nan, Unknown
+from gstar_fast._base.warn import warn
 from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.question import is_met
-from gstar_fast._solver.words.table import text_of
+from gstar_fast._solver.words.table import is_weighted, text_of
 from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 
 if TYPE_CHECKING:
@@ -57,8 +57,10 @@ class Result:
         With `randomize=True`, for each group its (threshold, probability) pairs; else None.
     error : float
         Expected error rate over labelled rows.
+    cost : float
+        Price of the errors for each labelled row, by `costs` and `balanced`; the error rate if neither was given.
     loss : float
-        What was minimised: the square of the error (weighted by `costs` and `balanced`), plus the penalties.
+        What was minimised: the square of `cost`, plus the penalties.
     gaps : dict
         Every criterion that is defined for these groups; `definitions` says how each is measured.
     rates : dict of GroupRates
@@ -74,9 +76,9 @@ class Result:
     method, density : str
         What was asked of `solve`.
     default_threshold : float
-        The best unified threshold: the least error with one threshold for everybody, limits and penalties aside.
-    before_error, before_gaps : float, dict
-        Error and gaps at `default_threshold`.
+        The best unified threshold: the least cost with one threshold for everybody, limits and penalties aside.
+    before_error, before_cost, before_gaps : float, float, dict
+        Error, cost and gaps at `default_threshold`.
     n_rows : float
         Rows (or weight) the rates speak of.
     limits, penalties, costs, balanced, unified, min_rows
@@ -106,6 +108,7 @@ class Result:
 
     thresholds: dict[Name, float]
     error: float
+    cost: float
     loss: float
     gaps: dict[str, float]
     rates: dict[Name, GroupRates]
@@ -118,6 +121,7 @@ class Result:
     iterations: int
     default_threshold: float
     before_error: float
+    before_cost: float
     before_gaps: dict[str, float]
     n_rows: float
     mixtures: dict[Name, Mixture] | None = None
@@ -153,9 +157,9 @@ class Result:
 
     @property
     def mixing_saves(self) -> float | None:
-        """How much lower the error would be with `randomize=True`; computed when first asked for.
+        """How much lower `cost` would be with `randomize=True`; computed when first asked for.
 
-        With `costs` or `balanced` it is the weighted error. None where it is not known: without limits, with penalties,
+        None where it is not known: without limits, with penalties,
         for unified or mixed thresholds, smooth densities, more than 16 groups, or points of a frontier.
         """
         saved = self._mixing() if callable(self._mixing) else self._mixing
@@ -235,9 +239,9 @@ class Result:
         True
         """
         if not self.meets_limits:
-            warnings.warn(f"{self.verdict}: {self.message}", InfeasibleWarning, stacklevel=2)
+            warn(f"{self.verdict}: {self.message}", InfeasibleWarning)
         elif self.verdict == "unpromised":
-            warnings.warn(f"{self.verdict}: {self.message}", UnpromisedWarning, stacklevel=2)
+            warn(f"{self.verdict}: {self.message}", UnpromisedWarning)
         return self._decider(unknown, nan, expires)
 
     def _decider(
@@ -258,17 +262,19 @@ class Result:
         )
 
     def check(self, sketch: Sketch) -> None:
-        """Prove the verdict again, in whole numbers and on the counts of `sketch`; ValueError says what is wrong.
+        """Compute every number again from the counts of `sketch`, and prove the verdict; ValueError says what is wrong.
 
-        A certificate says why no allowed thresholds have a lower error, or why none are allowed. Thresholds by segment
-        keep those of their search, in a pickle too but not in JSON; others are searched for anew, which may take
-        minutes for twenty groups and a tight limit. What reads them shares no code with the search. For verdicts
-        `optimal` and `infeasible`, with limits or without.
+        Nothing that the result or its proof says is trusted. Numbers are computed again from the thresholds. Verdicts
+        `optimal` and `infeasible` are proven by certificates in whole numbers, by code that shares nothing with the
+        search: thresholds by segment keep those of their search, also in JSON; others are searched for again, which
+        may take minutes for twenty groups and a tight limit. Other results (penalties, smooth densities, pooled groups,
+        promises) are solved again and compared. Only `message`, `notes`, `iterations` and names of columns are not
+        checked. A result with verdict `not_converged` claims nothing that could be proven, and raises.
         """
-        from gstar_fast._solver.segments.proof import check_result  # it knows results
+        from gstar_fast._solver.segments.recheck import check_result  # it knows results
 
         check_sketch(sketch)
-        check_result(self, self._proof, sketch)
+        check_result(self, sketch)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON; the file is replaced whole or not at all. `Decider.load` reads it too."""
@@ -291,11 +297,16 @@ _PLAIN = (
 
 def _content(r: Result) -> dict[str, object]:
     """What a document says of a result, before it is sealed."""
+
+    def paid(cost: float) -> dict[str, object]:  # the error rate says it where errors have no prices
+        return {"cost": cost} if is_weighted(r) else {}
+
     return {
         "format": document.RESULT_FORMAT,
         "version": document.VERSION,
         **{name: getattr(r, name) for name in _PLAIN},
         **{name: encode_number(getattr(r, name)) for name in _NUMBERS},
+        **paid(r.cost),
         "sketch_digest": r.sketch_digest,
         "limits": dict(r.limits),
         "penalties": dict(r.penalties),
@@ -305,12 +316,13 @@ def _content(r: Result) -> dict[str, object]:
         "groups": document.encode_groups(r.thresholds, r.mixtures, lambda k: vars((r.segment_rates or r.rates)[k])),
         "gaps": dict(r.gaps),
         "default_threshold": encode_number(r.default_threshold),
-        "before": {"error": r.before_error, "gaps": dict(r.before_gaps)},
+        "before": {"error": r.before_error, **paid(r.before_cost), "gaps": dict(r.before_gaps)},
         "notes": list(r.notes),
         "trace": [encode_number(x) for x in r.trace],
         **document.encode_cuts(r.cuts),
         **({} if r.promise is None else {"promise": _promise_content(r.promise)}),
         **({} if r.decide_by is None else {"roles": _roles_content(r)}),
+        **({} if r._proof is None else {"proof": r._proof.content}),
     }
 
 
@@ -369,6 +381,12 @@ def _promise_of(saved: document.Document, limits: Mapping[str, float]) -> Promis
     )
 
 
+def _proof_of(saved: object) -> Proof | None:
+    from gstar_fast._solver.segments.proof import Proof  # it comes later on the road
+
+    return Proof.read(saved)
+
+
 def _of(saved: document.Document) -> Result:
     """The result that a document is; its reader has checked every member."""
     content, found = saved.content, saved.thresholds
@@ -391,13 +409,16 @@ def _of(saved: document.Document) -> Result:
         costs=(float(content["costs"][0]), float(content["costs"][1])),
         min_rows=float(content.get("min_rows", 0.0)),
         default_threshold=decode_number(content["default_threshold"]),
+        cost=decode_number(content.get("cost", content["error"])),
         before_error=float(content["before"]["error"]),
+        before_cost=decode_number(content["before"].get("cost", content["before"]["error"])),
         before_gaps=_reals(content["before"]["gaps"]),
         notes=tuple(content["notes"]),
         trace=tuple(decode_number(x) for x in content["trace"]),
         _digest=found.sketch_digest,
         _mixing=_real(content.get("mixing_saves")),
         promise=_promise_of(saved, _reals(content["limits"])),
+        _proof=_proof_of(content.get("proof")),
         **plain,
         **more,
     )

@@ -258,6 +258,7 @@ inline void check_result(const json& v) {
     for (const char* key : {"limits", "penalties", "gaps"})
         check_gaps(*v.find(key), key);
     static constexpr member before_members[] = {{"error", is_number, true},
+                                                {"cost", is_number, false},
                                                 {"gaps", is_object, true}};
     const json& before = *v.find("before");
     check_members(before, before_members, "before");
@@ -265,6 +266,13 @@ inline void check_result(const json& v) {
     const json& costs = *v.find("costs");
     check_parts(costs, is_number, "costs");
     if (costs.list.size() != 2) bad_document("costs must be two numbers");
+    if (v.find("balanced")->truth || costs.list[0].real != 1 ||
+        costs.list[1].real != 1) {
+        if (v.find("cost") == nullptr)
+            bad_document("it lacks 'cost', and has costs or is balanced");
+        if (before.find("cost") == nullptr)
+            bad_document("before lacks 'cost', and has costs or is balanced");
+    }
     check_parts(*v.find("notes"), is_text, "notes");
     check_parts(*v.find("trace"), is_number | is_infinity, "trace");
     const json* const min_rows = v.find("min_rows");
@@ -327,10 +335,12 @@ inline void check_document(const json& v, bool is_result) {
         {"limits", is_object, true},
         {"penalties", is_object, true},
         {"costs", is_list, true},
+        {"cost", is_number, false},
         {"min_rows", is_number, false},
         {"mixing_saves", is_number | is_null, false},
         {"promise", is_object | is_null, false},
         {"roles", is_object | is_null, false},
+        {"proof", is_list | is_null, false},  // read by Result.check in Python
         {"gaps", is_object, true},
         {"before", is_object, true},
         {"notes", is_list, true},

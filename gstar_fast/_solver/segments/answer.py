@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from gstar_fast._solver.degenerate import Caution, cautions
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.rates import Outcome, has_rate, rates_by_group, rates_of
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.search import nearest
+from gstar_fast._solver.search import nearest, seconds_left
 from gstar_fast._solver.segments.cut import EACH
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, loosened
 from gstar_fast._solver.segments.proof import Proof
@@ -83,6 +84,7 @@ class Answer:
             thresholds={name: max((w, -t) for t, w in part)[1] * -1.0 + 0.0 for name, part in mixtures.items()},
             mixtures=mixtures if mixed else None,
             error=after.error,
+            cost=after.weighted_error,
             loss=loss,
             gaps=after.gaps,
             rates=after.by_group(counts.protected, rows),
@@ -101,6 +103,7 @@ class Answer:
             iterations=iterations,
             default_threshold=float(snapshot.candidates[search.unified]),
             before_error=before.error,
+            before_cost=before.weighted_error,
             before_gaps=before.gaps,
             n_rows=float(rows.sum()),
             score_column=snapshot.score_column,
@@ -120,21 +123,22 @@ class Answer:
 
     def chosen(self, seconds: float) -> Result:
         """One threshold for each segment."""
+        end = time.monotonic() + seconds
         choice = choose_by_segment(
             self.snapshot, self.asked.roles, self.objective, monotone=self.monotone, seconds=seconds
         )
         proof = Proof(choice.certificates) if choice.finished else None
         if choice.candidates is None:
-            return self._without(choice, proof)
+            return self._without(choice, proof, end)
         parts = [{t: 1.0} for t in choice.candidates]
         if not choice.finished:
             bound = max(choice.bound, 0.0)
             return self.result(choice.search, parts, "not_converged", "", choice.nodes, bound=bound)
-        message = f"no other thresholds by segment, at bin edges, have a lower error{self._where()}"
+        message = f"no other thresholds by segment, at bin edges, have {self._lower()}"
         return self.result(choice.search, parts, "optimal", message, choice.nodes, proof=proof)
 
-    def _without(self, choice: SegmentChoice, proof: Proof | None) -> Result:
-        """Thresholds that miss the limits by the least, as `finish.infeasible`."""
+    def _without(self, choice: SegmentChoice, proof: Proof | None, end: float) -> Result:
+        """Thresholds that miss the limits by the least, or the least found by `end`, as `finish.infeasible`."""
         searches = [search for search, _ in choice.parts]
         if not choice.finished:
             everybody = self.result(
@@ -146,7 +150,7 @@ class Answer:
         def find(slack: float) -> tuple[tuple[SegmentSearch, Ints] | None, bool]:
             found, least, proven = None, math.inf, True
             for search in searches:
-                best = room("segments").choose(loosened(search.arrays, slack), NODES)
+                best = room("segments").choose(loosened(search.arrays, slack), NODES, seconds_left(end))
                 proven &= bool(best.finished)
                 if best.numbers[0] >= 0:
                     cost = int(search.arrays.cost[search.arrays.start[:-1] + best.numbers].sum())
@@ -173,7 +177,7 @@ class Answer:
         found = mix_by_segment(self.snapshot, self.asked.roles, self.objective, monotone=self.monotone)
         if found.best is not None:
             search, mix = found.best
-            message = f"no mixture of thresholds by segment has a lower error{self._where()} ({mix.scans} scans)"
+            message = f"no mixture of thresholds by segment has {self._lower()} ({mix.scans} scans)"
             proof = Proof(found.certificates)
             return self.result(search, parts_of(search, mix), "optimal", message, mix.scans, mixed=True, proof=proof)
 
@@ -187,9 +191,8 @@ class Answer:
         message = f"no mixture of thresholds by segment meets these limits; {near.words('mixtures')}"
         return self.result(search, parts_of(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
 
-    def _where(self) -> str:
-        order = ", rising or falling along the segments" if self.monotone else ""
-        return (" within the limits" if self.objective.limits else "") + order
+    def _lower(self) -> str:
+        return self.objective.lower + (", rising or falling along the segments" if self.monotone else "")
 
 
 def too_many(counts: SegmentCounts, unit: float) -> list[str]:

@@ -4,22 +4,27 @@ A leaf has a weight w of the cost and multipliers of rows that hold within the l
 `u - rate <= 0`, `rate - u <= limit`, `ratio * rate - u <= 0`. So every choice within the limits has a w * cost / unit
 of at least the sum in `bound`, where each segment takes its cheapest candidate. Where the sum of the tpr gap and the
 fpr gap is limited, `rate - u` of both is at most two numbers that add up to it: multipliers pay for the dearest two.
+
+A proof may come from anyone: every step is read as it is, and one that is not well formed proves nothing. Cuts and left
+out candidates prove something about choices, not about mixtures, which need one bound for all.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import accumulate
-from math import lcm
+from itertools import accumulate, pairwise
+from math import inf, lcm
 from typing import Any
 
-from gstar_fast._criteria import ADDED, CRITERIA
-from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf
+from gstar_fast._backends.common.segments import SEGMENT_NODES
+from gstar_fast._criteria import ADDED, CRITERIA, RATES
+from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Single
 
 TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library
 CLOSE = Fraction(1, 10**9)  # weights of a mixture are rounded: its error may be this far above its bound
 Rows = list[list[list[list[int]]]]  # of a label (0, 1, 2: unlabelled), protected group, segment and bin
 Box = list[list[int]]  # candidates of each segment
+MOST_STEPS = 2 * SEGMENT_NODES + 2  # of a search
 
 
 class Checker:
@@ -92,8 +97,8 @@ class Checker:
         uppers: dict[str, Fraction] = {}
         for rate, a, kind, given in leaf.multipliers:
             value, form = Fraction(given), self.form(rate, a)
-            if form is None or value < 0 or rate not in (self.limits | self.ratios, self.limits, self.ratios)[kind]:
-                raise ValueError("a multiplier is negative, or of no limit")
+            if form is None or rate not in (self.limits | self.ratios, self.limits, self.ratios)[kind]:
+                raise ValueError("a multiplier is of no limit")
             net = value * (-1, 1, self.ratios.get(rate, 0))[kind]
             total += net * form[0]
             if kind == 1:
@@ -119,23 +124,106 @@ class Checker:
         total += sum(min(w, Fraction(0)) for w in windows.values()) - self.paid(uppers)
         return total + best[self.bins[-1]], values
 
-    def holds(self, i: int, box: Box, most: Fraction | None) -> bool:
-        """Whether step i proves that no choice of a box within the limits has a cost / unit of `most`, or less."""
-        for one, two in zip(self.c.order or (), (self.c.order or ())[1:], strict=False):
-            box[two] = [t for t in box[two] if box[one] and t >= box[one][0]]
-        for two, one in zip((self.c.order or ())[::-1], (self.c.order or ())[-2::-1], strict=False):
-            box[one] = [t for t in box[one] if box[two] and t <= box[two][-1]]
-        step = self.c.steps[i]
-        if not all(box):
-            return True
-        if isinstance(step, Cut):
-            lower = [[t for t in b if j != step.segment or t <= step.after] for j, b in enumerate(box)]
-            upper = [[t for t in b if j != step.segment or t > step.after] for j, b in enumerate(box)]
-            return (
-                min(step.low, step.high) > i
-                and self.holds(step.low, lower, most)
-                and self.holds(step.high, upper, most)
+    def well_formed(self) -> bool:
+        """Whether all steps have whole positions, weights of 0 or 1, multipliers from 0 on, and none is used twice."""
+        steps, first = self.c.steps, self.c.first
+        used = [to for step in steps if isinstance(step, Cut) for to in (step.low, step.high)]
+        return (
+            0 < len(steps) <= MOST_STEPS
+            and len(set(used)) == len(used)
+            and all(
+                isinstance(step, Single) or self._is_cut(i, step) or self._is_leaf(step) for i, step in enumerate(steps)
             )
+            and (first is None or self._is_leaf(first))
+        )
+
+    def _is_cut(self, i: int, step: object) -> bool:
+        return (
+            isinstance(step, Cut)
+            and all(type(part) is int for part in (step.segment, step.after, step.low, step.high))
+            and step.segment in self.segments
+            and all(i < to < len(self.c.steps) for to in (step.low, step.high))
+        )
+
+    def _is_leaf(self, step: object) -> bool:
+        if not isinstance(step, Leaf) or type(step.weight) is not int or step.weight not in (0, 1):
+            return False
+        given: Any = step.multipliers
+        most = 3 * len(RATES) * len(self.rows) // 3
+        return type(given) is tuple and len(given) <= most and all(map(self._is_multiplier, given))
+
+    def _is_multiplier(self, entry: Any) -> bool:
+        if type(entry) is not tuple or [type(part) for part in entry] != [str, int, int, float]:
+            return False
+        rate, group, kind, value = entry
+        return rate in RATES and group in range(len(self.rows) // 3) and kind in (0, 1, 2) and 0 <= value < inf
+
+    def judge(self, parts: Any) -> str | Fraction:
+        """What is wrong with an answer, or what no choice may cost, or less, if it is the best: cost / unit.
+
+        An answer is candidates and weights of each segment.
+        """
+        c = self.c
+        if len(parts) != len(self.segments) or any(t not in self.bins or w < 0 for part in parts for t, w in part):
+            return "the answer has no candidate for a segment, or one that does not exist"
+        if any(abs(sum((Fraction(w) for _, w in part), Fraction(-1))) > TOLERANCE for part in parts):
+            return "weights do not add up to one"
+        below = [[sum(Fraction(w) for t, w in part if t <= end) for end in self.bins] for part in parts]
+        for one, two in pairwise(c.order or ()):
+            if any(b > a + TOLERANCE for a, b in zip(below[one], below[two], strict=True)):
+                return "thresholds fall along the order of segments"
+        cost, broken = self.outcome(parts, TOLERANCE)
+        if broken:
+            return "the answer breaks a limit"
+        return cost / self.unit - (CLOSE if c.choice is None else c.within / self.unit)
+
+    def excludes(self, most: Fraction | None) -> str | None:
+        """What is wrong with the steps; None if they prove that nothing within the limits costs `most`, or less.
+
+        Without a number: that nothing is within the limits.
+        """
+        c = self.c
+        if not self.well_formed():
+            return "the proof is broken: a step is not well formed, or is used twice"
+        if c.mixture is not None and not (len(c.steps) == 1 and isinstance(c.steps[0], Leaf) and c.first is None):
+            return "the proof is broken: a mixture needs one bound for all choices"
+        box = [list(self.bins) for _ in self.segments]
+        try:
+            if c.first is not None and most is not None and c.order is None:
+                least, values = self.bound(c.first, box)
+                ends = [c.first.weight * most - least + min(by.values()) for by in values]
+                box = [[t for t in box[j] if by[t] <= ends[j]] for j, by in enumerate(values)]
+            return None if self.holds(box, most) else "the bounds do not prove that nothing is better"
+        except ValueError as error:
+            return f"the proof is broken: {error}"
+
+    def holds(self, box: Box, most: Fraction | None) -> bool:
+        """Whether the steps prove that no choice of a box within the limits has a cost / unit of `most`, or less."""
+        left = [(0, box)]
+        while left:
+            i, box = left.pop()
+            step = self.c.steps[i]
+            self._ordered(box)
+            if not all(box):
+                continue
+            if isinstance(step, Cut):
+                cut, after = step.segment, step.after
+                left.append((step.low, [[t for t in b if j != cut or t <= after] for j, b in enumerate(box)]))
+                left.append((step.high, [[t for t in b if j != cut or t > after] for j, b in enumerate(box)]))
+            elif not self.closed(step, box, most):
+                return False
+        return True
+
+    def _ordered(self, box: Box) -> None:
+        """Leave out candidates that the order of segments forbids."""
+        order = self.c.order or ()
+        for one, two in pairwise(order):
+            box[two] = [t for t in box[two] if box[one] and t >= box[one][0]]
+        for two, one in pairwise(order[::-1]):
+            box[one] = [t for t in box[one] if box[two] and t <= box[two][-1]]
+
+    def closed(self, step: Leaf | Single, box: Box, most: Fraction | None) -> bool:
+        """Whether a step proves it of a box without cutting it."""
         if isinstance(step, Leaf):
             return self.bound(step, box)[0] > step.weight * (most or 0) and (most is not None or step.weight == 0)
         if any(len({tuple(by[j][t] for _, _, by in self.rows) for t in b}) > 1 for j, b in enumerate(box)):
@@ -147,29 +235,10 @@ class Checker:
 def check(certificate: Certificate, rows: Rows) -> str | None:
     """What is wrong with a certificate; None if it proves its answer on these counts."""
     c, it = certificate, Checker(certificate, rows)
-    parts: Any = c.mixture if c.choice is None else [[(t, 1)] for t in c.choice]
-    box, most = [list(it.bins) for _ in it.segments], None
-    if parts is not None:
-        if len(parts) != len(it.segments) or any(t not in it.bins or w < 0 for part in parts for t, w in part):
-            return "the answer has no candidate for a segment, or one that does not exist"
-        if any(abs(sum((Fraction(w) for _, w in part), Fraction(-1))) > TOLERANCE for part in parts):
-            return "weights do not add up to one"
-        below = [[sum(Fraction(w) for t, w in part if t <= end) for end in it.bins] for part in parts]
-        for one, two in zip(c.order or (), (c.order or ())[1:], strict=False):
-            if any(b > a + TOLERANCE for a, b in zip(below[one], below[two], strict=True)):
-                return "thresholds fall along the order of segments"
-        cost, broken = it.outcome(parts, TOLERANCE)
-        if broken:
-            return "the answer breaks a limit"
-        most = cost / it.unit - (CLOSE if c.choice is None else c.within / it.unit)
-    try:
-        if c.first is not None and most is not None and c.order is None:
-            least, values = it.bound(c.first, box)
-            ends = [c.first.weight * most - least + min(by.values()) for by in values]
-            box = [[t for t in box[j] if by[t] <= ends[j]] for j, by in enumerate(values)]
-        return None if it.holds(0, box, most) else "the bounds do not prove that nothing is better"
-    except (ValueError, IndexError, RecursionError) as error:
-        return f"the proof is broken: {error}"
+    if c.choice is None and c.mixture is None:
+        return it.excludes(None)
+    most = it.judge(c.mixture if c.choice is None else [[(t, 1)] for t in c.choice])
+    return most if isinstance(most, str) else it.excludes(most)
 
 
 def _above(bins: list[int]) -> list[int]:

@@ -16,6 +16,7 @@ from gstar_fast._base.files import read_limited, write_atomically
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import ascending
+from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -50,8 +51,7 @@ class Segments:
 
     def __post_init__(self) -> None:
         cuts = ascending(self.cuts)
-        if not isinstance(self.monotone, bool):
-            raise refusal("monotone_type", "monotone", value=self.monotone)
+        object.__setattr__(self, "monotone", checked_flag("monotone", self.monotone))
         object.__setattr__(self, "cuts", cuts)
 
     @classmethod
@@ -72,6 +72,7 @@ class Segments:
         monotone : bool
             Whether thresholds will be monotone along the segments.
         """
+        monotone = checked_flag("monotone", monotone)
         numbers = _finite(q)
         if not len(numbers):
             raise refusal("segment_numbers", "q", value="no rows")

@@ -191,7 +191,7 @@ def frontier_by_segment(
         point = found[i]
         search = replace(point.search, objective=objective)
         verdict = "optimal" if point.finished else "not_converged"
-        message = f"the least error with a gap of at most {point.limit:g}" if point.finished else ""
+        message = f"the least {objective.measure} with a gap of at most {point.limit:g}" if point.finished else ""
         bound = None if point.finished else point.lower
         return answer.result(search, point.parts, verdict, message, point.nodes, mixed=randomize, bound=bound)
 
@@ -212,6 +212,7 @@ def frontier_by_segment(
         "errors": np.array([point.error for point in found]),
         "thresholds": candidates[np.array(likeliest)],
         "randomized": randomize,
+        "weighted": objective.weighted,
         "proven_to": proven_to,
         "penalty": None,
         "lower_bounds": np.array(lower),

@@ -11,6 +11,7 @@ import numpy as np
 
 from gstar_fast._base.names import as_tuple, joined_columns
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
@@ -146,9 +147,7 @@ def check_cut(
 
 def check_monotone(sketch: Sketch, asked: Asked | None, monotone: object) -> None:
     """Refuse monotone thresholds that are not by segment, or along segments that have no order."""
-    if monotone is not None and not isinstance(monotone, bool):
-        raise refusal("monotone_type", "monotone", value=monotone)
-    if not monotone:
+    if monotone is None or not checked_flag("monotone", monotone):
         return
     if asked is None or not asked.by_segment:
         raise refusal("monotone_alone", "monotone")

@@ -1,0 +1,380 @@
+"""Check a result against a sketch: every number is computed again, and its verdict is proven on the counts.
+
+Numbers come from the thresholds and the counts, by what `solve` makes its answers of. That nothing is better, or that
+nothing meets the limits, is proven by certificates, which `check` reads in whole numbers and fractions: those
+that the result keeps, or those of a new search. A verdict that has no certificates is compared with what `solve` finds
+for the same question. No field of the result or of its proof is trusted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+import warnings
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from inspect import signature
+from typing import Any, Final
+
+import numpy as np
+
+from gstar_fast._backends import room
+from gstar_fast._backends.common.segments import SEGMENT_NODES
+from gstar_fast._backends.numpy.segments_bounds import SMALLEST
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.finish import finish, finish_mixture
+from gstar_fast._solver.mixture import Mixture
+from gstar_fast._solver.promise.stable import SIGN
+from gstar_fast._solver.question import Objective, Scale, scale_of
+from gstar_fast._solver.rates import has_rate
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.search import STEPS, prepare
+from gstar_fast._solver.segments.answer import Answer
+from gstar_fast._solver.segments.certificate import Certificate, Leaf, certificate_of, certificate_of_mix
+from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
+from gstar_fast._solver.segments.cut import Segments
+from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
+from gstar_fast._solver.segments.problem import prepare as prepare_segments
+from gstar_fast._solver.segments.roles import asked_roles, on_its_columns
+from gstar_fast._solver.segments.solve import ORDERS
+from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._words import KINDS
+
+MOST_COUNTS: Final = 2**24  # of groups as segments: groups times groups times bins
+CLOSE: Final = 1e-12  # of numbers on counts
+CLOSE_CHANCE: Final = 1e-9  # of a promise
+CLOSE_SMOOTH: Final = 1e-8  # of numbers on densities, which iterate
+# words and effort, which later releases may say in another way, and names of columns
+METADATA: Final = frozenset({"message", "notes", "iterations", "score_column", "group_column", "cuts"})
+# `_digest` and `_mixing` are compared where they are known, `_proof` is what is checked
+HIDDEN: Final = frozenset({"_digest", "_mixing", "_proof", "_between"})
+SEARCHED: Final = frozenset({"evidence", "promise"})  # not made from thresholds: compared with those of a new search
+SLACK: Final = re.compile(
+    r"if each were (\S+) looser; shown are \w+ that miss the limits by the least( that was found)?$"
+)
+
+
+class _NoCertificateError(Exception):
+    """The search for certificates is too large, or was ended early."""
+
+
+def check_result(result: Result, sketch: Sketch) -> None:
+    """Raise ValueError where a number of a result is not that of the sketch, or where its verdict is not proven."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were given when the result was found
+        try:
+            _check(*on_its_columns(result, sketch))
+        except (TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:  # a field of another type
+            raise refusal("proof", value=f"a field of it cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _check(result: Result, sketch: Sketch) -> None:
+    digest = result.sketch_digest
+    if digest is not None and digest != sketch.digest():
+        raise refusal("proof", value=f"it came from the sketch with digest {digest}")
+    if result.promise is not None:
+        check_result(result.promise.plain, sketch)
+    why = _without_certificate(result)
+    if why is None:
+        compare(result, again_from_thresholds(result, sketch), without=SEARCHED)
+        if result.verdict == "not_converged":
+            raise refusal(
+                "no_proof", value="the verdict is 'not_converged', which does not say that the error is the least"
+            )
+        try:
+            _prove(result, sketch)
+        except _NoCertificateError:
+            why = "the search for certificates is too large"
+    known = type(result._mixing) in (int, float) or any(getattr(result, name, None) is not None for name in SEARCHED)
+    if why is not None or known:
+        again = solve_again(result, sketch)
+        compare(result, again)
+        if type(result._mixing) in (int, float) and not _same(result._mixing, again.mixing_saves, 1e-9):
+            raise _differs("mixing_saves", result._mixing, again.mixing_saves)
+
+
+def _without_certificate(result: Result) -> str | None:
+    """Why a result is compared with a new one; None where certificates prove it."""
+    if result.method != "exact" or result.density != "empirical" or result.penalties:
+        return "it is about penalties or smooth densities"
+    if result.min_rows:
+        return "small groups were pooled"
+    if result.verdict not in ("optimal", "infeasible", "not_converged"):
+        return "the verdict is about new rows, or about evidence"
+    if result.verdict == "optimal" and result.message.startswith(SIGN):
+        return "the thresholds are stable ones"
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+
+def compare(found: Result, expected: Result, without: frozenset[str] = frozenset()) -> None:
+    """Raise where a field of a result, METADATA aside, is not what it should be."""
+    for field in fields(Result):
+        if field.name in METADATA | HIDDEN | without:
+            continue
+        if found.density != "empirical":
+            close = CLOSE_SMOOTH
+        else:
+            close = {"thresholds": 0.0, "default_threshold": 0.0, "promise": CLOSE_CHANCE}.get(field.name, CLOSE)
+        one, two = getattr(found, field.name), getattr(expected, field.name)
+        if not _same(one, two, close):
+            raise _differs(field.name, one, two)
+
+
+def _differs(name: str, found: object, expected: object) -> Exception:
+    wrong: Exception = refusal(
+        "proof", value=f"{name} is {reprlib.repr(found)}, and the rows give {reprlib.repr(expected)}"
+    )
+    return wrong
+
+
+def _same(found: Any, expected: Any, close: float) -> bool:
+    """Whether two values say the same: names and words exactly, numbers up to rounding."""
+    if isinstance(expected, Result):
+        try:
+            compare(found, expected)
+        except ValueError:
+            return False
+        return True
+    if is_dataclass(expected):
+        return type(found) is type(expected) and _same(vars(found), vars(expected), close)
+    if isinstance(expected, Mapping):
+        return (
+            isinstance(found, Mapping)
+            and repr(list(found)) == repr(list(expected))
+            and all(_same(found[key], expected[key], close) for key in expected)
+        )
+    if isinstance(expected, (tuple, list)):
+        return (
+            isinstance(found, (tuple, list))
+            and len(found) == len(expected)
+            and all(_same(one, two, close) for one, two in zip(found, expected, strict=True))
+        )
+    if isinstance(expected, (int, float)) and not isinstance(expected, bool):
+        if isinstance(found, bool) or not isinstance(found, (int, float)):
+            return False
+        return found == expected or abs(found - expected) <= close * max(1.0, abs(expected))
+    return type(found) is type(expected) and bool(found == expected)
+
+
+def again_from_thresholds(result: Result, sketch: Sketch) -> Result:
+    """The result that these thresholds have on the counts of a sketch, its verdict and its question given."""
+    objective = Objective.of(result.limits, None, result.costs, result.balanced)
+    made = _by_group(result, sketch, objective) if result.decide_by is None else _by_segment(result, sketch, objective)
+    if result.verdict == "infeasible":
+        made = replace(made, lower_bound=0.0, optimality_gap=made.loss)
+    elif result.verdict == "not_converged":  # a bound that is claimed, not proven
+        lower = min(float(result.lower_bound), made.loss)
+        made = replace(made, lower_bound=lower, optimality_gap=made.loss - lower)
+    return replace(made, verdict=result.verdict)
+
+
+def _by_group(result: Result, sketch: Sketch, objective: Objective) -> Result:
+    search = prepare(sketch, objective, shared=result.unified)
+    start, candidate = search.table.start, search.table.candidate
+    entries, weights = [], []
+    for k, part in enumerate(_own_parts(result, search.groups, search.snapshot)):
+        for t, weight in part:
+            at = int(start[k] + np.searchsorted(candidate[start[k] : start[k + 1]], t))
+            if at == start[k + 1] or candidate[at] != t:
+                raise refusal(
+                    "proof", value=f"a threshold of {search.groups[k]!r} decides as one nearer to the unified one"
+                )
+            entries.append(at)
+            weights.append(weight)
+    if result.randomized:
+        return finish_mixture(search, Mixture(np.array(entries), np.array(weights), 0.0, result.iterations))
+    numbers = np.array(entries) - start[:-1]
+    return finish(search, numbers, "optimal", result.iterations, unified=result.unified)
+
+
+def _by_segment(result: Result, sketch: Sketch, objective: Objective) -> Result:
+    snapshot, asked = Snapshot.of(sketch), asked_roles(sketch, result.fair_between, result.decide_by)
+    search = prepare_segments(snapshot, asked.roles, objective, ORDERS[0] if result.monotone else None)
+    parts = [dict(part) for part in _own_parts(result, search.counts.segments, snapshot)]
+    answer = Answer(snapshot, asked, objective, result.monotone, result.cuts)
+    return answer.result(search, parts, "optimal", result.message, result.iterations, mixed=result.randomized)
+
+
+def _own_parts(result: Result, names: tuple[Any, ...], snapshot: Snapshot) -> tuple[tuple[tuple[int, float], ...], ...]:
+    """Candidates and weights that the result has for each group or segment."""
+    of_each: Mapping[Any, Any] = result.thresholds if result.mixtures is None else result.mixtures
+    if repr(tuple(result.thresholds)) != repr(names) or repr(tuple(of_each)) != repr(names):
+        raise refusal("proof", value="the thresholds are for other groups or segments")
+    each = [((one, 1.0),) if result.mixtures is None else one for one in of_each.values()]
+    if result.unified and len(set(each)) > 1:
+        raise refusal("proof", value="unified thresholds differ")
+    return tuple(tuple((_candidate(t, snapshot), weight) for t, weight in part) for part in each)
+
+
+def _candidate(threshold: float, snapshot: Snapshot) -> int:
+    found = np.flatnonzero(snapshot.candidates == threshold)
+    if not len(found):
+        raise refusal("proof", value=f"the threshold {threshold!r} is at no bin edge")
+    return int(found[0])
+
+
+def solve_again(result: Result, sketch: Sketch) -> Result:
+    """What `solve` finds for the question of a result."""
+    from gstar_fast._solver.solve import solve  # it makes results
+
+    if result.density not in KINDS:
+        raise refusal("no_proof", value="the densities that were given to `solve` are not part of the result")
+    known = {field.name for field in fields(Result)}
+    options: dict[str, Any] = {name: getattr(result, name) for name in signature(solve).parameters if name in known}
+    options |= {"randomize": result.randomized, "monotone": result.monotone if result.decide_by else None}
+    options["confidence"] = None if result.promise is None else result.promise.confidence
+    options["prefer"] = "stable" if result.message.startswith(SIGN) else None
+    if "evidence" in options:
+        options["evidence"] = 0.0 if options["evidence"] is None else options["evidence"].level
+    if result.cuts is not None:
+        options["segments"] = Segments(result.cuts, result.monotone)
+    try:
+        return solve(sketch, **options)
+    except (TypeError, ValueError) as error:
+        raise refusal("proof", value=f"its question cannot be asked of this sketch ({error})") from None
+
+
+# -------------------------------------------------------------------------------------------------------- certificates
+
+
+def _prove(result: Result, sketch: Sketch) -> None:
+    """Raise where certificates do not prove the verdict on the counts of a sketch."""
+    snapshot = Snapshot.of(sketch)
+    counts = _counts(result, sketch, snapshot)
+    objective = Objective.of(result.limits, None, result.costs, result.balanced)
+    names = snapshot.groups if result.decide_by is None else counts.segments
+    own = _own_parts(result, names, snapshot)[: len(counts.segments)]
+    rows = counts.rows.tolist()
+    if result.verdict == "infeasible":
+        _prove_none(result, counts, objective, rows, _kept(result))
+        _prove_nearest(result, counts, objective, rows, own)
+        return
+    certificates = _kept(result) or _searched(result, counts, objective)
+    _check_orders(result, counts, certificates)
+    choice = None if result.randomized else tuple(part[0][0] for part in own)
+    asked = [_asked(c, counts, objective) for c in certificates]
+    checkers = [Checker(replace(c, choice=choice, mixture=own if result.randomized else None), rows) for c in asked]
+    judged = [it.judge(own) for it in checkers]
+    most = next((found for found in judged if not isinstance(found, str)), None)  # thresholds follow one order, or both
+    if most is None:
+        raise refusal("proof", value=judged[0])
+    for it in checkers:
+        _held(it.excludes(most))
+
+
+def _kept(result: Result) -> tuple[Certificate, ...]:
+    """The certificates that a result keeps: none where there is no proof."""
+    try:
+        return () if result._proof is None else result._proof.certificates
+    except ValueError as error:
+        raise refusal("proof", value=f"it is broken: {error}") from None
+
+
+def _held(wrong: str | None) -> None:
+    if wrong is not None:
+        raise refusal("proof", value=wrong)
+
+
+def _asked(c: Certificate, counts: SegmentCounts, objective: Objective) -> Certificate:
+    """The steps of a certificate, for the question of the result: nothing else of it is read."""
+    scale = _scale(counts, objective)
+    return Certificate(
+        limits=dict(objective.limits),
+        prices=(scale.fp, scale.fn),
+        unit=scale.unit,
+        order=c.order,
+        choice=None,
+        within=max(1, math.ceil(SMALLEST * scale.unit)),
+        first=c.first,
+        steps=c.steps,
+    )
+
+
+def _scale(counts: SegmentCounts, objective: Objective) -> Scale:
+    return scale_of(objective, *counts.totals[:2].sum(axis=1).tolist())
+
+
+def _check_orders(result: Result, counts: SegmentCounts, certificates: tuple[Certificate, ...]) -> None:
+    rising = tuple(range(len(counts.segments)))
+    wanted = [rising, rising[::-1]] if result.monotone else [None]
+    if sorted((c.order for c in certificates), key=str) != sorted(wanted, key=str):
+        raise refusal("proof", value="it is about other segments, or about one of two orders alone")
+
+
+def _counts(result: Result, sketch: Sketch, snapshot: Snapshot) -> SegmentCounts:
+    """Rows by protected group and segment; for thresholds by group, each group is a segment, or all are one."""
+    if result.decide_by is not None:
+        return SegmentCounts.of(snapshot, asked_roles(sketch, result.fair_between, result.decide_by).roles)
+    rows, groups = snapshot.rows, snapshot.groups
+    if result.unified:
+        return SegmentCounts(groups, groups[:1], rows[:, :, None])
+    if 3 * len(groups) * rows.shape[1] * rows.shape[2] > MOST_COUNTS:
+        raise _NoCertificateError
+    spread = np.zeros((3, len(groups), *rows.shape[1:]), dtype=np.int64)
+    for k in range(len(groups)):
+        spread[:, k, k] = rows[:, k]
+    return SegmentCounts(groups, groups, spread)
+
+
+def _searched(
+    result: Result, counts: SegmentCounts, objective: Objective, *, mixed: bool | None = None
+) -> tuple[Certificate, ...]:
+    """Certificates of a new search, for mixtures or for choices."""
+    out = []
+    scale = _scale(counts, objective)
+    for order in ORDERS if result.monotone else (None,):
+        search = lay_out(counts, objective, scale, has_rate(counts.totals), order)
+        if result.randomized if mixed is None else mixed:
+            if (mix := room("segments").mix(search.nominal())) is None:
+                raise refusal("proof", value="no mixture meets the limits")
+            out.append(certificate_of_mix(search, mix))
+            continue
+        best = room("segments").choose(search.arrays, SEGMENT_NODES)
+        if not best.finished:
+            raise _NoCertificateError
+        out.append(certificate_of(search, best))
+    return tuple(out)
+
+
+def _prove_none(
+    result: Result, counts: SegmentCounts, objective: Objective, rows: Any, kept: tuple[Certificate, ...] = ()
+) -> None:
+    """Raise where certificates do not prove that nothing meets the limits; of mixtures, by one bound for all."""
+    certificates = kept or _searched(result, counts, objective, mixed=False)
+    _check_orders(result, counts, certificates)
+    if not kept and any(c.choice is not None for c in certificates):
+        raise refusal("proof", value="there are thresholds that meet the limits")
+    for c in certificates:
+        if result.randomized and not (len(c.steps) == 1 and isinstance(c.steps[0], Leaf)):
+            raise refusal("proof", value="there may be mixtures that meet the limits")
+        _held(check(_asked(c, counts, objective), rows))
+
+
+def _prove_nearest(result: Result, counts: SegmentCounts, objective: Objective, rows: Any, own: Any) -> None:
+    """Raise where the thresholds do not miss the limits by as much as the message says, and by the least."""
+    said = SLACK.search(result.message)
+    if said is None:
+        raise refusal("proof", value="the message does not say by how much the limits are missed")
+    steps = round(float(said[1]) * STEPS)
+    if f"{steps / STEPS:g}" != said[1] or not 0 < steps <= STEPS:
+        raise refusal("proof", value=f"the limits cannot be missed by {said[1]}")
+    question = Certificate({}, (0, 0), 0.0, None, choice=None)
+    if Checker(_asked(question, counts, _looser(objective, steps)), rows).outcome(own, TOLERANCE)[1]:
+        raise refusal("proof", value=f"the thresholds miss the limits by more than {said[1]}")
+    if not said[2]:
+        _prove_none(result, counts, _looser(objective, steps - 1), rows)
+
+
+def _looser(objective: Objective, steps: int) -> Objective:
+    """The same question with every limit looser."""
+    slack = steps / STEPS
+    limits = {
+        name: max(limit - slack, 0.0) if name == "disparate_impact" else limit + slack
+        for name, limit in objective.limits.items()
+    }
+    return replace(objective, limits=limits)
