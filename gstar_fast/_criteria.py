@@ -67,6 +67,6 @@ def not_offered(name: object) -> str:
     if not PREDICTIVE_PARITY.intersection(difflib.get_close_matches(word, (*PREDICTIVE_PARITY, *CRITERIA), n=1)):
         return ""
     return (
-        "; predictive parity (equal ppv) is not offered as a limit or penalty, audit reports it; near to it is "
-        "equalized_odds, which brings it about where base rates are equal"
+        "; predictive parity (equal ppv) is not offered as a limit or penalty: read its gap in audit, because limits "
+        "on other criteria can widen it"
     )

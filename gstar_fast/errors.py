@@ -155,7 +155,7 @@ class OverfitWarning(_Coded, UserWarning):
 
 
 class ResolutionWarning(_Coded, UserWarning):
-    """Rows with different scores share a bin, so many that a rate may be off by more than a little.
+    """Rows with different scores share a bin next to a threshold, so many that a rate may be off by more than a little.
 
     The message says up to how much, names the bin, and what helps: more bins, `range=`, `missing=`.
     """

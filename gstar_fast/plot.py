@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._audit.audit import Audit
 from gstar_fast._base.names import Name
-from gstar_fast._base.text import threshold_number
+from gstar_fast._base.text import printable_name, threshold_number
 from gstar_fast._report.data import (
     COLORS,
     LABEL_COLORS,
@@ -103,7 +103,7 @@ def densities(
         if group in values:
             words = f"threshold {threshold_number(values[group])}"
             panel.axvline(values[group], color="black", linestyle="--", label=words)
-        panel.set_title(f"group {group}")
+        panel.set_title(f"group {printable_name(group)}")
         panel.set_ylabel("density")
         if panel.get_legend_handles_labels()[0]:
             panel.legend()
@@ -212,7 +212,7 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Axes | Non
     frontier : Frontier
     result : Result, optional
         Drawn as a filled sign; its best unified threshold as an empty one. With costs or balanced errors neither is
-        drawn, since the frontier then shows the weighted error.
+        drawn, since the frontier then shows the cost.
     ax : matplotlib Axes, optional
         Without it a new figure is made.
 
@@ -233,7 +233,10 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Axes | Non
     _check_kind(frontier, Frontier, 'gf.plot.frontier(gf.frontier(sketch, "equalized_odds"), result)')
     ax = frontier.plot(_axes(ax))
     ax.get_lines()[-1].set(
-        color="black", label="least error possible" if frontier.penalty is None else "reached by penalties"
+        color="black",
+        label=f"least {'cost' if frontier.weighted else 'error'} possible"
+        if frontier.penalty is None
+        else "reached by penalties",
     )
     if result is not None and not result.balanced and result.costs == (1.0, 1.0):
         name = frontier.criterion

@@ -24,6 +24,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import ADDED, CRITERIA
+from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import Objective, check_confidence
@@ -122,7 +123,7 @@ def certify(
     True
     """
     check_sketch(sketch)
-    level = check_confidence(confidence)
+    level, exact = check_confidence(confidence), checked_flag("exact", exact)
     if limits is None and isinstance(thresholds, Result):
         limits = thresholds.limits
     objective = Objective.of(limits, None, (1, 1), False)
@@ -141,7 +142,7 @@ def certify(
         gaps=rows.gaps(),
         limits=objective.limits,
         confidence=level,
-        exact=bool(exact),
+        exact=exact,
         n_rows=float(rows.totals.sum() * rows.unit),
         notes=tuple(rows.notes),
     )

@@ -15,7 +15,7 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.json import encode_name, encode_number
 from gstar_fast._base.names import Name, listed
-from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
+from gstar_fast._base.text import aligned, printable, printable_name, row_count, short_number, threshold_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,14 +122,14 @@ def text_of(a: Audit, most: int = 50) -> str:
     gaps += [[name, *(short_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
     notes = ["", *(a.definitions[name].partition(";")[0] for name in a.gaps)]
     lines += [f"{line}  {note}".rstrip() for line, note in zip(aligned(gaps), notes, strict=True)]
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def _two_rows(a: Audit, name: Name | None) -> list[list[str]]:
     """Values and limits of a group; None stands for all of them together."""
     at = a.overall if name is None else a.rates[name]
     shown = [at[metric] for metric in COLUMNS]
-    values = ["all" if name is None else str(name), row_count(at["rows"].value or 0.0)]
+    values = ["all" if name is None else printable_name(name), row_count(at["rows"].value or 0.0)]
     limits = ["", ""]
     if a.thresholds is not None:
         threshold = None if name is None else a.thresholds[name]

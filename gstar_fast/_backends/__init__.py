@@ -1,7 +1,7 @@
 """Which backend answers: native where the extension was built, else numba; numpy is the reference.
 
-Each backend is a package of rooms with the same names (`sketch`, ...); a room exports the same interface on all of
-them. Nothing is imported before it is asked for.
+Each backend is a package with the modules `sketch`, `density`, `decide`, `solver` and `segments`, which have the same
+interface on all of them. A module is imported when `room` is first called for it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     _segments: tuple[segments_interface.Segments, ...] = (native_segments, numba_segments, numpy_segments)
 
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.warn import warn
 from gstar_fast._words import BACKENDS
 
 _chosen: str | None = None
@@ -95,7 +95,7 @@ def hidden_native() -> str | None:
 def _say_what_is_hidden() -> None:
     if hidden := hidden_native():
         text = f"the numba backend answers, more slowly than the native one: {hidden}"
-        warnings.warn(f"{text} (GSTAR_FAST_BACKEND=numba: as it is, without a warning)", RuntimeWarning, stacklevel=3)
+        warn(f"{text} (GSTAR_FAST_BACKEND=numba: as it is, without a warning)", RuntimeWarning)
 
 
 def current() -> str:

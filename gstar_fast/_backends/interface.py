@@ -1,7 +1,7 @@
-"""The interface every backend offers: four rooms, what they are asked, and what they answer.
+"""The interface of the modules `sketch`, `density`, `decide` and `solver`, which every backend has.
 
-A room is a module of the same name in each backend. mypy holds all of them against the protocols below (the compiled
-ones through `_core.pyi`), so that a signature stands here once.
+The fifth module, `segments`, has its interface in `common/segments.py`. mypy checks each backend against these
+protocols (the compiled ones through `_core.pyi`), so a signature is written once.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from gstar_fast._base.text import some
 from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown, date_text, make
 from gstar_fast._decide import document
 from gstar_fast._decide.rows import check_out, rows_of
+from gstar_fast._input.options import checked_flag
 
 __all__ = ["Decider"]
 
@@ -91,7 +92,7 @@ class Decider:
                 unknown=unknown,
                 nan=nan,
                 default=default,
-                unified=unified,
+                unified=checked_flag("unified", unified),
                 mixtures=mixtures,
                 sketch_digest=sketch_digest,
                 expires=expires,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import reprlib
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +20,9 @@ from gstar_fast._base.files import read_limited
 from gstar_fast._base.json import decode_name, decode_number, encode_name, encode_number
 from gstar_fast._base.names import MOST_GROUPS, Name
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.text import printable
 from gstar_fast._base.thresholds import Mixture, Thresholds, date_text, make
+from gstar_fast._base.warn import warn
 from gstar_fast._decide.members import (
     NUMBER,
     OF_GROUP,
@@ -34,6 +35,7 @@ from gstar_fast._decide.members import (
     check_parts,
     check_result,
 )
+from gstar_fast._input.options import checked_flag
 from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 
 FORMAT: Final = "gstar_fast.thresholds"
@@ -172,14 +174,16 @@ def load_current(
 ) -> Thresholds:
     """The thresholds in a file to decide by: refused where they are stale or foreign, with a warning if infeasible."""
     shown = os.fspath(path)
+    allow_expired = checked_flag("allow_expired", allow_expired)
+    require_checksum = checked_flag("require_checksum", require_checksum)
     document = load(path)
     if require_checksum and not document.has_checksum:
         raise ValueError(f"{shown!r}: they have no checksum, and require_checksum=True asks for one")
     _check_current(document.thresholds, allow_expired, digest, now, f"{shown!r}: ")
     if document.is_infeasible:
-        warnings.warn(f"{shown!r} is infeasible: {document.content['message']}", InfeasibleWarning, stacklevel=3)
+        warn(f"{shown!r} is infeasible: {printable(document.content['message'])}", InfeasibleWarning)
     if document.is_unpromised:
-        warnings.warn(f"{shown!r} is unpromised: {document.content['message']}", UnpromisedWarning, stacklevel=3)
+        warn(f"{shown!r} is unpromised: {printable(document.content['message'])}", UnpromisedWarning)
     return document.thresholds
 
 

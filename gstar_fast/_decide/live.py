@@ -13,6 +13,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider, decider_of
+from gstar_fast._input.options import checked_flag
 
 __all__ = ["LiveDecider"]
 
@@ -125,6 +126,7 @@ class LiveDecider:
         **options: Unpack[CallOptions],
     ) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], int]:
         """Decide many rows as `Decider` does; `with_version=True` also tells by which version."""
+        with_version = checked_flag("with_version", with_version)
         decider, version = self._read()
         answers = decider(scores, groups, **options)
         return (answers, version) if with_version else answers

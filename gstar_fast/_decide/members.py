@@ -108,10 +108,12 @@ OF_RESULT: Final = {
     **dict.fromkeys(("error", "loss", "lower_bound", "optimality_gap", "n_rows"), Member(THRESHOLD)),
     **dict.fromkeys(("limits", "penalties", "gaps", "before"), Member(OBJECT)),
     **dict.fromkeys(("costs", "notes", "trace"), Member(LIST)),
+    "cost": Member(NUMBER, required=False),
     "min_rows": Member(NUMBER, required=False),
     "mixing_saves": Member(NUMBER | NULL, required=False),
     "promise": Member(OBJECT | NULL, required=False),
     "roles": Member(OBJECT | NULL, required=False),
+    "proof": Member(LIST | NULL, required=False),  # read by `Result.check`
 }
 OF_PROMISE: Final = {
     **dict.fromkeys(("confidence", "chance", "cost", "plain_chance"), Member(NUMBER)),
@@ -122,7 +124,7 @@ OF_ROWS_NEEDED: Final = {
     **dict.fromkeys(("times", "rows"), Member(NUMBER | NULL)),
     **dict.fromkeys(("by_group", "too_small"), Member(LIST)),
 }
-_OF_BEFORE: Final = {"error": Member(NUMBER), "gaps": Member(OBJECT)}
+_OF_BEFORE: Final = {"error": Member(NUMBER), "cost": Member(NUMBER, required=False), "gaps": Member(OBJECT)}
 
 
 def check_members(value: Any, members: Mapping[str, Member], where: str) -> None:
@@ -148,6 +150,10 @@ def check_result(content: Mapping[str, Any]) -> None:
     check_parts(content["costs"], NUMBER, "costs")
     if len(content["costs"]) != 2:
         raise ValueError(f"costs must be two numbers; got {len(content['costs'])}")
+    weighted = content["balanced"] or content["costs"] != [1, 1]
+    for where, found in ({"it": content, "before": content["before"]} if weighted else {}).items():
+        if "cost" not in found:
+            raise ValueError(f"{where} lacks 'cost', and has costs or is balanced")
     check_parts(content["notes"], TEXT, "notes")
     check_parts(content["trace"], THRESHOLD, "trace")
     if content.get("min_rows", 0) < 0:

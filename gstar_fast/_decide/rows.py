@@ -16,7 +16,7 @@ from gstar_fast._base.refusals.refusal import Words, refusal
 from gstar_fast._base.thresholds import Thresholds
 from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
 from gstar_fast._input.group_columns import check_one_length
-from gstar_fast._input.options import checked_threads
+from gstar_fast._input.options import checked_flag, checked_threads
 
 # Arguments of a core's `decide` and `margins`: scores, codes, names, as_codes, keys, threads. Codes are positions in
 # names, whole numbers that are names themselves, or (as codes) positions in the groups of the decider. With cut points
@@ -36,7 +36,7 @@ def rows_of(
     """Read the columns of a batch that these thresholds need."""
     if isinstance(scores, (int, float, np.number)) or (isinstance(scores, np.ndarray) and scores.ndim == 0):
         raise ValueError("scores must be 1-D, got a single number; for one row use decider.one(score, group)")
-    threads = checked_threads(threads)
+    threads, codes = checked_threads(threads), checked_flag("codes", codes)
     clean = as_scores(*column_of(scores, "scores"))
     names: tuple[Name, ...] | None = None
     places: Values | None = None
@@ -53,7 +53,7 @@ def rows_of(
         hashes = hashes_of(keys, backend)
     lengths = {"scores": clean, "groups": places, "keys": hashes}
     check_one_length({name: len(array) for name, array in lengths.items() if array is not None})
-    return clean, places, names, bool(codes), hashes, threads
+    return clean, places, names, codes, hashes, threads
 
 
 def check_out(out: object, n: int) -> None:

@@ -16,6 +16,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._engines.adapter import CountOptions, check_frame, job_of
 from gstar_fast._engines.spark_decide import decide
 from gstar_fast._engines.spark_rows import counted, pushed_down
+from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.sketch import Sketch
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def sketch(
     InputError
         If a row is refused; the message names the column and what to do.
     """
+    pushdown = checked_flag("pushdown", pushdown)
     check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
     job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, null_group=null_group, **options)
     return pushed_down(df, job) if pushdown else counted(df, job, merge_tasks)

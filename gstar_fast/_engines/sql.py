@@ -16,7 +16,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.refusals.wording import Words
 from gstar_fast._base.sql import Dialect, dialect_named, literal, quoted
 from gstar_fast._engines import sql_text
-from gstar_fast._input.options import checked_bins, checked_nan, checked_window
+from gstar_fast._input.options import checked_bins, checked_flag, checked_nan, checked_window
 from gstar_fast._input.positive import checked_positive
 from gstar_fast._sketch.columns import Columns
 from gstar_fast._sketch.from_bins import whole_number
@@ -75,7 +75,7 @@ def sketch_query(
     >>> print(first.splitlines()[0])
     SELECT MAX(CASE WHEN x > 0 THEN x END) AS most_above, MIN(CASE WHEN x > 0 THEN x END) AS least_above,
     """
-    bins, named = checked_bins(bins), dialect_named(dialect)
+    bins, named, exact = checked_bins(bins), dialect_named(dialect), checked_flag("exact", exact)
     query = sql_text.Query(
         named, *_rows(source, score, label, _columns(group), checked_positive(positive, label), named)
     )
@@ -137,7 +137,7 @@ def sketch(
     >>> gf.sql.sketch(db.execute, "people", score="p", label="y", group="sex", dialect="sqlite").n_rows
     1
     """
-    skip, columns = checked_nan(nan), _columns(group)
+    skip, columns, exact = checked_nan(nan), _columns(group), checked_flag("exact", exact)
     options: dict[str, Any] = {"score": score, "label": label, "group": columns, "dialect": dialect, "bins": bins}
     options |= {"range": range, "exact": exact, "positive": positive}
     first = None

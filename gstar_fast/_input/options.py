@@ -34,6 +34,13 @@ def checked_window(limits: Any, bins: int) -> tuple[int, int]:
     return window_of_range(lo, hi, bins)
 
 
+def checked_flag(argument: str, value: object) -> bool:
+    """True or False; a text such as "no" would otherwise count as True."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise refusal("flag", argument, value=value)
+    return bool(value)
+
+
 def checked_nan(nan: object) -> bool:
     """Whether NaN rows are skipped."""
     if nan not in ("raise", "skip"):

@@ -11,6 +11,7 @@ from gstar_fast._report.data import FrontierPoints, mixture_text
 from gstar_fast._report.html import Html, join, tag
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.words.table import is_weighted
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit, Estimate
@@ -56,8 +57,13 @@ class Contents:
 
     @property
     def costly(self) -> bool:
-        """Whether errors were weighed, so that the error minimised is not the error rate."""
-        return self.result.balanced or self.result.costs != (1.0, 1.0)
+        """Whether errors were weighed, so that the cost that was minimised is not the error rate."""
+        return is_weighted(self.result)
+
+    @property
+    def measure(self) -> str:
+        """What was minimised, penalties aside."""
+        return "cost" if self.costly else "error"
 
     @property
     def before_words(self) -> str:

@@ -333,17 +333,6 @@ def _between_corners(frontier: Frontier, result: Result, gap: float) -> Frontier
     )
 
 
-def weighted_error(audit: Audit, result: Result) -> float | None:
-    """What a frontier has on its error axis, of audited thresholds: docs/reference/problem.md calls it E."""
-    fpr, fnr, positive = (audit.overall[metric].value for metric in ("fpr", "fnr", "base_rate"))
-    if positive is None:
-        return None
-    c_fp, c_fn = result.costs
-    if result.balanced:
-        return None if fpr is None or fnr is None else (c_fp * fpr + c_fn * fnr) / 2
-    return c_fp * (fpr or 0.0) * (1 - positive) + c_fn * (fnr or 0.0) * positive
-
-
 # ------------------------------------------------------------------------------------------------------------ gaps
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from gstar_fast._base.text import printable
+
 TALL = 24  # rows from which a table has a height of its own on a screen
 VOID = {"input", "br", "meta", "path", "line", "rect", "circle", "polygon", "polyline"}
 
@@ -22,17 +24,6 @@ def html(value: object) -> Html:
     if value is None:
         return Html("")
     return Html(escape(printable(str(value))))
-
-
-def printable(text: str) -> str:
-    """Control characters, bidirectional overrides and the like are shown by number: they could hide what is there."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or _harmless(c) else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-def _harmless(c: str) -> bool:
-    return c in "\n\t\u200c\u200d" or (ord(c) >= 160 and c.isspace())
 
 
 def join(parts: Iterable[object], between: str = "") -> Html:

@@ -53,7 +53,9 @@ def asked_section(contents: Contents) -> Html:
         table("Criteria", head, rows, words=[7], quiet=True)
         if rows
         else tag(
-            "p", f"No limit and no penalty: the thresholds with the least error, {contents.kind} by {contents.kind}."
+            "p",
+            f"No limit and no penalty: the thresholds with the least {contents.measure}, {contents.kind} by "
+            f"{contents.kind}.",
         )
     )
     fp, fn = r.costs
@@ -68,7 +70,8 @@ def asked_section(contents: Contents) -> Html:
     if r.verdict == "infeasible":
         proof = "none: no thresholds meet the limits"
     if r.verdict == "promised" and r.promise is not None:
-        proof = f"none that the error is the least; with plain thresholds it is {short_number(r.promise.plain.error)}"
+        least = short_number(r.promise.plain.cost)
+        proof = f"none that the {contents.measure} is the least; with plain thresholds it is {least}"
     facts = [
         (
             "cost of an error",

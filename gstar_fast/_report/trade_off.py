@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gstar_fast._base.names import Name
-from gstar_fast._base.text import short_number
+from gstar_fast._base.text import printable_name, short_number
 from gstar_fast._report import figures
 from gstar_fast._report.contents import Contents, asked, plain, section, threshold_text, who
-from gstar_fast._report.data import FrontierPoints, thinned, weighted_error
-from gstar_fast._report.html import Html, details, join, printable, table, tag
+from gstar_fast._report.data import FrontierPoints, thinned
+from gstar_fast._report.html import Html, details, join, table, tag
 from gstar_fast._report.svg import place
 
 TABLE_ROWS = 60  # points of the frontier in its table
@@ -30,7 +30,7 @@ def frontier_section(contents: Contents) -> Html:
     return section(
         "frontier",
         title,
-        tag("p", " ".join([_what(points), _where(contents, points)])),
+        tag("p", " ".join([_what(contents, points), _where(contents, points)])),
         tag("div", tag("div", tag("figure", picture), control), follow, id="explore", class_="split"),
         details("The curve as a table", _table(contents, points)),
     )
@@ -52,15 +52,15 @@ def slider_points(contents: Contents) -> list[str]:
 
 
 def _error_name(contents: Contents) -> str:
-    return "weighted error" if contents.costly else "error rate"
+    return "cost" if contents.costly else "error rate"
 
 
-def _what(points: FrontierPoints) -> str:
+def _what(contents: Contents, points: FrontierPoints) -> str:
     """What the curve is, and how much of it is shown."""
     gap = f"{plain(points.criterion)} gap"
     if points.kind == "penalties":
         return f"The points that a penalty on the {gap} reaches, {len(points.results)} of {points.total}."
-    words = f"No thresholds have both a smaller {gap} and a smaller error than this curve"
+    words = f"No thresholds have both a smaller {gap} and a smaller {contents.measure} than this curve"
     if points.proven_to > 0:
         words += (
             f", for gaps from {short_number(points.proven_to)} up; below, the search was stopped before it was complete"
@@ -70,8 +70,8 @@ def _what(points: FrontierPoints) -> str:
     if points.between is not None:
         what = "mixtures" if points.results[0].randomized else "thresholds"
         return (
-            f"The least error of {what} by segment for {points.total} limits on the {gap}. Between two points it lies "
-            f"between theirs, which differ by {short_number(points.between)} in the middle of all."
+            f"The least {contents.measure} of {what} by segment for {points.total} limits on the {gap}. Between two "
+            f"points it lies between theirs, which differ by {short_number(points.between)} in the middle of all."
         )
     if points.kind == "mixtures":
         return f"{words}. It is straight between its {points.total} corners."
@@ -123,7 +123,7 @@ def _extremes(contents: Contents, points: FrontierPoints, i: int) -> str:
     said = ""
     for rate, word in ((0.0, "rejects"), (1.0, "accepts")):
         found = [g for g in rates if rates[g].selection_rate == rate]
-        some = [printable(contents.names[g]).replace("\t", " ") for g in found[:MOST_NAMED]]  # a tab ends a cell
+        some = [printable_name(contents.names[g]) for g in found[:MOST_NAMED]]
         more = ["..."] if len(found) > MOST_NAMED else []
         if found:
             said += f"; {word} everybody in {'every group' if len(found) == len(rates) else ', '.join(some + more)}"
@@ -134,16 +134,11 @@ def _extremes(contents: Contents, points: FrontierPoints, i: int) -> str:
 
 
 def _marks(contents: Contents, points: FrontierPoints) -> tuple[Point, Point | None]:
-    """(gap, error) of the chosen thresholds and of the unified one, as far as they are known."""
+    """(gap, cost) of the chosen thresholds and of the unified one, as far as they are known."""
     r = contents.result
-    error: float | None = points.errors[points.start]
-    if not points.on_curve:
-        error = weighted_error(contents.audit, r) if contents.costly else r.error
-    chosen = r.gaps.get(points.criterion, 0.0), r.error if error is None else error
-    was, error = r.before_gaps.get(points.criterion), r.before_error
-    if contents.costly:
-        error = weighted_error(contents.before, r) if contents.is_unified else None
-    return chosen, None if was is None or error is None else (was, error)
+    chosen = r.gaps.get(points.criterion, 0.0), points.errors[points.start] if points.on_curve else r.cost
+    was = r.before_gaps.get(points.criterion)
+    return chosen, None if was is None else (was, r.before_cost)
 
 
 def _explored(contents: Contents) -> tuple[Name, ...]:
@@ -182,12 +177,18 @@ def _explore(contents: Contents, points: FrontierPoints) -> tuple[Html, Html]:
     said = _said(contents, points, start)
     slider = tag("input", type="range", id="slider", **ends, aria_valuetext=said, autocomplete="off")
     here = "chosen thresholds" if points.on_curve else "point nearest to the chosen thresholds"
-    jumps = [(0, "smallest gap"), (start, here), (last, "least error")]
+    jumps = [(0, "smallest gap"), (start, here), (last, f"least {contents.measure}")]
     control = tag(
         "div",
         tag("label", "Move along the curve", for_="slider"),
         slider,
-        tag("div", tag("span", "smallest gap"), tag("span", "least error"), class_="ends", aria_hidden="true"),
+        tag(
+            "div",
+            tag("span", "smallest gap"),
+            tag("span", f"least {contents.measure}"),
+            class_="ends",
+            aria_hidden="true",
+        ),
         tag("div", *(tag("button", words, type="button", value=i) for i, words in jumps), class_="buttons"),
         tag("output", said, id="said", for_="slider", aria_live="polite"),
         class_="control live",
@@ -197,7 +198,7 @@ def _explore(contents: Contents, points: FrontierPoints) -> tuple[Html, Html]:
     by_group = table(
         f"{contents.kind.capitalize()}s at this point", [contents.kind, "threshold", "selected", "tpr", "fpr"], groups
     )
-    names = ["error rate", *(["weighted error"] if contents.costly else []), *map(plain, _gap_names(points))]
+    names = ["error rate", *(["cost"] if contents.costly else []), *map(plain, _gap_names(points))]
     numbers = table("Error and gaps at this point", ["", "value"], [[name, live()] for name in names])
     return control, tag("div", tag("p", needs, class_="needs small"), by_group, numbers)
 

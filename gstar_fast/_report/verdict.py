@@ -71,7 +71,7 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
     if r.verdict not in ("optimal", "promised"):
         return "warn", "Thresholds found, but not proven to be the best"
     met = f"The {_limits(r)} met"
-    least = "Least loss" if r.penalties else "Least error"
+    least = f"Least {'loss' if r.penalties else contents.measure}"
     if trivial := _all_alike(contents):
         return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
     if any(note.startswith(SIGN) for note in r.notes):
@@ -81,7 +81,7 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
     if r.limits:
         doubt = _doubt(contents)
         return ("warn", f"{met} on the counted rows; {doubt}") if doubt else ("good", met)
-    return "good", "Best balance of error and gaps" if r.penalties else "Least error"
+    return "good", "Best balance of error and gaps" if r.penalties else least
 
 
 def _limits(r: Result) -> str:
@@ -125,6 +125,9 @@ def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
     if r.randomized:
         kind = f"thresholds that are mixed by chance in each {contents.kind}"
     said: list[object] = [f"With {kind} the error rate goes from {percent(r.before_error)} to {percent(r.error)}"]
+    if contents.costly:
+        cost = f"the cost goes from {short_number(r.before_cost)} to {short_number(r.cost)}, "
+        said = [f"With {kind} {cost}the error rate from {percent(r.before_error)} to {percent(r.error)}"]
     if criteria:
         said += ["; ", sentence_list([_change(contents, name) for name in criteria])]
     return [*said, f". “Before” is {unified}."]
@@ -201,6 +204,8 @@ def _more_notes(contents: Contents) -> list[Html]:
 def _key_figures(contents: Contents, criteria: list[str]) -> Html:
     r = contents.result
     cards = [("error rate", percent(r.error), f"before {percent(r.before_error)}")]
+    if contents.costly:
+        cards.insert(0, ("cost", short_number(r.cost), f"before {short_number(r.before_cost)}"))
     for name in criteria[:3]:
         parts = [f"before {short_number(r.before_gaps[name])}"] if name in r.before_gaps else []
         parts += [f"{bound_word(name)} {r.limits[name]:g} asked"] if name in r.limits else []

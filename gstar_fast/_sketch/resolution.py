@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 import weakref
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,10 +13,9 @@ from numpy.typing import NDArray
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.warn import warn
 from gstar_fast._sketch.columns import sums_in
 from gstar_fast._words import WEIGHT_UNIT
-
-_PACKAGE = str(Path(__file__).parent.parent)
 
 FEW_ROWS = 16  # so few rows in a bin move a rate by less than their own chance does
 COARSE = 0.03  # a bin with a larger share of its cell's rows may cost something
@@ -100,17 +97,53 @@ def look_at(sketch: Watched) -> None:
     sketch._looked = core.total
     for kind, find in _FINDERS.items():
         if kind not in sketch._warned and (found := find(core)) is not None:
-            _warn(refusal(kind, "scores", value=found))
+            warn(refusal(kind, "scores", value=found))
             sketch._warned |= {kind}
 
 
-def _find_coarse(core: SketchCore) -> tuple[object, ...] | None:
-    """Where rows that differ share bins so much that it may cost something."""
-    coarsest = coarsest_of(core)
-    if coarsest.share <= max(COARSE, 16 / core.bins):
-        return None
+def warn_if_coarse(sketch: Watched, thresholds: Mapping[Name, Sequence[float]]) -> None:
+    """Warn where a bin next to a threshold of its group holds so many rows that differ that it may cost something."""
+    core = sketch._core.copy()
+    found = max((_coarsest_near(core, place, at) for place, at in _places(core, thresholds)), default=None)
+    if found is None or found[0] <= max(COARSE, 16 / core.bins):
+        return
+    share, label, place, index = found
+    lo, hi = core.edges[index : index + 2].tolist()
     _, smallest, largest, _, _ = core.pooled()
-    return (*coarsest, smallest, largest, core.bins)
+    near = Coarsest(share, label, core.groups[place], lo, hi)
+    warn(refusal("resolution", "scores", value=(*near, smallest, largest, core.bins)))
+
+
+def _places(core: SketchCore, thresholds: Mapping[Name, Sequence[float]]) -> list[tuple[int, NDArray[np.float64]]]:
+    """Positions of groups, with the thresholds that decide about them."""
+    return [(k, np.asarray(thresholds[name], float)) for k, name in enumerate(core.groups) if name in thresholds]
+
+
+def _coarsest_near(core: SketchCore, place: int, thresholds: NDArray[np.float64]) -> tuple[float, int, int, int]:
+    """Share, label, position of the group and index of the fullest bin on either side of its thresholds."""
+    best = (0.0, 0, place, 0)
+    least = FEW_ROWS * (WEIGHT_UNIT if core.weighted else 1)
+    cuts = np.searchsorted(core.edges, thresholds)
+    for label in range(2):
+        row = core.counts(label)[place]
+        total = int(row.sum()) + int(core.below()[label, place]) + int(core.above()[label, place])
+        used = np.flatnonzero(row)
+        if not len(used):
+            continue
+        at = np.searchsorted(used, cuts)
+        near = used[np.unique(np.clip([at - 1, at], 0, len(used) - 1))]
+        for index in near[row[near] >= least].tolist():
+            if float(row[index]) / total > best[0] and not _has_one_score(core, label, place, index):
+                best = (float(row[index]) / total, label, place, index)
+    return best
+
+
+def _has_one_score(core: SketchCore, label: int, place: int, index: int) -> bool:
+    """Whether all rows of a bin may have one score: their mean has no more than the 24 bits of a score."""
+    if not sums_in(core.sections):
+        return False
+    fraction = np.frexp(core.means(label)[place, index])[0]
+    return bool((fraction * 2.0**24).is_integer())
 
 
 def _find_sentinel(core: SketchCore) -> tuple[object, ...] | None:
@@ -132,7 +165,7 @@ def _find_sentinel(core: SketchCore) -> tuple[object, ...] | None:
     return None
 
 
-_FINDERS = {"resolution": _find_coarse, "sentinel": _find_sentinel}
+_FINDERS = {"sentinel": _find_sentinel}
 WARNINGS = frozenset(_FINDERS)
 
 
@@ -143,11 +176,3 @@ def _is_one_value(core: SketchCore, score: float, index: int) -> bool:
         if len(in_bin) and (core.means(label)[in_bin, index] != score).any():
             return False
     return True
-
-
-def _warn(warning: Warning) -> None:
-    """Warn in the name of the first caller outside this package."""
-    depth, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        depth, frame = depth + 1, frame.f_back
-    warnings.warn(warning, stacklevel=depth)

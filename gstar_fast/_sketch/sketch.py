@@ -175,8 +175,6 @@ class Sketch(FromBins, SketchView):
 
         Warns
         -----
-        ResolutionWarning
-            Once, when rows with different scores share a bin, so many that a rate may be off by it.
         SentinelWarning
             Once, when one score holds many rows far from all others.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -12,8 +11,11 @@ from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.text import first_few
+from gstar_fast._base.text import first_few, printable_name
+from gstar_fast._base.warn import warn
 from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._sketch.resolution import warn_if_coarse
+from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, Scale
 from gstar_fast._solver.rates import Outcome, has_rate
 from gstar_fast._solver.result import Result
@@ -95,9 +97,8 @@ def cautions(
     for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
         alike = [groups[k] for k in np.flatnonzero(after.has[2] & (selected == rate) & ~poor)]
         if alike:
-            notes.append(
-                f"this {word} {'every group' if len(alike) == len(groups) else first_few(map(str, alike), MOST)}"
-            )
+            where = "every group" if len(alike) == len(groups) else first_few(map(printable_name, alike), MOST)
+            notes.append(f"this {word} {where}")
     return notes
 
 
@@ -108,13 +109,27 @@ def _poor(selected: Floats, totals: Ints) -> tuple[Floats, Bools]:
     return base, (labelled > 0) & (base >= RARE) & (base <= COMMON) & ((selected < FEW) | (selected > MANY))
 
 
-def warned(result: Result) -> Result:
-    """The same result, after a warning where its notes tell of an answer that could pass for success."""
+def warned(result: Result, sketch: Sketch | None = None) -> Result:
+    """The same result, after a warning where its notes tell of an answer that could pass for success.
+
+    With the counted sketch also where a threshold lies next to bins that hold many different scores.
+    """
+    if sketch is not None:
+        warn_if_coarse(sketch, _thresholds_of(result, sketch))
     if result.verdict != "infeasible":
         for note in result.notes:
             if isinstance(note, Caution):
-                warnings.warn(note.warning, stacklevel=3)
+                warn(note.warning)
     return result
+
+
+def _thresholds_of(result: Result, sketch: Sketch) -> dict[Name, list[float]]:
+    """For each counted group the thresholds that decide about its rows; by segment these may be any of them."""
+    mixed = result.mixtures
+    own = {name: [t] if mixed is None else [t for t, _ in mixed[name]] for name, t in result.thresholds.items()}
+    if result.segment_rates is None and own.keys() == set(sketch.groups):
+        return own
+    return dict.fromkeys(sketch.groups, sorted({t for several in own.values() for t in several}))
 
 
 def _all_rows(selected: Floats, rows: Ints, totals: Ints, after: Outcome) -> str | None:

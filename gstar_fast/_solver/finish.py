@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,15 @@ from gstar_fast._base.names import Name
 from gstar_fast._solver.mixture import Mixture, mix, mixed
 from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.search import Choice, Search, cheapest_within, choose, choose_unified, loosened, nearest
+from gstar_fast._solver.search import (
+    Choice,
+    Search,
+    cheapest_within,
+    choose,
+    choose_unified,
+    loosened,
+    nearest,
+)
 
 
 def finish_choice(search: Search, choice: Choice, unified: bool = False) -> Result:
@@ -50,16 +59,18 @@ def finish(
     can_mix = not unified and not objective.penalties
     notes = [*search.notes, *search.cautions(after, before, unified, can_mix)]
     if message is None:
-        what = "lower loss" if objective.penalties else "lower error"
-        where = " within the limits" if objective.limits else ""
         if verdict == "optimal":
-            message = f"no other thresholds at bin edges have a {what}{where}"
+            others = (
+                "no other unified threshold at a bin edge has" if unified else "no other thresholds at bin edges have"
+            )
+            message = f"{others} {objective.lower}"
         else:
             left = f"{loss - lower_bound:.2g}"
             message = f"proven to within {left} of the least possible loss; the search was ended after {opened} boxes"
     return Result(
         thresholds=dict(zip(search.groups, search.thresholds(table.start[:-1] + numbers).tolist(), strict=True)),
         error=after.error,
+        cost=after.weighted_error,
         loss=loss,
         gaps=after.gaps,
         rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.snapshot.weight_unit),
@@ -72,6 +83,7 @@ def finish(
         iterations=int(opened),
         default_threshold=float(search.snapshot.thresholds(np.array(table.unified))),
         before_error=before.error,
+        before_cost=before.weighted_error,
         before_gaps=before.gaps,
         n_rows=float(table.totals.sum() * search.snapshot.weight_unit),
         score_column=search.snapshot.score_column,
@@ -105,32 +117,34 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
         thresholds=dict(zip(search.groups, (-most[:, 1] + 0.0).tolist(), strict=True)),
         mixtures=mixtures,
         error=after.error,
+        cost=after.weighted_error,
         loss=loss,
         gaps=after.gaps,
         rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.snapshot.weight_unit),
-        message=f"no mixture of thresholds at bin edges has a lower error within the limits ({mixture.pivots} pivots)",
+        message=f"no mixture of thresholds at bin edges has {search.objective.lower} ({mixture.pivots} pivots)",
         lower_bound=loss,
         optimality_gap=0.0,
         notes=(*search.notes, *search.cautions(after, before)),
     )
 
 
-def infeasible(search: Search, choice: Choice, unified: bool) -> Result:
+def infeasible(search: Search, choice: Choice, unified: bool, end: float = math.inf) -> Result:
     """Thresholds that miss the limits by the least, and how far the limits are out of reach.
 
-    Of all that miss them by no more, those with the least error, or loss: the answer to the looser question.
+    Of all that miss them by no more, those with the least error, or loss: the answer to the looser question. At the
+    moment `end` the search for them stops.
     """
 
     def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
         return choose_unified(replace(search, arrays=p)).numbers, True
 
-    find = best_for_all if unified else cheapest_within
+    find = best_for_all if unified else lambda p: cheapest_within(p, end)
     near = nearest(lambda slack: find(loosened(search.arrays, slack)))
     numbers = near.found
     if not choice.proven and allowed(search.arrays, numbers):  # the looser question was easier, and met the limits too
         return finish(search, numbers, "not_converged", choice.opened, lower_bound=choice.lower_bound, unified=unified)
     if not unified and any(w > 0 for w in search.arrays.penalty):
-        weighed = choose(replace(search, arrays=loosened(search.arrays, near.slack))).numbers
+        weighed = choose(replace(search, arrays=loosened(search.arrays, near.slack)), end).numbers
         numbers = numbers if weighed is None else weighed
     if choice.proven:
         verdict, message = "infeasible", f"no thresholds at bin edges meet these limits; {near.words('thresholds')}"

@@ -17,6 +17,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import ADDED, CRITERIA, RATES
 from gstar_fast._density.density import Density
+from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
@@ -85,7 +86,7 @@ def frontier(
         Allow mixtures of thresholds: the frontier is then convex, and its corners are listed.
     confidence : float, optional
         The curve of promised limits instead: for each limit the least error, among the thresholds tried, at which it is
-        promised to hold on new rows. See `solve`.
+        promised to hold on new rows. Points hold one at a time, see `Frontier.confidence`.
     fair_between, decide_by, monotone, segments
         As in `solve`. For thresholds by segment there are too many points to list: up to 40 limits are solved for,
         each with proof, where most is unknown between those before; `lower_bounds` says what lies between.
@@ -113,6 +114,8 @@ def frontier(
     if by == "penalties" and added:
         raise refusal("penalised_sum", "criterion", value=criterion)
     objective = Objective.of(limits, None, costs, balanced)
+    randomize = checked_flag("randomize", randomize)
+    monotone = None if monotone is None else checked_flag("monotone", monotone)
     question_limits(objective.limits)
     if penalties is not None and by != "penalties":
         raise ValueError("penalties= goes with by='penalties'")
@@ -200,6 +203,7 @@ def _made(
         errors=search.table.cost[at].sum(axis=1) / search.scale.unit,
         thresholds=search.thresholds(at),
         randomized=False,
+        weighted=search.objective.weighted,
         proven_to=proven_to,
         penalty=penalty,
         _result=result,
@@ -276,6 +280,7 @@ def _sweep(sketch: Sketch | None, criterion: str, penalties: Floats, density: Ki
         errors=cost / s.scale.unit,
         thresholds=thresholds,
         randomized=False,
+        weighted=objective.weighted,
         proven_to=0.0 if solved is None or all(result.verdict == "optimal" for result in solved) else 1.0,
         penalty=penalties,
         _result=lambda i: solved[i] if solved else finish_smooth(at(i), thresholds[i], "optimal", 0, "", False),
@@ -377,6 +382,7 @@ def _randomised(search: Search, criterion: str, swept: Bools, added: bool) -> Fr
         errors=np.array([points[g][0] for g in gaps]),
         thresholds=np.array([_most_probable(search, m) for m in mixtures]),
         randomized=True,
+        weighted=search.objective.weighted,
         proven_to=0.0,
         penalty=None,
         _result=lambda i: finish_mixture(search, mixtures[i]),

@@ -6,7 +6,6 @@ The optimisation problem is stated in docs/reference/problem.md.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,8 +18,10 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
+from gstar_fast._base.warn import warn
 from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
 from gstar_fast._density.density import Density
+from gstar_fast._input.options import checked_flag
 from gstar_fast._words import KINDS, METHODS
 from gstar_fast.errors import MissingClassWarning
 
@@ -58,7 +59,7 @@ class Objective:
             limits=_checked("limits", limits),
             penalties=_checked("penalties", penalties),
             costs=_checked_costs(costs),
-            balanced=bool(balanced),
+            balanced=checked_flag("balanced", balanced),
         )
 
     @property
@@ -105,6 +106,21 @@ class Objective:
                 out[RATES.index(rate)] += value
         return out
 
+    @property
+    def weighted(self) -> bool:
+        """Whether errors have prices, so that the cost that is minimised is not the error rate."""
+        return self.balanced or self.costs != (1.0, 1.0)
+
+    @property
+    def measure(self) -> str:
+        """What is minimised: "error", "cost" or "loss"."""
+        return "loss" if self.penalties else "cost" if self.weighted else "error"
+
+    @property
+    def lower(self) -> str:
+        """What an optimal answer leaves no other thresholds: the end of the sentence that says so."""
+        return f"a lower {self.measure}{' within the limits' if self.limits else ''}"
+
     def asked(self) -> list[tuple[str, str]]:
         """Every (criterion, rate) pair that is limited or penalised."""
         names = [*self.limits, *(n for n in self.penalties if n not in self.limits)]
@@ -130,7 +146,7 @@ def question_limits(limits: Mapping[str, float]) -> None:
     ratio = limits.get("disparate_impact", 1.0)
     if ratio > HARDLY_A_RATIO:
         return
-    warnings.warn(refusal("low_ratio", "limits", value=ratio, limit=HARDLY_A_RATIO), stacklevel=3)
+    warn(refusal("low_ratio", "limits", value=ratio, limit=HARDLY_A_RATIO))
 
 
 def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, float]:
@@ -215,7 +231,7 @@ def check_several(objective: Objective, groups: Sequence[Name]) -> None:
         raise refusal("one_group", asked[0][0], value=groups[0])
 
 
-def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools, stacklevel: int = 4) -> list[str]:
+def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> list[str]:
     """Notes on groups left out of a criterion; raises where fewer than two are left."""
     notes: list[str] = []
     check_several(objective, groups)
@@ -231,7 +247,7 @@ def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools, sta
             told.add(rate)
             notes.append(f"left out of the {rate} gap, having no {_NEEDS[rate]}: {first_few(map(repr, missing))}")
     for note in notes:
-        warnings.warn(note, MissingClassWarning, stacklevel=stacklevel)
+        warn(note, MissingClassWarning)
     return notes
 
 
@@ -245,6 +261,8 @@ def check_options(
     max_seconds: float | None = None,
 ) -> None:
     """Refuse options of `solve` that do not go together; needs no sketch, so that nobody counts or trains in vain."""
+    checked_flag("unified", unified)
+    checked_flag("randomize", randomize)
     if method not in METHODS:
         raise refusal("not_one_of", "method", value=method, limit=METHODS)
     if not isinstance(density, Mapping) and density not in KINDS:

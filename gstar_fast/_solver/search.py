@@ -64,14 +64,20 @@ class Search:
 
 
 def prepare(
-    sketch: Sketch, objective: Objective, swept: tuple[int, ...] = (), shared: bool = False, certain: bool = False
+    sketch: Sketch,
+    objective: Objective,
+    swept: tuple[int, ...] = (),
+    shared: bool = False,
+    certain: bool = False,
+    wide: bool = False,
 ) -> Search:
     """Count what every candidate accepts, and lay out the rates that matter.
 
     `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups; `certain` adds those
-    whose tpr, fpr and selection rate are known for any rows (`with_certain`).
+    whose tpr, fpr and selection rate are known for any rows (`with_certain`); `wide` is about memory, see
+    `Snapshot.of`.
     """
-    snapshot = Snapshot.of(sketch)
+    snapshot = Snapshot.of(sketch, wide=shared or wide)
     totals = snapshot.rows.sum(axis=2)
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
@@ -128,13 +134,12 @@ class Choice(NamedTuple):
         return self._replace(numbers=numbers, loss=loss, lower_bound=lower, proven=_meets(loss, lower))
 
 
-def choose(search: Search, max_seconds: float | None = None) -> Choice:
-    """The best choice within the limits."""
+def choose(search: Search, end: float = math.inf) -> Choice:
+    """The best choice within the limits, or of those found until the moment `end`."""
     p = search.arrays
-    end = math.inf if max_seconds is None else time.monotonic() + float(max_seconds)
     backend = room("solver")
     if not any(w > 0 for w in p.penalty):
-        numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT, _left(end))
+        numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT, seconds_left(end))
         if numbers[0] < 0 and not finished:  # give what is mostly allowed, with what was proven
             lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
             return Choice(_first_allowed(p), opened, lower_bound=lower, proven=False)
@@ -143,18 +148,20 @@ def choose(search: Search, max_seconds: float | None = None) -> Choice:
         numbers, loss, _ = backend.solve_pair(p)
         lower, opened = loss, 1  # one pass over all pairs; how it skips most of them is the backend's business
     else:
-        guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT, _left(end))
+        guess, _, finished, _ = backend.solve_limits(p, BOX_LIMIT, seconds_left(end))
         if guess[0] < 0 and finished:
             return Choice(None, 0)
         if guess[0] < 0 and (everybody := _first_allowed(p)) is not None:
             guess = everybody
-        numbers, loss, lower, opened = backend.solve_penalties(p, guess, node_limit(len(search.groups)), _left(end))
+        numbers, loss, lower, opened = backend.solve_penalties(
+            p, guess, node_limit(len(search.groups)), seconds_left(end)
+        )
     if numbers[0] < 0:  # without a choice the bound is finite where nodes are left
         return Choice(None, opened, lower_bound=lower, proven=lower == np.inf)
     return Choice(numbers, opened, loss, lower, proven=_meets(loss, lower))
 
 
-def _left(end: float) -> float:
+def seconds_left(end: float) -> float:
     """Seconds left until a moment; infinitely many where it never comes."""
     return max(end - time.monotonic(), 0.0) if end < math.inf else math.inf
 
@@ -261,7 +268,7 @@ def nearest(find: Callable[[float], tuple[Found | None, bool]]) -> Nearest[Found
     return Nearest(high / STEPS, found, least)
 
 
-def cheapest_within(p: Arrays) -> tuple[Ints | None, bool]:
-    """The choice of least error within the limits, penalties aside."""
-    numbers, _, finished, _ = room("solver").solve_limits(p, BOXES)
-    return (numbers if numbers[0] >= 0 else None), bool(finished)
+def cheapest_within(p: Arrays, end: float = math.inf) -> tuple[Ints | None, bool]:
+    """The choice of least error within the limits, penalties aside; at the moment `end` the search stops."""
+    numbers, _, finished, _ = room("solver").solve_limits(p, BOXES, seconds_left(end))
+    return (numbers if numbers[0] >= 0 else None if finished else _first_allowed(p)), bool(finished)

@@ -14,6 +14,10 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._words import WEIGHT_UNIT
 
+# Bytes that solving takes for each group and bin beside the sketch, measured on full bins, rounded up: as a rule, and
+# where every candidate of every group is kept (one threshold for all groups) or looked at again (promises).
+SOLVING_BYTES = {"native": (64, 160), "numba": (336, 432), "numpy": (160, 288)}
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -29,7 +33,12 @@ class Snapshot:
     squares: Callable[[], Floats | None]  # (3, K) sums of squared weights when called; None where they are not known
 
     @classmethod
-    def of(cls, sketch: Sketch) -> Snapshot:
+    def of(cls, sketch: Sketch, *, wide: bool = False) -> Snapshot:
+        """Copy the counts; `wide` where solving takes more memory, see `SOLVING_BYTES`."""
+        need = SOLVING_BYTES[sketch._backend][wide] * len(sketch._core.groups) * sketch._core.bins
+        if need > sketch._core.memory_limit:
+            limit = (sketch._core.memory_limit, len(sketch._core.groups), sketch._core.bins)
+            raise refusal("solving_needs_too_much_memory", "memory_limit", value=need, limit=limit)
         frozen = sketch.copy()  # others may go on updating the sketch
         names = tuple(frozen.groups)
         if not names:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gstar_fast._base.names import Name
 from gstar_fast._density.density import Density
+from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
@@ -132,8 +134,10 @@ def solve(
         If a group is left out of a gap, for want of labels.
     NoiseWarning
         If a limit is below the gap that an exactly fair rule shows by chance on so few rows; not with `confidence`.
-    ResolutionWarning, SentinelWarning
-        As when rows are counted, if the sketch has not given them yet.
+    ResolutionWarning
+        If a bin next to a threshold holds so many rows with different scores that a rate may be off by it.
+    SentinelWarning
+        As when rows are counted, if the sketch has not given it yet.
 
     Examples
     --------
@@ -146,6 +150,7 @@ def solve(
     (0.0, 'optimal')
     """
     objective = Objective.of(limits, penalties, costs, balanced)
+    unified, randomize = checked_flag("unified", unified), checked_flag("randomize", randomize)
     if isinstance(sketch, Mapping):
         asked_too = {"density": density != "empirical", "min_rows": min_rows != 0, "monotone": bool(monotone)}
         roles = {"fair_between": fair_between, "decide_by": decide_by, "segments": segments}
@@ -181,8 +186,8 @@ def solve(
         answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone), cuts)
         result = answer.mixed() if randomize else answer.chosen(math.inf if max_seconds is None else float(max_seconds))
         if level is not None:
-            return warned(promised_by_segment(answer, result, level, randomize))
-        return warned(told_of_noise(result, answer.snapshot, asked.roles.protected))
+            return warned(promised_by_segment(answer, result, level, randomize), whole)
+        return warned(told_of_noise(result, answer.snapshot, asked.roles.protected), whole)
     if asked is not None:
         unified = unified or not asked.roles.decide_by
         check_options(
@@ -194,12 +199,12 @@ def solve(
         sketch = sketch.copy()  # others may go on updating it
         counted, name = pooled_sketch(sketch, least, objective, density)
     if counts:
-        search = prepare(counted, objective, shared=unified)
+        search = prepare(counted, objective, shared=unified, wide=level is not None)
         result = solve_exact(search, unified, randomize, max_seconds)
         if prefer is not None and result.meets_limits:
             result = _stable(search, result)
         if level is not None:
-            result = promised(search, result, level, unified=unified, randomize=randomize)
+            result = promised(search, result, level, solve_exact, unified=unified, randomize=randomize)
         else:
             result = told_of_noise(result, search.snapshot)
     else:
@@ -207,7 +212,7 @@ def solve(
         result = told_of_noise(result, Snapshot.of(counted))
     if least > 0:
         result = spread(result, sketch, counted, name, least)
-    return warned(result if asked is None else of_protected(result, whole, asked))
+    return warned(result if asked is None else of_protected(result, whole, asked), whole)
 
 
 def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:
@@ -215,9 +220,10 @@ def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: flo
     if randomize:
         mixture = mix(search.arrays)
         return infeasible_mixture(search) if mixture is None else finish_mixture(search, mixture)
-    choice = choose_unified(search) if unified else choose(search, max_seconds)
+    end = math.inf if max_seconds is None else time.monotonic() + float(max_seconds)
+    choice = choose_unified(search) if unified else choose(search, end)
     if choice.numbers is None:
-        return infeasible(search, choice, unified)
+        return infeasible(search, choice, unified, end)
     result = finish_choice(search, choice, unified)
     asked = search.objective
     if unified or asked.penalties or not asked.limits or len(search.groups) > MOST_MIXED:

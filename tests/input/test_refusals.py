@@ -354,6 +354,7 @@ FIELDS = {
     "bad_tuple": {"value": (), "limit": 16},
     "indistinct_groups": {"value": (True, 1)},
     "panes_need_too_much_memory": {"value": (20, 1000)},
+    "solving_needs_too_much_memory": {"value": 2**31, "limit": (2**30, 250, 4096)},
     "resolution": {"value": (0.25, 1, "x", 0.0, 1.0, -3.0, 1e9, 64)},
     "sentinel": {"value": (-999.0, 20, 0.0, 1.0)},
     "criterion_number": {"argument": "limits:equalized_odds"},

@@ -186,11 +186,11 @@ def test_where_the_result_is_not_on_the_curve_the_page_says_why(sketch):
     assert "nothing was asked of this gap" in page.one(id="frontier").text
 
 
-def test_with_costs_the_curve_is_the_weighted_error(sketch):
+def test_with_costs_the_curve_is_the_cost(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.05}, costs=(1, 3))
     page = read(gf.report(result, sketch).html)
     rows = dict(rows_of(page, "Error and gaps at this point"))
-    assert rows["weighted error"] == short_number(float(np.sqrt(result.loss)))
+    assert rows["cost"] == short_number(float(np.sqrt(result.loss)))
     assert rows["error rate"] == short_number(result.error)
     unified = gf.solve(sketch, costs=(1, 3), balanced=True, unified=True)
     titles = [t.text for t in read(gf.report(unified, sketch).html).one(id="frontier").all("title")]

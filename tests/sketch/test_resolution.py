@@ -90,26 +90,52 @@ def test_coarseness_is_that_of_the_rows():
 # ------------------------------------------------------------------------------------------------------------- warnings
 
 
-def test_bins_that_may_cost_something_warn_once_and_say_how_much(logits):
-    close = 1004 + logits / 1000
-    sketch = count(close)
-    match = r"one bin, from .* holds 99\.9% of the unlabelled rows of group 0.*off by up to 1, .*range=\(lo, hi\)"
+def close_scores(center, n=4000):
+    """Scores of two groups around a center, so close that they share a bin when a score of 3e6 comes."""
+    rows = np.arange(n)
+    scores = center + np.random.default_rng(1).normal(rows % 2, 1, n) / 1000
+    return np.append(scores, [1e-3, 3e6]), np.append(rows % 2, [0, 1]), np.append(rows // 2 % 2, [0, 1])
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+def test_a_threshold_next_to_a_bin_that_may_cost_something_warns_and_says_how_much():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # counting does not warn: no threshold is asked for yet
+        sketch = gf.Sketch.from_rows(*close_scores(1004))
+    assert sketch.coarseness.share > 0.99
+    match = r"one bin, from .* holds 100\.0% of the rows with label . of group .*off by up to 1, .*range=\(lo, hi\)"
     with pytest.warns(gf.ResolutionWarning, match=match) as caught:
-        sketch.update([1e-3, 3e6], None, [0, 0])
-    assert [w.filename for w in caught] == [__file__]
+        gf.solve(sketch)
+    assert {w.filename for w in caught} == {__file__}
     assert caught[0].message.code == "resolution"
+
+
+@pytest.mark.parametrize(
+    "ask", [{}, {"unified": True}, {"randomize": True, "limits": {"equal_opportunity": 0.1}}, {"min_rows": 10}]
+)
+def test_a_coarse_bin_far_from_the_thresholds_does_not_warn(ask):
+    """Most positive scores lie at 0.999, and everything that is hard to decide lies at 0.6."""
+    rng = np.random.default_rng(2)
+    labels, groups = rng.integers(0, 2, 20_000), rng.integers(0, 2, 20_000)
+    sure = (labels == 1) & (rng.random(20_000) < 0.8)
+    scores = np.where(sure, 0.999 + rng.random(20_000) * 1e-5, rng.normal(0.55 + 0.1 * labels, 0.05))
+    sketch = gf.Sketch.from_rows(scores, labels, groups)
+    assert sketch.coarseness.share > 0.3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sketch.update([1e12], None, [0])
-        sketch.copy().update(close, None, [0] * len(close))
+        result = gf.solve(sketch, **ask)
+    assert max(result.thresholds.values()) < 0.9
+    costs = (1e4, 1.0)  # so dear are false positives that thresholds go up to 0.999
+    with pytest.warns(gf.ResolutionWarning, match=r"from 0\.99\d* to"):
+        gf.solve(sketch, costs=costs)
 
 
-def test_merging_and_a_row_at_a_time_warn_too(logits):
-    close = 1004 + logits / 1000
-    with pytest.warns(gf.ResolutionWarning):
-        _ = count(close) + count([1e-3, 3e6])
-    with pytest.warns(gf.ResolutionWarning):
-        count(np.append(close, 1e-3)).update_one(3e6, None, 0)
+def test_bins_of_one_score_do_not_warn():
+    rows = np.arange(4000)
+    sketch = gf.Sketch.from_rows(np.round(np.sin(rows), 1), rows % 2, rows // 2 % 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gf.solve(sketch, limits={"equal_opportunity": 0.2})
 
 
 def test_a_sentinel_is_named_with_its_rows_and_the_way_out(logits):

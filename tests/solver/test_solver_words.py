@@ -56,9 +56,21 @@ def test_predictive_parity_is_not_taken_for_predictive_equality(backend):
         lambda: gf.solve(sketch, penalties={"predictive_parity": 1.0}),
         lambda: gf.frontier(sketch, "predictive_parity"),
     ):
-        with pytest.raises(ValueError, match=r"equal ppv\) is not offered.*audit reports it.*equalized_odds") as error:
+        with pytest.raises(ValueError, match=r"equal ppv\) is not offered.*gap in audit.*can widen it$") as error:
             ask()
         assert "did you mean" not in str(error.value)
+
+
+def test_equalized_odds_widens_the_gap_in_ppv_where_base_rates_differ(backend):
+    """Why the error for predictive parity recommends no other criterion."""
+    rng = np.random.default_rng(3)
+    groups, labels = np.repeat([0, 1], 20_000), np.concatenate([rng.random(20_000) < rate for rate in (0.1, 0.4)])
+    scores = np.log(np.where(groups == 0, 0.1 / 0.9, 0.4 / 0.6)) + 3 * (rng.normal(size=40_000) + 2 * labels - 1)
+    sketch = gf.Sketch.from_rows(scores, labels, groups)
+    unified = gf.solve(sketch, unified=True)
+    limited = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    before, after = (gf.audit(sketch, one.thresholds).gaps["predictive_parity"].value for one in (unified, limited))
+    assert after > before + 0.05
 
 
 @pytest.mark.parametrize("name", ["predictive_value_parity", "Predictive-Parity", "predictive_partiy", "ppv_parity"])

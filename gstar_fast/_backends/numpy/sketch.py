@@ -172,7 +172,7 @@ class Core:
             self._settle()
             twin._settle()
             sections = merged_sections(self.sections, twin.sections, self.total > 0, twin.total > 0)
-            if self._is_neutral():
+            if self._is_neutral() or self._is_blank_of(twin):
                 check_size(len(twin.groups), twin.bins, self.memory_limit)
                 self._become(twin)
             elif not twin._is_neutral():
@@ -188,6 +188,13 @@ class Core:
         """Whether this is an empty sketch without options, which merges with any other."""
         used = self.total or self.skipped or self.weighted or self.fixed or self.given
         return not used and self.bins == DEFAULT_BINS
+
+    def _is_blank_of(self, other: Self) -> bool:
+        """Whether this is an empty sketch with the options of another, whose cells it may take as they are."""
+        ours, theirs = (
+            (one.bins, one._range(), one.given and one.groups, one.linear and not one.total) for one in (self, other)
+        )
+        return not (self.total or self.skipped or self.weighted) and ours == theirs
 
     def _become(self, other: Self) -> None:
         self.bins, self.fixed, self.linear, self.given = other.bins, other.fixed, other.linear, other.given

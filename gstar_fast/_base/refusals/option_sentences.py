@@ -38,6 +38,7 @@ OPTIONS |= entries(
     positive_type=lambda e, _: f"positive must be a label, that is a str, an int or a bool, got {e.value!r}",
     null_group_type=lambda e, _: f"null_group must be a str, an int or a bool, got {e.value!r}",
     panes_type=lambda e, _: f"panes must be an int, got {kind_of(e.value)}",
+    flag=lambda e, say: f"{say.argument(e.argument)} must be True or False, got {e.value!r}",
     min_rows_type=lambda e, say: f"{say.argument('min_rows')} must be a number of rows; got {e.value!r}",
 )
 OPTIONS |= entries(
@@ -168,7 +169,6 @@ OPTIONS |= entries(
     ),
     cuts_type=lambda e, _: f"cuts must be a list of numbers, got {e.value!r}",
     frontier_number=lambda e, _: f"{e.argument} must be a number, got {e.value!r}",
-    monotone_type=lambda e, _: f"monotone must be True, False or None, got {e.value!r}",
     segments_type=lambda e, _: f"segments must be a gf.Segments, the cut points of decide_by; got {kind_of(e.value)}",
     seconds_type=lambda e, say: f"{say.argument('max_seconds')} must be a number of seconds or None; got {e.value!r}",
 )

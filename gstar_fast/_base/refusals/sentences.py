@@ -150,6 +150,7 @@ ROWS |= entries(
     arrow_format=lambda e, _: (
         f"{e.argument} comes from an Arrow producer that gives no format; report it to whoever made it"
     ),
+    arrow_array=lambda e, _: f"{e.argument} is not a valid Arrow array: it has {e.value}; check what produced it",
     arrow_offsets=lambda _, __: "an Arrow column of strings has offsets that run backwards",
     arrow_view=lambda _, __: "an Arrow column of strings has a view of bytes outside its data",
 )
@@ -199,7 +200,15 @@ ROWS |= entries(
         "or series of one length"
     ),
 )
-ROWS |= entries(InputMemoryError, too_much_memory=_memory)
+ROWS |= entries(
+    InputMemoryError,
+    too_much_memory=_memory,
+    solving_needs_too_much_memory=lambda e, _: (
+        f"solving for {e.limit[1]} groups of {e.limit[2]} bins needs about {e.value / 2**30:.1f} GiB; the sketch's "
+        f"memory_limit is {e.limit[0] / 2**30:.1f} GiB: count with fewer bins, or pass a larger memory_limit to Sketch "
+        "or Sketch.load"
+    ),
+)
 ROWS |= entries(
     InputOverflowError,
     too_many_rows=lambda _, __: "the sketch would hold 2**63 rows or more; nothing was counted",

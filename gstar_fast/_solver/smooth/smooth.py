@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -12,6 +11,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Curve, Floats, Ints, SmoothProblem, node_limit
 from gstar_fast._base.names import Name
+from gstar_fast._base.warn import warn
 from gstar_fast._criteria import RATES
 from gstar_fast._density.density import Density, densities
 from gstar_fast._sketch.sketch import Sketch
@@ -231,7 +231,7 @@ def solve_smooth(sketch: Sketch | None, objective: Objective, *, method: str, ki
     if not converged:
         if gap > NEAR * loss:
             message += "; method='exact' finds it"
-        warnings.warn(f"{method}: {message}", NotConvergedWarning, stacklevel=3)
+        warn(f"{method}: {message}", NotConvergedWarning)
     verdict = "converged" if converged else "not_converged"
     result = finish_smooth(s, np.asarray(thresholds), verdict, int(iterations), message, unified)
     return replace(
@@ -266,7 +266,10 @@ def _exact(s: Smooth, unified: bool) -> Result:
         return _infeasible(s, grid, opened, proven, unified)
     thresholds = min(found, key=lambda at: s.loss(at))
     if proven:
-        message = "no other bin edges do better, nor any thresholds next to these"
+        better = s.objective.lower
+        message = f"no other bin edges have {better}, nor have thresholds next to these"
+        if unified:
+            message = f"no other unified threshold at a bin edge has {better}, nor has one next to this"
         return finish_smooth(s, thresholds, "optimal", opened, message, unified)
     message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
     return finish_smooth(s, thresholds, "not_converged", opened, message, unified, lower)
@@ -372,6 +375,7 @@ def finish_smooth(
     return Result(
         thresholds=dict(zip(s.groups, (float(x) for x in thresholds), strict=True)),
         error=after.error,
+        cost=after.weighted_error,
         loss=loss,
         gaps=after.gaps,
         rates=after.by_group(s.groups, totals.sum(axis=0) * unit),
@@ -384,6 +388,7 @@ def finish_smooth(
         iterations=iterations,
         default_threshold=s.unified,
         before_error=before.error,
+        before_cost=before.weighted_error,
         before_gaps=before.gaps,
         n_rows=float(totals.sum() * unit),
         score_column=s.snapshot.score_column,

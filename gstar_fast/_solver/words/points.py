@@ -36,7 +36,7 @@ class Frontier:
     groups : tuple
         Names of the groups, or segments, in canonical order.
     gaps, errors : ndarray of shape (n_points,)
-        `errors` is the weighted error E that was minimised; with the default costs it is the error rate.
+        `errors` is what was minimised: the error rate, or the cost where `weighted`.
     thresholds : ndarray of shape (n_points, n_groups)
         Columns in the order of `groups`. For a randomised frontier, the most probable of each mixture.
     lower_bounds : ndarray of shape (n_points,) or None
@@ -48,8 +48,11 @@ class Frontier:
         The list is complete, or `lower_bounds` hold, for gaps from here up; 0 means all of it.
     randomized : bool
         Whether groups mix thresholds; the points are then the corners of a convex frontier.
+    weighted : bool
+        Whether `costs` or `balanced` were given, so that `errors` are costs.
     confidence : float or None
-        Where it was asked for, `gaps` are limits that can be promised on new rows with it.
+        Where it was asked for, `gaps` are limits that can be promised on new rows with it. Each point's promise holds
+        on its own: if one of n points is picked after seeing them, ask with 1 - (1 - confidence) / n.
     """
 
     criterion: str
@@ -65,6 +68,7 @@ class Frontier:
     confidence: float | None = None
     lower_bounds: Floats | None = None
     _at: Callable[[float], Result] | None = field(default=None, repr=False)
+    weighted: bool = False
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -73,8 +77,10 @@ class Frontier:
         kind = "randomised " if self.randomized else ""
         if self.confidence is not None:
             kind += f"promised ({self.confidence:g} confidence) "
-        one, two = (f"gap {self.gaps[i]:.4g} at error {self.errors[i]:.4g}" for i in (0, -1))
-        return f"{kind}frontier of {self.criterion}: {len(self)} points, {one} to {two}"
+        what = "cost" if self.weighted else "error"
+        one, two = (f"gap {self.gaps[i]:.4g} at {what} {self.errors[i]:.4g}" for i in (0, -1))
+        alone = "" if self.confidence is None else "; the promises of its points hold one at a time"
+        return f"{kind}frontier of {self.criterion}: {len(self)} points, {one} to {two}{alone}"
 
     def result(self, i: int) -> Result:
         """The point as a `Result`, with rates, every gap and text."""
@@ -107,7 +113,7 @@ class Frontier:
                 return self._at(float(gap))
             i = int(fits[-1])
             if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
-                return self._between(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
+                return self._mixed(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
             return self.result(i)
         if error is None or gap is not None:
             raise ValueError("pass either gap= or error=, and not both")
@@ -116,8 +122,14 @@ class Frontier:
             raise refusal("no_error", "error", value=error, limit=float(self.errors[-1]))
         i = int(fits[0])
         if self._between is not None and i > 0 and self.errors[i] < error:
-            return self._between(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
+            return self._mixed(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
         return self.result(i)
+
+    def _mixed(self, i: int, share: float) -> Result:
+        """What lies between two corners of a randomised frontier."""
+        assert self._between is not None
+        message = f"between points {i + 1} and {i + 2} of {len(self)} on the frontier of {self.criterion}"
+        return replace(self._between(i, share), message=message)
 
     def _told(self, of: Callable[[Result], Result]) -> Frontier:
         """The same with results that are told of otherwise."""
@@ -158,5 +170,5 @@ class Frontier:
             _, ax = plt.subplots()
         ax.plot(self.gaps, self.errors, drawstyle="default" if self.randomized else "steps-post")
         ax.set_xlabel(f"{self.criterion.replace('_', ' ')} gap")
-        ax.set_ylabel("error")
+        ax.set_ylabel("cost" if self.weighted else "error")
         return ax

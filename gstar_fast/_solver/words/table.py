@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gstar_fast._base.text import aligned, row_count, short_number, threshold_number
+from gstar_fast._base.text import aligned, printable, printable_name, row_count, short_number, threshold_number
 from gstar_fast._criteria import DEFINITIONS
 
 if TYPE_CHECKING:
@@ -13,10 +13,24 @@ if TYPE_CHECKING:
 WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
 
 
+def is_weighted(r: Result) -> bool:
+    """Whether errors have prices, so that the cost is not the error rate."""
+    return r.balanced or r.costs != (1.0, 1.0)
+
+
+def cost_words(r: Result) -> str:
+    """How the cost of a result is measured."""
+    c_fp, c_fn = (f"{c:g} x " if c != 1 else "" for c in r.costs)
+    if r.balanced:
+        return f"({c_fp}fpr + {c_fn}fnr) / 2 of all labelled rows"
+    return f"({c_fp}false positives + {c_fn}false negatives) / labelled rows"
+
+
 def loss_words(r: Result) -> str:
     """What the loss of a result is made of."""
-    error = "weighted error" if r.balanced or r.costs != (1.0, 1.0) else "error rate"
-    return f"the square of the {error}{' plus the penalties' if r.penalties else ''}"
+    return (
+        f"the square of the {'cost' if is_weighted(r) else 'error rate'}{' plus the penalties' if r.penalties else ''}"
+    )
 
 
 def text_of(r: Result, most: int = 50) -> str:
@@ -24,8 +38,10 @@ def text_of(r: Result, most: int = 50) -> str:
     lines = [f"{r.verdict}: {r.message}"]
     lines += [f"note: {note}" for note in r.notes]
     if r.mixing_saves is not None and r.mixing_saves > WORTH_MIXING:
-        lines.append(f"note: mixing thresholds (randomize=True) would lower the error by {r.mixing_saves:.4f}")
-    asked = [f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in r.limits.items()]
+        what = "cost" if is_weighted(r) else "error"
+        lines.append(f"note: mixing thresholds (randomize=True) would lower the {what} by {r.mixing_saves:.4f}")
+    asked = [_weighing(r)] if is_weighted(r) else []
+    asked += [f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in r.limits.items()]
     asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
     if asked:
         lines.append(f"asked: {', '.join(asked)}")
@@ -38,7 +54,7 @@ def text_of(r: Result, most: int = 50) -> str:
     for name, threshold in list(r.thresholds.items())[:most]:
         mixture = r.mixtures[name] if r.mixtures is not None else ()
         shown = " | ".join(f"{p:.0%} {of(t)}" for t, p in mixture) if len(mixture) > 1 else of(threshold)
-        rows.append([str(name), row_count(by_name[name].rows), shown, *_shown_rates(by_name[name])])
+        rows.append([printable_name(name), row_count(by_name[name].rows), shown, *_shown_rates(by_name[name])])
     lines += aligned(rows)
     if len(r.thresholds) > most:
         lines.append(f"... and {len(r.thresholds) - most} more {what}s")
@@ -46,18 +62,31 @@ def text_of(r: Result, most: int = 50) -> str:
         lines.append(f"segments are cut at {', '.join(map(short_number, r.cuts[:most])) or 'no point'}")
     if r.segment_rates is not None:
         between = [["group", "rows", "tpr", "fpr", "selected"]]
-        between += [[str(k), row_count(at.rows), *_shown_rates(at)] for k, at in list(r.rates.items())[:most]]
+        between += [
+            [printable_name(k), row_count(at.rows), *_shown_rates(at)] for k, at in list(r.rates.items())[:most]
+        ]
         lines += ["", *aligned(between)]
         if len(r.rates) > most:
             lines.append(f"... and {len(r.rates) - most} more groups")
     lines.append("")
-    changes = [["", "before", "after", ""], ["error", short_number(r.before_error), short_number(r.error), ""]]
+    changes = [["", "before", "after", ""]]
+    if is_weighted(r):
+        changes.append(["cost", short_number(r.before_cost), short_number(r.cost), cost_words(r)])
+    changes.append(["error", short_number(r.before_error), short_number(r.error), ""])
     for name, gap in r.gaps.items():
         changes.append([name, short_number(r.before_gaps.get(name)), short_number(gap), DEFINITIONS[name]])
     table = aligned([row[:3] for row in changes])
     lines += [f"{line}  {row[3]}".rstrip() for line, row in zip(table, changes, strict=True)]
     lines.append(f"before: the best unified threshold, {of(r.default_threshold)}")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
+
+
+def _weighing(r: Result) -> str:
+    """The objective in the line of what was asked."""
+    c_fp, c_fn = r.costs
+    parts = [f"a false positive costs {c_fp:g}, a false negative {c_fn:g}"] if r.costs != (1.0, 1.0) else []
+    parts += ["both classes count alike"] if r.balanced else []
+    return f"least {'loss' if r.penalties else 'cost'} ({'; '.join(parts)})"
 
 
 def _shown_rates(at: GroupRates) -> list[str]:
