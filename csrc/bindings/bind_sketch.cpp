@@ -50,12 +50,13 @@ double score_of(PyObject* score) {
 }
 
 /// How much a row counts; Python says which numbers are weights and repeats.
-gstar::row_load load_of(PyObject* weight, PyObject* repeats) {
+gstar::row_weight weight_of(PyObject* weight, PyObject* repeats) {
     static python_function clean("gstar_fast._backends.common.rows", "load_of");
+    const py::int_ one(1);
     const auto [rows, parts] = py::cast<std::pair<std::uint64_t, std::uint64_t>>(
-        clean(weight == nullptr ? py::int_(1) : py::handle(weight),
-              repeats == nullptr ? py::int_(1) : py::handle(repeats)));
-    return gstar::load_of(rows, parts, parts != gstar::one_weight);
+        clean(weight == nullptr ? py::handle(one) : py::handle(weight),
+              repeats == nullptr ? py::handle(one) : py::handle(repeats)));
+    return {rows, parts};
 }
 
 PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
@@ -78,7 +79,7 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
             c->update_one(score_of(given[0]), label_of(given[1]), given[2], {});
         else
             c->update_one(score_of(given[0]), label_of(given[1]), given[2],
-                          load_of(given[3], given[4]));
+                          weight_of(given[3], given[4]));
         Py_RETURN_NONE;
     });
 }
