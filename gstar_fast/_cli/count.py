@@ -21,6 +21,7 @@ from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, label_na
 from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds
 from gstar_fast._cli.tables.open import check_columns, reading
 from gstar_fast._cli.wording import Table
+from gstar_fast._input.missing import RAISE
 from gstar_fast._sketch import counting
 from gstar_fast._sketch.columns import Columns as ColumnNames
 
@@ -172,9 +173,10 @@ class Tally:
         c = self.columns
         scores = self.scores_of(block.columns[c.score], _where(source, c.score), first_row)
         labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label), first_row)
+        nulls = self.sketch._passing.group != RAISE
         texts = [name_of_text if text or name in block.folders else None for name in c.group]
         groups = [
-            groups_of(block.columns[name], _where(source, name), name_of, first_row)
+            groups_of(block.columns[name], _where(source, name), name_of, first_row, nulls=nulls)
             for name, name_of in zip(c.group, texts, strict=True)
         ]
         weights = None if c.weight is None else numbers_of(block.columns[c.weight], _where(source, c.weight), first_row)

@@ -16,6 +16,7 @@ _ARGUMENTS = {
     "max_seconds": "--max-seconds",
     "min_rows": "--min-rows",
     "missing": "--missing",
+    "missing_group": "--missing-group",
     "penalties": "--penalty",
     "prefer": "--prefer",
     "range": "--range",
@@ -32,6 +33,7 @@ class Options(Face):
 
     give = "give"
     choose = "give"
+    own_group = "name a group for them with --missing-group"
     keys = "name the column that identifies a row with --key"
     some_limits = "give --limit NAME=VALUE"
     count_rows = "count some first"

@@ -52,7 +52,7 @@ def pushed_down(df: DataFrame, job: Job) -> Sketch:
             dialect="spark",
             positive=table.positive,
             nan=job.nan,
-            null_group=table.null_group,
+            missing_group=job.missing_group,
             **job.options,
         )
     finally:

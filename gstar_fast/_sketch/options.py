@@ -15,13 +15,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class WindowOptions(TypedDict, total=False):
+class ReadOptions(TypedDict, total=False):
+    """Options of `Sketch` on rows that are passed over, which its bytes do not hold."""
+
+    nan: Literal["raise", "skip"]
+    missing: Missing
+    missing_group: Name
+
+
+class WindowOptions(ReadOptions, total=False):
     """Options of `Sketch`, but for the groups."""
 
     bins: int
     range: tuple[float, float] | None
-    nan: Literal["raise", "skip"]
-    missing: Missing
     memory_limit: int
 
 
@@ -38,6 +44,7 @@ class UpdateOptions(TypedDict, total=False):
     nan: Literal["raise", "skip"] | None
     missing: Missing
     threads: int
+    missing_group: Name | None
 
 
 class PlotOptions(TypedDict, total=False):

@@ -53,6 +53,10 @@ class Sketch(FromBins, SketchView):
         it equals one of these as float64. NaN among them means ``nan="skip"``.
     memory_limit : int
         Bytes; more groups than fit are refused.
+    missing_group : {"raise", "skip"} or a name
+        What to do with rows whose group is missing (None, NaN, a null), or one of the values of its tuple. "skip"
+        counts them in `skipped` only; any other name counts them as that group. Unless it is "raise", whole numbers in
+        a column of floats are integers, as pandas stores integers beside NaN.
 
     Examples
     --------
@@ -78,11 +82,12 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] = "raise",
         missing: Missing = None,
         memory_limit: int = 2**30,
+        missing_group: Name = "raise",
     ) -> None:
         bins = checked_bins(bins)
         window = None if range is None else checked_window(range, bins)
         names = None if groups is None else given_names(groups)
-        passing = checked_passing(nan, missing)
+        passing = checked_passing(nan, missing, missing_group=missing_group)
         limit = checked_limit(memory_limit)
         backend = _backends.current()
         core = _backends.room("sketch", backend).Core
@@ -140,6 +145,7 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] | None = None,
         missing: Missing = None,
         threads: int = 1,
+        missing_group: Name | None = None,
     ) -> Self:
         """Count one batch of scores and return the sketch itself. A refused batch changes nothing.
 
@@ -154,7 +160,7 @@ class Sketch(FromBins, SketchView):
             or a list of columns means intersections: each row's group is the tuple of its values.
         weights : array-like of shape (n_samples,), optional
             A whole weight counts the row so many times; others are rounded to multiples of 2**-20.
-        nan, missing : optional
+        nan, missing, missing_group : optional
             As in `Sketch`; they override the sketch's own choice for this batch.
         threads : int
             Threads to count a large batch with; the result is the same.
@@ -187,12 +193,12 @@ class Sketch(FromBins, SketchView):
         if threads != 1:
             threads = checked_threads(threads)
         passing = self._passing
-        if nan is None and missing is None and weights is None:
+        if nan is None and missing is None and weights is None and missing_group is None:
             if not passing.values and self._core.try_update(scores, labels, groups, passing.nan, threads):
                 return self
         else:
-            passing = checked_passing(nan, missing, passing)
-        count(self._core, as_batch(scores, labels, groups, weights), passing, threads)
+            passing = checked_passing(nan, missing, passing, missing_group)
+        count(self._core, as_batch(scores, labels, groups, weights, passing.group), passing, threads)
         return self
 
     def update_one(self, score: float, label: int | None, group: Name) -> None:
@@ -206,6 +212,7 @@ class Sketch(FromBins, SketchView):
         >>> sketch.n_rows
         1
         """
+        group = self._passing.named(group)
         if not skip_one(self._core, score, label, group, self._passing):
             self._core.update_one(score, label, group)
 
@@ -221,6 +228,7 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] | None = None,
         missing: Missing = None,
         threads: int = 1,
+        missing_group: Name | None = None,
     ) -> Self:
         """Count the rows of a table or stream, batch by batch and in constant memory. All rows or none.
 
@@ -236,7 +244,7 @@ class Sketch(FromBins, SketchView):
             Name of the column of groups; several make tuples, for intersections.
         positive : str, int or bool, optional
             The label that means 1; all others mean 0, unless missing. Without it labels are 0 and 1.
-        nan, missing, threads
+        nan, missing, threads, missing_group
             As in `update`.
 
         Examples
@@ -250,7 +258,7 @@ class Sketch(FromBins, SketchView):
         groups = (group,) if isinstance(group, str) else tuple(group)
         if not groups:
             raise refusal("no_group_column", "group")
-        passing, threads = checked_passing(nan, missing, self._passing), checked_threads(threads)
+        passing, threads = checked_passing(nan, missing, self._passing, missing_group), checked_threads(threads)
         twin = empty_like(self._core, self._backend)
         named = checked_positive(positive, label)
         count_table(twin, Table(data, score, label, groups, weight, named), passing, threads)
@@ -353,13 +361,15 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] = "raise",
         missing: Missing = None,
         memory_limit: int = 2**30,
+        missing_group: Name = "raise",
     ) -> Self:
         """Read what `to_bytes` wrote. Anything else raises ValueError. Options as in `Sketch`: bytes hold none."""
         try:
             plain = bytes(memoryview(data))
         except TypeError:
             raise refusal("not_bytes", "data", value=data, limit="Sketch.load(path)") from None
-        passing, limit, backend = checked_passing(nan, missing), checked_limit(memory_limit), _backends.current()
+        passing = checked_passing(nan, missing, missing_group=missing_group)
+        limit, backend = checked_limit(memory_limit), _backends.current()
         new = cls.__new__(cls)
         core = _backends.room("sketch", backend).Core
         new._set_up(backend, passing, lambda watch: core.from_bytes(plain, limit, watch))
@@ -383,14 +393,15 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] = "raise",
         missing: Missing = None,
         memory_limit: int = 2**30,
+        missing_group: Name = "raise",
     ) -> Self:
         """Read a file that `save` wrote; options as in `from_bytes`."""
         data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
-        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit)
+        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
 
     def __reduce__(self) -> tuple[object, ...]:
-        nan, missing = self._passing.options
-        return _unpickled, (type(self), self.to_bytes(), nan, self._core.memory_limit, self._warned, missing)
+        nan, *missing = self._passing.options
+        return _unpickled, (type(self), self.to_bytes(), nan, self._core.memory_limit, self._warned, *missing)
 
     # --------------------------------------------------------------------------------------------------------- showing
 
@@ -423,8 +434,9 @@ def _unpickled(
     limit: int,
     warned: frozenset[str],
     missing: Missing = None,
+    missing_group: Name = "raise",
 ) -> Sketch:
-    new = cls.from_bytes(data, nan=nan, missing=missing, memory_limit=limit)
+    new = cls.from_bytes(data, nan=nan, missing=missing, memory_limit=limit, missing_group=missing_group)
     new._warned = warned
     return new
 

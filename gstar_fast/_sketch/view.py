@@ -54,7 +54,7 @@ class SketchView:
 
     @property
     def skipped(self) -> int:
-        """Rows passed over because their score was NaN or missing."""
+        """Rows passed over because their score was NaN or missing, or their group was missing."""
         return self._core.skipped
 
     @property

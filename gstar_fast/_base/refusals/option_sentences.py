@@ -36,7 +36,9 @@ OPTIONS |= entries(
         f"{say.argument('missing')} must be a number that stands for no score, or several, got {e.value!r}"
     ),
     positive_type=lambda e, _: f"positive must be a label, that is a str, an int or a bool, got {e.value!r}",
-    null_group_type=lambda e, _: f"null_group must be a str, an int or a bool, got {e.value!r}",
+    missing_group_type=lambda e, say: (
+        f'{say.argument("missing_group")} must be "raise", "skip" or a name for the group of such rows, got {e.value!r}'
+    ),
     panes_type=lambda e, _: f"panes must be an int, got {kind_of(e.value)}",
     flag=lambda e, say: f"{say.argument(e.argument)} must be True or False, got {e.value!r}",
     min_rows_type=lambda e, say: f"{say.argument('min_rows')} must be a number of rows; got {e.value!r}",

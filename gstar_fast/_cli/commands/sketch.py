@@ -44,7 +44,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     new = new_sketch(given, columns, base)
     asked = {
         **{name: getattr(given, name) for name in ("score", "label", "group", "weight", "positive", "delimiter")},
-        **{name: getattr(given, name) for name in ("range", "nan", "format")},
+        **{name: getattr(given, name) for name in ("range", "nan", "format", "missing_group")},
         "missing": None if given.missing is None else sorted(map(repr, given.missing)),
         "bins": new.bins,
         "append": None if base is None else base.digest(),
@@ -137,6 +137,7 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
                 bins=like.bins,
                 positive=None if columns.positive is None else label_name(columns.positive),
                 nan=given.nan,
+                missing_group=like._passing.group,
             )
         except InputError as error:
             face = Table(columns.arguments, columns.group, 0)

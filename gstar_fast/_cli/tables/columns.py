@@ -279,20 +279,38 @@ def known_names(names: Iterable[Name]) -> Callable[[str], Name]:
     return lambda text: table.get(text, name_of_text(text))
 
 
+def missing_group(text: str | None, columns: int, name_of: Callable[[str], Name] = name_of_text) -> Name:
+    """What --missing-group says: raise, skip, or a name, which such rows then have in each of the group columns."""
+    if text in (None, "raise", "skip"):
+        return text or "raise"
+    name = name_of(str(text))
+    return name if columns == 1 or isinstance(name, tuple) else (name,) * columns
+
+
 def groups_of(
-    column: Column, where: str, name_of: Callable[[str], Name] | None, first_row: int = 0, what: str = "group"
+    column: Column,
+    where: str,
+    name_of: Callable[[str], Name] | None,
+    first_row: int = 0,
+    what: str = "group",
+    *,
+    nulls: bool = False,
 ) -> Column:
-    """Groups (or keys) of a column; `name_of` says what a text stands for, None that it stands for itself."""
+    """Groups (or keys) of a column; `name_of` says what a text stands for, None that it stands for itself.
+
+    With `nulls` the answer has nulls where a group is missing, which is an error otherwise.
+    """
     if isinstance(column, list):
         assert name_of is not None
-        _refuse_missing(column.count(""), lambda: column.index(""), len(column), where, first_row, what)
-        names = {text: name_of(text) for text in dict.fromkeys(column)}
+        empty = 0 if nulls else column.count("")
+        _refuse_missing(empty, lambda: column.index(""), len(column), where, first_row, what)
+        names = {text: _named(text, name_of, nulls) for text in dict.fromkeys(column)}
         return list(map(names.__getitem__, column))
     if not is_arrow(column):
         if column.dtype.kind not in "biuUS":
             raise _no_name(where, what, column.dtype)
         return column
-    if column.null_count:
+    if column.null_count and not nulls:
         _refuse_missing(
             column.null_count, lambda: column.is_null().to_numpy(False).argmax(), len(column), where, first_row, what
         )
@@ -304,17 +322,22 @@ def groups_of(
         return column
     if name_of is None:
         return encoded
-    texts = [str(value) for value in encoded.dictionary.to_pylist()]
-    if "" in texts:
+    texts = ["" if value is None else str(value) for value in encoded.dictionary.to_pylist()]
+    if "" in texts and not nulls:
         empty = _codes(encoded) == texts.index("")
         _refuse_missing(int(empty.sum()), lambda: empty.argmax(), len(column), where, first_row, what)
-    understood = [name_of(text) for text in texts]
+    understood = [_named(text, name_of, nulls) for text in texts]
     if understood == texts:
         return encoded
-    if all(type(name) is int for name in understood):
+    if all(name is None or type(name) is int for name in understood):
         with contextlib.suppress(OverflowError):  # keys may be larger
             return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(understood, _pa().int64()))
+    understood.append(None)  # for the code -1 of a null
     return [understood[code] for code in _codes(encoded).tolist()]
+
+
+def _named(text: str, name_of: Callable[[str], Name], nulls: bool) -> Name | None:
+    return None if nulls and not text else name_of(text)
 
 
 def _no_name(where: str, what: str, kind: object) -> CliError:
@@ -326,7 +349,8 @@ def _no_name(where: str, what: str, kind: object) -> CliError:
 
 def _refuse_missing(count: int, first: Callable[[], int], rows: int, where: str, first_row: int, what: str) -> None:
     if count:
+        cure = "name a group for them with --missing-group" if what == "group" else "give them one of their own"
         raise CliError(
             f"{where} is empty in {count:,} of the {rows:,} rows from row {first_row:,} on (the first of them: row "
-            f"{first_row + int(first()):,}); every row needs a {what}, so drop these or give them one of their own"
+            f"{first_row + int(first()):,}); every row needs a {what}, so drop these or {cure}"
         )
