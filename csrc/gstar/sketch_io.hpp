@@ -38,12 +38,13 @@ inline void write_extent(byte_writer& to, const extent& e) {
     }
 }
 
-/// `squares`: whether the sums of squared weights are known, and written.
-inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
+/// Whether the cell has rows, once it is written. `squares`: whether the sums of
+/// squared weights are known, and written.
+inline bool write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
                        const window& at, bool squares) {
     if (cell >= p.cells()) {
         to.fixed(0, 3);
-        return;
+        return false;
     }
     to.varint(static_cast<std::uint64_t>(p.below(cell)));
     to.varint(static_cast<std::uint64_t>(p.above(cell)));
@@ -53,7 +54,7 @@ inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
     to.varint(n_full);
     const bool any = n_full != 0 || p.below(cell) != 0 || p.above(cell) != 0;
     if (squares && any) write_varint(to, p.weights(cell));
-    if (n_full == 0) return;
+    if (n_full == 0) return any;
     to.real(p.lo(cell));
     to.real(p.hi(cell));
     std::uint32_t next = 0;
@@ -69,6 +70,7 @@ inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
         else
             write_zigzag(to, p.sum(cell, b));
     }
+    return true;
 }
 
 // ---- reading ----------------------------------------------------------------
@@ -210,14 +212,20 @@ struct sketch_bytes {
             for (const std::uint32_t slot : slots)
                 to.group(s.groups_.names()[slot]);
             const bool squares = t.weighted && t.weights_known;
+            bool rows[2] = {false, false};  // whether labels 0 and 1 have any
             for (const std::uint32_t slot : slots) {
-                detail::write_cell(to, t.labelled, 2 * slot, at, squares);
-                detail::write_cell(to, t.labelled, 2 * slot + 1, at, squares);
+                for (const std::uint32_t label : {0u, 1u})
+                    if (detail::write_cell(to, t.labelled, 2 * slot + label, at,
+                                           squares))
+                        rows[label] = true;
                 detail::write_cell(to, t.unlabelled, slot, at, squares);
             }
+            const bool both = rows[0] && rows[1];
             sections written;
             for (const section& one : s.sections_)
-                if (all_sections || one.speaks_of_rows()) written.push_back(one);
+                if (one.speaks_of_rows() ||
+                    (all_sections && !(both && one.type == section::labels)))
+                    written.push_back(one);
             detail::write_sections(to, written);
             return to.sealed();
         });

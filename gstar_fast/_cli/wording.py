@@ -18,6 +18,7 @@ _ARGUMENTS = {
     "missing": "--missing",
     "missing_group": "--missing-group",
     "penalties": "--penalty",
+    "positive": "--positive",
     "prefer": "--prefer",
     "range": "--range",
     "replicates": "--replicates",

@@ -18,7 +18,7 @@ from gstar_fast._base.refusals.refusal import refusal, worded
 from gstar_fast._base.refusals.wording import Face
 from gstar_fast._input.missing import Missing, checked_passing
 from gstar_fast._input.positive import checked_positive
-from gstar_fast._sketch.columns import Columns
+from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive
 from gstar_fast._sketch.counting import Table, count_table
 from gstar_fast._sketch.merging import add, merge_all
 from gstar_fast._sketch.resolution import WARNINGS
@@ -97,8 +97,11 @@ class Job:
         """Answer of a task that merges the answers of others; a refusal among them is its own."""
         return self._answer(lambda: self._merged(answers, _silent(Sketch())))
 
-    def finish(self, answers: Iterable[bytes]) -> Sketch:
-        """The sketch of all answers; raises what a task has refused."""
+    def finish(self, answers: Iterable[bytes], *, whole: bool = True) -> Sketch:
+        """The sketch of all answers; raises what a task has refused.
+
+        `whole` if these are all rows there are: it is then an error if none has the positive label.
+        """
         first = self._counted(None)  # there may be no partition at all
         try:
             memory_limit = self.options.get("memory_limit", 2**30)
@@ -109,17 +112,20 @@ class Job:
                 memory_limit=memory_limit,
                 missing_group=self.missing_group,
             )
-            return self._merged(answers, total)
+            self._merged(answers, total)
         except _RefusedError as refused:
             raise _read_refusal(refused.answer) from None
+        if whole:
+            check_positive(total._core)
+        return total
 
     def _counted(self, data: object) -> Sketch:
-        sketch = _silent(Sketch(**self.options))
+        sketch, labels = _silent(Sketch(**self.options)), NO_LABELS
         if data is not None:
             passing = checked_passing(self.nan, self.missing, missing_group=self.missing_group)
-            count_table(sketch._core, self.table._replace(data=data), passing, 1)
+            labels = count_table(sketch._core, self.table._replace(data=data), passing, 1)
         table = self.table
-        return sketch._remember(Columns(table.score, table.label, table.groups), table.positive)
+        return sketch._remember(Columns(table.score, table.label, table.groups), table.positive, labels)
 
     def _merged(self, answers: Iterable[bytes], total: Sketch) -> Sketch:
         for answer in answers:

@@ -111,6 +111,6 @@ def foreach_batch(
         if last > file.name:
             raise refusal("other_checkpoint", "folder", value=batch_id, limit=str(place / last))
         place.mkdir(parents=True, exist_ok=True)
-        counted(df, job, None).save(file)
+        counted(df, job, None, whole=False).save(file)
 
     return count_batch

@@ -14,12 +14,13 @@ from gstar_fast._base.grid import LARGEST_SCORE, Extent, Window, linear_window, 
 from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, clean_name, given_names
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.refusals.wording import Words
+from gstar_fast._base.sketch_parts.sections import MOST_LABELS, LabelTexts
 from gstar_fast._base.sql import Dialect, dialect_named, literal, quoted
 from gstar_fast._engines import sql_text
 from gstar_fast._input.missing import SKIP, Passing, checked_missing_group
 from gstar_fast._input.options import checked_bins, checked_flag, checked_nan, checked_window
-from gstar_fast._input.positive import checked_positive
-from gstar_fast._sketch.columns import Columns
+from gstar_fast._input.positive import checked_positive, label_text
+from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive, labels_there
 from gstar_fast._sketch.from_bins import whole_number
 from gstar_fast._sketch.sketch import Sketch
 
@@ -108,7 +109,8 @@ def sketch(
     ----------
     execute : callable
         Runs a SELECT and returns its rows, such as ``lambda query: connection.execute(query).fetchall()``. It is called
-        once with `range`, else twice: no row may come or go in between.
+        once with `range`, else twice: no row may come or go in between. Once more if no row has the positive label,
+        for an error that lists the labels.
     source : str, list of str, or Query
         Name of a table; its schema and name; or a SELECT in its place.
     score, label : str
@@ -157,7 +159,13 @@ def sketch(
     new = Sketch.from_bins(
         reader.bins(answer), bins=bins, level=level, range=range, groups=given, memory_limit=memory_limit
     )
-    return new._remember(Columns(score, label, columns), checked_positive(positive, label))
+    one, texts = checked_positive(positive, label), NO_LABELS
+    if label is not None and one is not None and (there := labels_there(new._core)) in ({0}, {1}):
+        asked = _labels_query(source, label, dialect_named(dialect))
+        texts = LabelTexts.of(map(label_text, [one] if there == {1} else [row[0] for row in execute(asked)]))
+    new._remember(Columns(score, label, columns), one, texts)
+    check_positive(new._core)
+    return new
 
 
 # ----------------------------------------------------------------------------------------------------------------- text
@@ -185,10 +193,6 @@ def _rows(
 
     A row that is passed over for its group has no score, so that it moves no window.
     """
-    if isinstance(source, Query):
-        table = f"(\n{source}\n)"
-    else:
-        table = ".".join(quoted(part, dialect) for part in ([source] if isinstance(source, str) else source))
     names = [f"g{i}" for i, _ in enumerate(columns, 1)]
     told = [f"t.{quoted(column, dialect)} AS {name}" for column, name in zip(columns, names, strict=True)]
     if label is not None:
@@ -201,7 +205,20 @@ def _rows(
     if skip_groups:
         x = f"CASE WHEN {' AND '.join(f't.{quoted(column, dialect)} IS NOT NULL' for column in columns)} THEN {x} END"
     told.append(f"{x} AS x")
-    return f"SELECT {', '.join(told)}\nFROM {table} t", names
+    return f"SELECT {', '.join(told)}\nFROM {_table(source, dialect)} t", names
+
+
+def _table(source: Source, dialect: Dialect) -> str:
+    """What stands behind FROM."""
+    if isinstance(source, Query):
+        return f"(\n{source}\n)"
+    return ".".join(quoted(part, dialect) for part in ([source] if isinstance(source, str) else source))
+
+
+def _labels_query(source: Source, label: str, dialect: Dialect) -> str:
+    """The SELECT of the first labels, for the error that none of them is the positive one."""
+    y, last = f"t.{quoted(label, dialect)}", dialect.first.format(n=MOST_LABELS + 1)
+    return f"SELECT DISTINCT {y} AS y\nFROM {_table(source, dialect)} t\nWHERE {y} IS NOT NULL\nORDER BY 1 {last}"
 
 
 def _window(row: Sequence[Any] | None, limits: tuple[float, float] | None, bins: int) -> tuple[Window, Extent | None]:

@@ -10,10 +10,11 @@ from gstar_fast import _backends
 from gstar_fast._backends.common.rows import label_of, score_of, unknown_group
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.names import Name, Scalar, clean_name
+from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import Batch, batch_of_columns
 from gstar_fast._input.missing import Passing
-from gstar_fast._input.positive import labels_by
+from gstar_fast._input.positive import labels_by, texts_of
 
 
 def empty_like(core: SketchCore, backend: str, watch: Watch | None = None) -> SketchCore:
@@ -43,17 +44,23 @@ class Table(NamedTuple):
     positive: Scalar | None = None  # the label that means 1, where labels are not 0 and 1
 
 
-def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) -> None:
-    """Count the rows of a table, batch by batch; a bad one leaves the batches before it counted."""
+def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) -> LabelTexts:
+    """Count the rows of a table, batch by batch; a bad one leaves the batches before it counted.
+
+    Where the table names its positive label, the answer has the texts of the labels that were found.
+    """
+    found = LabelTexts(())
     extra = [name for name in (table.label, table.weight) if name is not None]
     called = [f"column {name!r}" for name in table.groups]
     for scores, *rest in read_batches(table.data, [table.score, *table.groups, *extra]):
         groups, rest = rest[: len(called)], rest[len(called) :]
         labels = rest.pop(0) if table.label is not None else None
         if labels is not None and table.positive is not None:
+            found |= LabelTexts.of(texts_of(labels))
             labels = labels_by(labels, table.positive)
         weights = rest.pop(0) if table.weight is not None else None
         count(core, batch_of_columns(scores, labels, groups, called, weights, passing.group), passing, threads)
+    return found
 
 
 def skip_one(core: SketchCore, score: object, label: object, group: object, passing: Passing) -> bool:

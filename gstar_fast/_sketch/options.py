@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from numpy.typing import ArrayLike
 
 from gstar_fast._base.arrays import Objects
-from gstar_fast._base.names import Name
+from gstar_fast._base.names import Name, Scalar
 from gstar_fast._input.missing import Missing
 
 if TYPE_CHECKING:
@@ -41,6 +41,17 @@ class UpdateOptions(TypedDict, total=False):
     """Options of `Sketch.update`."""
 
     weights: ArrayLike | None
+    nan: Literal["raise", "skip"] | None
+    missing: Missing
+    threads: int
+    missing_group: Name | None
+
+
+class TableOptions(TypedDict, total=False):
+    """Options of `Sketch.update_table`."""
+
+    weight: str | None
+    positive: Scalar | None
     nan: Literal["raise", "skip"] | None
     missing: Missing
     threads: int

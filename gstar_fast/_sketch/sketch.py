@@ -15,12 +15,13 @@ from gstar_fast._base import files
 from gstar_fast._base.names import Name, Scalar, given_names
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._input.columns import as_batch
 from gstar_fast._input.missing import NOTHING, Missing, Passing, checked_passing
 from gstar_fast._input.options import checked_bins, checked_limit, checked_threads, checked_window
 from gstar_fast._input.positive import checked_positive
 from gstar_fast._sketch import show
-from gstar_fast._sketch.columns import Columns, sections_of
+from gstar_fast._sketch.columns import NO_LABELS, Columns, sections_of
 from gstar_fast._sketch.counting import Table, count, count_table, empty_like, skip_one
 from gstar_fast._sketch.from_bins import FromBins
 from gstar_fast._sketch.options import PlotOptions, WindowOptions
@@ -243,7 +244,9 @@ class Sketch(FromBins, SketchView):
         group : str or list of str
             Name of the column of groups; several make tuples, for intersections.
         positive : str, int or bool, optional
-            The label that means 1; all others mean 0, unless missing. Without it labels are 0 and 1.
+            The label that means 1; all others mean 0, unless missing. Without it labels are 0 and 1. While all rows
+            have one label, the sketch keeps the texts of the labels (`label_texts`), and `solve`, `audit` and `report`
+            warn with them.
         nan, missing, threads, missing_group
             As in `update`.
 
@@ -261,14 +264,14 @@ class Sketch(FromBins, SketchView):
         passing, threads = checked_passing(nan, missing, self._passing, missing_group), checked_threads(threads)
         twin = empty_like(self._core, self._backend)
         named = checked_positive(positive, label)
-        count_table(twin, Table(data, score, label, groups, weight, named), passing, threads)
-        twin.set_sections(sections_of(Columns(score, label, groups), named))
+        labels = count_table(twin, Table(data, score, label, groups, weight, named), passing, threads)
+        twin.set_sections(sections_of(Columns(score, label, groups), named, labels=labels))
         self._core.merge(twin)
         return self
 
-    def _remember(self, columns: Columns, positive: Scalar | None) -> Self:
+    def _remember(self, columns: Columns, positive: Scalar | None, labels: LabelTexts = NO_LABELS) -> Self:
         """Say where the rows come from, in the place of what was said before."""
-        self._core.set_sections(sections_of(columns, positive, self._core.sections))
+        self._core.set_sections(sections_of(columns, positive, self._core.sections, labels))
         return self
 
     # -------------------------------------------------------------------------------------------------------- merging

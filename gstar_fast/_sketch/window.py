@@ -21,7 +21,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.missing import Missing
 from gstar_fast._input.options import checked_limit
-from gstar_fast._sketch.options import ReadOptions, SketchOptions, UpdateOptions
+from gstar_fast._sketch.options import ReadOptions, SketchOptions, TableOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -108,6 +108,17 @@ class Window:
         try:
             pane.update(scores, labels, groups, **options)
         finally:  # a warning that is an error comes after the rows were counted
+            self._counted_into(pane)
+        return self
+
+    def update_table(
+        self, data: object, *, score: str, label: str | None, group: str | list[str], **options: Unpack[TableOptions]
+    ) -> Self:
+        """Count the rows of a table into the newest pane; takes what `Sketch.update_table` takes."""
+        pane = self._panes[-1]
+        try:
+            pane.update_table(data, score=score, label=label, group=group, **options)
+        finally:
             self._counted_into(pane)
         return self
 

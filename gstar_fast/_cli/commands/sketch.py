@@ -11,7 +11,7 @@ import gstar_fast as gf
 from gstar_fast._base.text import counted, span
 from gstar_fast._cli import resume
 from gstar_fast._cli.commands.show import facts
-from gstar_fast._cli.count import Columns, Place, Stop, Tally, count, has_positives
+from gstar_fast._cli.count import Columns, Place, Stop, Tally, count
 from gstar_fast._cli.databases import connected
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, exit_code, worded
 from gstar_fast._cli.output import Console, Progress, command_line
@@ -142,8 +142,6 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
         except InputError as error:
             face = Table(columns.arguments, columns.group, 0)
             raise CliError(f"table {given.table!r}: {worded(error, face)}", exit_code(error)) from error
-    if columns.positive is not None and new.n_rows and not has_positives(new):
-        raise CliError(f"no row has the label {columns.positive!r} (--positive)")
     total = _total(given, console, base, new)
     _answer(given, console, total, base, new, (int(new.n_rows), 1, []), progress)
 

@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
+from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.inputs import Column
 from gstar_fast._cli.tables.plain import at_row
+from gstar_fast._input.positive import label_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +138,7 @@ class Labels:
 
     positive: str | None
     what: Literal["label", "decision"] = "label"
-    seen: set[str] = field(default_factory=set)
+    seen: LabelTexts = field(default=LabelTexts(()))
 
     def of(self, column: Column, where: str, first_row: int = 0) -> Column:
         """Labels of a column: a null, a NaN or an empty text is no label."""
@@ -174,8 +176,7 @@ class Labels:
     def _of_numbers(self, values: Values, where: str, first_row: int) -> Column:
         missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
         if self.positive is not None:
-            distinct = np.unique(values[~missing])[:20].tolist()
-            self.seen.update(map(str, distinct))
+            self._see(np.unique(values[~missing]).tolist())
             ones = values == _as_number(self.positive)
         else:
             ones = values == 1
@@ -191,7 +192,12 @@ class Labels:
         if (labels == 3).any():
             present = [values[code] for code in np.unique(codes[labels != 2]).tolist()]
             raise self._wrong(where, present, first_row + int((labels == 3).argmax()))
+        if self.positive is not None:
+            self._see(str(values[code]).strip() for code in np.unique(codes[labels != 2]).tolist())
         return _masked(labels == 1, labels == 2)
+
+    def _see(self, labels: Iterable[object]) -> None:
+        self.seen |= LabelTexts.of(map(label_text, labels))
 
     def _one(self, value: object) -> int:
         """0, 1, 2 for no label, 3 for what is no label at all."""
@@ -199,8 +205,6 @@ class Labels:
         if value is None or text.lower() in MISSING:
             return 2
         if self.positive is not None:
-            if len(self.seen) < 20:
-                self.seen.add(text)
             return int(text == self.positive or (_as_number(text) == _as_number(self.positive)))
         if text.lower() in TRUTH:
             return TRUTH[text.lower()]
@@ -209,7 +213,7 @@ class Labels:
 
     def never_came(self, option: str) -> CliError:
         """The error for a value named by an option that no row has."""
-        found = some(map(repr, sorted(self.seen)))
+        found = some(map(repr, self.seen.texts)) + ", ..." * self.seen.more
         return CliError(f"no row has the {self.what} {self.positive!r} ({option}); found {found}")
 
     def _wrong(self, where: str, found: Iterable[object], row: int) -> CliError:
