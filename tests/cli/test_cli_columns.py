@@ -274,3 +274,55 @@ def test_a_database_skips_and_names_rows_without_a_group(here):
         assert main([*argv, "-q"]) == 0
         expected = gf.Sketch(missing_group=name).update([0.1, 0.9, 0.4], [0, 1, 1], ["F", None, "F"])
         assert gf.Sketch.load("s.gstar") == expected
+
+
+# --------------------------------------------------------------------------------------------------------------- labels
+
+
+def test_show_and_solve_note_that_every_row_has_the_positive_label(here, capsys):
+    Path("t.csv").write_text("p,y,sex\n.1,yes,F\n.2,yes,M\n.3,yes,F\n")
+    assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--positive", "yes", "-q"]) == 0
+    words = "note: every row that has a label has 'yes', which means 1, and tables had no other labels than 'yes'"
+    for argv in (["show", "s.gstar"], ["solve", "s.gstar", "-o", "t.json", "--report", "r.html"]):
+        capsys.readouterr()
+        assert main(argv) == 0
+        assert capsys.readouterr().err.count(words) == 1
+    assert main(["show", "s.gstar", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"] == ["yes"]
+    write("u.csv", positive="yes")
+    assert main(["sketch", "u.csv", "-o", "s.gstar", *COLUMNS, "--positive", "yes", "-q"]) == 0
+    assert main(["show", "s.gstar"]) == 0
+    assert "every row" not in capsys.readouterr().err
+
+
+def test_a_sketch_of_python_with_a_misspelled_label_is_noted(here, capsys):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"p": [0.1, 0.2, 0.3], "y": ["yes", "no", "no"], "sex": ["F", "M", "F"]})
+    gf.Sketch().update_table(table, score="p", label="y", group="sex", positive="Yes").save("s.gstar")
+    assert main(["show", "s.gstar"]) == 0
+    assert (
+        "note: no row has the label 'Yes', which means 1: tables had 'no', 'yes'; count them again with --positive ... "
+        "for the one of these that means 1\n" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_labels_of_all_files_are_listed(capsys):
+    for name, label in (("a.csv", "no"), ("b.csv", "maybe"), ("c.csv", " yes ")):
+        Path(name).write_text("p,y,sex\n" + f".1,{label},F\n" * 150)
+    error = fails(capsys, 1, "sketch", "a.csv", "b.csv", "c.csv", "-o", "s.gstar", *COLUMNS, "--positive", "Yes")
+    assert "no row has the label 'Yes' (--positive); found 'maybe', 'no', 'yes'; give the one that means 1" in error
+    assert not Path("s.gstar").exists()
+
+
+def test_a_database_lists_the_labels_too(here, capsys):
+    import sqlite3
+
+    with sqlite3.connect("d.db") as database:
+        database.execute("CREATE TABLE t (p REAL, y TEXT, sex TEXT)")
+        database.executemany("INSERT INTO t VALUES (?, ?, ?)", [(0.1, "no", "F"), (0.9, "yes", "F")])
+    database.close()
+    error = fails(
+        capsys, 1, "sketch", "--sql", "sqlite:d.db", "--table", "t", "-o", "s.gstar", *COLUMNS, "--positive", "Yes"
+    )
+    assert "table 't': no row has the label 'Yes' (--positive); found 'no', 'yes'" in error

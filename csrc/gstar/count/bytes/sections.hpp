@@ -114,8 +114,7 @@ inline label_texts labels_of(const std::string& content) {
         from.refuse("a section is impossible");
     for (std::uint64_t i = 0; i < n; ++i) {
         std::string text = from.text();
-        if (text.size() > longest_label ||
-            (i != 0 && !(out.texts.back() < text)))
+        if (text.size() > longest_label || (i != 0 && !(out.texts.back() < text)))
             from.refuse("a section is impossible");
         out.texts.push_back(std::move(text));
     }
