@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.words.points import Frontier as Frontier
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
+    from gstar_fast.errors import LabelWarning as LabelWarning
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
     from gstar_fast.errors import NoiseWarning as NoiseWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
@@ -92,6 +93,7 @@ _ROOMS = {
     "errors": (
         "DegenerateWarning",
         "InfeasibleWarning",
+        "LabelWarning",
         "MissingClassWarning",
         "NoiseWarning",
         "NotConvergedWarning",

@@ -18,6 +18,7 @@ __all__ = [
     "InputTypeError",
     "InputValueError",
     "InputWarning",
+    "LabelWarning",
     "MissingClassWarning",
     "NoiseWarning",
     "NotConvergedWarning",
@@ -126,6 +127,14 @@ class DegenerateWarning(_Coded, UserWarning):
 
 class InfeasibleWarning(UserWarning):
     """Thresholds that do not meet the limits they were asked for are about to decide."""
+
+
+class LabelWarning(_Coded, UserWarning):
+    """All labelled rows have the same label, though tables named the one that means 1.
+
+    The message lists the labels that were found. If none of them is the one that was named as positive, it was most
+    likely misspelled.
+    """
 
 
 class MissingClassWarning(UserWarning):

@@ -38,11 +38,12 @@ inline void write_extent(byte_writer& to, const extent& e) {
     }
 }
 
-inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
+/// Whether the cell has rows, once it is written.
+inline bool write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
                        const window& at) {
     if (cell >= p.cells()) {
         to.fixed(0, 3);
-        return;
+        return false;
     }
     to.varint(static_cast<std::uint64_t>(p.below(cell)));
     to.varint(static_cast<std::uint64_t>(p.above(cell)));
@@ -56,7 +57,7 @@ inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
         write_varint(to, p.weights(cell).below);
         write_varint(to, p.weights(cell).above);
     }
-    if (n_full == 0) return;
+    if (n_full == 0) return any;
     to.real(p.lo(cell));
     to.real(p.hi(cell));
     std::uint32_t next = 0;
@@ -73,6 +74,7 @@ inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
         else
             write_zigzag(to, p.sum(cell, b));
     }
+    return true;
 }
 
 // ---- reading ----------------------------------------------------------------
@@ -216,14 +218,19 @@ struct sketch_bytes {
             to.varint(slots.size());
             for (const std::uint32_t slot : slots)
                 to.group(s.groups_.names()[slot]);
+            bool rows[2] = {false, false};  // whether labels 0 and 1 have any
             for (const std::uint32_t slot : slots) {
-                detail::write_cell(to, t.labelled, 2 * slot, at);
-                detail::write_cell(to, t.labelled, 2 * slot + 1, at);
+                for (const std::uint32_t label : {0u, 1u})
+                    if (detail::write_cell(to, t.labelled, 2 * slot + label, at))
+                        rows[label] = true;
                 detail::write_cell(to, t.unlabelled, slot, at);
             }
+            const bool both = rows[0] && rows[1];
             sections written;
             for (const section& one : s.sections_)
-                if (all_sections || one.speaks_of_rows()) written.push_back(one);
+                if (one.speaks_of_rows() ||
+                    (all_sections && !(both && one.type == section::labels)))
+                    written.push_back(one);
             detail::write_sections(to, written);
             return to.sealed();
         });

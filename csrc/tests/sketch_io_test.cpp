@@ -2,8 +2,11 @@
 // else gets in.
 #include "gstar/sketch_io.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "check.hpp"
@@ -144,6 +147,46 @@ int main() {
         sketch other{sketch_options{}};
         other.set_sections({{2, true, std::string("\1\2no", 4)}});
         CHECK(refuses(*s, to_bytes(other)));
+    }
+    {  // texts of labels: the first eight of both, kept while rows have one label
+        const auto of = [](const std::string& texts, bool more) {
+            std::string out{static_cast<char>(more),
+                            static_cast<char>(texts.size())};
+            for (const char c : texts) out += {'\1', c};
+            return sections{{section::labels, false, out}};
+        };
+        const auto with = [](const sections& all) {
+            auto s = std::make_unique<sketch>(sketch_options{});
+            s->update_one(0.5, 0, name::of_text("a"));
+            s->set_sections(all);
+            return s;
+        };
+        const std::vector<std::array<std::string, 3>> cases = {
+            {"bd", "ad", "abd"}, {"aceg", "bdfh", "abcdefgh"}};
+        for (const auto& [ours, theirs, both] : cases) {
+            auto s = with(of(ours, false));
+            merge_bytes(*s, view(to_bytes(*with(of(theirs, false)))));
+            CHECK(s->sections()[0].content == of(both, false)[0].content);
+            CHECK(to_bytes(*read(to_bytes(*s))) == to_bytes(*s));
+        }
+        auto s = with(of("abcdefgh", false));
+        merge_bytes(*s, view(to_bytes(*with(of("Az", false)))));
+        CHECK(s->sections()[0].content == of("Aabcdefg", true)[0].content);
+        const bytes one_label = to_bytes(*s);
+        s->update_one(0.5, 1, name::of_text("a"));
+        CHECK(read(to_bytes(*s))->sections().empty());
+        CHECK(read(one_label)->sections().size() == 1);
+        const std::string longest =
+            std::string("\0\1", 2) + "\x80\2" + std::string(256, 'x');
+        auto long_one = with({{section::labels, false, longest}});
+        merge_bytes(*long_one, view(to_bytes(*with(of("x", false)))));
+        CHECK(read(to_bytes(*long_one))->sections()[0].content ==
+              std::string("\0\2\1x", 4) + longest.substr(2));
+        for (const sections& wrong :
+             {of("", false), of("ba", false), of("aa", false), of("ab", true),
+              of("abcdefghi", false), sections{{section::labels, true, "?"}},
+              sections{{section::labels, false, longest + "?"}}})
+            CHECK(throws<std::invalid_argument>([&] { s->set_sections(wrong); }));
     }
     {  // version 1: read, its squares checked, and linear from then on
         const auto s = read(stored::version_1());

@@ -20,6 +20,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
+from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import check_confidence
 from gstar_fast._solver.result import Result
@@ -231,6 +232,7 @@ def audit(
     if sketch is not None:
         if any(array is not None for array in (decisions, labels, groups, weights)):
             raise TypeError("a sketch holds its labels, groups and weights; call audit(sketch, thresholds)")
+        notes = warn_of_labels(sketch._core)
         if isinstance(thresholds, Result):
             thresholds, sketch = on_its_columns(thresholds, sketch)
         segments = BySegment.of(thresholds, sketch)
@@ -241,6 +243,7 @@ def audit(
             by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
         else:
             counts = segments.counts(counts)
+        counts = replace(counts, notes=(*notes, *counts.notes))
         if isinstance(thresholds, Result):
             roles = None if segments is None else segments.asked.roles
             again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed, new_rows, roles)

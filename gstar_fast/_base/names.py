@@ -46,6 +46,11 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
+def lacks_a_part(group: object) -> bool:
+    """Whether a group is missing: it, or a part of a tuple."""
+    return any(map(is_missing, group)) if isinstance(group, tuple) else is_missing(group)
+
+
 def clean_name(value: object, row: int | None = None, argument: str = "groups") -> Name:
     """Return the name as a plain Python value, or raise; errors say in which row of what it stands."""
     if isinstance(value, tuple):

@@ -46,7 +46,7 @@ from gstar_fast._base.sketch_parts.content import (
     Weights,
     refuse,
 )
-from gstar_fast._base.sketch_parts.sections import read_sections, sections_bytes
+from gstar_fast._base.sketch_parts.sections import LABELS, read_sections, sections_bytes
 
 VERSION: Final = 2
 BELOW, ZERO, ABOVE = 1, 2, 4  # sides of zero that have scores
@@ -92,9 +92,15 @@ def write(content: Content) -> bytes:
                 lower, unit = starts.get(index) or starts.setdefault(index, start_of(window.grid, numbers[index]))
                 out.append(zigzag((total - count * lower) >> unit))
             next_index = index + 1
-    out.append(sections_bytes(content.sections))
+    both = _both_labels(content.cells)
+    out.append(sections_bytes([section for section in content.sections if not (both and section[0] == LABELS)]))
     flags = WEIGHTED * content.weighted | FIXED * content.fixed | GIVEN * content.given | LINEAR * content.linear
     return ENVELOPE.seal((flags, 0), b"".join(out))
+
+
+def _both_labels(cells: Sequence[Cell]) -> bool:
+    """Whether rows of both labels are known; the texts of labels are then not kept."""
+    return all(any(cell.total for cell in cells[label::3]) for label in (0, 1))
 
 
 def _extent_bytes(extent: Extent) -> bytes:
@@ -151,6 +157,8 @@ def read(data: bytes, check_size: Callable[[int, int, bool], None]) -> Content:
     sections = read_sections(source)
     if source.at != source.end:
         refuse("there are more bytes than the sketch needs")
+    if any(kind == LABELS for kind, _, _ in sections) and _both_labels(cells):
+        refuse("a section is impossible")
     check_rows(cells, given)
     if weighted and all(map(has_weight_one, cells)):
         refuse("it is marked as weighted, and every weight is 1")

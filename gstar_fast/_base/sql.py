@@ -25,6 +25,7 @@ class Dialect:
     count: str = "COUNT(*)"
     constant: str = ""  # type of a float64 that is not NULL, where it has another name
     score: str = "CAST({x} AS {double})"  # a column of scores as float64, its texts refused or left as they are
+    first: str = "LIMIT {n}"  # ends a query of which the first {n} rows are wanted
     fence: str = ""  # ends a subquery that the planner shall not copy into each place that reads it
 
 
@@ -51,7 +52,15 @@ DIALECTS: Final = {
     "spark": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "isnan({x})", "`", "`", backslash_in_texts=True),
     "bigquery": Dialect("FLOAT64", "CAST({x} AS INT64)", "IS_NAN({x})", "`", "`", True, True),
     "snowflake": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "{x} = CAST('NaN' AS DOUBLE)", backslash_in_texts=True),
-    "mssql": Dialect("DOUBLE PRECISION", "CAST({x} AS BIGINT)", None, "[", "]", count="COUNT_BIG(*)"),
+    "mssql": Dialect(
+        "DOUBLE PRECISION",
+        "CAST({x} AS BIGINT)",
+        None,
+        "[",
+        "]",
+        count="COUNT_BIG(*)",
+        first="OFFSET 0 ROWS FETCH NEXT {n} ROWS ONLY",
+    ),
 }
 
 

@@ -15,13 +15,16 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 import gstar_fast as gf
+from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._cli.errors import CliError, Interrupted, worded
 from gstar_fast._cli.output import Progress
 from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, label_name, name_of_text, numbers_of
 from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds
 from gstar_fast._cli.tables.open import check_columns, reading
 from gstar_fast._cli.wording import Table
+from gstar_fast._input.missing import RAISE
 from gstar_fast._sketch import counting
+from gstar_fast._sketch.columns import NO_LABELS, check_positive, labels_in
 from gstar_fast._sketch.columns import Columns as ColumnNames
 
 T = TypeVar("T")
@@ -140,10 +143,10 @@ class Columns:
         named |= {f"group {i}": name for i, name in enumerate(self.group)}
         return {name: column for name, column in named.items() if column is not None}
 
-    def named(self, sketch: gf.Sketch) -> gf.Sketch:
-        """The sketch, which is to remember them."""
+    def named(self, sketch: gf.Sketch, labels: LabelTexts = NO_LABELS) -> gf.Sketch:
+        """The sketch, which is to remember them, and the texts of labels."""
         positive = None if self.positive is None else label_name(self.positive)
-        return sketch._remember(ColumnNames(self.score, self.label, self.group), positive)
+        return sketch._remember(ColumnNames(self.score, self.label, self.group), positive, labels)
 
 
 @dataclass
@@ -172,9 +175,10 @@ class Tally:
         c = self.columns
         scores = self.scores_of(block.columns[c.score], _where(source, c.score), first_row)
         labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label), first_row)
+        nulls = self.sketch._passing.group != RAISE
         texts = [name_of_text if text or name in block.folders else None for name in c.group]
         groups = [
-            groups_of(block.columns[name], _where(source, name), name_of, first_row)
+            groups_of(block.columns[name], _where(source, name), name_of, first_row, nulls=nulls)
             for name, name_of in zip(c.group, texts, strict=True)
         ]
         weights = None if c.weight is None else numbers_of(block.columns[c.weight], _where(source, c.weight), first_row)
@@ -185,6 +189,9 @@ class Tally:
                 self._add_crossed(scores, labels, groups, weights)
         except (ValueError, TypeError, MemoryError) as error:
             raise CliError(f"{source.name}: {worded(error, self._face(first_row))}") from error
+        known = labels_in(self.sketch._core.sections)
+        if known != known | self.labels.seen:
+            self.columns.named(self.sketch, known | self.labels.seen)
 
     def _add_crossed(self, scores: Column, labels: Column, groups: list[Column], weights: Column) -> None:
         """Several columns of groups; Arrow crosses them without a Python step for each row."""
@@ -214,13 +221,7 @@ class Tally:
 
     def check_positive(self) -> None:
         """Refuse a count in which the label named as positive never came."""
-        if self.columns.positive is not None and self.sketch.n_rows and not has_positives(self.sketch):
-            raise self.labels.never_came("--positive")
-
-
-def has_positives(sketch: gf.Sketch) -> bool:
-    """Whether some row has the label 1."""
-    return bool(sketch.counts[1].any() or sketch.below[1].any() or sketch.above[1].any())
+        check_positive(self.sketch._core)
 
 
 def _where(source: Input, column: str) -> str:

@@ -92,8 +92,13 @@ def _say(error: BaseException) -> int:
 def _show_warnings(console: Console) -> None:
     from gstar_fast.errors import MissingClassWarning, NotConvergedWarning
 
+    told: set[str] = set()  # `solve --report` meets some twice
+
     def show(message: BaseException | str, *_: object, **__: object) -> None:
-        console.note(f"note: {worded(message) if isinstance(message, BaseException) else message}")
+        note = f"note: {worded(message) if isinstance(message, BaseException) else message}"
+        if note not in told:
+            told.add(note)
+            console.note(note)
 
     warnings.showwarning = show  # restored by catch_warnings
     warnings.simplefilter("always", UserWarning)

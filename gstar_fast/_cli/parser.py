@@ -94,6 +94,9 @@ def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
     group.add_argument(
         "--missing", type=float, action="append", metavar="X", help="skip rows of this score, such as -999; repeatable"
     )
+    group.add_argument(
+        "--missing-group", metavar="NAME", help="group of rows that have none; skip: leave them out (default: raise)"
+    )
     group.add_argument("--progress", action="store_true", default=None, help="show progress also without a terminal")
 
 
@@ -273,6 +276,9 @@ def _apply(p: argparse.ArgumentParser) -> None:
         action="append",
         metavar="X",
         help="a score that stands for a missing one, such as -999: --nan says what to do; repeatable",
+    )
+    p.add_argument(
+        "--missing-group", metavar="NAME", help="decide rows that have no group as this group (default: raise)"
     )
     p.add_argument("--replace", action="store_true", help="replace an existing column `decision`")
     p.add_argument("--allow-expired", action="store_true", help="take thresholds that have expired")

@@ -14,6 +14,7 @@ from gstar_fast._cli import resume
 from gstar_fast._cli.count import Columns, Stop, Tally, count
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
 from gstar_fast._cli.output import Console, Progress
+from gstar_fast._cli.tables.columns import missing_group
 from gstar_fast._cli.tables.inputs import (
     STANDARD_INPUT,
     Input,
@@ -55,7 +56,8 @@ def new_sketch(given: argparse.Namespace, columns: Columns, like: gf.Sketch | No
     """An empty sketch as the options ask for it, and else like another."""
     bins = given.bins if given.bins is not None else 4096 if like is None else like.bins
     window = None if given.range is None else (given.range[0], given.range[1])
-    return columns.named(gf.Sketch(bins=bins, range=window, nan=given.nan, missing=given.missing))
+    absent = missing_group(given.missing_group, len(columns.group))
+    return columns.named(gf.Sketch(bins=bins, range=window, nan=given.nan, missing=given.missing, missing_group=absent))
 
 
 def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
@@ -134,7 +136,8 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     """The sketch of the inputs: saved sketches are merged, tables are counted."""
     kinds = {is_sketch(name) for name in given.inputs}
     if kinds == {True}:
-        names = ("label", "no_label", "weight", "positive", "bins", "range", "nan", "missing", "format", "delimiter")
+        counting = ("label", "no_label", "weight", "positive", "bins", "range", "nan", "missing", "missing_group")
+        names = (*counting, "format", "delimiter")
         refuse_options(given, names, "says how tables are counted, and a sketch is counted already")
         total = merged(given.inputs)
         note_alike(total, console)

@@ -16,7 +16,9 @@ _ARGUMENTS = {
     "max_seconds": "--max-seconds",
     "min_rows": "--min-rows",
     "missing": "--missing",
+    "missing_group": "--missing-group",
     "penalties": "--penalty",
+    "positive": "--positive",
     "prefer": "--prefer",
     "range": "--range",
     "replicates": "--replicates",
@@ -32,6 +34,7 @@ class Options(Face):
 
     give = "give"
     choose = "give"
+    own_group = "name a group for them with --missing-group"
     keys = "name the column that identifies a row with --key"
     some_limits = "give --limit NAME=VALUE"
     count_rows = "count some first"

@@ -13,12 +13,12 @@ from importlib.util import find_spec
 from typing import Any, Literal, TypedDict
 
 import gstar_fast.errors as errors
-from gstar_fast._base.names import Name, Scalar, clean_name
+from gstar_fast._base.names import Name, Scalar
 from gstar_fast._base.refusals.refusal import refusal, worded
 from gstar_fast._base.refusals.wording import Face
 from gstar_fast._input.missing import Missing, checked_passing
 from gstar_fast._input.positive import checked_positive
-from gstar_fast._sketch.columns import Columns
+from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive
 from gstar_fast._sketch.counting import Table, count_table
 from gstar_fast._sketch.merging import add, merge_all
 from gstar_fast._sketch.resolution import WARNINGS
@@ -54,7 +54,7 @@ class CountOptions(TypedDict, total=False):
 class Partition(Face):
     """Columns of the user's table for the arrays of a partition; a row's place there says nothing."""
 
-    own_group = "pass null_group= with a name for their group"
+    own_group = 'pass missing_group= with a name for their group, or "skip"'
 
     def __init__(self, table: Table) -> None:
         groups = " and ".join(map(repr, table.groups))
@@ -79,6 +79,7 @@ class Job:
     table: Table
     nan: Literal["raise", "skip"]
     missing: Missing
+    missing_group: Name
     options: dict[str, Any]  # of the sketch
 
     @property
@@ -96,22 +97,35 @@ class Job:
         """Answer of a task that merges the answers of others; a refusal among them is its own."""
         return self._answer(lambda: self._merged(answers, _silent(Sketch())))
 
-    def finish(self, answers: Iterable[bytes]) -> Sketch:
-        """The sketch of all answers; raises what a task has refused."""
+    def finish(self, answers: Iterable[bytes], *, whole: bool = True) -> Sketch:
+        """The sketch of all answers; raises what a task has refused.
+
+        `whole` if these are all rows there are: it is then an error if none has the positive label.
+        """
         first = self._counted(None)  # there may be no partition at all
         try:
             memory_limit = self.options.get("memory_limit", 2**30)
-            total = merge_all([first.to_bytes()], nan=self.nan, missing=self.missing, memory_limit=memory_limit)
-            return self._merged(answers, total)
+            total = merge_all(
+                [first.to_bytes()],
+                nan=self.nan,
+                missing=self.missing,
+                memory_limit=memory_limit,
+                missing_group=self.missing_group,
+            )
+            self._merged(answers, total)
         except _RefusedError as refused:
             raise _read_refusal(refused.answer) from None
+        if whole:
+            check_positive(total._core)
+        return total
 
     def _counted(self, data: object) -> Sketch:
-        sketch = _silent(Sketch(**self.options))
+        sketch, labels = _silent(Sketch(**self.options)), NO_LABELS
         if data is not None:
-            count_table(sketch._core, self.table._replace(data=data), checked_passing(self.nan, self.missing), 1)
+            passing = checked_passing(self.nan, self.missing, missing_group=self.missing_group)
+            labels = count_table(sketch._core, self.table._replace(data=data), passing, 1)
         table = self.table
-        return sketch._remember(Columns(table.score, table.label, table.groups), table.positive)
+        return sketch._remember(Columns(table.score, table.label, table.groups), table.positive, labels)
 
     def _merged(self, answers: Iterable[bytes], total: Sketch) -> Sketch:
         for answer in answers:
@@ -136,7 +150,7 @@ def job_of(
     group: str | Sequence[str],
     weight: str | None,
     nan: Literal["raise", "skip"],
-    null_group: Scalar | None,
+    missing_group: Name,
     positive: Scalar | None = None,
     missing: Missing = None,
     **options: Any,
@@ -147,12 +161,9 @@ def job_of(
         raise refusal("no_group_column", "group")
     if options.get("groups") is not None:
         options["groups"] = tuple(options["groups"])
-    Sketch(nan=nan, missing=missing, **options)
-    if null_group is not None and isinstance(clean_name(null_group, argument="null_group"), tuple):
-        raise refusal("null_group_type", "null_group", value=null_group)
-    return Job(
-        Table(None, score, label, groups, weight, checked_positive(positive, label), null_group), nan, missing, options
-    )
+    Sketch(nan=nan, missing=missing, missing_group=missing_group, **options)
+    table = Table(None, score, label, groups, weight, checked_positive(positive, label))
+    return Job(table, nan, missing, missing_group, options)
 
 
 def check_columns(job: Job, found: Iterable[str], argument: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from gstar_fast._base.names import Scalar
+from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
@@ -27,7 +27,7 @@ def sketch(
     group: str | Sequence[str],
     weight: str | None = None,
     nan: Literal["raise", "skip"] = "raise",
-    null_group: Scalar | None = None,
+    missing_group: Name = "raise",
     **options: Unpack[CountOptions],
 ) -> Sketch:
     """Count all partitions on the workers and merge them there: the bytes are those of one pass over the rows.
@@ -46,8 +46,9 @@ def sketch(
         Name of the column of groups; several make tuples, for intersections.
     nan : {"raise", "skip"}
         What to do with rows whose score is NaN or null; skipped ones are counted in `skipped`.
-    null_group : str, int or bool, optional
-        Group of the rows whose group is null. Without it such a row is an error.
+    missing_group : {"raise", "skip"} or a name
+        What to do with rows whose group is null, or one of several columns of it: "skip" counts them in `skipped`
+        only, any other name counts them as that group.
     positive, missing, bins, range, groups, memory_limit
         As in `Sketch` and `Sketch.update_table`.
 
@@ -60,7 +61,7 @@ def sketch(
     from dask.base import compute
     from dask.delayed import delayed
 
-    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, null_group=null_group, **options)
+    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, missing_group=missing_group, **options)
     count, merge = delayed(_count, pure=False), delayed(_merge, pure=False)
     answers = [count(job, part) for part in _parts(data, job)]
     while len(answers) > 1:

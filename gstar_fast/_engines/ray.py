@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from gstar_fast._base.names import Scalar
+from gstar_fast._base.names import Name
 from gstar_fast._engines.adapter import CountOptions, Job, check_frame, in_pieces, job_of
 from gstar_fast._sketch.sketch import Sketch
 
@@ -23,7 +23,7 @@ def sketch(
     group: str | Sequence[str],
     weight: str | None = None,
     nan: Literal["raise", "skip"] = "raise",
-    null_group: Scalar | None = None,
+    missing_group: Name = "raise",
     **options: Unpack[CountOptions],
 ) -> Sketch:
     """Count all blocks on the workers and merge them there: the bytes are those of one pass over the rows.
@@ -33,7 +33,7 @@ def sketch(
     check_frame(dataset, "dataset", "ray", "ray.data.Dataset")
     import ray
 
-    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, null_group=null_group, **options)
+    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, missing_group=missing_group, **options)
     rows = dataset.select_columns(job.columns)
     counted = rows.map_batches(_count, fn_args=(job,), batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
     merge, answers = ray.remote(_merge), counted.to_arrow_refs()

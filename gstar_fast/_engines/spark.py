@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from gstar_fast._base.names import Scalar
+from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._engines.adapter import CountOptions, check_frame, job_of
 from gstar_fast._engines.spark_decide import decide
@@ -33,7 +33,7 @@ def sketch(
     group: str | Sequence[str],
     weight: str | None = None,
     nan: Literal["raise", "skip"] = "raise",
-    null_group: Scalar | None = None,
+    missing_group: Name = "raise",
     pushdown: bool = False,
     merge_tasks: int | None = None,
     **options: Unpack[CountOptions],
@@ -50,8 +50,9 @@ def sketch(
         Name of the column of groups; several make tuples, for intersections.
     nan : {"raise", "skip"}
         What to do with rows whose score is NaN or null; skipped ones are counted in `skipped`.
-    null_group : str, int or bool, optional
-        Group of the rows whose group is null. Without it such a row is an error.
+    missing_group : {"raise", "skip"} or a name
+        What to do with rows whose group is null, or one of several columns of it: "skip" counts them in `skipped`
+        only, any other name counts them as that group.
     pushdown : bool
         Count with two queries of Spark's own, as `gstar_fast.sql.sketch` does, where no Python may run on the
         executors. It takes more time, and neither `weight` nor `missing`. The bytes are the same.
@@ -68,7 +69,7 @@ def sketch(
     """
     pushdown = checked_flag("pushdown", pushdown)
     check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
-    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, null_group=null_group, **options)
+    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, missing_group=missing_group, **options)
     return pushed_down(df, job) if pushdown else counted(df, job, merge_tasks)
 
 
@@ -80,7 +81,7 @@ def foreach_batch(
     group: str | Sequence[str],
     weight: str | None = None,
     nan: Literal["raise", "skip"] = "raise",
-    null_group: Scalar | None = None,
+    missing_group: Name = "raise",
     **options: Unpack[CountOptions],
 ) -> Callable[[DataFrame, int], None]:
     """A function for `writeStream.foreachBatch` that counts each row of a stream exactly once.
@@ -93,7 +94,7 @@ def foreach_batch(
     ----------
     folder : path
         A folder that the driver can write to, one for each checkpoint of a stream. It is made if it does not exist.
-    score, label, group, weight, nan, null_group, positive, missing, bins, range, groups, memory_limit
+    score, label, group, weight, nan, missing_group, positive, missing, bins, range, groups, memory_limit
         As in `gstar_fast.spark.sketch`.
 
     Raises
@@ -101,7 +102,7 @@ def foreach_batch(
     InputError
         In the query, if a row is refused, or if the folder has later batches: they come from another checkpoint.
     """
-    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, null_group=null_group, **options)
+    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, missing_group=missing_group, **options)
     place = Path(folder)
 
     def count_batch(df: DataFrame, batch_id: int) -> None:
@@ -110,6 +111,6 @@ def foreach_batch(
         if last > file.name:
             raise refusal("other_checkpoint", "folder", value=batch_id, limit=str(place / last))
         place.mkdir(parents=True, exist_ok=True)
-        counted(df, job, None).save(file)
+        counted(df, job, None, whole=False).save(file)
 
     return count_batch

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Batches = Iterator["pa.RecordBatch"]
 
 
-def counted(df: DataFrame, job: Job, merge_tasks: int | None) -> Sketch:
-    """The sketch of all rows; tasks of Python count them and merge the counts."""
+def counted(df: DataFrame, job: Job, merge_tasks: int | None, *, whole: bool = True) -> Sketch:
+    """The sketch of all rows; tasks of Python count them and merge the counts. A batch of a stream is not the whole."""
     if merge_tasks is None:
         context = getattr(df.sparkSession, "_sc", None)  # not there with Spark Connect
         merge_tasks = FAN_IN if context is None else min(FAN_IN, context.defaultParallelism)
@@ -30,7 +30,7 @@ def counted(df: DataFrame, job: Job, merge_tasks: int | None) -> Sketch:
     merge = _task(lambda blobs: job.merge(_values(blobs)))
     for tasks in (merge_tasks, 1) if merge_tasks > 1 else (1,):
         answers = answers.repartition(tasks).mapInArrow(merge, "answer binary")
-    return job.finish(bytes(row[0]) for row in answers.collect())
+    return job.finish((bytes(row[0]) for row in answers.collect()), whole=whole)
 
 
 def pushed_down(df: DataFrame, job: Job) -> Sketch:
@@ -52,7 +52,7 @@ def pushed_down(df: DataFrame, job: Job) -> Sketch:
             dialect="spark",
             positive=table.positive,
             nan=job.nan,
-            null_group=table.null_group,
+            missing_group=job.missing_group,
             **job.options,
         )
     finally:

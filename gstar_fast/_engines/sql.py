@@ -11,14 +11,16 @@ from typing import Any, Literal, TypeAlias
 
 from gstar_fast._backends.common.rows import label_of
 from gstar_fast._base.grid import LARGEST_SCORE, Extent, Window, linear_window, window_of
-from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, clean_name
+from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, clean_name, given_names
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.refusals.wording import Words
+from gstar_fast._base.sketch_parts.sections import MOST_LABELS, LabelTexts
 from gstar_fast._base.sql import Dialect, dialect_named, literal, quoted
 from gstar_fast._engines import sql_text
+from gstar_fast._input.missing import SKIP, Passing, checked_missing_group
 from gstar_fast._input.options import checked_bins, checked_flag, checked_nan, checked_window
-from gstar_fast._input.positive import checked_positive
-from gstar_fast._sketch.columns import Columns
+from gstar_fast._input.positive import checked_positive, label_text
+from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive, labels_there
 from gstar_fast._sketch.from_bins import whole_number
 from gstar_fast._sketch.sketch import Sketch
 
@@ -56,6 +58,7 @@ def sketch_query(
     exact: bool = True,
     positive: Scalar | None = None,
     extent: Sequence[Any] | None = None,
+    missing_group: Name = "raise",
 ) -> str:
     """The SELECT that counts a table; with neither `range` nor `extent`, the one that finds the extent of its scores.
 
@@ -63,7 +66,7 @@ def sketch_query(
 
     Parameters
     ----------
-    source, score, label, group, dialect, range, bins, exact, positive
+    source, score, label, group, dialect, range, bins, exact, positive, missing_group
         As in `sketch`.
     extent : sequence of five values, optional
         The row that the first query gave.
@@ -76,9 +79,8 @@ def sketch_query(
     SELECT MAX(CASE WHEN x > 0 THEN x END) AS most_above, MIN(CASE WHEN x > 0 THEN x END) AS least_above,
     """
     bins, named, exact = checked_bins(bins), dialect_named(dialect), checked_flag("exact", exact)
-    query = sql_text.Query(
-        named, *_rows(source, score, label, _columns(group), checked_positive(positive, label), named)
-    )
+    skip, one = checked_missing_group(missing_group) == SKIP, checked_positive(positive, label)
+    query = sql_text.Query(named, *_rows(source, score, label, _columns(group), one, named, skip))
     if range is None and extent is None:
         return query.of_extent()
     return query.of_bins(*_window(extent, range, bins), exact)
@@ -97,7 +99,7 @@ def sketch(
     exact: bool = True,
     positive: Scalar | None = None,
     nan: Literal["raise", "skip"] = "raise",
-    null_group: Scalar | None = None,
+    missing_group: Name = "raise",
     groups: Iterable[Name] | None = None,
     memory_limit: int = 2**30,
 ) -> Sketch:
@@ -107,7 +109,8 @@ def sketch(
     ----------
     execute : callable
         Runs a SELECT and returns its rows, such as ``lambda query: connection.execute(query).fetchall()``. It is called
-        once with `range`, else twice: no row may come or go in between.
+        once with `range`, else twice: no row may come or go in between. Once more if no row has the positive label,
+        for an error that lists the labels.
     source : str, list of str, or Query
         Name of a table; its schema and name; or a SELECT in its place.
     score, label : str
@@ -123,8 +126,9 @@ def sketch(
         False leaves the sums of scores out: the sketch then has no means, see `Sketch.has_means`.
     positive, nan
         As in `Sketch.update_table`; a NULL score counts as NaN.
-    null_group : str, int or bool, optional
-        Name of a NULL in a column of groups. Without it a NULL is refused.
+    missing_group : {"raise", "skip"} or a name
+        What to do with rows whose group is NULL, or one of several columns of it: "skip" counts them in `skipped`
+        only, any other name counts them as that group.
 
     Examples
     --------
@@ -139,7 +143,8 @@ def sketch(
     """
     skip, columns, exact = checked_nan(nan), _columns(group), checked_flag("exact", exact)
     options: dict[str, Any] = {"score": score, "label": label, "group": columns, "dialect": dialect, "bins": bins}
-    options |= {"range": range, "exact": exact, "positive": positive}
+    options |= {"range": range, "exact": exact, "positive": positive, "missing_group": missing_group}
+    given = None if groups is None else given_names(groups)
     first = None
     if range is None:
         answers = list(execute(sketch_query(source, **options)))
@@ -148,12 +153,19 @@ def sketch(
         first = _values(answers[0], 5)
     answer = execute(sketch_query(source, **options, extent=first))
     window, found = _window(first, range, checked_bins(bins))
-    reader = _Reader(len(columns), label is not None, exact, skip, null_group, window, found)
+    passing = Passing(skip, group=checked_missing_group(missing_group))
+    reader = _Reader(len(columns), label is not None, exact, passing, given, window, found)
     level = None if found is None else window.grid.level
     new = Sketch.from_bins(
-        reader.bins(answer), bins=bins, level=level, range=range, groups=groups, memory_limit=memory_limit
+        reader.bins(answer), bins=bins, level=level, range=range, groups=given, memory_limit=memory_limit
     )
-    return new._remember(Columns(score, label, columns), checked_positive(positive, label))
+    one, texts = checked_positive(positive, label), NO_LABELS
+    if label is not None and one is not None and (there := labels_there(new._core)) in ({0}, {1}):
+        asked = _labels_query(source, label, dialect_named(dialect))
+        texts = LabelTexts.of(map(label_text, [one] if there == {1} else [row[0] for row in execute(asked)]))
+    new._remember(Columns(score, label, columns), one, texts)
+    check_positive(new._core)
+    return new
 
 
 # ----------------------------------------------------------------------------------------------------------------- text
@@ -169,13 +181,18 @@ def _columns(group: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _rows(
-    source: Source, score: str, label: str | None, columns: Sequence[str], positive: Scalar | None, dialect: Dialect
+    source: Source,
+    score: str,
+    label: str | None,
+    columns: Sequence[str],
+    positive: Scalar | None,
+    dialect: Dialect,
+    skip_groups: bool,
 ) -> tuple[str, list[str]]:
-    """The SELECT of label, groups and score, and the names that it gives to the label and the groups."""
-    if isinstance(source, Query):
-        table = f"(\n{source}\n)"
-    else:
-        table = ".".join(quoted(part, dialect) for part in ([source] if isinstance(source, str) else source))
+    """The SELECT of label, groups and score, and the names that it gives to the label and the groups.
+
+    A row that is passed over for its group has no score, so that it moves no window.
+    """
     names = [f"g{i}" for i, _ in enumerate(columns, 1)]
     told = [f"t.{quoted(column, dialect)} AS {name}" for column, name in zip(columns, names, strict=True)]
     if label is not None:
@@ -184,8 +201,24 @@ def _rows(
         if positive is not None:
             y = f"CASE WHEN {y} = {literal(positive, dialect)} THEN 1 WHEN {y} IS NOT NULL THEN 0 END"
         told.insert(0, f"{y} AS y")
-    told.append(dialect.score.format(x=f"t.{quoted(score, dialect)}", double=dialect.double) + " AS x")
-    return f"SELECT {', '.join(told)}\nFROM {table} t", names
+    x = dialect.score.format(x=f"t.{quoted(score, dialect)}", double=dialect.double)
+    if skip_groups:
+        x = f"CASE WHEN {' AND '.join(f't.{quoted(column, dialect)} IS NOT NULL' for column in columns)} THEN {x} END"
+    told.append(f"{x} AS x")
+    return f"SELECT {', '.join(told)}\nFROM {_table(source, dialect)} t", names
+
+
+def _table(source: Source, dialect: Dialect) -> str:
+    """What stands behind FROM."""
+    if isinstance(source, Query):
+        return f"(\n{source}\n)"
+    return ".".join(quoted(part, dialect) for part in ([source] if isinstance(source, str) else source))
+
+
+def _labels_query(source: Source, label: str, dialect: Dialect) -> str:
+    """The SELECT of the first labels, for the error that none of them is the positive one."""
+    y, last = f"t.{quoted(label, dialect)}", dialect.first.format(n=MOST_LABELS + 1)
+    return f"SELECT DISTINCT {y} AS y\nFROM {_table(source, dialect)} t\nWHERE {y} IS NOT NULL\nORDER BY 1 {last}"
 
 
 def _window(row: Sequence[Any] | None, limits: tuple[float, float] | None, bins: int) -> tuple[Window, Extent | None]:
@@ -230,12 +263,12 @@ class _Reader:
         n_columns: int,
         labelled: bool,
         exact: bool,
-        skip_nan: bool,
-        null_group: Scalar | None,
+        passing: Passing,
+        given: tuple[Name, ...] | None,
         window: Window,
         extent: Extent | None,
     ) -> None:
-        self._n, self._labelled, self._skip_nan, self._null_group = n_columns, labelled, skip_nan, null_group
+        self._n, self._labelled, self._passing, self._given = n_columns, labelled, passing, given
         self._width = labelled + n_columns + 4 + exact
         self._names, self._octaves = sql_text.names_of(window, extent), sql_text.octaves_of(window, extent)
 
@@ -246,15 +279,17 @@ class _Reader:
             label = values[0] if self._labelled else None
             values = values[self._labelled :]
             parts, (b, count, *total, lo, hi) = values[: self._n], values[self._n :]
-            group = tuple(self._null_group if part is None else part for part in parts)
-            name = clean_name(group if self._n > 1 else group[0])
+            group = parts if self._n > 1 else parts[0]
+            absent = self._passing.lacks(group)
+            # rows without a group bring none, but must have one that may be
+            name = (self._given or ("",))[0] if absent else clean_name(self._passing.named(group))
             label_of(label)
-            yield name, label, count, *self._told(b, lo, hi, count, total)
+            yield name, label, count, *self._told(None if absent else b, lo, hi, count, total, absent)
 
-    def _told(self, b: Any, lo: Any, hi: Any, count: Any, total: list[Any]) -> tuple[Any, ...]:
+    def _told(self, b: Any, lo: Any, hi: Any, count: Any, total: list[Any], absent: bool) -> tuple[Any, ...]:
         """Smallest and largest score, and where a bin has one the sum of its scores and its unit."""
         if b is None:
-            if not self._skip_nan:
+            if not (absent or self._passing.nan):
                 raise refusal("nan_score", "scores")
             return None, None, *[None, None] * len(total)
         if isinstance(hi, (str, bytes)):  # in SQLite, where texts are larger than numbers

@@ -18,7 +18,8 @@ from gstar_fast._base.grid import as_float
 from gstar_fast._base.names import Name, clean_name, is_missing
 from gstar_fast._base.refusals.refusal import Words, about, refusal
 from gstar_fast._input.arrow import Column, is_arrow, read_column
-from gstar_fast._input.group_columns import check_one_length, columns_of
+from gstar_fast._input.group_columns import check_one_length, columns_of, without_missing
+from gstar_fast._input.missing import RAISE, SKIP
 from gstar_fast._words import UNLABELLED
 
 Mask: TypeAlias = Bools | None
@@ -34,9 +35,12 @@ class Batch(NamedTuple):
     weights: Values | None
     unlabelled_code: bool
     repeats: Values | None = None
+    absent: Mask = None  # rows without a group, which are passed over; the last name stands for theirs
 
 
-def as_batch(scores: Any, labels: Any, groups: Any, weights: Any, repeats: Any = None) -> Batch:
+def as_batch(
+    scores: Any, labels: Any, groups: Any, weights: Any, repeats: Any = None, missing_group: Name = RAISE
+) -> Batch:
     """Clean the arrays of one `update`."""
     return batch_of_columns(
         column_of(scores, "scores"),
@@ -44,6 +48,7 @@ def as_batch(scores: Any, labels: Any, groups: Any, weights: Any, repeats: Any =
         *group_columns(groups),
         None if weights is None else column_of(weights, "weights"),
         None if repeats is None else column_of(repeats, "repeats"),
+        missing_group,
     )
 
 
@@ -54,16 +59,17 @@ def batch_of_columns(
     called: Sequence[str],
     weight: Column | None,
     repeat: Column | None = None,
+    missing_group: Name = RAISE,
 ) -> Batch:
     """Clean columns that belong together; several group columns make tuples, and messages name them as `called`."""
     labels, unlabelled_code = (None, False) if label is None else as_labels(*label)
-    codes, names = crossed(group, called)
+    codes, names, absent = grouped(group, called, missing_group)
     weights = None if weight is None else as_weights(*weight, "weights")
     repeats = None if repeat is None else as_weights(*repeat, "repeats")
     scores = as_scores(*score)
     given = {"scores": scores, "labels": labels, "groups": codes, "weights": weights, "repeats": repeats}
     check_one_length({name: len(array) for name, array in given.items() if array is not None})
-    return Batch(scores, labels, codes, names, weights, unlabelled_code, repeats)
+    return Batch(scores, labels, codes, names, weights, unlabelled_code, repeats, absent)
 
 
 def column_of(data: Any, name: str) -> Column:
@@ -356,6 +362,27 @@ def group_column(data: Any, name: str) -> Column:
     """One column of groups: as `column_of` has it, but strings in a list come as codes at once."""
     numbered = number_strings(data) if type(data) in (list, tuple) else None
     return column_of(data, name) if numbered is None else Column(numbered[0], None, numbered[1])
+
+
+def grouped(
+    columns: Sequence[Column], called: Sequence[str], missing_group: Name
+) -> tuple[Values, tuple[Name, ...] | None, Mask]:
+    """Codes and names of the rows' groups, and which rows are passed over because they have none."""
+    if missing_group == RAISE:
+        return (*crossed(columns, called), None)
+    filled = []
+    for column, label in zip(columns, called, strict=True):
+        try:
+            filled.append(without_missing(column))
+        except (TypeError, ValueError) as error:
+            raise error if len(columns) == 1 else about(error, label) from None
+    absent = np.logical_or.reduce([lacking for _, lacking in filled])
+    codes, names = crossed([column for column, _ in filled], called)
+    if names is None or not absent.any():
+        return codes, names, None
+    skip = missing_group == SKIP
+    codes = np.where(absent, len(names), codes.astype(np.int64))
+    return codes, (*names, "" if skip else missing_group), absent if skip else None
 
 
 def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[Values, tuple[Name, ...] | None]:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.factorize import unique_numbers
-from gstar_fast._base.names import LONGEST_TUPLE, Scalar, is_missing
+from gstar_fast._base.names import LONGEST_TUPLE, lacks_a_part
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.arrow import Column, is_arrow
 
@@ -72,22 +73,47 @@ def _is_column(value: Any) -> bool:
     return getattr(value, "ndim", None) == 1 or (is_arrow(value) and column_names(value) is None)
 
 
-def nulls_named(column: Column, name: Scalar) -> Column:
-    """A column of groups with a name for every null; one of floats, which are no groups, stays as it is."""
+def without_missing(column: Column) -> tuple[Column, Bools]:
+    """A column of groups in which every row has a value, and which rows have none; theirs then means nothing.
+
+    Floats are whole numbers here, as pandas makes of a column of integers where some are missing.
+    """
     values, valid, names = column
-    if names is None:
-        if valid is None or values.dtype.kind not in "biu":
-            return column
-        numbers, there = unique_numbers(values[valid].astype(np.int64) if values.dtype.kind == "b" else values[valid])
-        codes = np.full(len(values), len(numbers))
-        codes[valid] = there
-        known = [bool(number) for number in numbers] if values.dtype.kind == "b" else list(numbers)
-        return Column(codes, None, (*known, name))
-    null = (values < 0) | (values >= len(names))
-    if valid is not None:
-        null |= ~valid
-    named = tuple(name if is_missing(entry) else entry for entry in names)
-    return Column(np.where(null, len(names), values.astype(np.int64)), None, (*named, name))
+    lacking: Bools = np.zeros(len(values), bool) if valid is None else ~valid
+    if names is not None:
+        codes = values.astype(np.int64)
+        absent = np.array([*map(lacks_a_part, names), True])  # the last, for codes that point nowhere
+        lacking |= absent[np.where((codes >= 0) & (codes < len(names)), codes, -1)]
+        if not lacking.any():
+            return Column(codes, None, names), lacking
+        return Column(np.where(lacking, len(names), codes), None, (*names, "")), lacking
+    values = np.array(values)  # one read of the caller's memory
+    if values.dtype == object:
+        lacking |= np.fromiter(map(lacks_a_part, values.tolist()), bool, len(values))
+    if values.dtype.kind == "f":
+        values, lacking = _whole_numbers(values, lacking)
+    if not lacking.any():
+        return Column(values, None, None), lacking
+    if values.dtype.kind not in "biu":
+        values = values.astype(object)
+        values[lacking] = ""
+        return Column(values, None, None), lacking
+    there = values[~lacking]
+    numbers, codes = unique_numbers(there.astype(np.int64) if there.dtype.kind == "b" else there)
+    known = [bool(number) for number in numbers] if there.dtype.kind == "b" else list(numbers)
+    filled = np.full(len(values), len(known))
+    filled[~lacking] = codes
+    return Column(filled, None, (*known, "")), lacking
+
+
+def _whole_numbers(values: Values, lacking: Bools) -> tuple[Values, Bools]:
+    lacking = lacking | np.isnan(values)
+    there = np.where(lacking, 0, values)
+    wrong = (there != np.floor(there)) | (np.abs(there) > 2.0**53)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise refusal("bad_group_type", "groups", row, values[row].item())
+    return there.astype(np.int64), lacking
 
 
 def check_one_length(lengths: Mapping[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""Scores that stand for no score: NaN, and numbers such as -999; which rows are passed over for theirs."""
+"""Rows without a score (NaN, and numbers such as -999) or without a group: which are passed over, which get a name."""
 
 from __future__ import annotations
 
@@ -7,40 +7,55 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.grid import as_float
+from gstar_fast._base.names import Name, clean_name, lacks_a_part
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.options import checked_nan
 
 Missing: TypeAlias = float | Iterable[float] | None
+RAISE, SKIP = "raise", "skip"  # what else than a name `missing_group` may be
 
 
 class Passing(NamedTuple):
-    """Which rows are passed over: those whose score is NaN, and those whose score is one of `values`."""
+    """Which rows are passed over: those whose score is NaN or one of `values`, and those without a group.
+
+    `group` is what the option `missing_group` says: "raise", "skip", or the name that such rows get instead.
+    """
 
     nan: bool = False
     values: tuple[float, ...] = ()
+    group: Name = RAISE
 
     @property
-    def options(self) -> tuple[str, tuple[float, ...]]:
-        """The same as options `nan` and `missing`."""
-        return "skip" if self.nan else "raise", self.values
+    def options(self) -> tuple[str, tuple[float, ...], Name]:
+        """The same as options `nan`, `missing` and `missing_group`."""
+        return "skip" if self.nan else "raise", self.values, self.group
 
     def covers(self, score: float) -> bool:
         """Whether a row with this score is passed over."""
         return score in self.values or (self.nan and score != score)
 
-    def marked(self, scores: Values) -> tuple[Values, bool]:
-        """The scores with NaN for those that are missing, and whether to skip NaN.
+    def lacks(self, group: object) -> bool:
+        """Whether a row with this group is passed over."""
+        return self.group == SKIP and lacks_a_part(group)
+
+    def named(self, group: Name) -> Name:
+        """The group itself, or the name that a missing one gets."""
+        given = self.group not in (RAISE, SKIP)
+        return self.group if given and lacks_a_part(group) else group
+
+    def marked(self, scores: Values, absent: Bools | None = None) -> tuple[Values, bool]:
+        """The scores with NaN for rows that are passed over, and whether to skip NaN; `absent` rows have no group.
 
         Where NaN is refused and there is one, the answer is scores that will be refused.
         """
-        if not self.values:
+        if not self.values and absent is None:
             return scores, self.nan
         private = np.array(scores)  # one read of the caller's memory
         wide = private.astype(np.float64)
-        refused = not self.nan and bool(np.isnan(wide).any())
-        missing = np.zeros(len(wide), bool)
+        missing = np.zeros(len(wide), bool) if absent is None else absent.copy()
+        refused = not self.nan and bool(np.isnan(wide[~missing]).any())
         for value in self.values:
             missing |= wide == value
         private[missing] = 0.0 if refused else np.nan
@@ -50,12 +65,21 @@ class Passing(NamedTuple):
 NOTHING: Final = Passing()
 
 
-def checked_passing(nan: object, missing: object, own: Passing = NOTHING) -> Passing:
+def checked_passing(nan: object, missing: object, own: Passing = NOTHING, missing_group: object = None) -> Passing:
     """Which rows are passed over: as asked, and as `own` says where nothing is asked. NaN may be among `missing`."""
     skip_nan = own.nan if nan is None else checked_nan(nan)
     values = own.values if missing is None else _values(missing)
     numbers = tuple(value for value in values if value == value)
-    return Passing(skip_nan or len(numbers) < len(values), numbers)
+    group = own.group if missing_group is None else checked_missing_group(missing_group)
+    return Passing(skip_nan or len(numbers) < len(values), numbers, group)
+
+
+def checked_missing_group(missing_group: object) -> Name:
+    """What to do with a row without a group: "raise", "skip", or the name of its group."""
+    try:
+        return clean_name(missing_group)
+    except (TypeError, ValueError):
+        raise refusal("missing_group_type", "missing_group", value=missing_group) from None
 
 
 def _values(missing: object) -> tuple[float, ...]:

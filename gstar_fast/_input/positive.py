@@ -9,6 +9,8 @@ from gstar_fast._base.names import Scalar, clean_name, is_missing
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.arrow import Column
 
+LONGEST = 60  # characters of a label that are kept
+
 
 def checked_positive(positive: object, label: str | None) -> Scalar | None:
     """The label that means 1; None where nobody names one, and labels are 0 and 1 already."""
@@ -50,6 +52,23 @@ def labels_by(column: Column, positive: Scalar) -> Column:
     private = values.tolist()
     same = np.array([_same(value, positive) for value in private], bool)
     return Column(same.view(np.uint8), _both(valid, np.array([not is_missing(v) for v in private], bool)), None)
+
+
+def texts_of(column: Column) -> set[str]:
+    """Texts of the labels that the rows of a column have."""
+    values, valid, names = column
+    there = values if valid is None else values[valid]
+    if names is not None:
+        found = [names[code] for code in np.unique(there).tolist() if 0 <= code < len(names)]
+    else:
+        found = (np.unique(there) if there.dtype.kind in "biufU" else there).tolist()
+    return {label_text(label) for label in found if not is_missing(label)}
+
+
+def label_text(label: object) -> str:
+    """A label as a message shows it: not too long, and text that can be stored."""
+    text = str(label).encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _check_kind(positive: Scalar, texts: set[bool], rows: Values, there: Values | None) -> None:

@@ -25,13 +25,14 @@ from gstar_fast._report.contents import Contents, Deciding
 from gstar_fast._report.data import display_names, featured, frontier_points
 from gstar_fast._report.page import page
 from gstar_fast._report.reproduce import python_command
+from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.frontier import frontier as make_frontier
 from gstar_fast._solver.question import check_criterion
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.roles import asked_roles, on_its_columns, protected_sketch, segment_sketch
 from gstar_fast._solver.words.points import Frontier
-from gstar_fast.errors import MissingClassWarning
+from gstar_fast.errors import LabelWarning, MissingClassWarning
 
 __all__ = ["Report", "report"]
 
@@ -125,6 +126,7 @@ def report(
     """
     _check_kinds(result, sketch, audit, before, frontier, criterion)
     frozen = sketch.copy()  # one moment, whatever is counted meanwhile
+    warn_of_labels(frozen._core)
     digest = frozen.digest()
     _check_digest(result, digest)
     judged, frozen = on_its_columns(result, frozen)
@@ -132,6 +134,7 @@ def report(
     _check_belongs(result, frozen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
+        warnings.simplefilter("ignore", LabelWarning)  # of the audits; it was given once
         after = make_audit(frozen, judged) if audit is None else audit
         segments = None if result.decide_by is None else asked_roles(frozen, result.fair_between, result.decide_by)
         if before is None:

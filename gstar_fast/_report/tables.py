@@ -209,7 +209,7 @@ def notes_section(contents: Contents) -> Html:
 def reproduce_section(contents: Contents) -> Html:
     """Digest, versions, and the command that makes this page again."""
     s, audit, r = contents.sketch, contents.audit, contents.result
-    skipped = f"; {s.skipped} without a score skipped" if s.skipped else ""
+    skipped = f"; {s.skipped} without a score or a group skipped" if s.skipped else ""
     columns = in_words(s.columns, s.positive)
     facts = [
         ("sketch (SHA-256)", tag("code", contents.digest)),

@@ -7,18 +7,24 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.bytes import name_bytes
 from gstar_fast._base.names import Name, Scalar, joined_columns
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.sketch_parts.content import Section
 from gstar_fast._base.sketch_parts.sections import (
     COLUMNS,
+    LABELS,
     NO_SUMS,
     POSITIVE,
+    LabelTexts,
     columns_bytes,
     columns_of,
+    labels_of,
     positive_of,
 )
+from gstar_fast._base.warn import warn
 
 
 @lives_in("gstar_fast.results")
@@ -85,7 +91,12 @@ def in_words(columns: Columns, positive: Scalar | None) -> str:
 # ------------------------------------------------------------------------------------------------------------- sections
 
 
-def sections_of(columns: Columns, positive: Scalar | None, others: Iterable[Section] = ()) -> tuple[Section, ...]:
+NO_LABELS: Final = LabelTexts(())
+
+
+def sections_of(
+    columns: Columns, positive: Scalar | None, others: Iterable[Section] = (), labels: LabelTexts = NO_LABELS
+) -> tuple[Section, ...]:
     """Sections that say this, beside others of other types; what says nothing has none."""
     kept = {one[0]: one for one in others if one[0] not in (COLUMNS, POSITIVE)}
     if columns != Columns():
@@ -93,6 +104,8 @@ def sections_of(columns: Columns, positive: Scalar | None, others: Iterable[Sect
         kept[COLUMNS] = COLUMNS, False, columns_bytes([_plain(names) for names in (score, label, columns.group)])
     if positive is not None:
         kept[POSITIVE] = POSITIVE, True, name_bytes(positive)
+    if labels.texts:
+        kept[LABELS] = LABELS, False, labels.to_bytes()
     return tuple(kept[kind] for kind in sorted(kept))
 
 
@@ -124,6 +137,49 @@ def positive_in(sections: Iterable[Section]) -> Scalar | None:
     return name
 
 
+def labels_in(sections: Iterable[Section]) -> LabelTexts:
+    """Texts of the labels that tables had, where sections have any."""
+    content = next((content for kind, _, content in sections if kind == LABELS), None)
+    return NO_LABELS if content is None else labels_of(content)
+
+
 def sums_in(sections: Iterable[Section]) -> bool:
     """Whether sums of scores are those of the rows."""
     return all(kind != NO_SUMS for kind, _, _ in sections)
+
+
+# --------------------------------------------------------------------------------------------------------------- labels
+
+
+def labels_there(core: SketchCore) -> set[int]:
+    """Which of the labels 0 and 1 rows have."""
+    frozen = core.copy()
+    beyond = frozen.below() + frozen.above()
+    return {label for label in (0, 1) if beyond[label].any() or frozen.counts(label).any()}
+
+
+def check_positive(core: SketchCore) -> None:
+    """Reject a count of all rows in which no row has the label that means 1."""
+    positive = positive_in(core.sections)
+    if positive is not None and core.total and 1 not in labels_there(core):
+        raise refusal("positive_absent", "positive", value=positive, limit=labels_in(core.sections))
+
+
+def one_label(core: SketchCore) -> Warning | None:
+    """The warning that all labelled rows have one label, where the texts of labels tell what may be wrong."""
+    found = labels_in(core.sections)
+    there = labels_there(core) if found.texts else set()
+    if len(there) != 1:
+        return None
+    value = (*there, positive_in(core.sections))
+    warning: Warning = refusal("one_label", "positive", value=value, limit=found)
+    return warning
+
+
+def warn_of_labels(core: SketchCore) -> list[str]:
+    """Warn if all labelled rows have one label, and return the same as notes."""
+    warning = one_label(core)
+    if warning is None:
+        return []
+    warn(warning)
+    return [str(warning)]

@@ -10,11 +10,11 @@ from gstar_fast import _backends
 from gstar_fast._backends.common.rows import label_of, load_of, score_of, unknown_group
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.names import Name, Scalar, clean_name
+from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import Batch, batch_of_columns
-from gstar_fast._input.group_columns import nulls_named
 from gstar_fast._input.missing import Passing
-from gstar_fast._input.positive import labels_by
+from gstar_fast._input.positive import labels_by, texts_of
 
 
 def empty_like(core: SketchCore, backend: str, watch: Watch | None = None) -> SketchCore:
@@ -26,8 +26,11 @@ def empty_like(core: SketchCore, backend: str, watch: Watch | None = None) -> Sk
 
 def count(core: SketchCore, batch: Batch, passing: Passing, threads: int) -> None:
     """Count a batch, all or nothing."""
-    scores, skip_nan = passing.marked(batch.scores)
-    rows = scores, batch.labels, batch.codes, batch.names, batch.weights
+    scores, skip_nan = passing.marked(batch.scores, batch.absent)
+    names = batch.names
+    if names is not None and batch.absent is not None and core.given:
+        names = (*names[:-1], core.groups[0])  # rows without a group bring none, but must have one that may be
+    rows = scores, batch.labels, batch.codes, names, batch.weights
     core.update(*rows, skip_nan, threads, batch.unlabelled_code, batch.repeats)
 
 
@@ -40,33 +43,38 @@ class Table(NamedTuple):
     groups: tuple[str, ...]
     weight: str | None
     positive: Scalar | None = None  # the label that means 1, where labels are not 0 and 1
-    null_group: Scalar | None = None  # what a null in a column of groups is called; None: it is refused
     repeats: str | None = None
 
 
-def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) -> None:
-    """Count the rows of a table, batch by batch; a bad one leaves the batches before it counted."""
+def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) -> LabelTexts:
+    """Count the rows of a table, batch by batch; a bad one leaves the batches before it counted.
+
+    Where the table names its positive label, the answer has the texts of the labels that were found.
+    """
+    found = LabelTexts(())
     extra = [name for name in (table.label, table.weight, table.repeats) if name is not None]
     called = [f"column {name!r}" for name in table.groups]
     for scores, *rest in read_batches(table.data, [table.score, *table.groups, *extra]):
         groups, rest = rest[: len(called)], rest[len(called) :]
-        if table.null_group is not None:
-            groups = [nulls_named(column, table.null_group) for column in groups]
         labels = rest.pop(0) if table.label is not None else None
         if labels is not None and table.positive is not None:
+            found |= LabelTexts.of(texts_of(labels))
             labels = labels_by(labels, table.positive)
         weights = rest.pop(0) if table.weight is not None else None
         repeats = rest.pop(0) if table.repeats is not None else None
-        count(core, batch_of_columns(scores, labels, groups, called, weights, repeats), passing, threads)
+        batch = batch_of_columns(scores, labels, groups, called, weights, repeats, passing.group)
+        count(core, batch, passing, threads)
+    return found
 
 
 def skip_one(
     core: SketchCore, score: object, label: object, group: object, passing: Passing, weight: object, repeats: object
 ) -> bool:
-    """Pass a single row over if it has no score, and say whether; the rest of it is checked as that of others."""
-    if not passing.covers(score_of(score)):
+    """Pass a single row over if it has no score or no group, and say whether; the rest is checked as that of others."""
+    absent, x = passing.lacks(group), score_of(score)
+    if not (absent or passing.covers(x)):
         return False
-    code, name = label_of(label), clean_name(group)
+    code, name = label_of(label), core.groups[0] if absent and core.given else "" if absent else clean_name(group)
     _check_given(core, name)
     labels, codes = np.array([code], np.uint8), np.zeros(1, np.int64)
     times, each = load_of(weight, repeats)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from gstar_fast._base import files
+from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.missing import Missing
 from gstar_fast._sketch.sketch import Sketch
@@ -20,6 +21,7 @@ def merge_all(
     nan: Literal["raise", "skip"] = "raise",
     missing: Missing = None,
     memory_limit: int = 2**30,
+    missing_group: Name = "raise",
 ) -> Sketch:
     """One sketch of the rows of many: the same as their sum, in the memory of one.
 
@@ -29,7 +31,7 @@ def merge_all(
     ----------
     sketches : iterable of Sketch, bytes or path
         At least one: sketches, what `Sketch.to_bytes` gave, or files that `Sketch.save` wrote. May be a generator.
-    nan, missing, memory_limit
+    nan, missing, memory_limit, missing_group
         Options of the new sketch, see `Sketch`.
 
     Returns
@@ -54,7 +56,8 @@ def merge_all(
     single = isinstance(sketches, (Sketch, bytes, bytearray, memoryview, str, os.PathLike))
     if single or not isinstance(sketches, Iterable):
         raise refusal("not_several", "sketches", value=sketches)
-    total, empty = Sketch(nan=nan, missing=missing, memory_limit=memory_limit), True
+    total = Sketch(nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
+    empty = True
     for position, one in enumerate(sketches):
         empty = False
         if not isinstance(one, (Sketch, bytes, bytearray, memoryview, str, os.PathLike)):

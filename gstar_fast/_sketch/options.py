@@ -8,20 +8,26 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from numpy.typing import ArrayLike
 
 from gstar_fast._base.arrays import Objects
-from gstar_fast._base.names import Name
+from gstar_fast._base.names import Name, Scalar
 from gstar_fast._input.missing import Missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class WindowOptions(TypedDict, total=False):
+class ReadOptions(TypedDict, total=False):
+    """Options of `Sketch` on rows that are passed over, which its bytes do not hold."""
+
+    nan: Literal["raise", "skip"]
+    missing: Missing
+    missing_group: Name
+
+
+class WindowOptions(ReadOptions, total=False):
     """Options of `Sketch`, but for the groups."""
 
     bins: int
     range: tuple[float, float] | None
-    nan: Literal["raise", "skip"]
-    missing: Missing
     memory_limit: int
 
 
@@ -39,6 +45,19 @@ class UpdateOptions(TypedDict, total=False):
     nan: Literal["raise", "skip"] | None
     missing: Missing
     threads: int
+    missing_group: Name | None
+
+
+class TableOptions(TypedDict, total=False):
+    """Options of `Sketch.update_table`."""
+
+    weight: str | None
+    repeats: str | None
+    positive: Scalar | None
+    nan: Literal["raise", "skip"] | None
+    missing: Missing
+    threads: int
+    missing_group: Name | None
 
 
 class PlotOptions(TypedDict, total=False):

@@ -30,7 +30,7 @@ def window_words(sketch: Sketch) -> str:
 def _facts(sketch: Sketch) -> list[str]:
     n = len(sketch.groups)
     groups = f"{n} group{'s' * (n != 1)}" + (f": {listed(sketch.groups)}" if n else "")
-    skipped = [f"{sketch.skipped} without a score skipped"] if sketch.skipped else []
+    skipped = [f"{sketch.skipped} without a score or a group skipped"] if sketch.skipped else []
     pooled = [f"pooled: {listed(sketch.pooled_groups)}"] if sketch.pooled_groups else []
     means = [] if sketch.has_means else ["without means"]
     return [f"{_rows(sketch)}, {groups}", window_words(sketch), *means, *skipped, *pooled]

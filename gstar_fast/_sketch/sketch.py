@@ -15,12 +15,13 @@ from gstar_fast._base import files
 from gstar_fast._base.names import Name, Scalar, given_names
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._input.columns import as_batch
 from gstar_fast._input.missing import NOTHING, Missing, Passing, checked_passing
 from gstar_fast._input.options import checked_bins, checked_limit, checked_threads, checked_window
 from gstar_fast._input.positive import checked_positive
 from gstar_fast._sketch import show
-from gstar_fast._sketch.columns import Columns, sections_of
+from gstar_fast._sketch.columns import NO_LABELS, Columns, sections_of
 from gstar_fast._sketch.counting import Table, count, count_table, empty_like, skip_one
 from gstar_fast._sketch.from_bins import FromBins
 from gstar_fast._sketch.options import PlotOptions, WindowOptions
@@ -53,6 +54,10 @@ class Sketch(FromBins, SketchView):
         it equals one of these as float64. NaN among them means ``nan="skip"``.
     memory_limit : int
         Bytes; more groups than fit are refused.
+    missing_group : {"raise", "skip"} or a name
+        What to do with rows whose group is missing (None, NaN, a null), or one of the values of its tuple. "skip"
+        counts them in `skipped` only; any other name counts them as that group. Unless it is "raise", whole numbers in
+        a column of floats are integers, as pandas stores integers beside NaN.
 
     Examples
     --------
@@ -78,11 +83,12 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] = "raise",
         missing: Missing = None,
         memory_limit: int = 2**30,
+        missing_group: Name = "raise",
     ) -> None:
         bins = checked_bins(bins)
         window = None if range is None else checked_window(range, bins)
         names = None if groups is None else given_names(groups)
-        passing = checked_passing(nan, missing)
+        passing = checked_passing(nan, missing, missing_group=missing_group)
         limit = checked_limit(memory_limit)
         backend = _backends.current()
         core = _backends.room("sketch", backend).Core
@@ -142,6 +148,7 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] | None = None,
         missing: Missing = None,
         threads: int = 1,
+        missing_group: Name | None = None,
     ) -> Self:
         """Count one batch of scores and return the sketch itself. A refused batch changes nothing.
 
@@ -160,7 +167,7 @@ class Sketch(FromBins, SketchView):
         repeats : array-like of shape (n_samples,), optional
             How many rows each one stands for: whole numbers, 0 leaves it out. The result has the bytes of the rows
             repeated so often; with `weights`, each of them has the weight.
-        nan, missing : optional
+        nan, missing, missing_group : optional
             As in `Sketch`; they override the sketch's own choice for this batch.
         threads : int
             Threads to count a large batch with; the result is the same.
@@ -193,12 +200,12 @@ class Sketch(FromBins, SketchView):
         if threads != 1:
             threads = checked_threads(threads)
         passing = self._passing
-        if nan is None and missing is None and weights is None and repeats is None:
+        if nan is None and missing is None and weights is None and repeats is None and missing_group is None:
             if not passing.values and self._core.try_update(scores, labels, groups, passing.nan, threads):
                 return self
         else:
-            passing = checked_passing(nan, missing, passing)
-        count(self._core, as_batch(scores, labels, groups, weights, repeats), passing, threads)
+            passing = checked_passing(nan, missing, passing, missing_group)
+        count(self._core, as_batch(scores, labels, groups, weights, repeats, passing.group), passing, threads)
         return self
 
     def update_one(
@@ -214,6 +221,7 @@ class Sketch(FromBins, SketchView):
         >>> sketch.n_rows
         1
         """
+        group = self._passing.named(group)
         if not skip_one(self._core, score, label, group, self._passing, weight, repeats):
             self._core.update_one(score, label, group, weight=weight, repeats=repeats)
 
@@ -230,6 +238,7 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] | None = None,
         missing: Missing = None,
         threads: int = 1,
+        missing_group: Name | None = None,
     ) -> Self:
         """Count the rows of a table or stream, batch by batch and in constant memory. All rows or none.
 
@@ -244,8 +253,10 @@ class Sketch(FromBins, SketchView):
         group : str or list of str
             Name of the column of groups; several make tuples, for intersections.
         positive : str, int or bool, optional
-            The label that means 1; all others mean 0, unless missing. Without it labels are 0 and 1.
-        nan, missing, threads
+            The label that means 1; all others mean 0, unless missing. Without it labels are 0 and 1. While all rows
+            have one label, the sketch keeps the texts of the labels (`label_texts`), and `solve`, `audit` and `report`
+            warn with them.
+        nan, missing, threads, missing_group
             As in `update`.
 
         Examples
@@ -259,17 +270,17 @@ class Sketch(FromBins, SketchView):
         groups = (group,) if isinstance(group, str) else tuple(group)
         if not groups:
             raise refusal("no_group_column", "group")
-        passing, threads = checked_passing(nan, missing, self._passing), checked_threads(threads)
+        passing, threads = checked_passing(nan, missing, self._passing, missing_group), checked_threads(threads)
         twin = empty_like(self._core, self._backend)
         named = checked_positive(positive, label)
-        count_table(twin, Table(data, score, label, groups, weight, named, repeats=repeats), passing, threads)
-        twin.set_sections(sections_of(Columns(score, label, groups), named))
+        labels = count_table(twin, Table(data, score, label, groups, weight, named, repeats), passing, threads)
+        twin.set_sections(sections_of(Columns(score, label, groups), named, labels=labels))
         self._core.merge(twin)
         return self
 
-    def _remember(self, columns: Columns, positive: Scalar | None) -> Self:
+    def _remember(self, columns: Columns, positive: Scalar | None, labels: LabelTexts = NO_LABELS) -> Self:
         """Say where the rows come from, in the place of what was said before."""
-        self._core.set_sections(sections_of(columns, positive, self._core.sections))
+        self._core.set_sections(sections_of(columns, positive, self._core.sections, labels))
         return self
 
     # -------------------------------------------------------------------------------------------------------- merging
@@ -362,13 +373,15 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] = "raise",
         missing: Missing = None,
         memory_limit: int = 2**30,
+        missing_group: Name = "raise",
     ) -> Self:
         """Read what `to_bytes` wrote. Anything else raises ValueError. Options as in `Sketch`: bytes hold none."""
         try:
             plain = bytes(memoryview(data))
         except TypeError:
             raise refusal("not_bytes", "data", value=data, limit="Sketch.load(path)") from None
-        passing, limit, backend = checked_passing(nan, missing), checked_limit(memory_limit), _backends.current()
+        passing = checked_passing(nan, missing, missing_group=missing_group)
+        limit, backend = checked_limit(memory_limit), _backends.current()
         new = cls.__new__(cls)
         core = _backends.room("sketch", backend).Core
         new._set_up(backend, passing, lambda watch: core.from_bytes(plain, limit, watch))
@@ -392,14 +405,15 @@ class Sketch(FromBins, SketchView):
         nan: Literal["raise", "skip"] = "raise",
         missing: Missing = None,
         memory_limit: int = 2**30,
+        missing_group: Name = "raise",
     ) -> Self:
         """Read a file that `save` wrote; options as in `from_bytes`."""
         data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
-        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit)
+        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
 
     def __reduce__(self) -> tuple[object, ...]:
-        nan, missing = self._passing.options
-        return _unpickled, (type(self), self.to_bytes(), nan, self._core.memory_limit, self._warned, missing)
+        nan, *missing = self._passing.options
+        return _unpickled, (type(self), self.to_bytes(), nan, self._core.memory_limit, self._warned, *missing)
 
     # --------------------------------------------------------------------------------------------------------- showing
 
@@ -432,8 +446,9 @@ def _unpickled(
     limit: int,
     warned: frozenset[str],
     missing: Missing = None,
+    missing_group: Name = "raise",
 ) -> Sketch:
-    new = cls.from_bytes(data, nan=nan, missing=missing, memory_limit=limit)
+    new = cls.from_bytes(data, nan=nan, missing=missing, memory_limit=limit, missing_group=missing_group)
     new._warned = warned
     return new
 

@@ -10,7 +10,7 @@ from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import Name, Scalar, clean_name, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.cell import Moments, SketchCell
-from gstar_fast._sketch.columns import Columns, columns_in, positive_in, sums_in
+from gstar_fast._sketch.columns import Columns, columns_in, labels_in, labels_there, positive_in, sums_in
 from gstar_fast._sketch.resolution import Coarsest, coarsest_of, resolution_of
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
@@ -60,7 +60,7 @@ class SketchView:
 
     @property
     def skipped(self) -> int:
-        """Rows passed over because their score was NaN or missing."""
+        """Rows passed over because their score was NaN or missing, or their group was missing."""
         return self._core.skipped
 
     @property
@@ -72,6 +72,12 @@ class SketchView:
     def positive(self) -> Scalar | None:
         """The label that 1 stands for, such as "yes"; None where nobody named one."""
         return positive_in(self._core.sections)
+
+    @property
+    def label_texts(self) -> tuple[str, ...]:
+        """Labels that tables had, as text: the first eight, and only while all labelled rows mean 0, or all mean 1."""
+        found = labels_in(self._core.sections).texts
+        return found if found and len(labels_there(self._core)) == 1 else ()
 
     @property
     def edges(self) -> Floats:

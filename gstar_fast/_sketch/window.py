@@ -21,7 +21,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.missing import Missing
 from gstar_fast._input.options import checked_limit
-from gstar_fast._sketch.options import SketchOptions, UpdateOptions
+from gstar_fast._sketch.options import ReadOptions, SketchOptions, TableOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -111,6 +111,17 @@ class Window:
             self._counted_into(pane)
         return self
 
+    def update_table(
+        self, data: object, *, score: str, label: str | None, group: str | list[str], **options: Unpack[TableOptions]
+    ) -> Self:
+        """Count the rows of a table into the newest pane; takes what `Sketch.update_table` takes."""
+        pane = self._panes[-1]
+        try:
+            pane.update_table(data, score=score, label=label, group=group, **options)
+        finally:
+            self._counted_into(pane)
+        return self
+
     def update_one(
         self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
     ) -> None:
@@ -171,6 +182,7 @@ class Window:
         nan: Literal["raise", "skip"] = "raise",
         missing: Missing = None,
         memory_limit: int = 2**30,
+        missing_group: Name = "raise",
     ) -> Self:
         """Read what `to_bytes` wrote. Anything else raises ValueError.
 
@@ -178,15 +190,16 @@ class Window:
         ----------
         data : bytes
             What `to_bytes` gave.
-        nan, missing, memory_limit
+        nan, missing, memory_limit, missing_group
             Options of every pane that bytes do not hold, see `Sketch`. Besides, all panes that are read may take
             `memory_limit` together.
         """
         limit = checked_limit(memory_limit)
-        return cls._read(data, nan, missing, limit, limit)
+        options: ReadOptions = {"nan": nan, "missing": missing, "missing_group": missing_group}
+        return cls._read(data, options, limit, limit)
 
     @classmethod
-    def _read(cls, data: bytes, nan: Literal["raise", "skip"], missing: Missing, limit: int, together: float) -> Self:
+    def _read(cls, data: bytes, options: ReadOptions, limit: int, together: float) -> Self:
         try:
             plain = memoryview(data).cast("B")
         except TypeError:
@@ -195,7 +208,7 @@ class Window:
         need = sum(map(_memory, blobs))
         if need > together:
             raise refusal("panes_need_too_much_memory", "memory_limit", value=(len(blobs) - 1, need), limit=together)
-        blank, *panes = (Sketch.from_bytes(blob, nan=nan, missing=missing, memory_limit=limit) for blob in blobs)
+        blank, *panes = (Sketch.from_bytes(blob, **options, memory_limit=limit) for blob in blobs)
         if blank.n_rows or blank.skipped or blank.weighted:
             _refuse("the empty pane is not empty")
         if any(_shape(pane) != _shape(blank) for pane in panes):
@@ -216,20 +229,27 @@ class Window:
         nan: Literal["raise", "skip"] = "raise",
         missing: Missing = None,
         memory_limit: int = 2**30,
+        missing_group: Name = "raise",
     ) -> Self:
         """Read a file that `save` wrote; options as in `from_bytes`."""
         data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
-        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit)
+        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
 
     def __reduce__(self) -> tuple[object, ...]:
-        nan, missing = self._blank._passing.options
-        return _unpickled, (type(self), self.to_bytes(), nan, self._blank._core.memory_limit, missing)
+        nan, *missing = self._blank._passing.options
+        return _unpickled, (type(self), self.to_bytes(), nan, self._blank._core.memory_limit, *missing)
 
 
 def _unpickled(
-    cls: type[Window], data: bytes, nan: Literal["raise", "skip"], limit: int, missing: Missing = None
+    cls: type[Window],
+    data: bytes,
+    nan: Literal["raise", "skip"],
+    limit: int,
+    missing: Missing = None,
+    missing_group: Name = "raise",
 ) -> Window:
-    return cls._read(data, nan, missing, limit, math.inf)  # what was in memory may be there again
+    options: ReadOptions = {"nan": nan, "missing": missing, "missing_group": missing_group}
+    return cls._read(data, options, limit, math.inf)  # what was in memory may be there again
 
 
 def _cut(data: memoryview) -> tuple[int, list[bytes]]:

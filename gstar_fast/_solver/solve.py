@@ -10,6 +10,7 @@ from dataclasses import replace
 from gstar_fast._base.names import Name
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
+from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
@@ -130,6 +131,8 @@ def solve(
     -----
     DegenerateWarning
         If the thresholds hold what was asked by hardly deciding.
+    LabelWarning
+        If tables named the label that means 1, and no row has it, or every row.
     MissingClassWarning
         If a group is left out of a gap, for want of labels.
     NoiseWarning
@@ -180,6 +183,7 @@ def solve(
     cuts, monotone = check_cut(sketch, asked, segments, monotone)
     check_monotone(sketch, asked, monotone)
     look_at(sketch)
+    warn_of_labels(sketch._core)
     whole = sketch
     if asked is not None and asked.by_segment:
         check_segments(objective, density=density, unified=unified, prefer=prefer, min_rows=least)

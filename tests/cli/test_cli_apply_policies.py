@@ -55,6 +55,38 @@ def test_a_score_that_stands_for_a_missing_one_is_decided_as_missing(here, capsy
         assert read("out.csv")["decision"] == ["1", "1", "1", "0"]
 
 
+def test_rows_without_a_group_are_decided_as_the_group_they_are_given(here, capsys):
+    """The name that was counted; a group that has no threshold is as unknown as any other."""
+    gf.Decider({"a": 0.5, "none": 0.1, -1: 0.9}, score_column="p", group_column="g").save("t.json")
+    Path("in.csv").write_text("p,g\n0.6,a\n0.3,\n0.05,\n")
+    pq.write_table(pa.table({"p": [0.6, 0.3, 0.05], "g": ["a", None, None]}), "in.parquet")
+    for table in ("in.csv", "in.parquet"):
+        error = said(capsys, 1, table, "--thresholds", "t.json", "-o", "out.csv")
+        assert "is empty in 2 of the 3 rows from row 0 on (the first of them: row 1)" in error
+        assert "drop these or name a group for them with --missing-group" in error
+        apply(table, out="out.csv", extra=["--missing-group", "none"])
+        assert read("out.csv")["decision"] == ["1", "1", "0"]
+        apply(table, out="out.csv", extra=["--missing-group", "-1"])
+        assert read("out.csv")["decision"] == ["1", "0", "0"]
+        error = said(capsys, 1, table, "--thresholds", "t.json", "-o", "out.csv", "--missing-group", "nobody")
+        assert "'nobody'" in error
+        apply(table, out="out.csv", extra=["--missing-group", "nobody", "--unknown", "0.2"])
+        assert read("out.csv")["decision"] == ["1", "1", "0"]
+        error = said(capsys, 2, table, "--thresholds", "t.json", "-o", "out.csv", "--missing-group", "skip")
+        assert "every row is decided; give --missing-group the name of a group, not skip" in error
+
+
+def test_a_missing_part_of_an_intersection_is_decided_as_the_group_it_is_given(here):
+    gf.Decider({("a", 1): 0.5, ("?", "?"): 0.1}, score_column="p", group_column="g,h").save("t.json")
+    Path("in.csv").write_text("p,g,h\n0.6,a,1\n0.3,,1\n0.3,a,\n0.05,,\n")
+    pq.write_table(
+        pa.table({"p": [0.6, 0.3, 0.3, 0.05], "g": ["a", None, "a", None], "h": [1, 1, None, None]}), "in.parquet"
+    )
+    for table in ("in.csv", "in.parquet"):
+        apply(table, out="out.csv", extra=["--missing-group", "?"])
+        assert read("out.csv")["decision"] == ["1", "1", "1", "0"]
+
+
 def test_unified_thresholds_need_no_group(here):
     gf.Decider({"a": 0.5, "b": 0.5}, unified=True, score_column="p", group_column="g").save("t.json")
     Path("in.csv").write_text("p\n0.6\n0.4\n")

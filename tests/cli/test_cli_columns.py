@@ -194,3 +194,135 @@ def test_a_note_on_scores_that_stand_for_none_names_the_option(here, capsys):
     assert "give --missing -999: " in capsys.readouterr().err
     assert main([*words, "--missing", "-999"]) == 0
     assert "--missing" not in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------------- rows without a group
+
+
+def _without_groups(kind):
+    """The scores, labels and groups of a file in which two of six rows have no group."""
+    scores, labels, groups = [0.1, 0.9, 0.4, 0.5, 0.7, 0.2], [0, 1, 1, 0, 1, 0], ["a", None, "a", "7", None, "b"]
+    if kind == "t.csv":
+        lines = [f"{p},{y},{g or ''}" for p, y, g in zip(scores, labels, groups, strict=True)]
+        Path(kind).write_text("\n".join(["p,y,sex", *lines]) + "\n")
+        return scores, labels, [7 if g == "7" else g for g in groups]
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"p": scores, "y": labels, "sex": groups}), kind)
+    return scores, labels, groups
+
+
+@pytest.mark.parametrize("without_pyarrow", [False, True])
+@pytest.mark.parametrize("kind", ["t.csv", "t.parquet"])
+def test_rows_without_a_group_are_skipped_or_named(here, capsys, monkeypatch, kind, without_pyarrow):
+    scores, labels, groups = _without_groups(kind)
+    if without_pyarrow:
+        if kind == "t.parquet":
+            pytest.skip("only pyarrow reads it")
+        monkeypatch.setattr("gstar_fast._cli.tables.inputs.has_pyarrow", lambda: False)
+    error = fails(capsys, 1, "sketch", kind, "-o", "s.gstar", *COLUMNS)
+    assert "column 'sex' is empty in 2 of the 6 rows from row 0 on (the first of them: row 1)" in error
+    assert "drop these or name a group for them with --missing-group" in error
+    for policy, name in (("skip", "skip"), ("unknown", "unknown"), ("-1", -1), ("7", 7)):
+        assert main(["sketch", kind, "-o", "s.gstar", *COLUMNS, "--missing-group", policy, "-q"]) == 0
+        assert gf.Sketch.load("s.gstar") == gf.Sketch(missing_group=name).update(scores, labels, groups)
+    assert main(["solve", kind, *COLUMNS, "--missing-group", "skip", "-q"]) == 0
+    assert main(["sketch", kind, "-o", "s.gstar", *COLUMNS, "--missing-group", "skip"]) == 0
+    assert "2 without a score or a group skipped" in capsys.readouterr().out
+    error = fails(capsys, 2, "solve", "s.gstar", "--missing-group", "skip")
+    assert "--missing-group says how tables are counted" in error
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_missing_part_makes_an_intersection_missing(here, kind):
+    sexes, ages = ["F", None, "M", "F"], [1, 2, None, 3]
+    if kind == "csv":
+        Path("t.csv").write_text("p,y,sex,age\n.1,0,F,1\n.2,1,,2\n.3,1,M,\n.4,0,F,3\n")
+    else:
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table({"p": [0.1, 0.2, 0.3, 0.4], "y": [0, 1, 1, 0], "sex": sexes, "age": ages}), "t.parquet")
+    pairs = list(zip(sexes, ages, strict=True))
+    for policy, name in (("skip", "skip"), ("?", ("?", "?"))):
+        argv = ["sketch", f"t.{kind}", "-o", "s.gstar", *COLUMNS, "--group", "age", "--missing-group", policy, "-q"]
+        assert main(argv) == 0
+        expected = gf.Sketch(missing_group=name).update([0.1, 0.2, 0.3, 0.4], [0, 1, 1, 0], pairs)
+        assert gf.Sketch.load("s.gstar") == expected
+
+
+def test_a_folder_that_names_no_group_is_named(here):
+    Path("in/sex=F").mkdir(parents=True)
+    Path("in/sex=__HIVE_DEFAULT_PARTITION__").mkdir()
+    Path("in/sex=F/a.csv").write_text("p,y\n0.1,0\n0.9,1\n")
+    Path("in/sex=__HIVE_DEFAULT_PARTITION__/b.csv").write_text("p,y\n0.3,0\n0.7,1\n")
+    assert main(["sketch", "in", "-o", "s.gstar", *COLUMNS, "--missing-group", "unknown", "-q"]) == 0
+    expected = gf.Sketch().update([0.1, 0.9, 0.3, 0.7], [0, 1, 0, 1], ["F", "F", "unknown", "unknown"])
+    assert gf.Sketch.load("s.gstar") == expected
+
+
+def test_a_database_skips_and_names_rows_without_a_group(here):
+    import sqlite3
+
+    with sqlite3.connect("d.db") as database:
+        database.execute("CREATE TABLE t (p REAL, y INT, sex TEXT)")
+        database.executemany("INSERT INTO t VALUES (?, ?, ?)", [(0.1, 0, "F"), (0.9, 1, None), (0.4, 1, "F")])
+    database.close()
+    for name in ("skip", "unknown"):
+        argv = ["sketch", "--sql", "sqlite:d.db", "--table", "t", "-o", "s.gstar", *COLUMNS, "--missing-group", name]
+        assert main([*argv, "-q"]) == 0
+        expected = gf.Sketch(missing_group=name).update([0.1, 0.9, 0.4], [0, 1, 1], ["F", None, "F"])
+        assert gf.Sketch.load("s.gstar") == expected
+
+
+# --------------------------------------------------------------------------------------------------------------- labels
+
+
+def test_show_and_solve_note_that_every_row_has_the_positive_label(here, capsys):
+    Path("t.csv").write_text("p,y,sex\n.1,yes,F\n.2,yes,M\n.3,yes,F\n")
+    assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--positive", "yes", "-q"]) == 0
+    words = "note: every row that has a label has 'yes', which means 1, and tables had no other labels than 'yes'"
+    for argv in (["show", "s.gstar"], ["solve", "s.gstar", "-o", "t.json", "--report", "r.html"]):
+        capsys.readouterr()
+        assert main(argv) == 0
+        assert capsys.readouterr().err.count(words) == 1
+    assert main(["show", "s.gstar", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"] == ["yes"]
+    write("u.csv", positive="yes")
+    assert main(["sketch", "u.csv", "-o", "s.gstar", *COLUMNS, "--positive", "yes", "-q"]) == 0
+    assert main(["show", "s.gstar"]) == 0
+    assert "every row" not in capsys.readouterr().err
+
+
+def test_a_sketch_of_python_with_a_misspelled_label_is_noted(here, capsys):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"p": [0.1, 0.2, 0.3], "y": ["yes", "no", "no"], "sex": ["F", "M", "F"]})
+    gf.Sketch().update_table(table, score="p", label="y", group="sex", positive="Yes").save("s.gstar")
+    assert main(["show", "s.gstar"]) == 0
+    assert (
+        "note: no row has the label 'Yes', which means 1: tables had 'no', 'yes'; count them again with --positive ... "
+        "for the one of these that means 1\n" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_labels_of_all_files_are_listed(capsys):
+    for name, label in (("a.csv", "no"), ("b.csv", "maybe"), ("c.csv", " yes ")):
+        Path(name).write_text("p,y,sex\n" + f".1,{label},F\n" * 150)
+    error = fails(capsys, 1, "sketch", "a.csv", "b.csv", "c.csv", "-o", "s.gstar", *COLUMNS, "--positive", "Yes")
+    assert "no row has the label 'Yes' (--positive); found 'maybe', 'no', 'yes'; give the one that means 1" in error
+    assert not Path("s.gstar").exists()
+
+
+def test_a_database_lists_the_labels_too(here, capsys):
+    import sqlite3
+
+    with sqlite3.connect("d.db") as database:
+        database.execute("CREATE TABLE t (p REAL, y TEXT, sex TEXT)")
+        database.executemany("INSERT INTO t VALUES (?, ?, ?)", [(0.1, "no", "F"), (0.9, "yes", "F")])
+    database.close()
+    error = fails(
+        capsys, 1, "sketch", "--sql", "sqlite:d.db", "--table", "t", "-o", "s.gstar", *COLUMNS, "--positive", "Yes"
+    )
+    assert "table 't': no row has the label 'Yes' (--positive); found 'no', 'yes'" in error

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def make_job(**options):
-    return job_of(**{**COLUMNS, "weight": None, "nan": "raise", "null_group": None, **options})
+    return job_of(**{**COLUMNS, "weight": None, "nan": "raise", "missing_group": "raise", **options})
 
 
 def pieces(table, n, seed):
@@ -105,8 +105,9 @@ def test_options_go_along(backend):
 
 def test_several_columns_of_groups_make_tuples(backend):
     table = awkward_rows(600, 4).append_column("old", pa.array([True, False, None] * 200))
-    job = make_job(group=["who", "old"], null_group="?")
-    names = [*zip(table["who"].to_pylist(), ["?" if x is None else x for x in table["old"].to_pylist()], strict=True)]
+    job = make_job(group=["who", "old"], missing_group="?")
+    pairs = zip(table["who"].to_pylist(), table["old"].to_pylist(), strict=True)
+    names = ["?" if old is None else (who, old) for who, old in pairs]
     one = gf.Sketch().update(table["the score"], table["y"], names)
     assert counted(job, pieces(table, 4, 4)) == one
 
@@ -132,11 +133,28 @@ def test_a_null_group_has_the_name_that_it_is_given(backend, kind, name):
     who = WITH_NULLS[kind]
     table = pa.table({"the score": [0.5, 1.5, -2.0, 3.0, 0.25], "y": [0, 1, 1, 0, None], "who": who})
     one = gf.Sketch().update(table["the score"], table["y"], [name if x is None else x for x in who.to_pylist()])
-    assert counted(make_job(null_group=name), [table, table.slice(5)]) == one
+    assert counted(make_job(missing_group=name), [table, table.slice(5)]) == one
+
+
+@pytest.mark.parametrize("kind", WITH_NULLS)
+def test_a_row_without_a_group_is_skipped(backend, kind):
+    table = pa.table({"the score": [0.5, 1e9, -2.0, 3.0, 0.25], "y": [0, 1, 1, 0, None], "who": WITH_NULLS[kind]})
+    there = table.filter(table["who"].combine_chunks().is_valid())
+    if kind == "null in a dictionary":
+        there = table.filter(pa.array([True, False, True, True, False]))
+    found = counted(make_job(missing_group="skip"), [table, table.slice(5)])
+    assert found.skipped == len(table) - len(there)
+    assert found.groups == counted(make_job(), [there]).groups
+    assert np.array_equal(found.counts, counted(make_job(), [there]).counts)
 
 
 REFUSED_ROWS = {
-    "null group": ({"who": [None, "F"]}, TypeError, "missing_group", "column 'who' has a missing value; .*null_group="),
+    "null group": (
+        {"who": [None, "F"]},
+        TypeError,
+        "missing_group",
+        "column 'who' has a missing value; .*missing_group=",
+    ),
     "NaN": ({"the score": [np.nan, 1.0]}, ValueError, "nan_score", "column 'the score' has NaN; .*nan=\"skip\""),
     "null score": ({"the score": [None, 1.0]}, ValueError, "nan_score", "column 'the score' has NaN; .*nan=\"skip\""),
     "label 2": ({"y": [2, 1]}, ValueError, "bad_label", "column 'y' must be 0 or 1, got 2$"),
@@ -185,8 +203,8 @@ def test_what_is_no_refusal_fails_the_task():
         ({"nan": "drop"}, 'nan must be "raise" or "skip"'),
         ({"group": []}, "group must name a column"),
         ({"positive": "yes", "label": None}, "no column of labels is named"),
-        ({"null_group": ("a", 1)}, "null_group must be a str, an int or a bool"),
-        ({"null_group": 1.5}, "group names must be int, str"),
+        ({"missing_group": ("a", 1.5)}, r"missing_group must be \"raise\", \"skip\" or a name .*, got \('a', 1.5\)"),
+        ({"missing_group": 1.5}, "missing_group must be .*, got 1.5"),
         ({"range": (1, 0)}, "range must have lo < hi"),
     ],
 )

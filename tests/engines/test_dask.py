@@ -104,12 +104,12 @@ def test_nulls_and_nan_are_one_error_of_ours_or_counted_as_said(client):
 
     rows = pd.DataFrame({"the score": [0.5, np.nan, 1.5, 2.5], "y": [0, 1, None, 1], "who": ["F", "M", None, "F"]})
     frame = dd.from_pandas(rows, npartitions=4, sort=False)
-    with pytest.raises(gf.errors.InputTypeError, match=r"column 'who' has a missing value; .*null_group="):
+    with pytest.raises(gf.errors.InputTypeError, match=r"column 'who' has a missing value; .*missing_group="):
         gf.dask.sketch(frame, **COLUMNS, nan="skip")
     with pytest.raises(gf.errors.InputValueError, match=r"column 'the score' has NaN; .*nan=\"skip\""):
-        gf.dask.sketch(frame, **COLUMNS, null_group=0)
+        gf.dask.sketch(frame, **COLUMNS, missing_group=0)
     one = gf.Sketch().update([0.5, np.nan, 1.5, 2.5], [0, 1, None, 1], ["F", "M", 0, "F"], nan="skip")
-    assert gf.dask.sketch(frame, **COLUMNS, null_group=0, nan="skip") == one
+    assert gf.dask.sketch(frame, **COLUMNS, missing_group=0, nan="skip") == one
 
 
 def test_a_column_that_is_not_there_is_named(client):

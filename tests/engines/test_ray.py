@@ -33,10 +33,10 @@ def test_blocks_give_the_bytes_of_one_pass(ray):
 def test_refused_rows_are_one_error_of_ours(ray):
     table = pa.table({"the score": [0.5, np.nan, 1.5], "y": [0, 1, None], "who": ["F", "M", None]})
     dataset = ray.data.from_arrow([table, table.slice(0, 1), table.slice(0, 0)])
-    with pytest.raises(gf.errors.InputTypeError, match=r"column 'who' has a missing value; .*null_group="):
+    with pytest.raises(gf.errors.InputTypeError, match=r"column 'who' has a missing value; .*missing_group="):
         gf.ray.sketch(dataset, **COLUMNS, nan="skip")
     one = gf.Sketch().update([0.5, np.nan, 1.5, 0.5], [0, 1, None, 0], ["F", "M", 0, "F"], nan="skip")
-    assert gf.ray.sketch(dataset, **COLUMNS, nan="skip", null_group=0) == one
+    assert gf.ray.sketch(dataset, **COLUMNS, nan="skip", missing_group=0) == one
 
 
 def test_the_page_runs(ray, tmp_path):

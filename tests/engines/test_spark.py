@@ -98,7 +98,7 @@ def test_pushed_down_to_spark_the_bytes_are_the_same(frame, spark):
     assert gf.spark.sketch(frame(table, 3), **COLUMNS, pushdown=True).to_bytes() == one.to_bytes()
     rows = [(0.5, "y\\'\\n", None), (float("nan"), "no", 3), (-0.0, None, 3), (None, "y\\'\\n", 4), (1e-310, "no", 4)]
     small = spark.createDataFrame(rows, "`the score` double, y string, who int")
-    options = {"positive": "y\\'\\n", "nan": "skip", "null_group": "none", "bins": 64, "range": (-1.0, 1.0)}
+    options = {"positive": "y\\'\\n", "nan": "skip", "missing_group": "none", "bins": 64, "range": (-1.0, 1.0)}
     python = gf.spark.sketch(small, **COLUMNS, **options)
     assert python.positive == "y\\'\\n"
     assert gf.spark.sketch(small, **COLUMNS, **options, pushdown=True).to_bytes() == python.to_bytes()
@@ -152,12 +152,12 @@ def test_a_task_that_fails_once_changes_nothing(spark, tmp_path):
 def test_nulls_and_nan_are_one_error_of_ours_or_counted_as_said(spark):
     rows = [(0.5, 0, "F"), (float("nan"), 1, "M"), (1.5, None, None), (None, 1, "F")]
     frame = spark.createDataFrame(rows, "`the score` double, y int, who string").repartition(4)
-    with pytest.raises(gf.errors.InputTypeError, match=r"^column 'who' has a missing value; .*null_group="):
+    with pytest.raises(gf.errors.InputTypeError, match=r"^column 'who' has a missing value; .*missing_group="):
         gf.spark.sketch(frame, **COLUMNS, nan="skip")
     with pytest.raises(gf.errors.InputValueError, match=r"^column 'the score' has NaN; .*nan=\"skip\""):
-        gf.spark.sketch(frame, **COLUMNS, null_group=0)
+        gf.spark.sketch(frame, **COLUMNS, missing_group=0)
     one = gf.Sketch().update([0.5, np.nan, 1.5, np.nan], [0, 1, None, 1], ["F", "M", 0, "F"], nan="skip")
-    assert gf.spark.sketch(frame, **COLUMNS, null_group=0, nan="skip") == one
+    assert gf.spark.sketch(frame, **COLUMNS, missing_group=0, nan="skip") == one
 
 
 def test_a_replayed_batch_of_a_stream_counts_once(spark, tmp_path):

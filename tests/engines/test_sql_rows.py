@@ -7,6 +7,7 @@ import math
 import sqlite3
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from helpers.databases import Database
 
@@ -101,7 +102,30 @@ def test_a_null_group_is_refused_or_named(database):
     database.load("t", {"p": SCORES, "y": [0, 1] * 3, "g": ["a", None, "b", None, "a", "?"]})
     with pytest.raises(TypeError, match="groups has a missing value"):
         count(database)
-    assert count(database, null_group="?") == one_pass(SCORES, [0, 1] * 3, ["a", "?", "b", "?", "a", "?"])
+    assert count(database, missing_group="?") == one_pass(SCORES, [0, 1] * 3, ["a", "?", "b", "?", "a", "?"])
+
+
+@pytest.mark.parametrize("options", [{}, {"range": (-2, 2)}, {"groups": ["b", "a"]}])
+def test_rows_without_a_group_are_skipped_and_move_no_window(database, options):
+    scores, labels, sexes = [0.5, 1e9, 0.25, -1e-9, None, 2.0], [0, 1, 1, 0, 0, 1], ["a", None, "b", None, None, "a"]
+    database.load("t", {"p": scores, "y": labels, "g": sexes})
+    sketch = gf.Sketch(missing_group="skip", **options)
+    table = pa.table({"p": scores, "y": labels, "g": sexes})
+    one = sketch.update_table(table, score="p", label="y", group="g")
+    counted = count(database, missing_group="skip", **options)
+    assert counted.to_bytes() == one.to_bytes()
+    assert counted.skipped == 3
+
+
+def test_a_missing_part_makes_the_whole_group_missing(database):
+    sexes, ages = ["F", None, "F", "M", None, "F"], [1, 2, None, 1, None, 3]
+    database.load("t", {"p": SCORES, "y": [0, 1] * 3, "sex": sexes, "age": ages})
+    pairs = [("F", 1), None, None, ("M", 1), None, ("F", 3)]
+    for name in ("?", ("?", 0)):
+        named = count(database, group=["sex", "age"], missing_group=name)
+        assert named == one_pass(SCORES, [0, 1] * 3, [pair or name for pair in pairs])
+    one = gf.Sketch(missing_group="skip").update(SCORES, [0, 1] * 3, pairs)
+    assert count(database, group=["sex", "age"], missing_group="skip") == one
 
 
 @pytest.mark.parametrize("options", [{}, {"range": (0, 1)}])
@@ -127,7 +151,7 @@ def test_rows_that_are_skipped_are_checked_as_others_are(database):
     with pytest.raises(TypeError, match="missing value"):
         count(database, nan="skip")
     with pytest.raises(ValueError, match="group 'b'"):
-        count(database, nan="skip", null_group="b", groups=["a"])
+        count(database, nan="skip", missing_group="b", groups=["a"])
 
 
 @pytest.mark.parametrize("options", [{}, {"range": (0, 1)}])

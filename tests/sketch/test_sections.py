@@ -42,7 +42,7 @@ def sketch_with(*sections: tuple[int, bool, bytes], rows: int = 1, bins: int = 1
 
 
 NAMED = st.sampled_from([(), None, ("p",), ("q",), ("ä",)])
-UNKNOWN = st.tuples(st.sampled_from([0, 4, 2**62]), st.just(False), st.binary(max_size=5))
+UNKNOWN = st.tuples(st.sampled_from([0, 5, 2**62]), st.just(False), st.binary(max_size=5))
 SECTIONS = st.builds(
     lambda *found: [s for s in found if s is not None],
     st.one_of(st.none(), st.builds(columns, NAMED, NAMED, st.sampled_from([(), None, ("sex",), ("sex", "age")]))),
@@ -97,7 +97,18 @@ WRONG = {
     "twice": [positive("yes"), positive("yes")],
     "no sums not needed": [(3, False, b"")],
     "no sums and more": [(3, True, b"\0")],
-    "unknown and needed": [(4, True, b"")],
+    "unknown and needed": [(5, True, b"")],
+    "labels needed": [(4, True, b"\0\1\1a")],
+    "no labels": [(4, False, b"\0\0")],
+    "no content of labels": [(4, False, b"")],
+    "nine labels": [(4, False, b"\0\t" + b"".join(b"\1" + bytes([c]) for c in b"abcdefghi"))],
+    "labels out of order": [(4, False, b"\0\2\1b\1a")],
+    "a label twice": [(4, False, b"\0\2\1a\1a")],
+    "more labels than eight, of which there are two": [(4, False, b"\1\2\1a\1b")],
+    "more is not 0 or 1": [(4, False, b"\2\1\1a")],
+    "a label of 257 bytes": [(4, False, b"\0\1" + varint(257) + b"a" * 257)],
+    "a label that is not UTF-8": [(4, False, b"\0\1\1\xff")],
+    "labels and more": [(4, False, b"\0\1\1a\0")],
     "a type of 2**63": [(2**63, False, b"")],
 }
 
@@ -118,11 +129,11 @@ def test_a_section_of_a_wrong_form_is_refused(backend, what):
 def test_needed_is_a_byte_of_0_or_1_and_lengths_are_checked(backend):
     front = varint(4) + zigzag(0) + b"\0" + varint(0) + varint(0)
     for rest in (
-        varint(1) + varint(4) + b"\2" + varint(0),
-        varint(1) + varint(4) + b"\0" + varint(1),
-        varint(1) + varint(4) + b"\0" + varint(2**62),
-        varint(2**62) + varint(4) + b"\0" + varint(0),
-        varint(2) + varint(4) + b"\0" + varint(0),
+        varint(1) + varint(5) + b"\2" + varint(0),
+        varint(1) + varint(5) + b"\0" + varint(1),
+        varint(1) + varint(5) + b"\0" + varint(2**62),
+        varint(2**62) + varint(5) + b"\0" + varint(0),
+        varint(2) + varint(5) + b"\0" + varint(0),
     ):
         with pytest.raises(ValueError, match="not a valid sketch"):
             gf.Sketch.from_bytes(sealed(front + rest, 0))

@@ -13,6 +13,7 @@ from gstar_fast.errors import (
     InputTypeError,
     InputValueError,
     InputWarning,
+    LabelWarning,
     NoiseWarning,
     OptionTypeError,
     OptionValueError,
@@ -36,7 +37,9 @@ OPTIONS |= entries(
         f"{say.argument('missing')} must be a number that stands for no score, or several, got {e.value!r}"
     ),
     positive_type=lambda e, _: f"positive must be a label, that is a str, an int or a bool, got {e.value!r}",
-    null_group_type=lambda e, _: f"null_group must be a str, an int or a bool, got {e.value!r}",
+    missing_group_type=lambda e, say: (
+        f'{say.argument("missing_group")} must be "raise", "skip" or a name for the group of such rows, got {e.value!r}'
+    ),
     panes_type=lambda e, _: f"panes must be an int, got {kind_of(e.value)}",
     flag=lambda e, say: f"{say.argument(e.argument)} must be True or False, got {e.value!r}",
     min_rows_type=lambda e, say: f"{say.argument('min_rows')} must be a number of rows; got {e.value!r}",
@@ -118,6 +121,24 @@ def _penalised_sum(_: Any, say: Face) -> str:
 def _limit(e: Any, say: Face) -> str:
     what = "a least ratio" if e.argument == "disparate_impact" else "a largest gap"
     return f"{say.item('limits', e.argument)} is {what} and must be from 0 to {e.limit:g}; got {e.value!r}"
+
+
+def _labels(found: Any) -> str:
+    """Texts of labels, as a sketch keeps them."""
+    return ", ".join([*map(repr, found.texts), *["..."] * found.more]) or "no label"
+
+
+def _one_label(e: Any, say: Face) -> str:
+    label, positive = e.value
+    if label:
+        return (
+            f"every row that has a label has {positive!r}, which means 1, and tables had no other labels than "
+            f"{_labels(e.limit)}; count rows that have other labels too"
+        )
+    return (
+        f"no row has the label {positive!r}, which means 1: tables had {_labels(e.limit)}; count them again with "
+        f"{say.option('positive', '...')} for the one of these that means 1"
+    )
 
 
 def _low_ratio(e: Any, say: Face) -> str:
@@ -287,6 +308,14 @@ OPTIONS |= entries(
     ),
 )
 OPTIONS |= entries(InputWarning, low_ratio=_low_ratio)
+OPTIONS |= entries(
+    InputValueError,
+    positive_absent=lambda e, say: (
+        f"no row has the label {e.value!r} ({say.argument('positive')}); found {_labels(e.limit)}; {say.give} the one "
+        "that means 1"
+    ),
+)
+OPTIONS |= entries(LabelWarning, one_label=_one_label)
 OPTIONS |= entries(
     DegenerateWarning,
     degenerate=lambda e, say: f"{e.value}; what helps: {helps(e.limit, say)}",

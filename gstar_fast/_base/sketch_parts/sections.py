@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from gstar_fast._base.bytes import Reader, varint
 from gstar_fast._base.names import LONGEST_TUPLE, Name
@@ -14,7 +14,8 @@ from gstar_fast._base.sketch_parts.content import Section, refuse
 COLUMNS: Final = 1
 POSITIVE: Final = 2
 NO_SUMS: Final = 3
-KNOWN: Final = (COLUMNS, POSITIVE, NO_SUMS)
+LABELS: Final = 4
+KNOWN: Final = (COLUMNS, POSITIVE, NO_SUMS, LABELS)
 OF_ROWS: Final = (POSITIVE, NO_SUMS)  # part of what was counted, not of where that came from; readers need these
 
 
@@ -50,6 +51,8 @@ def check_sections(sections: Sequence[Section]) -> None:
             refuse("a section is impossible")
         if kind == POSITIVE:
             positive_of(content)
+        if kind == LABELS:
+            labels_of(content)
 
 
 Columns: TypeAlias = tuple[str, ...] | None  # names of columns; () where none was given, None where several were met
@@ -93,6 +96,46 @@ def positive_of(content: bytes) -> Name:
     return name
 
 
+MOST_LABELS: Final = 8
+LONGEST_LABEL: Final = 256  # bytes
+
+
+class LabelTexts(NamedTuple):
+    """Texts of labels, ascending; `more` if only the first are kept."""
+
+    texts: tuple[str, ...]
+    more: bool = False
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> LabelTexts:
+        """The first of these texts."""
+        found = sorted(set(texts))
+        return cls(tuple(found[:MOST_LABELS]), len(found) > MOST_LABELS)
+
+    def __or__(self, other: LabelTexts) -> LabelTexts:
+        """The first of both."""
+        both = self.of((*self.texts, *other.texts))
+        return both._replace(more=both.more or self.more or other.more)
+
+    def to_bytes(self) -> bytes:
+        """The content of a section."""
+        parts = [text.encode("utf-8") for text in self.texts]
+        return bytes((self.more, len(parts))) + b"".join(varint(len(part)) + part for part in parts)
+
+
+def labels_of(content: bytes) -> LabelTexts:
+    """The texts of labels that a section has."""
+    source = Reader(content, 0, len(content), refuse)
+    more, n = bool(source.varint(2)), source.varint(MOST_LABELS + 1)
+    texts = tuple(source.text() for _ in range(n))
+    _check_end(source)
+    if not texts or (more and n < MOST_LABELS) or any(b <= a for a, b in pairwise(texts)):
+        refuse("a section is impossible")
+    if any(len(text.encode("utf-8")) > LONGEST_LABEL for text in texts):
+        refuse("a section is impossible")
+    return LabelTexts(texts, more)
+
+
 def _check_end(source: Reader) -> None:
     if source.at != source.end:
         refuse("a section is impossible")
@@ -115,6 +158,8 @@ def merged_sections(
     if COLUMNS in a and COLUMNS in b:
         pairs = zip(columns_of(a[COLUMNS]), columns_of(b[COLUMNS]), strict=True)
         merged[COLUMNS] = columns_bytes([_merged_columns(x, y) for x, y in pairs])
+    if LABELS in a and LABELS in b:
+        merged[LABELS] = (labels_of(a[LABELS]) | labels_of(b[LABELS])).to_bytes()
     return tuple((kind, kind in OF_ROWS, merged[kind]) for kind in sorted(merged))
 
 

@@ -24,7 +24,7 @@ from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
 from gstar_fast._cli.output import Console, Progress, command_line
 from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.save import check_output
-from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, numbers_of
+from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, missing_group, numbers_of
 from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds, Reader, format_of_output
 from gstar_fast._cli.tables.open import check_columns, reading
 from gstar_fast._cli.tables.places import place_of
@@ -33,7 +33,8 @@ from gstar_fast._cli.tables.write import Tap, Writer, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
 from gstar_fast._cli.wording import Table
 from gstar_fast._decide import document
-from gstar_fast._input.missing import checked_passing
+from gstar_fast._input.columns import group_columns, grouped
+from gstar_fast._input.missing import RAISE, checked_passing
 
 DECISION = "decision"
 _NAN: dict[str | None, Nan | None] = {None: None, "raise": "raise", "reject": False, "accept": True}
@@ -129,7 +130,8 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
 
 def _asked(given: argparse.Namespace) -> dict[str, object]:
     """What the decided tables depend on."""
-    options = ("score", "group", "key", "unknown", "nan", "missing", "replace", "to", "format", "delimiter")
+    deciding = ("score", "group", "key", "unknown", "nan", "missing", "missing_group")
+    options = (*deciding, "replace", "to", "format", "delimiter")
     return {
         "thresholds": hashlib.sha256(Path(given.thresholds).read_bytes()).hexdigest(),
         "input": without_secrets(place_of(given.inputs[0]).canonical(given.inputs[0])),
@@ -198,6 +200,15 @@ class Deciding:
                 USAGE,
             )
         self._name_of: list[Callable[[str], Name]] = [known_names(part) for part in parts]
+        self._missing_group = self._checked_missing_group(given.missing_group)
+
+    def _checked_missing_group(self, text: str | None) -> Name:
+        """The name that rows without a group have, or "raise"."""
+        if text == "skip":
+            raise CliError("every row is decided; give --missing-group the name of a group, not skip", USAGE)
+        if text is not None and (self._by_number or not self.group):
+            raise CliError("--missing-group is about groups, and these thresholds read none; leave it out", USAGE)
+        return missing_group(text, len(self.group), self._name_of[0])
 
     @property
     def kinds(self) -> Kinds:
@@ -222,7 +233,13 @@ class Deciding:
             scores = np.asarray(scores, np.float64)
             scores = np.where(np.isin(scores, self._missing.values), np.nan, scores)
         groups = self._numbers(block, where, first_row, text) or [
-            groups_of(block.columns[name], where(name), known if text or name in block.folders else None, first_row)
+            groups_of(
+                block.columns[name],
+                where(name),
+                known if text or name in block.folders else None,
+                first_row,
+                nulls=self._missing_group != RAISE,
+            )
             for name, known in zip(self.group, self._name_of, strict=False)
         ]
         one: Column = None
@@ -236,6 +253,8 @@ class Deciding:
         if self.key is not None:
             keys = keys_of(block.columns[self.key], where(self.key), first_row)
         try:
+            if self._missing_group != RAISE:
+                one = _with_names(one, self._missing_group)
             decisions = self._decider(scores, one, keys=keys)
         except (ValueError, TypeError) as error:
             named = {"scores": self.score, "keys": self.key, "groups": self.group[0] if self.group else None}
@@ -253,6 +272,16 @@ class Deciding:
         name = self.group[0]
         numbers = numbers_of(block.columns[name], where(name), first_row)
         return [np.asarray(numbers, np.float64) if text or name in block.folders else numbers]
+
+
+def _with_names(groups: Column, missing: Name) -> Column:
+    """Groups in which those that are missing have a name."""
+    codes, names, _ = grouped(*group_columns(groups), missing)
+    if names is None:
+        return groups
+    table = np.empty(len(names), object)
+    table[:] = list(names)
+    return table[codes]
 
 
 @dataclass

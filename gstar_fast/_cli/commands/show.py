@@ -8,13 +8,14 @@ import gstar_fast as gf
 from gstar_fast._base.text import aligned, distinct, printable_name, row_count
 from gstar_fast._cli.output import Console, group_name
 from gstar_fast._cli.read import load_sketch, note_alike
-from gstar_fast._sketch.columns import Mixed, in_words
+from gstar_fast._sketch.columns import Mixed, in_words, warn_of_labels
 
 
 def show(given: argparse.Namespace, console: Console) -> None:
     """Print what a sketch holds."""
     found = load_sketch(given.inputs[0], unfinished=console)
     note_alike(found, console)
+    warn_of_labels(found._core)
     console.answer(facts(found), lambda: _text(found))
 
 
@@ -36,6 +37,7 @@ def facts(sketch: gf.Sketch) -> dict[str, object]:
         "level": sketch.level,
         "columns": {name: _plain(getattr(sketch.columns, name)) for name in ("score", "label", "group")},
         "positive": sketch.positive,
+        "labels": list(sketch.label_texts),
         "window": [float(edges[0]), float(edges[-1])],
         "resolution": sketch.resolution,
         "groups": [

@@ -11,7 +11,7 @@ import gstar_fast as gf
 from gstar_fast._base.text import counted, span
 from gstar_fast._cli import resume
 from gstar_fast._cli.commands.show import facts
-from gstar_fast._cli.count import Columns, Place, Stop, Tally, count, has_positives
+from gstar_fast._cli.count import Columns, Place, Stop, Tally, count
 from gstar_fast._cli.databases import connected
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, exit_code, worded
 from gstar_fast._cli.output import Console, Progress, command_line
@@ -44,7 +44,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     new = new_sketch(given, columns, base)
     asked = {
         **{name: getattr(given, name) for name in ("score", "label", "group", "weight", "positive", "delimiter")},
-        **{name: getattr(given, name) for name in ("range", "nan", "format")},
+        **{name: getattr(given, name) for name in ("range", "nan", "format", "missing_group")},
         "missing": None if given.missing is None else sorted(map(repr, given.missing)),
         "bins": new.bins,
         "append": None if base is None else base.digest(),
@@ -137,12 +137,11 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
                 bins=like.bins,
                 positive=None if columns.positive is None else label_name(columns.positive),
                 nan=given.nan,
+                missing_group=like._passing.group,
             )
         except InputError as error:
             face = Table(columns.arguments, columns.group, 0)
             raise CliError(f"table {given.table!r}: {worded(error, face)}", exit_code(error)) from error
-    if columns.positive is not None and new.n_rows and not has_positives(new):
-        raise CliError(f"no row has the label {columns.positive!r} (--positive)")
     total = _total(given, console, base, new)
     _answer(given, console, total, base, new, (int(new.n_rows), 1, []), progress)
 

@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
+from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.inputs import Column
 from gstar_fast._cli.tables.plain import at_row
+from gstar_fast._input.positive import label_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +138,7 @@ class Labels:
 
     positive: str | None
     what: Literal["label", "decision"] = "label"
-    seen: set[str] = field(default_factory=set)
+    seen: LabelTexts = field(default=LabelTexts(()))
 
     def of(self, column: Column, where: str, first_row: int = 0) -> Column:
         """Labels of a column: a null, a NaN or an empty text is no label."""
@@ -174,8 +176,7 @@ class Labels:
     def _of_numbers(self, values: Values, where: str, first_row: int) -> Column:
         missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
         if self.positive is not None:
-            distinct = np.unique(values[~missing])[:20].tolist()
-            self.seen.update(map(str, distinct))
+            self._see(np.unique(values[~missing]).tolist())
             ones = values == _as_number(self.positive)
         else:
             ones = values == 1
@@ -191,7 +192,12 @@ class Labels:
         if (labels == 3).any():
             present = [values[code] for code in np.unique(codes[labels != 2]).tolist()]
             raise self._wrong(where, present, first_row + int((labels == 3).argmax()))
+        if self.positive is not None:
+            self._see(str(values[code]).strip() for code in np.unique(codes[labels != 2]).tolist())
         return _masked(labels == 1, labels == 2)
+
+    def _see(self, labels: Iterable[object]) -> None:
+        self.seen |= LabelTexts.of(map(label_text, labels))
 
     def _one(self, value: object) -> int:
         """0, 1, 2 for no label, 3 for what is no label at all."""
@@ -199,8 +205,6 @@ class Labels:
         if value is None or text.lower() in MISSING:
             return 2
         if self.positive is not None:
-            if len(self.seen) < 20:
-                self.seen.add(text)
             return int(text == self.positive or (_as_number(text) == _as_number(self.positive)))
         if text.lower() in TRUTH:
             return TRUTH[text.lower()]
@@ -209,7 +213,7 @@ class Labels:
 
     def never_came(self, option: str) -> CliError:
         """The error for a value named by an option that no row has."""
-        found = some(map(repr, sorted(self.seen)))
+        found = some(map(repr, self.seen.texts)) + ", ..." * self.seen.more
         return CliError(f"no row has the {self.what} {self.positive!r} ({option}); found {found}")
 
     def _wrong(self, where: str, found: Iterable[object], row: int) -> CliError:
@@ -279,20 +283,38 @@ def known_names(names: Iterable[Name]) -> Callable[[str], Name]:
     return lambda text: table.get(text, name_of_text(text))
 
 
+def missing_group(text: str | None, columns: int, name_of: Callable[[str], Name] = name_of_text) -> Name:
+    """What --missing-group says: raise, skip, or a name, which such rows then have in each of the group columns."""
+    if text in (None, "raise", "skip"):
+        return text or "raise"
+    name = name_of(str(text))
+    return name if columns == 1 or isinstance(name, tuple) else (name,) * columns
+
+
 def groups_of(
-    column: Column, where: str, name_of: Callable[[str], Name] | None, first_row: int = 0, what: str = "group"
+    column: Column,
+    where: str,
+    name_of: Callable[[str], Name] | None,
+    first_row: int = 0,
+    what: str = "group",
+    *,
+    nulls: bool = False,
 ) -> Column:
-    """Groups (or keys) of a column; `name_of` says what a text stands for, None that it stands for itself."""
+    """Groups (or keys) of a column; `name_of` says what a text stands for, None that it stands for itself.
+
+    With `nulls` the answer has nulls where a group is missing, which is an error otherwise.
+    """
     if isinstance(column, list):
         assert name_of is not None
-        _refuse_missing(column.count(""), lambda: column.index(""), len(column), where, first_row, what)
-        names = {text: name_of(text) for text in dict.fromkeys(column)}
+        empty = 0 if nulls else column.count("")
+        _refuse_missing(empty, lambda: column.index(""), len(column), where, first_row, what)
+        names = {text: _named(text, name_of, nulls) for text in dict.fromkeys(column)}
         return list(map(names.__getitem__, column))
     if not is_arrow(column):
         if column.dtype.kind not in "biuUS":
             raise _no_name(where, what, column.dtype)
         return column
-    if column.null_count:
+    if column.null_count and not nulls:
         _refuse_missing(
             column.null_count, lambda: column.is_null().to_numpy(False).argmax(), len(column), where, first_row, what
         )
@@ -304,17 +326,22 @@ def groups_of(
         return column
     if name_of is None:
         return encoded
-    texts = [str(value) for value in encoded.dictionary.to_pylist()]
-    if "" in texts:
+    texts = ["" if value is None else str(value) for value in encoded.dictionary.to_pylist()]
+    if "" in texts and not nulls:
         empty = _codes(encoded) == texts.index("")
         _refuse_missing(int(empty.sum()), lambda: empty.argmax(), len(column), where, first_row, what)
-    understood = [name_of(text) for text in texts]
+    understood = [_named(text, name_of, nulls) for text in texts]
     if understood == texts:
         return encoded
-    if all(type(name) is int for name in understood):
+    if all(name is None or type(name) is int for name in understood):
         with contextlib.suppress(OverflowError):  # keys may be larger
             return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(understood, _pa().int64()))
+    understood.append(None)  # for the code -1 of a null
     return [understood[code] for code in _codes(encoded).tolist()]
+
+
+def _named(text: str, name_of: Callable[[str], Name], nulls: bool) -> Name | None:
+    return None if nulls and not text else name_of(text)
 
 
 def _no_name(where: str, what: str, kind: object) -> CliError:
@@ -326,7 +353,8 @@ def _no_name(where: str, what: str, kind: object) -> CliError:
 
 def _refuse_missing(count: int, first: Callable[[], int], rows: int, where: str, first_row: int, what: str) -> None:
     if count:
+        cure = "name a group for them with --missing-group" if what == "group" else "give them one of their own"
         raise CliError(
             f"{where} is empty in {count:,} of the {rows:,} rows from row {first_row:,} on (the first of them: row "
-            f"{first_row + int(first()):,}); every row needs a {what}, so drop these or give them one of their own"
+            f"{first_row + int(first()):,}); every row needs a {what}, so drop these or {cure}"
         )

@@ -1,14 +1,16 @@
 // sections.hpp - what the bytes of a sketch say beside its rows.
 //
-// Three types are known: the columns that rows came from, the value that label 1
-// stood for, and that sums of scores are not those of the rows. Others are kept as
-// they are, unless a reader must know them (docs/sketch_format.md).
+// Four types are known: the columns that rows came from, the value that label 1
+// stood for, that sums of scores are not those of the rows, and the texts of labels
+// while all labelled rows have the same one. Others are kept as they are, unless a
+// reader must know them (docs/sketch_format.md).
 #pragma once
 
-#include <algorithm>  // sort
+#include <algorithm>  // set_union, sort
 #include <array>
 #include <cstddef>  // size_t
 #include <cstdint>
+#include <iterator>  // back_inserter
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -23,13 +25,16 @@ struct section {
     static constexpr std::uint64_t columns = 1;   ///< named by their roles
     static constexpr std::uint64_t positive = 2;  ///< what label 1 stood for
     static constexpr std::uint64_t no_sums = 3;   ///< sums are of bins, not rows
+    static constexpr std::uint64_t labels = 4;    ///< texts of labels in tables
     static constexpr std::uint64_t most_type = (std::uint64_t{1} << 63) - 1;
 
     std::uint64_t type = 0;
     bool needed = false;  ///< a reader that does not know it refuses the whole
     std::string content;
 
-    bool known() const noexcept { return type == columns || speaks_of_rows(); }
+    bool known() const noexcept {
+        return type == columns || type == labels || speaks_of_rows();
+    }
 
     /// Whether it is part of what was counted, not of where that came from.
     bool speaks_of_rows() const noexcept {
@@ -91,6 +96,51 @@ inline name positive_of(const std::string& content) {
     return out;
 }
 
+constexpr std::size_t most_labels = 8;
+constexpr std::size_t longest_label = 256;  ///< bytes
+
+/// Texts of labels, ascending; `more` if only the first are kept.
+struct label_texts {
+    std::vector<std::string> texts;
+    bool more = false;
+};
+
+inline label_texts labels_of(const std::string& content) {
+    byte_reader from = content_reader(content);
+    label_texts out;
+    out.more = from.varint(1) != 0;
+    const std::uint64_t n = from.varint(most_labels);
+    if (n == 0 || (out.more && n != most_labels))
+        from.refuse("a section is impossible");
+    for (std::uint64_t i = 0; i < n; ++i) {
+        std::string text = from.text();
+        if (text.size() > longest_label || (i != 0 && !(out.texts.back() < text)))
+            from.refuse("a section is impossible");
+        out.texts.push_back(std::move(text));
+    }
+    if (from.left() != 0) from.refuse("a section is impossible");
+    return out;
+}
+
+inline std::string joined_labels(const std::string& ours,
+                                 const std::string& theirs) {
+    const label_texts a = labels_of(ours);
+    const label_texts b = labels_of(theirs);
+    std::vector<std::string> all;
+    std::set_union(a.texts.begin(), a.texts.end(), b.texts.begin(), b.texts.end(),
+                   std::back_inserter(all));
+    const bool more = a.more || b.more || all.size() > most_labels;
+    if (all.size() > most_labels) all.resize(most_labels);
+    std::string out{static_cast<char>(more), static_cast<char>(all.size())};
+    for (const std::string& text : all) {  // lengths are varints of at most 14 bits
+        const std::size_t n = text.size();
+        if (n >= 128) out += static_cast<char>(n % 128 + 128);
+        out += static_cast<char>(n >= 128 ? n / 128 : n);
+        out += text;
+    }
+    return out;
+}
+
 inline void write_sections(byte_writer& to, const sections& all) {
     to.varint(all.size());
     for (const section& s : all) {
@@ -145,6 +195,7 @@ inline void check_sections(const sections& all) {
                                      detail::not_named()})
             detail::bad_bytes("sketch", "a section is impossible");
         if (s.type == section::positive) detail::positive_of(s.content);
+        if (s.type == section::labels) detail::labels_of(s.content);
     }
 }
 
@@ -156,7 +207,7 @@ inline sections merged_sections(const sections& ours, const sections& theirs,
     if (ours.empty() && !we_have_rows) return theirs;
     sections out;
     for (const std::uint64_t type :
-         {section::columns, section::positive, section::no_sums}) {
+         {section::columns, section::positive, section::no_sums, section::labels}) {
         const section* const a = detail::find_section(ours, type);
         const section* const b = detail::find_section(theirs, type);
         if (a == nullptr && b == nullptr) continue;
@@ -166,7 +217,9 @@ inline sections merged_sections(const sections& ours, const sections& theirs,
             refuse({"different_positive", "positive", -1,
                     text_of(detail::positive_of(b->content)),
                     text_of(detail::positive_of(a->content))});
-        out.back().content = detail::joined_columns(a->content, b->content);
+        out.back().content = type == section::labels
+                                 ? detail::joined_labels(a->content, b->content)
+                                 : detail::joined_columns(a->content, b->content);
     }
     if (we_have_rows != they_have_rows)
         for (const section& s : we_have_rows ? ours : theirs)

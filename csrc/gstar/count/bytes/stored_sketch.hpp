@@ -123,8 +123,8 @@ public:
             total_ += t.total;
         group_rows_ = group_rows_ || t.total != 0;
         any_weight_ = any_weight_ || !has_weight_one(t);
+        label_rows_[cells_ % 3] = label_rows_[cells_ % 3] || t.total != 0;
         if (++cells_ % 3 == 0) {  // all labels of a group
-            any_unlabelled_ = any_unlabelled_ || t.total != 0;
             empty_group_ = empty_group_ || !group_rows_;
             group_rows_ = false;
         }
@@ -142,7 +142,8 @@ public:
     std::uint64_t total() const noexcept { return total_; }
     bool too_many() const noexcept { return too_many_; }
     bool empty_group() const noexcept { return empty_group_; }
-    bool any_unlabelled() const noexcept { return any_unlabelled_; }
+    bool any_unlabelled() const noexcept { return label_rows_[2]; }
+    bool both_labels() const noexcept { return label_rows_[0] && label_rows_[1]; }
     /// Whether some row of a weighted sketch has a weight that is not 1.
     bool any_weight() const noexcept { return any_weight_; }
 
@@ -183,7 +184,7 @@ private:
     bool too_many_ = false;
     bool group_rows_ = false;
     bool empty_group_ = false;
-    bool any_unlabelled_ = false;
+    bool label_rows_[3] = {};  ///< whether a label has rows; 2: unlabelled
     bool any_weight_ = false;
 };
 
@@ -310,6 +311,9 @@ private:
         if (version() == 2) {
             sections_ = detail::read_sections(rest);
             check_sections(sections_);
+            if (seen.both_labels() &&
+                detail::find_section(sections_, section::labels) != nullptr)
+                rest.refuse("a section is impossible");
         }
         if (rest.left() != 0)
             rest.refuse("there are more bytes than the sketch needs");
