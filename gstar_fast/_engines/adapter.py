@@ -62,6 +62,7 @@ class Partition(Face):
             "scores": f"column {table.score!r}",
             "labels": f"column {table.label!r}",
             "weights": f"column {table.weight!r}",
+            "repeats": f"column {table.repeats!r}",
             "groups": f"column {groups}",
         }
 
@@ -85,7 +86,7 @@ class Job:
     def columns(self) -> list[str]:
         """The columns that are read, each once."""
         table = self.table
-        named = (table.score, *table.groups, table.label, table.weight)
+        named = (table.score, *table.groups, table.label, table.weight, table.repeats)
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def count(self, data: object) -> bytes:
@@ -135,6 +136,7 @@ def job_of(
     label: str | None,
     group: str | Sequence[str],
     weight: str | None,
+    repeats: str | None,
     nan: Literal["raise", "skip"],
     null_group: Scalar | None,
     positive: Scalar | None = None,
@@ -150,9 +152,8 @@ def job_of(
     Sketch(nan=nan, missing=missing, **options)
     if null_group is not None and isinstance(clean_name(null_group, argument="null_group"), tuple):
         raise refusal("null_group_type", "null_group", value=null_group)
-    return Job(
-        Table(None, score, label, groups, weight, checked_positive(positive, label), null_group), nan, missing, options
-    )
+    named = checked_positive(positive, label)
+    return Job(Table(None, score, label, groups, weight, named, null_group, repeats), nan, missing, options)
 
 
 def check_columns(job: Job, found: Iterable[str], argument: str) -> None:

@@ -304,7 +304,8 @@ class Sketch(FromBins, SketchView):
         Parameters
         ----------
         min_rows : float
-            Rows of a group, with and without a label; in a weighted sketch the sum of their weights.
+            Rows of a group, with and without a label. Rows of weights w count as (sum w)^2 / (sum w^2) rows, which say
+            as much.
         name : name
             What the pooled groups are called. A group of that name is pooled too if it is small, else it is an error.
 
