@@ -49,27 +49,43 @@ double score_of(PyObject* score) {
     return x;
 }
 
+/// How much a row counts; Python says which numbers are weights and repeats.
+gstar::row_load load_of(PyObject* weight, PyObject* repeats) {
+    static python_function clean("gstar_fast._backends.common.rows", "load_of");
+    const auto [rows, parts] = py::cast<std::pair<std::uint64_t, std::uint64_t>>(
+        clean(weight == nullptr ? py::int_(1) : py::handle(weight),
+              repeats == nullptr ? py::int_(1) : py::handle(repeats)));
+    return gstar::load_of(rows, parts, parts != gstar::one_weight);
+}
+
 PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
                      PyObject* names) {
-    static const char* const words[3] = {"score", "label", "group"};
-    PyObject* given[3] = {nullptr, nullptr, nullptr};
-    if (!take(args, n, names, words, given) || given[0] == nullptr ||
+    static const char* const words[5] = {"score", "label", "group", "weight",
+                                         "repeats"};
+    PyObject* given[5] = {};
+    if (n > 3 || !take(args, n, names, words, given) || given[0] == nullptr ||
         given[1] == nullptr || given[2] == nullptr) {
-        PyErr_SetString(PyExc_TypeError, "update_one takes score, label and group");
+        PyErr_SetString(PyExc_TypeError,
+                        "update_one takes score, label and group, and by name weight "
+                        "and repeats");
         return nullptr;
     }
     return guarded([&] {
         // A bound object of one C++ class keeps its pointer in this place.
         auto* const instance = reinterpret_cast<py::detail::instance*>(self);
         auto* const c = static_cast<sketch_core*>(instance->simple_value_holder[0]);
-        c->update_one(score_of(given[0]), label_of(given[1]), given[2]);
+        if (given[3] == nullptr && given[4] == nullptr)
+            c->update_one(score_of(given[0]), label_of(given[1]), given[2], {});
+        else
+            c->update_one(score_of(given[0]), label_of(given[1]), given[2],
+                          load_of(given[3], given[4]));
         Py_RETURN_NONE;
     });
 }
 
 PyMethodDef update_one_method = {
     "update_one", as_method(update_one), METH_FASTCALL | METH_KEYWORDS,
-    "Count one row: score, label (None: not known), group."};
+    "Count one row: score, label (None: not known), group; weight and repeats."};
 
 // ---- reading ----------------------------------------------------------------
 
@@ -117,7 +133,8 @@ void bind_sketch(py::module_& m) {
           "watch"_a = py::none())
         .def("try_update", &core::try_update)
         .def("update", &core::update, "scores"_a, "labels"_a, "codes"_a, "names"_a,
-             "weights"_a, "skip_nan"_a, "threads"_a, "unlabelled_code"_a = false)
+             "weights"_a, "skip_nan"_a, "threads"_a, "unlabelled_code"_a = false,
+             "repeats"_a = py::none())
         .def("merge", &core::merge)
         .def("copy", &core::copy)
         .def("relabelled", &core::relabelled)
@@ -130,7 +147,9 @@ void bind_sketch(py::module_& m) {
         .def_property_readonly("sections", &core::sections)
         .def("pooled", &pooled)
         .def("fullest", &fullest, py::arg("least") = 1)
+        .def("rows", &rows_of)
         .def("squared_weights", &squared_weights)
+        .def("squares", &squares_of)
         .def("counts", &counts_of)
         .def("means", &means_of)
         .def("cell", &cell_of)

@@ -78,20 +78,23 @@ public:
     void update(const py::array& scores, const py::object& labels,
                 const py::array& codes, const std::optional<py::tuple>& names,
                 const py::object& weights, bool skip_nan, unsigned threads,
-                bool unlabelled_code) {
+                bool unlabelled_code, const py::object& repeats) {
         gstar::rows r;
-        std::size_t n[3] = {0, 0, 0};
+        std::size_t n[4] = {0, 0, 0, 0};
         r.scores = column_of(scores.ptr(), r.n);
         r.groups = column_of(codes.ptr(), n[0]);
-        n[1] = n[2] = n[0];
+        n[1] = n[2] = n[3] = n[0];
         if (!labels.is_none()) r.labels = column_of(labels.ptr(), n[1]);
         if (!weights.is_none()) r.weights = column_of(weights.ptr(), n[2]);
+        if (!repeats.is_none()) r.repeats = column_of(repeats.ptr(), n[3]);
         r.two_is_unlabelled = unlabelled_code;
+        const auto is_real = [](const py::object& given, const gstar::column& c) {
+            return given.is_none() || c.type == gstar::dtype::f64 || is_whole(c.type);
+        };
         if (!is_float(r.scores.type) || !is_number(r.groups.type) ||
             (!labels.is_none() && !is_whole(r.labels.type)) ||
-            (!weights.is_none() && r.weights.type != gstar::dtype::f64 &&
-             !is_whole(r.weights.type)) ||
-            n[0] != r.n || n[1] != r.n || n[2] != r.n)
+            !is_real(weights, r.weights) || !is_real(repeats, r.repeats) ||
+            n[0] != r.n || n[1] != r.n || n[2] != r.n || n[3] != r.n)
             throw py::type_error("update takes clean arrays of one length only");
         std::vector<name> list;
         if (names) {
@@ -102,7 +105,8 @@ public:
     }
 
     /// Count one row; anything but a known group goes by name.
-    void update_one(double score, unsigned label, PyObject* group) {
+    void update_one(double score, unsigned label, PyObject* group,
+                    const gstar::row_load& row) {
         std::int64_t slot = gstar::group_lookup::unknown;
         if (PyLong_CheckExact(group)) {
             int overflow = 0;
@@ -113,9 +117,9 @@ public:
             if (found != nullptr) slot = PyLong_AsLong(found);
         }
         if (slot >= 0)
-            sketch_->count_one(score, label, static_cast<std::uint32_t>(slot));
+            sketch_->count_one(score, label, static_cast<std::uint32_t>(slot), row);
         else
-            sketch_->update_one(score, label, name_of(group));
+            sketch_->update_one(score, label, name_of(group), row);
         tell();
     }
 

@@ -52,15 +52,33 @@ inline py::array_t<std::int64_t> beyond(sketch_core& s, bool above) {
     });
 }
 
-/// Sums of squared weights, three labels by groups; None where they are not known.
-inline py::object squared_weights(sketch_core& s) {
-    return s.inner().look(
-        [&](const tally& t, const slot_list& slots) -> py::object {
-            if (!t.weights_known) return py::none();
-            auto out = new_array<double>(3, slots.size());
-            gstar::read_squared_weights(t, slots, out.mutable_data());
-            return out;
-        });
+/// Number of rows, three labels by groups.
+inline py::array_t<std::int64_t> rows_of(sketch_core& s) {
+    return s.inner().look([&](const tally& t, const slot_list& slots) {
+        auto out = new_array<std::int64_t>(3, slots.size());
+        gstar::read_cells(
+            t, slots, out.mutable_data(),
+            [](const plane& p, std::uint32_t c) { return p.rows(c); });
+        return out;
+    });
+}
+
+/// Sums of squared weights, three labels by groups.
+inline py::array_t<double> squared_weights(sketch_core& s) {
+    return s.inner().look([&](const tally& t, const slot_list& slots) {
+        auto out = new_array<double>(3, slots.size());
+        gstar::read_squared_weights(t, slots, out.mutable_data());
+        return out;
+    });
+}
+
+/// The same of one label by group and place: below, every bin, above.
+inline py::array_t<double> squares_of(sketch_core& s, unsigned label) {
+    return s.inner().look([&](const tally& t, const slot_list& slots) {
+        auto out = new_array<double>(slots.size(), t.at().bins() + 2);
+        gstar::read_squares(t, slots, label, out.mutable_data());
+        return out;
+    });
 }
 
 inline py::tuple extremes(sketch_core& s, unsigned label) {

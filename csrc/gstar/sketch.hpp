@@ -1,7 +1,7 @@
 // sketch.hpp - counts of each cell by score: update, merge, read.
 #pragma once
 
-#include <algorithm>  // max, min
+#include <algorithm>  // any_of, max, min
 #include <cmath>      // fabs, isinf, isnan
 #include <cstddef>    // size_t
 #include <cstdint>
@@ -76,7 +76,7 @@ public:
     bool is_small(const rows& r) {
         const std::lock_guard<std::mutex> lock(guard_);
         const std::size_t places = std::size_t{2} * n_groups() * bins();
-        return !r.weights && r.n <= std::max<std::size_t>(4096, places / 4);
+        return !r.weights && !r.repeats && r.n <= std::max<std::size_t>(4096, places / 4);
     }
 
     /// Count rows in place; for those that are `is_small`.
@@ -103,10 +103,10 @@ public:
     /// Count the rows of a job. Reads nothing that an update may change, so that
     /// it needs no lock, however long it takes.
     void run(job& j) const {
-        const multiplicities weights = read_weights(j.r);
+        const row_loads loads = read_loads(j.r);
         in_parts(j.r.n, j.parts.size(),
                  [&](std::size_t i, std::size_t begin, std::size_t end) {
-                     count_part(j, begin, end, weights, j.parts[i]);
+                     count_part(j, begin, end, loads, j.parts[i]);
                  });
     }
 
@@ -124,18 +124,34 @@ public:
 
     /// Count one row of a group by its name, learned if need be.
     void update_one(double score, unsigned label, const name& group) {
+        update_one(score, label, group, row_load());
+    }
+
+    /// The same for `repeats` rows of a weight.
+    void update_one(double score, unsigned label, const name& group, double weight,
+                    std::uint64_t repeats = 1) {
+        const std::uint64_t parts = detail::parts_of_weight(weight, -1);
+        update_one(score, label, group,
+                   load_of(repeats, parts, parts != one_weight));
+    }
+
+    /// The same with a load: in parts of a weight, unless the weight is 1.
+    void update_one(double score, unsigned label, const name& group,
+                    const row_load& row) {
         const std::lock_guard<std::mutex> lock(guard_);
         if (std::isnan(score)) refuse_nan(-1);
         if (std::fabs(score) > greatest_score() && !std::isinf(score))
             refuse_huge(score, -1);
         const std::uint32_t slot = groups_.slot_of(group);
         if (slot != group_table::none) {
-            count_one(score, label, slot);
+            count_one(score, label, slot, row);
             return;
         }
         if (groups_.given()) refuse_group(group, groups_.given_text(), -1);
+        if (row.total() == 0) return;
+        check_room_for(n_groups() + 1, row);
         group_table::addition more = make_ready({group}, label > 1);
-        count_one(score, label, n_groups());
+        count_one(score, label, n_groups(), row);
         groups_.commit(std::move(more));
     }
 
@@ -147,13 +163,37 @@ public:
         if (!plain) counts_.resize(n_groups(), true);
         plane& to = plain ? counts_.labelled : counts_.unlabelled;
         const std::uint32_t cell = plain ? 2 * slot + label : slot;
-        if (counts_.weighted) {
-            const std::uint64_t once = std::uint64_t{1} << weight_bits;
+        if (counts_.weighted()) {
+            const row_load once{1, one_weight};
             counts_.need_any_rows(to);
             counts_.count(to, &score, &cell, 1, &once, false, -1);
         } else {
             counts_.count_one(to, score, cell);
         }
+    }
+
+    /// The same with a load.
+    void count_one(double score, unsigned label, std::uint32_t slot, row_load row) {
+        if (row.rows == 1 && row.each == 1) {
+            count_one(score, label, slot);
+            return;
+        }
+        if (std::isnan(score)) refuse_nan(-1);
+        if (std::fabs(score) > greatest_score() && !std::isinf(score))
+            refuse_huge(score, -1);
+        if (row.total() == 0) return;
+        const bool in_parts = counts_.weighted() || row.each != 1;
+        if (in_parts && row.each == 1)
+            row = load_of(row.rows, one_weight, true);
+        check_sum(counts_.total_in(in_parts), row.total());
+        check_room_for(n_groups(), row);
+        const bool plain = label < 2;
+        if (!plain) counts_.resize(n_groups(), true);
+        plane& to = plain ? counts_.labelled : counts_.unlabelled;
+        const std::uint32_t cell = plain ? 2 * slot + label : slot;
+        counts_.need_any_rows(to, in_parts);
+        if (in_parts) counts_.make_weighted();
+        counts_.count(to, &score, &cell, 1, &row, false, -1);
     }
 
     /// Add what another sketch has counted.
@@ -163,7 +203,7 @@ public:
         gstar::sections joined = merged_sections(sections_, other->sections_,
                                                  total() != 0, other->total() != 0);
         if (is_neutral()) {
-            check_room(other->n_groups(), other->bins());
+            check_room(other->n_groups(), other->bins(), other->weighted());
             take(*other);
         } else if (!other->is_neutral()) {
             add(*other);
@@ -194,7 +234,7 @@ public:
         std::vector<std::uint32_t> slots(order.size());
         for (std::size_t i = 0; i < order.size(); ++i)
             slots[from->groups_.slot_of(order[i])] = out->groups_.slot_of(names[i]);
-        out->counts_.weighted = from->counts_.weighted;
+        if (from->weighted()) out->counts_.make_weighted();
         out->counts_.merge({added(from->counts_, slots)});
         out->sections_ = from->sections_;
         return out;
@@ -210,7 +250,8 @@ public:
     const window& at() const noexcept { return counts_.canonical(); }
     window_kind kind() const noexcept { return counts_.kind(); }
     bool fixed() const noexcept { return counts_.fixed(); }
-    bool weighted() const noexcept { return counts_.weighted; }
+    bool weighted() const noexcept { return counts_.weighted(); }
+    /// The sum of all multiplicities: of weights in parts, or of rows.
     std::int64_t total() const noexcept { return counts_.total(); }
     std::int64_t skipped() const noexcept { return counts_.skipped; }
     std::uint64_t memory_limit() const noexcept { return memory_limit_; }
@@ -235,22 +276,26 @@ public:
     }
 
     /// Bytes that the counts of so many groups take.
-    static double memory_for(std::uint64_t groups, std::uint64_t bins) noexcept {
-        // Counts and sums of two cells' bins, and the wide sums beside them.
+    static double memory_for(std::uint64_t groups, std::uint64_t bins,
+                             bool weighted) noexcept {
+        // Counts and sums of two cells' bins, squared weights where there are
+        // weights, and the wide sums beside them.
         return static_cast<double>(groups) *
-               (static_cast<double>(bins) * 64 + 4096);
+               (static_cast<double>(bins) * (weighted ? 96 : 64) + 4096);
     }
 
     /// Refuse more groups than there is room for.
-    void check_room(std::size_t groups) const { check_room(groups, bins()); }
-    void check_room(std::size_t groups, std::uint32_t bins) const {
+    void check_room(std::size_t groups) const {
+        check_room(groups, bins(), weighted());
+    }
+    void check_room(std::size_t groups, std::uint32_t bins, bool weighted) const {
         if (groups > most_groups) refuse_groups(groups, most_groups);
-        const double need = memory_for(groups, bins);
+        const double need = memory_for(groups, bins, weighted);
         // Kernels number the places of bins with 32 bits.
         const double most =
             std::min(static_cast<double>(memory_limit_), 64 * 1073741824.0);
         if (need > most)
-            refuse_memory(groups, bins, static_cast<std::uint64_t>(most));
+            refuse_memory(groups, bins, weighted, static_cast<std::uint64_t>(most));
     }
 
     /// What a sketch that is being read from bytes consists of.
@@ -301,7 +346,8 @@ private:
         if (fixed() != other.fixed() || (fixed() && at() != other.at()))
             refuse({"different_range", "range", -1, other.range(), range()});
         groups_.check(other.groups_);
-        check_room(groups_.size() + groups_.missing(other.groups_.names()).size());
+        check_room(groups_.size() + groups_.missing(other.groups_.names()).size(),
+                   bins(), weighted() || other.weighted());
     }
 
     refused_value range() const {
@@ -316,7 +362,12 @@ private:
     }
 
     void check_one_more() const {
-        check_sum(total(), counts_.weighted ? std::uint64_t{1} << weight_bits : 1);
+        check_sum(total(), counts_.weighted() ? one_weight : 1);
+    }
+
+    /// Refuse a row whose weight takes more room than there is.
+    void check_room_for(std::size_t groups, const row_load& row) const {
+        if (row.each != 1 && !weighted()) check_room(groups, bins(), true);
     }
 
     /// The names we do not have, ready to be taken in, and room for their counts:
@@ -340,8 +391,8 @@ private:
     /// Refuse tallies that would make ours hold 2^63 rows or more, before any of
     /// them is changed.
     void check_sums(const std::vector<const tally*>& more) const {
-        bool in_parts = counts_.weighted;
-        for (const tally* t : more) in_parts = in_parts || t->weighted;
+        bool in_parts = counts_.weighted();
+        for (const tally* t : more) in_parts = in_parts || t->weighted();
         std::int64_t rows = counts_.total_in(in_parts);
         std::int64_t passed_over = skipped();
         for (const tally* t : more) {
@@ -378,6 +429,9 @@ private:
             for (std::uint32_t i = 0; i < b.learned.size(); ++i)
                 if (b.counts.has_rows(b.n_known + i)) fresh.push_back(b.learned[i]);
         }
+        const auto weighs = [](const tally* t) { return t->weighted(); };
+        if (!weighted() && std::any_of(more.begin(), more.end(), weighs))
+            check_room(n_groups() + groups_.missing(fresh).size(), bins(), true);
         group_table::addition groups = make_ready(fresh, unlabelled);
         std::vector<tally::addend> all;
         for (batch& b : parts) {
@@ -391,19 +445,18 @@ private:
     }
 
     void count_part(const job& j, std::size_t begin, std::size_t end,
-                    const multiplicities& weights, batch& out) const {
+                    const row_loads& loads, batch& out) const {
         resolver cells(j.r, j.known, j.n_known, j.given ? &j.given_text : nullptr);
-        out.counts.weighted = weights.in_parts;
-        const std::uint64_t* times =
-            weights.times.empty() ? nullptr : weights.times.data();
+        if (loads.in_parts) out.counts.make_weighted();
+        const row_load* of = loads.of.empty() ? nullptr : loads.of.data();
         const auto room = [&](std::size_t groups) {
-            check_room(groups, out.counts.at().bins());
+            check_room(groups, out.counts.at().bins(), loads.in_parts);
         };
         if (j.r.scores.type == dtype::f32)
-            detail::count_blocks<float>(j.r, begin, end, cells, times, j.skip_nan,
+            detail::count_blocks<float>(j.r, begin, end, cells, of, j.skip_nan,
                                         out.counts, room);
         else
-            detail::count_blocks<double>(j.r, begin, end, cells, times, j.skip_nan,
+            detail::count_blocks<double>(j.r, begin, end, cells, of, j.skip_nan,
                                          out.counts, room);
         out.learned = detail::names_of(j.r, cells.learned());
     }
@@ -426,7 +479,7 @@ private:
         check_sum(total(), r.n);
         if (skip_nan) check_sum(skipped(), r.n);
         const bool apart =
-            !cells.learned().empty() || counts_.weighted || total() == 0;
+            !cells.learned().empty() || weighted() || total() == 0;
         std::vector<batch> part;
         if (apart) {
             // NaN rows bring no group, and parts of a weight need scaling.

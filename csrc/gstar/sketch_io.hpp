@@ -38,9 +38,8 @@ inline void write_extent(byte_writer& to, const extent& e) {
     }
 }
 
-/// `squares`: whether the sums of squared weights are known, and written.
 inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
-                       const window& at, bool squares) {
+                       const window& at) {
     if (cell >= p.cells()) {
         to.fixed(0, 3);
         return;
@@ -52,7 +51,11 @@ inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
         if (p.count(cell, b) != 0) ++n_full;
     to.varint(n_full);
     const bool any = n_full != 0 || p.below(cell) != 0 || p.above(cell) != 0;
-    if (squares && any) write_varint(to, p.weights(cell));
+    if (p.weighted() && any) {
+        to.varint(static_cast<std::uint64_t>(p.rows(cell)));
+        write_varint(to, p.weights(cell).below);
+        write_varint(to, p.weights(cell).above);
+    }
     if (n_full == 0) return;
     to.real(p.lo(cell));
     to.real(p.hi(cell));
@@ -63,6 +66,7 @@ inline void write_cell(byte_writer& to, const plane& p, std::uint32_t cell,
         to.varint(b - next);
         next = b + 1;
         to.varint(static_cast<std::uint64_t>(n));
+        if (p.weighted()) write_varint(to, p.square(cell, b));
         const std::int64_t k = at.number(b);
         if (at_zero(k))
             write_number(to, p.zero(cell, k), zero_unit);
@@ -82,11 +86,11 @@ public:
     bins_on_their_way& operator=(const bins_on_their_way&) = delete;
 
     void add(plane& to, std::uint32_t cell, std::uint32_t bin, std::int64_t n,
-             const bin_sum& sum) {
+             const weight_sum& squared, const bin_sum& sum) {
         to.fetch(cell, bin);
         place& next = places_[n_++ % most];
         next.put();
-        next = {&to, cell, bin, n, sum};
+        next = {&to, cell, bin, n, squared, sum};
     }
 
     /// Put all that are still on their way.
@@ -104,10 +108,11 @@ private:
         std::uint32_t cell = 0;
         std::uint32_t bin = 0;
         std::int64_t n = 0;
+        weight_sum squared;
         bin_sum sum;
 
         void put() const {
-            if (to != nullptr) to->put(cell, bin, n, sum);
+            if (to != nullptr) to->put(cell, bin, n, squared, sum);
         }
     };
 
@@ -120,57 +125,61 @@ class cell_adder {
 public:
     static constexpr bool first = false;
 
-    /// `weighted`: whether the plane counts parts of a weight.
     cell_adder(bins_on_their_way& bins, plane& to, std::uint32_t cell,
-               const window& at, const stored_sketch& from, bool weighted)
+               const window& at, const stored_sketch& from)
         : bins_(bins),
           to_(to),
           cell_(cell),
           at_(at),
           from_(from.at().on()),
           same_(from_ == at.on()),
-          weighted_(weighted),
-          stored_weighted_(from.weighted()),
-          scale_(weighted && !from.weighted() ? weight_bits : 0) {}
+          scale_(to.weighted() && !from.weighted() ? weight_bits : 0) {}
 
     void bin(const stored_bin& b) {
         const auto n = static_cast<std::int64_t>(b.n << scale_);
+        const weight_sum squared = scale_ != 0 ? of_rows(b.n) : b.squared;
         if (at_zero(b.k)) {
             zero_sum sum = b.zero;
             if (scale_ != 0) sum.shift_left(scale_);
-            to_.put(cell_, index(b.k), n, sum, b.k);
+            to_.put(cell_, index(b.k), n, squared, sum, b.k);
             return;
         }
         bin_sum sum = b.sum;
         if (scale_ != 0) sum.shift_left(scale_);
         if (same_) {
-            bins_.add(to_, cell_, index(b.k), n, sum);
+            bins_.add(to_, cell_, index(b.k), n, squared, sum);
             return;
         }
         const bin_move move(from_, b.k, at_.on());
         if (move.into_zero) {
             zero_sum zero;
             move.follow(static_cast<std::uint64_t>(n), sum, zero);
-            to_.put(cell_, index(move.to), n, zero, move.to);
+            to_.put(cell_, index(move.to), n, squared, zero, move.to);
         } else {
             move.follow(static_cast<std::uint64_t>(n), sum);
-            bins_.add(to_, cell_, index(move.to), n, sum);
+            bins_.add(to_, cell_, index(move.to), n, squared, sum);
         }
     }
 
     void cell(const cell_totals& t) {
-        if (t.rows == 0) return;
-        to_.add_below(cell_, static_cast<std::int64_t>(t.below << scale_));
-        to_.add_above(cell_, static_cast<std::int64_t>(t.above << scale_));
+        if (t.total == 0) return;
+        cell_weights weights = t.weights;
+        if (scale_ != 0)
+            weights = {static_cast<std::int64_t>(t.total), of_rows(t.below),
+                       of_rows(t.above)};
+        to_.put_beyond(cell_, static_cast<std::int64_t>(t.below << scale_),
+                       static_cast<std::int64_t>(t.above << scale_), weights);
         if (t.lo <= t.hi) to_.cover(cell_, t.lo, t.hi);
-        if (!weighted_) return;
-        weight_sum squared = t.squared;
-        if (!stored_weighted_)
-            squared.add(static_cast<std::int64_t>(t.rows), squared_weight_unit);
-        to_.put_weights(cell_, squared);
     }
 
 private:
+    /// Squared weights of so many rows of weight 1.
+    static weight_sum of_rows(std::uint64_t n) noexcept {
+        weight_sum out;
+        out.add(static_cast<std::int64_t>(n), squared_weight_unit);
+        return out;
+    }
+
     std::uint32_t index(std::int64_t k) const noexcept {
         return static_cast<std::uint32_t>(at_.index(k));
     }
@@ -181,9 +190,7 @@ private:
     const window& at_;
     const grid from_;
     bool same_;
-    bool weighted_;
-    bool stored_weighted_;
-    unsigned scale_;
+    unsigned scale_;  ///< rows become parts of a weight by so many bits
 };
 
 }  // namespace detail
@@ -195,10 +202,10 @@ struct sketch_bytes {
         return s.look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
             detail::byte_writer to(
                 sketch_magic, 2,
-                (t.weighted ? flag_weighted : 0u) | (t.fixed() ? flag_fixed : 0u) |
+                (t.weighted() ? flag_weighted : 0u) |
+                    (t.fixed() ? flag_fixed : 0u) |
                     (s.groups_.given() ? flag_given : 0u) |
-                    (t.kind() == window_kind::linear ? flag_linear : 0u) |
-                    (t.weights_known ? 0u : flag_no_squares),
+                    (t.kind() == window_kind::linear ? flag_linear : 0u),
                 0);
             const window& at = t.at();
             to.varint(static_cast<std::uint64_t>(bit_length(at.bins()) - 1));
@@ -209,11 +216,10 @@ struct sketch_bytes {
             to.varint(slots.size());
             for (const std::uint32_t slot : slots)
                 to.group(s.groups_.names()[slot]);
-            const bool squares = t.weighted && t.weights_known;
             for (const std::uint32_t slot : slots) {
-                detail::write_cell(to, t.labelled, 2 * slot, at, squares);
-                detail::write_cell(to, t.labelled, 2 * slot + 1, at, squares);
-                detail::write_cell(to, t.unlabelled, slot, at, squares);
+                detail::write_cell(to, t.labelled, 2 * slot, at);
+                detail::write_cell(to, t.labelled, 2 * slot + 1, at);
+                detail::write_cell(to, t.unlabelled, slot, at);
             }
             sections written;
             for (const section& one : s.sections_)
@@ -247,9 +253,9 @@ struct sketch_bytes {
 
 private:
     static stored_sketch checked(const sketch& s, span<const std::uint8_t> bytes) {
-        return {bytes, [&](std::uint64_t groups, std::uint32_t bins) {
+        return {bytes, [&](std::uint64_t groups, std::uint32_t bins, bool weighted) {
                     try {
-                        s.check_room(groups, bins);
+                        s.check_room(groups, bins, weighted);
                     } catch (const memory_limit_error& e) {
                         refuse({"bytes_need_too_much_memory", e.why.argument, -1,
                                 e.why.value, e.why.limit});
@@ -285,7 +291,7 @@ private:
             plane& cells = label < 2 ? to.labelled : to.unlabelled;
             return detail::cell_adder(bins, cells,
                                       label < 2 ? 2 * slot + label : slot, to.at(),
-                                      from, to.weighted);
+                                      from);
         });
         bins.arrive();
     }
@@ -293,8 +299,7 @@ private:
     /// Make an empty sketch the one that the bytes describe.
     static void become(sketch& s, const stored_sketch& from) {
         tally counts(from.at(), kind_of(from));
-        counts.weighted = from.weighted();
-        counts.weights_known = from.knows_squares();
+        if (from.weighted()) counts.make_weighted();
         counts.skipped = from.skipped();
         const auto n = static_cast<std::uint32_t>(from.names().size());
         counts.resize(n, from.any_unlabelled());
@@ -319,9 +324,10 @@ private:
         std::vector<std::uint32_t> slots = slots_of(s, from);
         const bool known =
             std::find(slots.begin(), slots.end(), group_table::none) == slots.end();
-        if (!known)
-            s.check_room(s.n_groups() + s.groups_.missing(from.names()).size());
         const bool parts = s.weighted() || from.weighted();
+        if (!known || parts != s.weighted())
+            s.check_room(s.n_groups() + s.groups_.missing(from.names()).size(),
+                         s.bins(), parts);
         const std::int64_t total = total_in(from, parts);
         sketch::check_sum(s.counts_.total_in(parts),
                           static_cast<std::uint64_t>(total));
@@ -336,7 +342,7 @@ private:
         const frame wider =
             to.wider(kind_of(from), from.counted(), from.lo(), from.hi());
         to.need_room(parts, wider);
-        to.need_bins(wider, from.any_unlabelled());
+        to.need_bins(parts, wider, from.any_unlabelled());
 
         // Nothing is refused from here on, and nothing needs memory.
         s.groups_.commit(std::move(groups));
@@ -345,7 +351,6 @@ private:
         put_cells(to, from, slots);
         to.restore(to.reach(), to.lo(), to.hi(), to.total() + total);
         to.skipped += from.skipped();
-        to.weights_known = to.weights_known && from.knows_squares();
     }
 
     static std::vector<std::uint32_t> slots_of(const sketch& s,

@@ -100,6 +100,7 @@ struct columns {
     std::vector<std::uint8_t> labels;
     std::vector<Group> groups;
     std::vector<double> weights;
+    std::vector<std::int64_t> repeats;
 
     columns(std::size_t n, unsigned n_groups, double scale, unsigned seed) {
         const table<Score> t = make_table<Score>(n, n_groups, seed);
@@ -109,6 +110,8 @@ struct columns {
         groups.assign(t.groups.begin(), t.groups.end());
         for (std::size_t i = 0; i < n; ++i)
             weights.push_back(0.25 + static_cast<double>(i % 5));
+        for (std::size_t i = 0; i < n; ++i)
+            repeats.push_back(static_cast<std::int64_t>(i % 3));
     }
 
     rows view(bool labelled = true, bool weighted = false) const {
@@ -118,6 +121,7 @@ struct columns {
         r.groups = of(groups);
         if (labelled) r.labels = of(labels);
         if (weighted) r.weights = of(weights);
+        if (weighted) r.repeats = of(repeats);
         r.two_is_unlabelled = true;
         return r;
     }
@@ -185,7 +189,11 @@ void check_one_row(const making& make) {
         for (const unsigned label : {0u, 1u, 2u})
             for (const name& group :
                  {name::of(0), name::of(70000), name::of_text("a name of a group")})
-                fail_each(make, [&](sketch& s) { s.update_one(score, label, group); });
+                for (const double weight : {1.0, 2.5})
+                    for (const unsigned repeats : {1u, 3u})
+                        fail_each(make, [&](sketch& s) {
+                            s.update_one(score, label, group, weight, repeats);
+                        });
 }
 
 /// A sketch with other groups, window and unit of counts, as bytes and as it is.

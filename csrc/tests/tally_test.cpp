@@ -21,18 +21,19 @@ namespace {
 
 using total = wide<40>;
 constexpr int unit = 1097;
-constexpr std::uint64_t one_weight = std::uint64_t{1} << weight_bits;
 
 struct row {
     double score;
     unsigned label;  ///< 2: none
     std::int64_t group;
     double weight;
+    std::int64_t repeats;
 };
 
 struct bin_of_rows {
     std::int64_t n = 0;
     total scores;
+    wide<4> squares;
 };
 
 struct cell_of_rows {
@@ -40,8 +41,8 @@ struct cell_of_rows {
     double lo = std::numeric_limits<double>::infinity();
     double hi = -std::numeric_limits<double>::infinity();
     std::int64_t below = 0, above = 0;
-    std::int64_t rows = 0;
-    wide<4> squares;
+    std::int64_t total = 0, rows = 0;
+    wide<4> squares, below_squares, above_squares;
 };
 
 // ---- rows -------------------------------------------------------------------
@@ -75,15 +76,17 @@ std::vector<row> rows_of(std::mt19937_64& random, std::size_t n, int how,
     const unsigned labels = random() % 3 == 0 ? 3 : 2;  // 2: all rows have one
     for (std::size_t i = 0; i < n; ++i) {
         row r{score_of(random, how), static_cast<unsigned>(random() % labels),
-              static_cast<std::int64_t>(random() % 3), 1};
+              static_cast<std::int64_t>(random() % 3), 1, 1};
         if (random() % 97 == 0)
             r.score = (random() % 2 != 0 ? -1 : 1) *
                       std::numeric_limits<double>::infinity();
         if (random() % 31 == 0) r.score = -0.0;
-        if (weights)
+        if (weights) {
             r.weight = random() % 3 == 0
                            ? static_cast<double>(random() % 5)
                            : std::ldexp(static_cast<double>(random() % 999), -7);
+            r.repeats = static_cast<std::int64_t>(random() % 4);
+        }
         out.push_back(r);
     }
     return out;
@@ -93,7 +96,7 @@ std::vector<row> rows_of(std::mt19937_64& random, std::size_t n, int how,
 struct columns {
     std::vector<double> scores, weights;
     std::vector<float> floats;
-    std::vector<std::int64_t> labels, groups;
+    std::vector<std::int64_t> labels, groups, repeats;
     std::vector<std::uint8_t> byte_labels, byte_groups;
     rows view;
 
@@ -111,6 +114,7 @@ struct columns {
             byte_labels.push_back(static_cast<std::uint8_t>(r.label));
             byte_groups.push_back(static_cast<std::uint8_t>(r.group));
             weights.push_back(r.weight);
+            repeats.push_back(r.repeats);
         }
         view.n = from.size();
         view.two_is_unlabelled = true;
@@ -120,7 +124,9 @@ struct columns {
                             : column_of(labels, dtype::i64);
         view.groups = bytes ? column_of(byte_groups, dtype::u8)
                             : column_of(groups, dtype::i64);
-        if (weighted) view.weights = column_of(weights, dtype::f64);
+        if (!weighted) return;
+        view.weights = column_of(weights, dtype::f64);
+        view.repeats = column_of(repeats, dtype::i64);
     }
 
     template <class T>
@@ -131,39 +137,42 @@ struct columns {
 
 // ---- the second reading -----------------------------------------------------
 
-void check_against(sketch& s, const std::vector<row>& all) {
+void check_against(sketch& s, const std::vector<row>& given) {
+    std::vector<row> all;  // without those that are not there
+    for (const row& r : given)
+        if (r.weight > 0 && r.repeats > 0) all.push_back(r);
     s.look([&](const tally& t, const slot_list& slots) {
         extent reach;
         for (const row& r : all)
-            if (std::isfinite(r.score) && r.weight > 0) reach.add(r.score);
+            if (std::isfinite(r.score)) reach.add(r.score);
         const window at = t.fixed() ? t.at() : window_of(reach, t.at().bins());
         CHECK(t.at() == at && t.canonical() == at);
         if (!t.fixed()) CHECK(t.reach() == reach);
-        CHECK(t.weighted == std::any_of(all.begin(), all.end(), [](const row& r) {
-                  return r.weight != std::floor(r.weight);
+        CHECK(t.weighted() == std::any_of(all.begin(), all.end(), [](const row& r) {
+                  return r.weight != 1;
               }));
         std::map<std::pair<std::int64_t, unsigned>, cell_of_rows> cells;
         std::int64_t rows = 0;
         for (const row& r : all) {
-            if (r.weight == 0) continue;
-            const double parts = r.weight * (t.weighted ? one_weight : 1);
-            const auto times = static_cast<std::int64_t>(parts);
+            const double parts = r.weight * (t.weighted() ? one_weight : 1);
+            const std::int64_t times = static_cast<std::int64_t>(parts) * r.repeats;
             cell_of_rows& c = cells[{r.group, r.label}];
-            c.rows += times;
+            c.total += times;
+            c.rows += r.repeats;
             rows += times;
-            const auto w = static_cast<std::uint64_t>(r.weight);
-            if (static_cast<double>(w) == r.weight)
-                c.squares.add_product(w, 1, 40);
-            else
-                c.squares.add_product(static_cast<std::uint64_t>(times),
-                                      static_cast<std::uint64_t>(times), 0);
+            wide<4> squared;
+            squared.add_product(static_cast<std::uint64_t>(parts),
+                                static_cast<std::uint64_t>(times), 0);
+            c.squares += squared;
             if (r.score < at.edge(0) || std::isinf(r.score) ||
                 r.score >= at.edge(at.bins())) {
                 (r.score < at.edge(0) ? c.below : c.above) += times;
+                (r.score < at.edge(0) ? c.below_squares : c.above_squares) += squared;
                 continue;
             }
             bin_of_rows& b = c.bins[at.index(at.on().number(r.score))];
             b.n += times;
+            b.squares += squared;
             const rounded x = take_apart(round24(r.score));
             b.scores.add_product(static_cast<std::uint64_t>(std::abs(x.mantissa)),
                                  static_cast<std::uint64_t>(times),
@@ -180,17 +189,22 @@ void check_against(sketch& s, const std::vector<row>& all) {
                 const name group = s.groups().names()[slots[g]];
                 const cell_of_rows& expected = cells[{group.number, label}];
                 const cell_place p(t, label, slots[g]);
+                std::vector<double> places(at.bins() + 2);
+                read_squares(t, {slots[g]}, label, places.data());
                 if (!p.exists()) {
                     CHECK(expected.rows == 0);
                     continue;
                 }
+                const int in = t.weighted() ? -squared_weight_unit : 0;
+                CHECK(places[0] == expected.below_squares.to_double(in));
+                CHECK(places[at.bins() + 1] == expected.above_squares.to_double(in));
+                CHECK(p.p.total(p.cell) == expected.total);
                 CHECK(p.p.rows(p.cell) == expected.rows);
                 CHECK(p.p.below(p.cell) == expected.below);
                 CHECK(p.p.above(p.cell) == expected.above);
                 CHECK(p.has_rows() == !expected.bins.empty());
                 CHECK(squares[label * slots.size() + g] ==
-                      (t.weighted ? expected.squares.to_double(-40)
-                                  : static_cast<double>(expected.rows)));
+                      expected.squares.to_double(in));
                 if (p.has_rows())
                     CHECK(p.p.lo(p.cell) == expected.lo &&
                           p.p.hi(p.cell) == expected.hi);
@@ -198,10 +212,11 @@ void check_against(sketch& s, const std::vector<row>& all) {
                     const auto found = expected.bins.find(b);
                     const std::int64_t n = p.p.count(p.cell, b);
                     if (found == expected.bins.end()) {
-                        CHECK(n == 0);
+                        CHECK(n == 0 && places[b + 1] == 0);
                         continue;
                     }
                     CHECK(n == found->second.n);
+                    CHECK(places[b + 1] == found->second.squares.to_double(in));
                     const std::int64_t k = at.number(b);
                     total value;
                     if (at_zero(k)) {
@@ -250,8 +265,13 @@ std::unique_ptr<sketch> counted(std::mt19937_64& random, const sketch_options& o
             all.begin() + static_cast<std::ptrdiff_t>(i),
             all.begin() + static_cast<std::ptrdiff_t>(i + n));
         i += n;
-        if (n == 1 && part[0].weight == 1) {
-            out->update_one(part[0].score, part[0].label, name::of(part[0].group));
+        if (n == 1) {
+            const row& r = part[0];
+            if (r.weight == 1 && r.repeats == 1)
+                out->update_one(r.score, r.label, name::of(r.group));
+            else
+                out->update_one(r.score, r.label, name::of(r.group), r.weight,
+                                static_cast<std::uint64_t>(r.repeats));
             continue;
         }
         const columns c(part, weighted, random() % 2 != 0);

@@ -92,7 +92,7 @@ class SketchCore(Protocol):
     @property
     def weighted(self) -> bool: ...
     @property
-    def total(self) -> int: ...
+    def total(self) -> int: ...  # of all counts
     @property
     def skipped(self) -> int: ...
     @property
@@ -113,8 +113,11 @@ class SketchCore(Protocol):
         skip_nan: bool,
         threads: int,
         unlabelled_code: bool = False,
+        repeats: Values | None = None,
     ) -> None: ...  # all or nothing
-    def update_one(self, score: float, label: int | None, group: Name) -> None: ...
+    def update_one(
+        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
+    ) -> None: ...
     def merge(self, other: SketchCore, /) -> None: ...  # of any backend
     def merge_bytes(self, data: bytes) -> None: ...  # as merge(from_bytes(data)), within our own memory_limit
     def copy(self) -> Self: ...
@@ -126,8 +129,10 @@ class SketchCore(Protocol):
     def fullest(
         self, least: int = 1
     ) -> tuple[float, int, int, int]: ...  # of bins with `least` rows and several values that with the largest share
-    def squared_weights(self) -> Floats | None: ...  # (3, groups) sums, None where not known
-    def counts(self, label: int) -> Ints: ...  # (groups, bins)
+    def rows(self) -> Ints: ...  # (3, groups) number of rows
+    def squared_weights(self) -> Floats: ...  # (3, groups) sums
+    def squares(self, label: int) -> Floats: ...  # (groups, bins + 2) the same: below, every bin, above
+    def counts(self, label: int) -> Ints: ...  # (groups, bins) rows, or weights in units of 2**-20; so are all counts
     def cell(self, label: int, group: Name) -> CellCopy: ...
     def means(self, label: int) -> Floats: ...  # (groups, bins)
     def below(self) -> Ints: ...  # (3, groups)

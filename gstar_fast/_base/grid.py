@@ -333,6 +333,6 @@ def as_float(value: SupportsFloat) -> float:
     return number
 
 
-def memory_of(n_groups: int, bins: int) -> int:
-    """Bytes that so many groups take: counts and sums of two cells' bins, and the wide sums beside them."""
-    return n_groups * (bins * 64 + 4096)
+def memory_of(n_groups: int, bins: int, weighted: bool) -> int:
+    """Bytes that so many groups take: counts, sums and squared weights of two cells' bins, and the wide sums beside."""
+    return n_groups * (bins * (96 if weighted else 64) + 4096)

@@ -25,8 +25,10 @@ from gstar_fast._base.sketch_parts import version_1
 from gstar_fast._base.sketch_parts.checks import (
     check_extremes,
     check_rows,
+    check_weights,
     check_window,
     edge_of,
+    has_weight_one,
     read_bins,
     read_extremes,
     read_names,
@@ -38,10 +40,10 @@ from gstar_fast._base.sketch_parts.content import (
     HEADER,
     LINEAR,
     MAGIC,
-    NO_SQUARES,
     WEIGHTED,
     Cell,
     Content,
+    Weights,
     refuse,
 )
 from gstar_fast._base.sketch_parts.sections import read_sections, sections_bytes
@@ -51,8 +53,8 @@ BELOW, ZERO, ABOVE = 1, 2, 4  # sides of zero that have scores
 
 
 def _known(flags: int, reserved: int) -> bool:
-    contradicting = (flags & LINEAR and flags & FIXED) or (flags & NO_SQUARES and not flags & WEIGHTED)
-    return not (flags & ~(WEIGHTED | FIXED | GIVEN | LINEAR | NO_SQUARES) or reserved or contradicting)
+    contradicting = flags & LINEAR and flags & FIXED
+    return not (flags & ~(WEIGHTED | FIXED | GIVEN | LINEAR) or reserved or contradicting)
 
 
 ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, refuse, _known)
@@ -71,17 +73,19 @@ def write(content: Content) -> bytes:
         out.append(_extent_bytes(content.extent))
     out += varint(content.skipped), varint(len(content.names)), *map(name_bytes, content.names)
     numbers = window.numbers.tolist()
-    with_squares = content.weighted and content.knows_squares
     starts: dict[int, tuple[int, int]] = {}  # of bins by their index, found once for all cells
     for cell in content.cells:
         out += varint(cell.below), varint(cell.above), varint(len(cell.bins))
-        if with_squares and cell.rows:
-            out.append(varint(cell.squares))
+        weights = cell.weights if content.weighted else None
+        if weights is not None and cell.total:
+            out += varint(weights.rows), varint(weights.below), varint(weights.above)
         if cell.bins:
             out.append(struct.pack("<dd", cell.smallest, cell.largest))
         next_index = 0
-        for index, count, total in cell.bins:
+        for place, (index, count, total) in enumerate(cell.bins):
             out += varint(index - next_index), varint(count)
+            if weights is not None:
+                out.append(varint(weights.bins[place]))
             if numbers[index] in (-1, 0):
                 out.append(wide(total, SUM_UNIT))
             else:
@@ -90,7 +94,7 @@ def write(content: Content) -> bytes:
             next_index = index + 1
     out.append(sections_bytes(content.sections))
     flags = WEIGHTED * content.weighted | FIXED * content.fixed | GIVEN * content.given | LINEAR * content.linear
-    return ENVELOPE.seal((flags | NO_SQUARES * (not content.knows_squares), 0), b"".join(out))
+    return ENVELOPE.seal((flags, 0), b"".join(out))
 
 
 def _extent_bytes(extent: Extent) -> bytes:
@@ -121,19 +125,19 @@ def wide(value: int, unit: int) -> bytes:
 # ----------------------------------------------------------------------------------------------------------------- read
 
 
-def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
+def read(data: bytes, check_size: Callable[[int, int, bool], None]) -> Content:
     """The content of canonical bytes of any version; ValueError for all others.
 
-    `check_size(n_groups, bins)` is called before anything that grows with them is made.
+    `check_size(n_groups, bins, weighted)` is called before anything that grows with them is made.
     """
     if _version(data) == 1:
         return version_1.read(data, check_size)
     (flags, _), end = ENVELOPE.open(data)
     weighted, fixed, given = bool(flags & WEIGHTED), bool(flags & FIXED), bool(flags & GIVEN)
-    linear, knows_squares = bool(flags & LINEAR), not flags & NO_SQUARES
+    linear = bool(flags & LINEAR)
     source = reader(data, end)
     bins, n_groups, level, first, extent, skipped = _read_front(source, fixed, linear)
-    check_size(n_groups, bins)
+    check_size(n_groups, bins, weighted)
     if fixed or linear:
         window = linear_window(level, first, bins)
     else:
@@ -143,23 +147,27 @@ def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
 
     names = read_names(source, n_groups, given)
     numbers = window.numbers.tolist()
-    cells = [_read_cell(source, window, numbers, weighted and knows_squares) for _ in range(3 * n_groups)]
+    cells = [_read_cell(source, window, numbers, weighted) for _ in range(3 * n_groups)]
     sections = read_sections(source)
     if source.at != source.end:
         refuse("there are more bytes than the sketch needs")
     check_rows(cells, given)
+    if weighted and all(map(has_weight_one, cells)):
+        refuse("it is marked as weighted, and every weight is 1")
     if not fixed:
         _check_extent(extent, linear, window, numbers, [cell for cell in cells if cell.bins])
-    return Content(window, extent, weighted, fixed, given, linear, knows_squares, skipped, names, cells, sections)
+    return Content(window, extent, weighted, fixed, given, linear, skipped, names, cells, sections)
 
 
-def front(data: bytes) -> tuple[int, int]:
-    """Number of bins and groups that bytes claim, before anything is made of them."""
+def front(data: bytes) -> tuple[int, int, bool]:
+    """Number of bins and groups that bytes claim, and whether they are weighted, before anything is made of them."""
     flags = HEADER.unpack_from(data)[2] if len(data) >= HEADER.size else 0
     source = reader(data, len(data))
     if _version(data) == 1:
-        return version_1.front(source)[:2]
-    return _read_front(source, bool(flags & FIXED), bool(flags & LINEAR))[:2]
+        bins, n_groups, *_ = version_1.front(source)
+    else:
+        bins, n_groups, *_ = _read_front(source, bool(flags & FIXED), bool(flags & LINEAR))
+    return bins, n_groups, bool(flags & WEIGHTED)
 
 
 def _version(data: bytes) -> int:
@@ -198,18 +206,23 @@ def _read_sizes(source: Reader, there: int) -> tuple[float, float]:
     return most, least
 
 
-def _read_cell(source: Reader, window: Window, numbers: list[int], with_squares: bool) -> Cell:
+def _read_cell(source: Reader, window: Window, numbers: list[int], weighted: bool) -> Cell:
     below, above, used = source.varint(2**63), source.varint(2**63), source.varint(window.bins + 1)
-    squares = source.varint() if with_squares and (below or above or used) else 0
-    cell = Cell(below, above, math.inf, -math.inf, squares, ())
+    weighs = weighted and bool(below or above or used)
+    beyond = (source.varint(2**63), source.varint(), source.varint()) if weighs else (0, 0, 0)
+    squares: list[int] | None = [] if weighs else None
+    cell = Cell(below, above, math.inf, -math.inf, ())
     if used:
         smallest, largest = read_extremes(source)
-        found = read_bins(source, used, window, numbers, window.grid.unit)
+        found = read_bins(source, used, window, numbers, window.grid.unit, squares)
         check_extremes(window.grid, numbers, smallest, largest, found)
         cell = cell._replace(smallest=smallest, largest=largest, bins=found)
-    if with_squares and cell.rows and not 0 < squares <= cell.rows**2:
-        refuse("a sum of squared weights is impossible")
-    return cell
+    if not weighted:
+        return cell
+    weights = Weights(*beyond, squares or ())
+    if cell.total < 2**63:
+        check_weights(cell, weights)
+    return cell._replace(weights=weights)
 
 
 def _check_extent(extent: Extent, linear: bool, window: Window, numbers: list[int], cells: Sequence[Cell]) -> None:

@@ -33,29 +33,37 @@ class Batch(NamedTuple):
     names: tuple[Name, ...] | None
     weights: Values | None
     unlabelled_code: bool
+    repeats: Values | None = None
 
 
-def as_batch(scores: Any, labels: Any, groups: Any, weights: Any) -> Batch:
+def as_batch(scores: Any, labels: Any, groups: Any, weights: Any, repeats: Any = None) -> Batch:
     """Clean the arrays of one `update`."""
     return batch_of_columns(
         column_of(scores, "scores"),
         None if labels is None else column_of(labels, "labels"),
         *group_columns(groups),
         None if weights is None else column_of(weights, "weights"),
+        None if repeats is None else column_of(repeats, "repeats"),
     )
 
 
 def batch_of_columns(
-    score: Column, label: Column | None, group: Sequence[Column], called: Sequence[str], weight: Column | None
+    score: Column,
+    label: Column | None,
+    group: Sequence[Column],
+    called: Sequence[str],
+    weight: Column | None,
+    repeat: Column | None = None,
 ) -> Batch:
     """Clean columns that belong together; several group columns make tuples, and messages name them as `called`."""
     labels, unlabelled_code = (None, False) if label is None else as_labels(*label)
     codes, names = crossed(group, called)
-    weights = None if weight is None else as_weights(*weight)
+    weights = None if weight is None else as_weights(*weight, "weights")
+    repeats = None if repeat is None else as_weights(*repeat, "repeats")
     scores = as_scores(*score)
-    given = {"scores": scores, "labels": labels, "groups": codes, "weights": weights}
+    given = {"scores": scores, "labels": labels, "groups": codes, "weights": weights, "repeats": repeats}
     check_one_length({name: len(array) for name, array in given.items() if array is not None})
-    return Batch(scores, labels, codes, names, weights, unlabelled_code)
+    return Batch(scores, labels, codes, names, weights, unlabelled_code, repeats)
 
 
 def column_of(data: Any, name: str) -> Column:
@@ -201,15 +209,15 @@ def _narrowed(values: Values, valid: Mask, argument: str) -> Values:
     return out
 
 
-def as_weights(values: Values, valid: Mask, names: tuple[object, ...] | None) -> Values:
+def as_weights(values: Values, valid: Mask, names: tuple[object, ...] | None, argument: str) -> Values:
     """Float64, or whole numbers, which are exact also beyond 2**53; a null becomes NaN, which the core refuses."""
     if names is not None:
-        raise refusal("categories", "weights")
+        raise refusal("categories", argument)
     if values.dtype == object or (values.dtype.kind == "f" and values.dtype.itemsize > 8):
         whole = _whole_numbers(values.tolist())
-        values = whole if whole is not None else _numbers(values, "weights")
+        values = whole if whole is not None else _numbers(values, argument)
     if values.dtype.kind not in "fiu":
-        raise refusal("not_numbers", "weights", value=Words(values.dtype))
+        raise refusal("not_numbers", argument, value=Words(values.dtype))
     if values.dtype.kind != "f" and valid is None:
         return _native(values)
     values = values.astype(np.float64, copy=False)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast import _backends
-from gstar_fast._backends.common.rows import label_of, score_of, unknown_group
+from gstar_fast._backends.common.rows import label_of, load_of, score_of, unknown_group
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.names import Name, Scalar, clean_name
 from gstar_fast._input.arrow import read_batches
@@ -27,7 +27,8 @@ def empty_like(core: SketchCore, backend: str, watch: Watch | None = None) -> Sk
 def count(core: SketchCore, batch: Batch, passing: Passing, threads: int) -> None:
     """Count a batch, all or nothing."""
     scores, skip_nan = passing.marked(batch.scores)
-    core.update(scores, batch.labels, batch.codes, batch.names, batch.weights, skip_nan, threads, batch.unlabelled_code)
+    rows = scores, batch.labels, batch.codes, batch.names, batch.weights
+    core.update(*rows, skip_nan, threads, batch.unlabelled_code, batch.repeats)
 
 
 class Table(NamedTuple):
@@ -40,11 +41,12 @@ class Table(NamedTuple):
     weight: str | None
     positive: Scalar | None = None  # the label that means 1, where labels are not 0 and 1
     null_group: Scalar | None = None  # what a null in a column of groups is called; None: it is refused
+    repeats: str | None = None
 
 
 def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) -> None:
     """Count the rows of a table, batch by batch; a bad one leaves the batches before it counted."""
-    extra = [name for name in (table.label, table.weight) if name is not None]
+    extra = [name for name in (table.label, table.weight, table.repeats) if name is not None]
     called = [f"column {name!r}" for name in table.groups]
     for scores, *rest in read_batches(table.data, [table.score, *table.groups, *extra]):
         groups, rest = rest[: len(called)], rest[len(called) :]
@@ -54,17 +56,21 @@ def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) 
         if labels is not None and table.positive is not None:
             labels = labels_by(labels, table.positive)
         weights = rest.pop(0) if table.weight is not None else None
-        count(core, batch_of_columns(scores, labels, groups, called, weights), passing, threads)
+        repeats = rest.pop(0) if table.repeats is not None else None
+        count(core, batch_of_columns(scores, labels, groups, called, weights, repeats), passing, threads)
 
 
-def skip_one(core: SketchCore, score: object, label: object, group: object, passing: Passing) -> bool:
+def skip_one(
+    core: SketchCore, score: object, label: object, group: object, passing: Passing, weight: object, repeats: object
+) -> bool:
     """Pass a single row over if it has no score, and say whether; the rest of it is checked as that of others."""
     if not passing.covers(score_of(score)):
         return False
     code, name = label_of(label), clean_name(group)
     _check_given(core, name)
     labels, codes = np.array([code], np.uint8), np.zeros(1, np.int64)
-    core.update(np.full(1, np.nan), labels, codes, (name,), None, True, 1, True)
+    times, each = load_of(weight, repeats)
+    core.update(np.full(1, np.nan), labels, codes, (name,), None, True, 1, True, np.array([times if each else 0]))
     return True
 
 

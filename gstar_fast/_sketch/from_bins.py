@@ -28,12 +28,14 @@ from gstar_fast._base.grid import (
 )
 from gstar_fast._base.names import Name, canonical, check_distinct, clean_name, given_names
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sketch_parts.content import Cell, Content
+from gstar_fast._base.sketch_parts.checks import has_weight_one
+from gstar_fast._base.sketch_parts.content import Cell, Content, Weights
 from gstar_fast._base.sketch_parts.sections import NO_SUMS
 from gstar_fast._input.options import checked_bins, checked_limit, checked_window
 from gstar_fast._sketch.cell import spacing24
+from gstar_fast._words import WEIGHT_UNIT
 
-COUNTS, EXACT, WEIGHTED = 5, 7, 8  # values of a row
+COUNTS, EXACT, WEIGHTED = 5, 7, 9  # values of a row
 HIGHEST_UNIT = 1024  # sums of scores within 2**1000 need none above this
 MOST_DIGITS = 1300  # of a whole number in a row: a sum of 2**63 scores within 2**1000 has fewer
 
@@ -44,10 +46,11 @@ class Counted(NamedTuple):
     at: int  # which row
     name: Name
     label: int
-    rows: int
+    count: int
     smallest: float
     largest: float
     total: int | None  # sum of the rounded scores, in units of 2**SUM_UNIT; None where nobody knows it
+    number: int  # of rows, where they are weighted
     squares: int
 
 
@@ -88,9 +91,9 @@ class FromBins:
             - sum: an int; the sum of the scores, each rounded to 24 significant bits (ties to even), is
               ``sum * 2**unit``
 
-            Without sum and unit, in all rows, the sketch has no means, see `has_means`. Rows of weighted scores have an
-            eighth value: squares, the sum of their squared weights in units of 2**-40 (a row of whole weight w counts
-            as w rows of weight 1); count and sum are then in units of 2**-20.
+            Without sum and unit, in all rows, the sketch has no means, see `has_means`. Rows of weighted scores have
+            two values more: number, how many scores there are, and squares, the sum of their squared weights in units
+            of 2**-40; count and sum are then in units of 2**-20, and each score goes into them with its weight.
         bins, range, groups, memory_limit
             As in `Sketch`.
         level : int, optional
@@ -128,8 +131,8 @@ def content_of(
     read, width, skipped = _read(rows, given)
     names = tuple(canonical({row.name for row in read})) if given is None else given
     check_distinct((*names, *(row.name for row in read)))
-    check_size(len(names), bins, memory_limit)
-    if max(skipped, sum(row.rows for row in read)) > MOST_ROWS:
+    check_size(len(names), bins, width == WEIGHTED, memory_limit)
+    if max(skipped, sum(row.count for row in read)) > MOST_ROWS:
         raise refusal("too_many_rows")
     ends = np.array([(row.smallest, row.largest) for row in read], np.float64).reshape(-1, 2)
     extent = _extent(read, ends) if fixed is None else Extent()
@@ -137,8 +140,20 @@ def content_of(
     places = _places(read, window, ends, fixed is not None)
     totals = _totals(read, ends, (places >= 0) & (places < bins), width)
     cells = _cells(read, totals, places.tolist(), names, bins)
-    flags = width == WEIGHTED, fixed is not None, given is not None, False, True
+    weighted = width == WEIGHTED and not all(map(has_weight_one, cells))
+    if width == WEIGHTED and not weighted:
+        cells = list(map(_without_weights, cells))
+    flags = weighted, fixed is not None, given is not None, False
     return Content(window, extent, *flags, skipped, names, cells, ((NO_SUMS, True, b""),) * (width == COUNTS))
+
+
+def _without_weights(cell: Cell) -> Cell:
+    """A cell whose rows all have weight 1."""
+    parts = [cell.below, cell.above, *(number for _, *numbers in cell.bins for number in numbers)]
+    if any(number % WEIGHT_UNIT for number in parts):
+        raise refusal("bad_bin", "rows", 0, "and the others have weights of 1 only, and counts or sums that are not whole")
+    bins = [(index, count // WEIGHT_UNIT, total // WEIGHT_UNIT) for index, count, total in cell.bins]
+    return cell._replace(below=cell.below // WEIGHT_UNIT, above=cell.above // WEIGHT_UNIT, bins=bins, weights=None)
 
 
 def _extent(read: Sequence[Counted], ends: Floats) -> Extent:
@@ -176,7 +191,7 @@ def _totals(read: Sequence[Counted], ends: Floats, inside: Bools, width: int) ->
     """
     ends = np.where(inside[:, None], ends, 0.0)
     if width == COUNTS:
-        return [row.rows * one for row, one in zip(read, whole_scores(round24(ends.sum(axis=1) / 2)), strict=True)]
+        return [row.count * one for row, one in zip(read, whole_scores(round24(ends.sum(axis=1) / 2)), strict=True)]
     totals = [row.total or 0 for row in read]
     spacings = (np.log2(spacing24(np.abs(ends).min(axis=1))) - SUM_UNIT).astype(int).tolist()
     for place, (lo, hi) in enumerate(whole_scores(round24(ends))):
@@ -185,8 +200,8 @@ def _totals(read: Sequence[Counted], ends: Floats, inside: Bools, width: int) ->
             totals[place] = 0
         elif row.total is None:
             _refuse(row.at, "has no sum, and its scores lie inside the window")
-        elif not row.rows * lo <= row.total <= row.rows * hi or row.total & (1 << spacings[place]) - 1:
-            scores = f"{row.rows} scores from {row.smallest!r} to {row.largest!r}"
+        elif not row.count * lo <= row.total <= row.count * hi or row.total & (1 << spacings[place]) - 1:
+            scores = f"{row.count} scores from {row.smallest!r} to {row.largest!r}"
             _refuse(row.at, f"has a sum that {scores}, rounded to 24 bits, do not have")
     return totals
 
@@ -199,31 +214,32 @@ def _cells(
     cells = [_Growing({}) for _ in range(3 * len(names))]
     for row, total, index in zip(read, totals, places, strict=True):
         cell = cells[first[row.name] + row.label]
-        cell.squares += row.squares
-        if index < 0:
-            cell.below += row.rows
-        elif index >= bins:
-            cell.above += row.rows
-        else:
-            before = cell.bins.get(index, (0, 0))
-            cell.bins[index] = before[0] + row.rows, before[1] + total
+        cell.number += row.number
+        place = min(max(index, -1), bins)
+        before = cell.places.get(place, (0, 0, 0))
+        cell.places[place] = before[0] + row.count, before[1] + total, before[2] + row.squares
+        if 0 <= index < bins:
             cell.smallest, cell.largest = min(cell.smallest, row.smallest), max(cell.largest, row.largest)
-    return [
-        Cell(c.below, c.above, c.smallest, c.largest, c.squares, [(i, *c.bins[i]) for i in sorted(c.bins)])
-        for c in cells
-    ]
+    return [cell.grown(bins) for cell in cells]
 
 
 @dataclass(slots=True)
 class _Growing:
     """A cell while rows are added to it."""
 
-    bins: dict[int, tuple[int, int]]  # count and sum by index
-    below: int = 0
-    above: int = 0
+    places: dict[int, tuple[int, int, int]]  # count, sum and squares by index; -1 is below, the number of bins above
     smallest: float = math.inf
     largest: float = -math.inf
-    squares: int = 0
+    number: int = 0
+
+    def grown(self, bins: int) -> Cell:
+        """The cell, with the weights of a weighted one."""
+        nothing = 0, 0, 0
+        below, above = self.places.pop(-1, nothing), self.places.pop(bins, nothing)
+        used = [(index, *self.places[index]) for index in sorted(self.places)]
+        weights = Weights(self.number, below[2], above[2], [squares for *_, squares in used])
+        found = [(index, count, total) for index, count, total, _ in used]
+        return Cell(below[0], above[0], self.smallest, self.largest, found, weights)
 
 
 # ----------------------------------------------------------------------------------------------------------------- rows
@@ -243,14 +259,14 @@ def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> t
             raise refusal("not_a_bin", "rows", at, row)
         values = tuple(row)
         if len(values) not in (COUNTS, EXACT, WEIGHTED) or len(values) != (width or len(values)):
-            kinds = "group, label, count, min, max; then sum, unit; then squares"
-            _refuse(at, f"has {len(values)} values; all rows have 5, 7 or 8: {kinds}")
+            kinds = "group, label, count, min, max; then sum, unit; then number, squares"
+            _refuse(at, f"has {len(values)} values; all rows have 5, 7 or 9: {kinds}")
         width = len(values)
         one = _read_row(at, *values)
         if known is not None and one.name not in known:
             raise unknown_group(one.name, given or (), at)
         if one.smallest != one.smallest:
-            skipped += one.rows
+            skipped += one.number if width == WEIGHTED else one.count
         else:
             read.append(one)
     return read, width, skipped
@@ -265,7 +281,8 @@ def _read_row(
     largest: Any,
     total: Any = None,
     unit: Any = None,
-    squares: Any = 0,
+    number: Any = 1,
+    squares: Any = 1,
 ) -> Counted:
     name = clean_name(group, at)
     try:
@@ -275,15 +292,15 @@ def _read_row(
     n = whole_number(count)
     if n is None or n < 1:
         _refuse(at, f"has a count of {_shown(count)}; counts are whole numbers from 1 to 2**63 - 1")
+    k, v = whole_number(number), whole_number(squares)
+    if k is None or k < 1 or v is None or v < 1:
+        _refuse(at, f"has a number of {_shown(number)} and squares of {_shown(squares)}; both are whole numbers from 1 on")
     if smallest is None and largest is None and total is None:
-        return Counted(at, name, code, n, math.nan, math.nan, None, 0)
-    v = whole_number(squares)
-    if v is None or v < 0:
-        _refuse(at, f"has squares of {_shown(squares)}; they are whole numbers from 0 on")
+        return Counted(at, name, code, n, math.nan, math.nan, None, k, 0)
     lo, hi = _score(smallest, "min", at), _score(largest, "max", at)
     if not lo <= hi:
         _refuse(at, f"has a min of {lo!r} above its max of {hi!r}")
-    return Counted(at, name, code, n, lo, hi, None if total is None else _total(total, unit, at), v)
+    return Counted(at, name, code, n, lo, hi, None if total is None else _total(total, unit, at), k, v)
 
 
 def _score(value: Any, what: str, at: int) -> float:

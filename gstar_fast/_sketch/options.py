@@ -35,6 +35,7 @@ class UpdateOptions(TypedDict, total=False):
     """Options of `Sketch.update`."""
 
     weights: ArrayLike | None
+    repeats: ArrayLike | None
     nan: Literal["raise", "skip"] | None
     missing: Missing
     threads: int

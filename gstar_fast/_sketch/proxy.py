@@ -175,14 +175,16 @@ class ProxySketch:
             If probabilities hardly differ from row to row: they cannot tell the groups apart.
         """
         with self._lock:
-            data, products = self._mixed.to_bytes(), self._products
-        content = sketch_format.read(data, lambda *_: None)
+            mixed, products = self._mixed.copy(), self._products
+        if not mixed.weighted:  # every group is known
+            return mixed
+        content = sketch_format.read(mixed.to_bytes(), lambda *_: None)
         rows: list[Row] = []
         for label in LABELS:
             present, inverse = _inverse(products, label)
             if len(present):
                 names = [self.groups[k] for k in present.tolist()]
-                cells = [_in_units(content.cells[3 * k + label], content.weighted) for k in present.tolist()]
+                cells = [content.cells[3 * k + label] for k in present.tolist()]
                 code = None if label == UNLABELLED else label
                 rows += _unmix(content.window, cells, inverse, [(name, code) for name in names])
         return Sketch.from_bins(rows, groups=self.groups, **self._options)
@@ -240,14 +242,6 @@ def _units(given: ArrayLike, n_groups: int) -> Floats:
     return units
 
 
-def _in_units(cell: Cell, weighted: bool) -> Cell:
-    """The cell with counts and sums in units of 2**-20, also where all probabilities are 0 or 1."""
-    if weighted:
-        return cell
-    bins = [(index, n * WEIGHT_UNIT, total * WEIGHT_UNIT) for index, n, total in cell.bins]
-    return cell._replace(below=cell.below * WEIGHT_UNIT, above=cell.above * WEIGHT_UNIT, bins=bins)
-
-
 def _unmix(window: Window, cells: list[Cell], inverse: Floats, of: list[tuple[Name, int | None]]) -> list[Row]:
     """Counts of the groups themselves, from cells that every row was counted in with its probability.
 
@@ -273,21 +267,29 @@ def _unmix(window: Window, cells: list[Cell], inverse: Floats, of: list[tuple[Na
     cumulative = np.cumsum(inverse @ (counts / WEIGHT_UNIT), axis=1)  # shares of each group at or before a bin
     out: list[Row] = []
     for k, (cell, (name, label)) in enumerate(zip(cells, of, strict=True)):
-        total = cell.rows
+        total = cell.total
         before = np.rint(np.clip(monotone(cumulative[k]), 0.0, 1.0) * total).astype(np.int64)
         before[-1] = total
         own = np.diff(before, prepend=0).tolist()
-        # squared weights that make the cell worth its effective rows: they are those of the cell, not of a bin
-        squares = min(max(round(float(total) ** 2 * float(np.abs(inverse[k]).sum())), 1), total**2)
         ends = [(own[0], -math.inf), (own[-1], math.inf)]
-        parts: list[Row] = [(name, label, n, end, end, None, None, 0) for n, end in ends if n]
+        parts: list[Row] = [(name, label, n, end, end, None, None) for n, end in ends if n]
         for i, n in enumerate(own[1:-1]):
             if n:
-                parts.append((name, label, n, lows[i], highs[i], n * wholes[i], SUM_UNIT, 0))
-        if parts:
-            parts[0] = (*parts[0][:-1], squares)
-        out += parts
+                parts.append((name, label, n, lows[i], highs[i], n * wholes[i], SUM_UNIT))
+        out += _weighed(parts, [n for n in (own[0], own[-1], *own[1:-1]) if n], float(np.abs(inverse[k]).sum()))
     return out
+
+
+def _weighed(parts: list[Row], counts: list[int], share: float) -> list[Row]:
+    """Rows of a cell with the squared weights that make it, and each of its parts, worth the effective rows.
+
+    `share` is the part of the cell that an effective row is. The cell has as many rows as its probabilities add up to.
+    """
+    total = sum(counts)
+    each = min(max(round(total * share), WEIGHT_UNIT), total)
+    rows = max(-(-total // WEIGHT_UNIT), len(parts))
+    numbers = [rows - len(parts) + 1, *[1] * (len(parts) - 1)]
+    return [(*part, k, n * each) for part, k, n in zip(parts, numbers, counts, strict=True)]
 
 
 def _points(window: Window, used: list[int], sums: list[int], rows: list[int]) -> Floats:

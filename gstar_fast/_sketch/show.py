@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def _rows(sketch: Sketch) -> str:
     n = sketch.n_rows
-    return f"weight {n:g}" if sketch.weighted else f"{n} row{'s' * (n != 1)}"
+    return f"{n} row{'s' * (n != 1)}" + (f" of weight {sketch.weight:g}" if sketch.weighted else "")
 
 
 def window_words(sketch: Sketch) -> str:

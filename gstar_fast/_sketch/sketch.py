@@ -117,6 +117,7 @@ class Sketch(FromBins, SketchView):
         groups: ArrayLike,
         *,
         weights: ArrayLike | None = None,
+        repeats: ArrayLike | None = None,
         threads: int = 1,
         **options: Unpack[WindowOptions],
     ) -> Self:
@@ -128,7 +129,7 @@ class Sketch(FromBins, SketchView):
         >>> gf.Sketch.from_rows([0.25, 0.75], [0, 1], ["a", "b"], bins=16).n_rows
         2
         """
-        return cls(**options).update(scores, labels, groups, weights=weights, threads=threads)
+        return cls(**options).update(scores, labels, groups, weights=weights, repeats=repeats, threads=threads)
 
     def update(
         self,
@@ -137,6 +138,7 @@ class Sketch(FromBins, SketchView):
         groups: ArrayLike,
         *,
         weights: ArrayLike | None = None,
+        repeats: ArrayLike | None = None,
         nan: Literal["raise", "skip"] | None = None,
         missing: Missing = None,
         threads: int = 1,
@@ -153,7 +155,11 @@ class Sketch(FromBins, SketchView):
             Group of each row: integers, strings, bools, tuples of these, or a categorical column. A frame, a 2-D array
             or a list of columns means intersections: each row's group is the tuple of its values.
         weights : array-like of shape (n_samples,), optional
-            A whole weight counts the row so many times; others are rounded to multiples of 2**-20.
+            What each row weighs, such as a survey weight: a row of weight 10 is one row. A weight of 1 is none, and a
+            row of weight 0 is left out. Weights are rounded to multiples of 2**-20.
+        repeats : array-like of shape (n_samples,), optional
+            How many rows each one stands for: whole numbers, 0 leaves it out. The result has the bytes of the rows
+            repeated so often; with `weights`, each of them has the weight.
         nan, missing : optional
             As in `Sketch`; they override the sketch's own choice for this batch.
         threads : int
@@ -187,16 +193,18 @@ class Sketch(FromBins, SketchView):
         if threads != 1:
             threads = checked_threads(threads)
         passing = self._passing
-        if nan is None and missing is None and weights is None:
+        if nan is None and missing is None and weights is None and repeats is None:
             if not passing.values and self._core.try_update(scores, labels, groups, passing.nan, threads):
                 return self
         else:
             passing = checked_passing(nan, missing, passing)
-        count(self._core, as_batch(scores, labels, groups, weights), passing, threads)
+        count(self._core, as_batch(scores, labels, groups, weights, repeats), passing, threads)
         return self
 
-    def update_one(self, score: float, label: int | None, group: Name) -> None:
-        """Count a single row; `label` None where it is not known.
+    def update_one(
+        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
+    ) -> None:
+        """Count a single row; `label` None where it is not known, `weight` and `repeats` as in `update`.
 
         Examples
         --------
@@ -206,8 +214,8 @@ class Sketch(FromBins, SketchView):
         >>> sketch.n_rows
         1
         """
-        if not skip_one(self._core, score, label, group, self._passing):
-            self._core.update_one(score, label, group)
+        if not skip_one(self._core, score, label, group, self._passing, weight, repeats):
+            self._core.update_one(score, label, group, weight=weight, repeats=repeats)
 
     def update_table(
         self,
@@ -217,6 +225,7 @@ class Sketch(FromBins, SketchView):
         label: str | None,
         group: str | list[str],
         weight: str | None = None,
+        repeats: str | None = None,
         positive: Scalar | None = None,
         nan: Literal["raise", "skip"] | None = None,
         missing: Missing = None,
@@ -230,8 +239,8 @@ class Sketch(FromBins, SketchView):
         ----------
         data : object with `__arrow_c_stream__`
             A pyarrow table or record batch reader, a polars or pandas frame, a DuckDB relation, ...
-        score, label, weight : str
-            Names of columns; `label` None for unlabelled rows.
+        score, label, weight, repeats : str
+            Names of columns; `label` None for unlabelled rows. Weights and repeats are those of `update`.
         group : str or list of str
             Name of the column of groups; several make tuples, for intersections.
         positive : str, int or bool, optional
@@ -253,7 +262,7 @@ class Sketch(FromBins, SketchView):
         passing, threads = checked_passing(nan, missing, self._passing), checked_threads(threads)
         twin = empty_like(self._core, self._backend)
         named = checked_positive(positive, label)
-        count_table(twin, Table(data, score, label, groups, weight, named), passing, threads)
+        count_table(twin, Table(data, score, label, groups, weight, named, repeats=repeats), passing, threads)
         twin.set_sections(sections_of(Columns(score, label, groups), named))
         self._core.merge(twin)
         return self

@@ -43,14 +43,20 @@ class SketchView:
 
     @property
     def weighted(self) -> bool:
-        """Whether a weight that is not whole has been counted; counts are then floats, in units of weight."""
+        """Whether a row with a weight that is not 1 has been counted; counts are then floats: sums of weights."""
         return self._core.weighted
 
     @property
-    def n_rows(self) -> int | float:
-        """Rows counted (whole weights as repetitions); the sum of weights in a weighted sketch."""
+    def n_rows(self) -> int:
+        """Number of rows counted, whatever they weigh."""
         frozen = self._core.copy()
-        return frozen.total / WEIGHT_UNIT if frozen.weighted else frozen.total
+        return int(frozen.rows().sum()) if frozen.weighted else frozen.total
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all rows; their number where no row has a weight."""
+        frozen = self._core.copy()
+        return frozen.total / WEIGHT_UNIT if frozen.weighted else float(frozen.total)
 
     @property
     def skipped(self) -> int:
@@ -74,7 +80,7 @@ class SketchView:
 
     @property
     def counts(self) -> Values:
-        """Rows of each label, group and bin, shape (2, n_groups, bins); float64 in a weighted sketch, else int64."""
+        """Rows of each label, group and bin, shape (2, n_groups, bins), int64; sums of weights, float64, if weighted."""
         frozen = self._core.copy()
         return _in_rows(np.stack([frozen.counts(0), frozen.counts(1)]), frozen)
 
@@ -106,14 +112,9 @@ class SketchView:
         return self._beyond("above")[:2]
 
     @property
-    def squared_weights(self) -> Floats | None:
-        """Sum of the squared weights of each label and group, shape (2, n_groups).
-
-        A row of whole weight counts as that many rows of weight 1. None where it is not known: in a weighted sketch
-        that was saved before sketches kept it, and in all that such a one was merged into.
-        """
-        squares = self._core.squared_weights()
-        return None if squares is None else squares[:2]
+    def squared_weights(self) -> Floats:
+        """Sum of the squared weights of each label and group, shape (2, n_groups); the rows where none has a weight."""
+        return self._core.squared_weights()[:2]
 
     @property
     def unlabelled(self) -> Values:
@@ -191,7 +192,7 @@ class SketchView:
     @property
     def nbytes(self) -> int:
         """Memory the counts take, as it is held against `memory_limit`."""
-        return memory_of(len(self.groups), self.bins)
+        return memory_of(len(self.groups), self.bins, self.weighted)
 
 
 def _in_rows(counts: Ints, core: SketchCore) -> Values:

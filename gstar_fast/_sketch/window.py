@@ -111,11 +111,13 @@ class Window:
             self._counted_into(pane)
         return self
 
-    def update_one(self, score: float, label: int | None, group: Name) -> None:
-        """Count one row into the newest pane."""
+    def update_one(
+        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
+    ) -> None:
+        """Count one row into the newest pane; takes what `Sketch.update_one` takes."""
         pane = self._panes[-1]
         try:
-            pane.update_one(score, label, group)
+            pane.update_one(score, label, group, weight=weight, repeats=repeats)
         finally:
             self._counted_into(pane)
 
@@ -252,8 +254,8 @@ def _cut(data: memoryview) -> tuple[int, list[bytes]]:
 
 def _memory(blob: bytes) -> int:
     """What a sketch will take, read from the front of its bytes before anything is made of them."""
-    bins, n_groups = sketch_format.front(blob)
-    return LEAST_MEMORY + memory_of(n_groups, bins)
+    bins, n_groups, weighted = sketch_format.front(blob)
+    return LEAST_MEMORY + memory_of(n_groups, bins, weighted)
 
 
 def _shape(sketch: Sketch) -> tuple[object, ...]:

@@ -127,6 +127,10 @@ using count_overflow_error = refused_as<std::overflow_error>;
     refuse({"bad_weight", "weights", row, std::move(weight)});
 }
 
+[[noreturn]] inline void refuse_repeats(refused_value repeats, std::int64_t row) {
+    refuse({"bad_repeats", "repeats", row, std::move(repeats)});
+}
+
 [[noreturn]] inline void refuse_overflow() {
     throw count_overflow_error({"too_many_rows"});
 }
@@ -136,11 +140,11 @@ using count_overflow_error = refused_as<std::overflow_error>;
 }
 
 [[noreturn]] inline void refuse_memory(std::uint64_t groups, std::uint64_t bins,
-                                       std::uint64_t limit) {
+                                       bool weighted, std::uint64_t limit) {
     throw memory_limit_error(
         {"too_much_memory", "memory_limit", -1,
          std::vector<std::int64_t>{static_cast<std::int64_t>(groups),
-                                   static_cast<std::int64_t>(bins)},
+                                   static_cast<std::int64_t>(bins), weighted},
          limit});
 }
 

@@ -1,6 +1,7 @@
 // rows.hpp - columns of rows as callers have them, read once, block by block.
 #pragma once
 
+#include <cmath>    // isnan
 #include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>
 #include <cstring>  // memcpy
@@ -51,7 +52,8 @@ struct rows {
     column scores;   ///< f32 or f64
     column labels;   ///< whole numbers or bools; none: no row has a label
     column groups;   ///< whole numbers: names of groups, or places in `names`
-    column weights;  ///< f64 or whole numbers; none: every row counts once
+    column weights;  ///< f64 or whole numbers; none: every row has weight 1
+    column repeats;  ///< whole numbers, also as f64: how many rows each stands for
     const std::vector<name>* names = nullptr;
     bool two_is_unlabelled = false;  ///< label 2 means "not known"
 };
@@ -89,6 +91,16 @@ inline void read_whole(const column& c, std::size_t begin, std::size_t n,
         case dtype::u32: return detail::read_as<std::uint32_t>(c, begin, n, out);
         default: return detail::read_as<std::uint64_t>(c, begin, n, out);
     }
+}
+
+/// Whether a score, of f32 or f64, is NaN.
+inline bool is_nan(const column& scores, std::size_t row) {
+    double x = 0;
+    if (scores.type == dtype::f32)
+        detail::read_as<float>(scores, row, 1, &x);
+    else
+        detail::read_as<double>(scores, row, 1, &x);
+    return std::isnan(x);
 }
 
 }  // namespace gstar

@@ -1,10 +1,10 @@
-// weights.hpp - weights of rows -> how often each row counts.
+// weights.hpp - weights and repeats of rows -> how much each row counts.
 #pragma once
 
-#include <cmath>    // ldexp, nearbyint, floor
+#include <cmath>    // floor, isinf, isnan, ldexp, nearbyint
 #include <cstddef>  // size_t
 #include <cstdint>
-#include <string>
+#include <limits>
 #include <vector>
 
 #include "gstar/base/error.hpp"
@@ -13,50 +13,109 @@
 namespace gstar {
 
 constexpr unsigned weight_bits = 20;  ///< weights are kept to 2^-20
+constexpr std::uint64_t one_weight = std::uint64_t{1} << weight_bits;
 
-/// How often each row counts; no entries mean once each.
-struct multiplicities {
-    std::vector<std::uint64_t> times;
-    bool in_parts = false;  ///< in units of 2^-20: some weight was not whole
+/// Rows that are alike, and what each of them counts.
+struct row_load {
+    std::uint64_t rows = 1;
+    std::uint64_t each = 1;  ///< parts of a weight; 1 where nothing is weighted
+
+    std::uint64_t total() const noexcept { return rows * each; }
 };
 
-/// Weights in a column of whole numbers, exact up to the last one.
-inline std::vector<std::uint64_t> read_whole_weights(const rows& r) {
-    std::vector<std::int64_t> weights(r.n);
-    read_whole(r.weights, 0, r.n, weights.data());
-    for (std::size_t i = 0; i < r.n; ++i) {
-        if (weights[i] >= 0) continue;
-        if (r.weights.type == dtype::u64) refuse_overflow();  // 2^63 or more
-        refuse_weight(weights[i], static_cast<std::int64_t>(i));
-    }
-    return {weights.begin(), weights.end()};
-}
+/// The load of each row; none means one row of no weight each.
+struct row_loads {
+    std::vector<row_load> of;
+    bool in_parts = false;  ///< some row has a weight that is not 1
+};
 
-/// Whole weights are repetitions; one that is not makes all of them parts.
-inline multiplicities read_weights(const rows& r) {
-    multiplicities out;
-    if (!r.weights) return out;
-    if (r.weights.type != dtype::f64) {
-        out.times = read_whole_weights(r);
+namespace detail {
+
+constexpr std::uint64_t most_total = std::numeric_limits<std::int64_t>::max();
+
+/// Whole numbers, or floats that are whole; none is negative.
+inline std::vector<std::uint64_t> read_repeats(const column& c, std::size_t n) {
+    std::vector<std::uint64_t> out(n);
+    if (c.type != dtype::f64) {
+        std::vector<std::int64_t> whole(n);
+        read_whole(c, 0, n, whole.data());
+        for (std::size_t i = 0; i < n; ++i) {
+            if (whole[i] < 0) {
+                if (c.type == dtype::u64) refuse_overflow();  // 2^63 or more
+                refuse_repeats(whole[i], static_cast<std::int64_t>(i));
+            }
+            out[i] = static_cast<std::uint64_t>(whole[i]);
+        }
         return out;
     }
-    std::vector<double> weights(r.n);
-    detail::read_as<double>(r.weights, 0, r.n, weights.data());
-    for (std::size_t i = 0; i < r.n; ++i) {
-        const double w = weights[i];
-        if (!(w >= 0) || std::isinf(w))
-            refuse_weight(w, static_cast<std::int64_t>(i));
-        out.in_parts = out.in_parts || w != std::floor(w);
+    std::vector<double> real(n);
+    read_as<double>(c, 0, n, real.data());
+    for (std::size_t i = 0; i < n; ++i) {
+        if (!(real[i] >= 0) || std::isinf(real[i]) || real[i] != std::floor(real[i]))
+            refuse_repeats(real[i], static_cast<std::int64_t>(i));
+        if (real[i] >= std::ldexp(1.0, 63)) refuse_overflow();
+        out[i] = static_cast<std::uint64_t>(real[i]);
     }
-    const double most = std::ldexp(1.0, 63);
-    out.times.resize(r.n);
-    for (std::size_t i = 0; i < r.n; ++i) {
-        const double t = out.in_parts
-                             ? std::nearbyint(std::ldexp(weights[i], weight_bits))
-                             : weights[i];
-        if (t >= most) refuse_overflow();
-        out.times[i] = static_cast<std::uint64_t>(t);
+    return out;
+}
+
+/// Parts of a weight: to nearest, ties to even.
+inline std::uint64_t parts_of_weight(double weight, std::int64_t row) {
+    if (!(weight >= 0) || std::isinf(weight)) refuse_weight(weight, row);
+    const double parts = std::nearbyint(std::ldexp(weight, weight_bits));
+    if (parts >= std::ldexp(1.0, 63)) refuse_overflow();
+    return static_cast<std::uint64_t>(parts);
+}
+
+inline std::vector<std::uint64_t> read_parts(const column& c, std::size_t n) {
+    std::vector<std::uint64_t> out(n);
+    if (c.type == dtype::f64) {
+        std::vector<double> real(n);
+        read_as<double>(c, 0, n, real.data());
+        for (std::size_t i = 0; i < n; ++i)
+            out[i] = parts_of_weight(real[i], static_cast<std::int64_t>(i));
+        return out;
     }
+    std::vector<std::int64_t> whole(n);
+    read_whole(c, 0, n, whole.data());
+    for (std::size_t i = 0; i < n; ++i) {
+        if (whole[i] < 0 && c.type != dtype::u64)
+            refuse_weight(whole[i], static_cast<std::int64_t>(i));
+        const auto weight = static_cast<std::uint64_t>(whole[i]);
+        if (weight > most_total >> weight_bits) refuse_overflow();
+        out[i] = weight << weight_bits;
+    }
+    return out;
+}
+
+}  // namespace detail
+
+/// So many rows of so many parts of a weight; in parts unless the weight is 1. A row
+/// of weight 0 is not there.
+inline row_load load_of(std::uint64_t repeats, std::uint64_t parts, bool in_parts) {
+    const row_load out{parts == 0 ? 0 : repeats, in_parts ? parts : 1};
+    if (out.each != 0 && out.rows > detail::most_total / out.each) refuse_overflow();
+    return out;
+}
+
+/// The loads of rows. Weights of rows without a score do not make others weighted.
+inline row_loads read_loads(const rows& r) {
+    row_loads out;
+    if (!r.weights && !r.repeats) return out;
+    std::vector<std::uint64_t> parts(r.n, one_weight);
+    std::vector<std::uint64_t> repeats(r.n, 1);
+    if (r.weights) parts = detail::read_parts(r.weights, r.n);
+    if (r.repeats) repeats = detail::read_repeats(r.repeats, r.n);
+    bool plain = true;
+    for (std::size_t i = 0; i < r.n; ++i) {
+        plain = plain && parts[i] == one_weight && repeats[i] == 1;
+        if (parts[i] == one_weight || parts[i] == 0 || repeats[i] == 0) continue;
+        out.in_parts = out.in_parts || !is_nan(r.scores, i);
+    }
+    if (plain) return out;
+    out.of.reserve(r.n);
+    for (std::size_t i = 0; i < r.n; ++i)
+        out.of.push_back(load_of(repeats[i], parts[i], out.in_parts));
     return out;
 }
 

@@ -68,10 +68,10 @@ inline std::vector<name> names_of(const rows& r,
 
 template <class Float>
 void add_block(tally& to, const Float* scores, const resolved_block& b,
-               std::size_t n, bool has_labels, const std::uint64_t* times,
+               std::size_t n, bool has_labels, const row_load* loads,
                bool skip_nan, std::size_t row) {
     const auto first_row = static_cast<std::int64_t>(row);
-    if (times == nullptr && !b.mixed) {
+    if (loads == nullptr && !b.mixed) {
         plane& p = has_labels ? to.labelled : to.unlabelled;
         to.count(p, scores, b.cells, n, skip_nan, first_row);
         return;
@@ -79,8 +79,8 @@ void add_block(tally& to, const Float* scores, const resolved_block& b,
     for (std::size_t i = 0; i < n; ++i) {
         const bool plain = has_labels && !(b.mixed && b.unlabelled[i]);
         const auto x = static_cast<double>(scores[i]);
-        const std::uint64_t t = times != nullptr ? times[i] : 1;
-        to.count(plain ? to.labelled : to.unlabelled, &x, b.cells + i, 1, &t,
+        const row_load one = loads != nullptr ? loads[i] : row_load();
+        to.count(plain ? to.labelled : to.unlabelled, &x, b.cells + i, 1, &one,
                  skip_nan, first_row + static_cast<std::int64_t>(i));
     }
 }
@@ -89,14 +89,14 @@ void add_block(tally& to, const Float* scores, const resolved_block& b,
 /// is no room for so many.
 template <class Float, class Room>
 void count_blocks(const rows& r, std::size_t begin, std::size_t end,
-                  resolver& cells, const std::uint64_t* times, bool skip_nan,
+                  resolver& cells, const row_load* loads, bool skip_nan,
                   tally& to, const Room& check_room) {
     resolved_block block;
     Float copied[block_rows];
     const bool plain = r.scores.is_array_of<Float>();
     for (std::size_t i = begin, n = 0; i < end; i += n) {
         const auto bytes = cells.bytes(i);
-        if (bytes && plain && times == nullptr) {
+        if (bytes && plain && loads == nullptr) {
             to.resize(cells.n_slots(), false);
             n = to.count(reinterpret_cast<const Float*>(r.scores.data) + i, *bytes,
                          std::min(most_quick_rows, end - i), skip_nan,
@@ -113,7 +113,7 @@ void count_blocks(const rows& r, std::size_t begin, std::size_t end,
         else
             read_as<Float>(r.scores, i, n, copied);
         add_block(to, scores, block, n, static_cast<bool>(r.labels),
-                  times != nullptr ? times + i : nullptr, skip_nan, i);
+                  loads != nullptr ? loads + i : nullptr, skip_nan, i);
     }
 }
 

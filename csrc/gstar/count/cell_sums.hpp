@@ -16,10 +16,17 @@ namespace gstar {
 
 using bin_sum = wide<2>;     ///< offsets of a bin, in units of 2^grid.unit(k)
 using zero_sum = wide<34>;   ///< scores of a bin at zero, in units of 2^-1074
-using weight_sum = wide<2>;  ///< squared weights of a cell, in units of 2^-40
+using weight_sum = wide<2>;  ///< squared weights, in units of 2^-40; below 2^126
 
 constexpr int zero_unit = 1074;  ///< zero_sum counts units of 2^-zero_unit
 constexpr int squared_weight_unit = 40;
+
+/// What a weighted cell keeps beside its bins.
+struct cell_weights {
+    std::int64_t rows = 0;
+    weight_sum below;  ///< squared weights of the rows below the window
+    weight_sum above;
+};
 
 /// Sums of the bins -1 and 0 of a cell.
 struct zero_sums {
@@ -140,9 +147,10 @@ inline void move_words(std::uint64_t* words, zero_sums* zero, const bin_step* st
     }
 }
 
-/// The same for counts and sums of full width.
-inline void move_counts(std::int64_t* counts, bin_sum* sums, zero_sums* zero,
-                        const bin_step* steps, std::size_t n_steps) noexcept {
+/// The same for counts and sums of full width; `squares` may be null.
+inline void move_counts(std::int64_t* counts, bin_sum* sums, weight_sum* squares,
+                        zero_sums* zero, const bin_step* steps,
+                        std::size_t n_steps) noexcept {
     for (std::size_t i = 0; i < n_steps; ++i) {
         const bin_step& step = steps[i];
         const std::int64_t held = counts[step.from];
@@ -151,6 +159,10 @@ inline void move_counts(std::int64_t* counts, bin_sum* sums, zero_sums* zero,
         counts[step.from] = 0;
         sums[step.from] = bin_sum();
         counts[step.to] += held;
+        if (squares != nullptr && step.to != step.from) {
+            squares[step.to] += squares[step.from];
+            squares[step.from] = weight_sum();
+        }
         const auto n = static_cast<std::uint64_t>(held);
         if (step.move.into_zero) {
             step.move.follow(n, sum, (*zero)[step.move.to]);

@@ -29,11 +29,12 @@ namespace gstar {
 
 class plane {
 public:
-    explicit plane(std::uint32_t bins) : bins_(bins) {}
+    explicit plane(std::uint32_t bins, bool weighted = false)
+        : bins_(bins), weighted_(weighted) {}
 
     /// A twin with memory of its own.
     plane clone() const {
-        plane twin(bins_);
+        plane twin(bins_, weighted_);
         twin.resize(cells());
         twin.need(*this, nullptr, pending_);
         twin.merge(*this, nullptr);
@@ -42,7 +43,7 @@ public:
 
     /// One cell, alone in a plane of its own.
     plane only(std::uint32_t cell) const {
-        plane out(bins_);
+        plane out(bins_, weighted_);
         out.resize(1);
         if (cell >= cells()) return out;
         std::vector<std::uint32_t> map(cells(), no_cell);
@@ -69,9 +70,11 @@ public:
             zeroed<std::uint64_t> words = moved(words_, room, 1);
             zeroed<std::int64_t> counts = moved(counts_, room, 0);
             zeroed<bin_sum> sums = moved(sums_, room, 0);
+            zeroed<weight_sum> squares = moved(squares_, room, 0);
             words_ = std::move(words);
             counts_ = std::move(counts);
             sums_ = std::move(sums);
+            squares_ = std::move(squares);
             capacity_ = room;
         }
         ends_.resize(n_cells);
@@ -84,13 +87,21 @@ public:
     // ---- memory -------------------------------------------------------------
 
     void need_words() {
-        if (words_.size() == 0) words_ = zeroed<std::uint64_t>(room(1));
+        if (words_.size() == 0 && !weighted_) words_ = zeroed<std::uint64_t>(room(1));
     }
-    void need_counts() {
+    void need_counts() { need_counts(weighted_); }
+    /// The same, and room for sums of squared weights.
+    void need_counts(bool squares) {
+        if (squares && squares_.size() == 0)
+            squares_ = zeroed<weight_sum>(room(0));
         if (counts_.size() != 0) return;
         zeroed<bin_sum> sums(room(0));
         counts_ = zeroed<std::int64_t>(room(0));
         sums_ = std::move(sums);
+    }
+    /// What it takes to count parts of a weight here, from now on.
+    void need_weighted() {
+        if (pending_ != 0 || counts_.size() != 0) need_counts(true);
     }
     /// Sums of the bins at zero, for every cell.
     void need_zeros() {
@@ -112,7 +123,7 @@ public:
               std::uint64_t more_pending) {
         if (other.pending_ != 0) need_words();
         if (other.counts_.size() != 0 || pending_ + more_pending > most_pending)
-            need_counts();
+            need_counts(weighted_ || other.weighted_);
         for (std::uint32_t from = 0; from < other.cells(); ++from) {
             const std::uint32_t c = map != nullptr ? map[from] : from;
             if (c != no_cell && other.zeros_[from]) zeros(c);
@@ -140,8 +151,9 @@ public:
     /// A kernel has left so many of the rows it was let.
     void give_back(std::size_t n) noexcept { pending_ -= n; }
 
-    /// Count a finite score inside the window `times` over.
-    void add(const window& at, std::uint32_t cell, double x, std::uint64_t times) {
+    /// Count a finite score inside the window.
+    void add(const window& at, std::uint32_t cell, double x, const row_load& row) {
+        const std::uint64_t times = row.total();
         const std::int64_t k = at.on().number(x);
         const std::size_t bin =
             std::size_t{cell} * bins_ + static_cast<std::size_t>(at.index(k));
@@ -162,6 +174,7 @@ public:
                 minus);
         }
         counts_[bin] += static_cast<std::int64_t>(times);
+        if (weighted_) weigh(cell, squares_[bin], row);
         cover(cell, x, x);
     }
 
@@ -170,7 +183,7 @@ public:
     void add_once(const count_grid& bins, const window& at, std::uint32_t cell,
                   double x) {
         if (!bins.is_plain(x)) {
-            add(at, cell, x, 1);
+            add(at, cell, x, {});
             return;
         }
         let_in(1);
@@ -180,18 +193,13 @@ public:
         cover(cell, x, x);
     }
 
-    void add_below(std::uint32_t cell, std::int64_t times) noexcept {
-        below_[cell] += times;
+    void add_below(std::uint32_t cell, const row_load& row) noexcept {
+        below_[cell] += static_cast<std::int64_t>(row.total());
+        if (weighted_) weigh(cell, weights_[cell].below, row);
     }
-    void add_above(std::uint32_t cell, std::int64_t times) noexcept {
-        above_[cell] += times;
-    }
-
-    /// A row of this multiplicity, in parts of a weight, has come to a cell.
-    void weigh(std::uint32_t cell, std::uint64_t times) noexcept {
-        const std::uint64_t one = std::uint64_t{1} << weight_bits;
-        // A whole weight is so many rows of weight 1.
-        weights_[cell].add_product(times, times % one == 0 ? one : times, 0);
+    void add_above(std::uint32_t cell, const row_load& row) noexcept {
+        above_[cell] += static_cast<std::int64_t>(row.total());
+        if (weighted_) weigh(cell, weights_[cell].above, row);
     }
 
     /// Widen the extremes of a cell, so that kernels pass rows within them.
@@ -232,6 +240,7 @@ public:
                 if (counts_.size() == 0) continue;
                 slide(counts_.data() + first, parts);
                 slide(sums_.data() + first, parts);
+                if (weighted_) slide(squares_.data() + first, parts);
             }
             return;
         }
@@ -246,7 +255,8 @@ public:
                 zero_sums* const zero = zeros_[c].get();
                 if (pending_ != 0) move_words(words_.data() + first, zero, steps, n);
                 if (counts_.size() != 0)
-                    move_counts(counts_.data() + first, sums_.data() + first, zero,
+                    move_counts(counts_.data() + first, sums_.data() + first,
+                                weighted_ ? squares_.data() + first : nullptr, zero,
                                 steps, n);
             }
         });
@@ -265,25 +275,32 @@ public:
         pending_ += other.pending_;
     }
 
-    /// Multiply every count by 2^bits (counts become parts of a weight).
-    /// `need_flush` was called.
-    void scale(unsigned bits) noexcept {
+    /// Count parts of a weight from now on; rows so far have weight 1.
+    /// `need_weighted` was called.
+    void make_weighted() noexcept {
+        if (weighted_) return;
         flush();
         for (std::uint32_t c = 0; c < cells(); ++c) {
-            weights_[c] = weight_sum();
-            weights_[c].add(rows(c), squared_weight_unit);
-            below_[c] <<= bits;
-            above_[c] <<= bits;
+            weights_[c].rows = total(c);
+            weights_[c].below.add(below_[c], squared_weight_unit);
+            weights_[c].above.add(above_[c], squared_weight_unit);
+            below_[c] <<= weight_bits;
+            above_[c] <<= weight_bits;
             if (zeros_[c])
-                for (zero_sum& sum : zeros_[c]->of) sum.shift_left(bits);
+                for (zero_sum& sum : zeros_[c]->of) sum.shift_left(weight_bits);
         }
-        for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] <<= bits;
-        for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].shift_left(bits);
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            if (counts_[i] == 0) continue;
+            squares_[i].add(counts_[i], squared_weight_unit);
+            counts_[i] <<= weight_bits;
+            sums_[i].shift_left(weight_bits);
+        }
+        weighted_ = true;
     }
 
     // ---- reading ------------------------------------------------------------
 
-    /// Rows of a bin.
+    /// Rows of a bin; parts of a weight in a weighted plane, as all counts.
     std::int64_t count(std::uint32_t cell, std::uint32_t bin) const noexcept {
         const std::size_t i = std::size_t{cell} * bins_ + bin;
         return (pending_ == 0 ? 0 : rows_in(words_[i])) +
@@ -307,16 +324,33 @@ public:
     bool has_rows(std::uint32_t cell) const noexcept { return ends_.any(cell); }
     std::int64_t below(std::uint32_t cell) const noexcept { return below_[cell]; }
     std::int64_t above(std::uint32_t cell) const noexcept { return above_[cell]; }
-    /// All rows of a cell.
-    std::int64_t rows(std::uint32_t cell) const noexcept {
+    /// All that a cell counts.
+    std::int64_t total(std::uint32_t cell) const noexcept {
         std::int64_t out = below_[cell] + above_[cell];
-        if (has_rows(cell))
+        if (has_rows(cell) && (pending_ != 0 || counts_.size() != 0))
             for (std::uint32_t b = 0; b < bins_; ++b) out += count(cell, b);
         return out;
     }
-    /// Sum of squared weights of a cell, in a weighted sketch.
-    const weight_sum& weights(std::uint32_t cell) const noexcept {
+    bool weighted() const noexcept { return weighted_; }
+    std::int64_t rows(std::uint32_t cell) const noexcept {
+        return weighted_ ? weights_[cell].rows : total(cell);
+    }
+    /// Rows and squared weights of a cell beside its bins, in a weighted plane.
+    const cell_weights& weights(std::uint32_t cell) const noexcept {
         return weights_[cell];
+    }
+    /// Sum of squared weights of a bin, in a weighted plane.
+    weight_sum square(std::uint32_t cell, std::uint32_t bin) const noexcept {
+        return squares_.size() == 0 ? weight_sum()
+                                    : squares_[std::size_t{cell} * bins_ + bin];
+    }
+    /// Whether a bin has one row.
+    bool is_single(std::uint32_t cell, std::uint32_t bin) const noexcept {
+        if (!weighted_) return count(cell, bin) == 1;
+        const auto n = static_cast<std::uint64_t>(count(cell, bin));
+        weight_sum most;
+        most.add_product(n, n, 0);
+        return square(cell, bin) == most;
     }
     /// Add the rows of a cell to `out`, by bin.
     void add_counts(std::uint32_t cell, std::int64_t* out) const noexcept {
@@ -332,31 +366,50 @@ public:
         for (std::uint32_t c = 0; c < cells(); ++c) add_counts(c, out);
     }
 
-    // ---- reading from bytes, with `add_below`, `add_above` and `cover` -----------
+    // ---- reading from bytes, with `cover` ------------------------------------
     /// Bring a bin near that is to be put soon.
     void fetch(std::uint32_t cell, std::uint32_t bin) const noexcept {
         counts_.fetch(std::size_t{cell} * bins_ + bin);
         sums_.fetch(std::size_t{cell} * bins_ + bin);
+        squares_.fetch(std::size_t{cell} * bins_ + bin);
     }
-    /// A bin that does not touch zero.
+    /// A bin that does not touch zero; `squared` is 0 where nothing is weighted.
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
-             const bin_sum& sum) {
+             const weight_sum& squared, const bin_sum& sum) {
         need_counts();
         counts_[std::size_t{cell} * bins_ + bin] += n;
         sums_[std::size_t{cell} * bins_ + bin] += sum;
+        if (weighted_) squares_[std::size_t{cell} * bins_ + bin] += squared;
     }
     /// Bin k, -1 or 0, at place `bin`.
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
-             const zero_sum& sum, std::int64_t k) {
+             const weight_sum& squared, const zero_sum& sum, std::int64_t k) {
         need_counts();
         if (!sum.is_zero()) zeros(cell)[k] += sum;
         counts_[std::size_t{cell} * bins_ + bin] += n;
+        if (weighted_) squares_[std::size_t{cell} * bins_ + bin] += squared;
     }
-    void put_weights(std::uint32_t cell, const weight_sum& sum) noexcept {
-        weights_[cell] += sum;
+    /// What lies below and above the window, and `more` of the whole cell.
+    void put_beyond(std::uint32_t cell, std::int64_t below, std::int64_t above,
+                    const cell_weights& more) noexcept {
+        below_[cell] += below;
+        above_[cell] += above;
+        add_weights(cell, more);
     }
 
 private:
+    /// A row has come to a cell; `to` is the sum of squared weights it belongs to.
+    void weigh(std::uint32_t cell, weight_sum& to, const row_load& row) noexcept {
+        weights_[cell].rows += static_cast<std::int64_t>(row.rows);
+        to.add_product(row.total(), row.each, 0);
+    }
+
+    void add_weights(std::uint32_t cell, const cell_weights& more) noexcept {
+        weights_[cell].rows += more.rows;
+        weights_[cell].below += more.below;
+        weights_[cell].above += more.above;
+    }
+
     /// Make sure that the words can take `n` rows more.
     void let_in(std::size_t n) {
         need_words();
@@ -403,7 +456,7 @@ private:
                     std::uint32_t to) noexcept {
         below_[to] += other.below_[from];
         above_[to] += other.above_[from];
-        weights_[to] += other.weights_[from];
+        add_weights(to, other.weights_[from]);
         if (!other.has_rows(from)) return;
         const std::size_t source = std::size_t{from} * bins_;
         const std::size_t goal = std::size_t{to} * bins_;
@@ -416,6 +469,7 @@ private:
                 if (other.counts_[source + b] == 0) continue;
                 counts_[goal + b] += other.counts_[source + b];
                 sums_[goal + b] += other.sums_[source + b];
+                if (weighted_) squares_[goal + b] += other.squares_[source + b];
             }
         }
         cover(to, other.lo(from), other.hi(from));
@@ -425,16 +479,18 @@ private:
     }
 
     std::uint32_t bins_;
+    bool weighted_;                ///< whether counts are parts of a weight
     std::uint32_t capacity_ = 0;   ///< cells the big arrays have room for
     std::uint64_t pending_ = 0;    ///< rows in `words_`
     zeroed<std::uint64_t> words_;  ///< packed, cells * bins, and one to spare
     zeroed<std::int64_t> counts_;  ///< cells * bins, once there are any
     zeroed<bin_sum> sums_;         ///< cells * bins
+    zeroed<weight_sum> squares_;   ///< cells * bins, in a weighted plane
     cell_extremes ends_;
     std::vector<std::int64_t> below_, above_;
     std::vector<std::unique_ptr<zero_sums>> zeros_;
     std::uint32_t with_zeros_ = 0;  ///< cells before this one have them
-    std::vector<weight_sum> weights_;
+    std::vector<cell_weights> weights_;  ///< zeros in a plane without weights
 };
 
 }  // namespace gstar

@@ -80,12 +80,12 @@ inline double bin_mean(const plane& p, const window& at, std::uint32_t cell,
     return std::min(std::max(mean, at.edge(bin)), at.edge(bin + 1));
 }
 
-/// Whether the rows of a bin, `one` of which is a row, may all have one score.
+/// Whether the rows of a bin may all have one score.
 inline bool is_one_value(const plane& p, const window& at, std::uint32_t cell,
-                         std::uint32_t bin, std::int64_t one) noexcept {
+                         std::uint32_t bin) noexcept {
     const std::int64_t n = p.count(cell, bin);
     const std::int64_t k = at.number(bin);
-    if (n == one) return true;
+    if (p.is_single(cell, bin)) return true;
     if (at_zero(k)) return p.zero(cell, k).is_zero();
     // Scores of so many bits are a width apart. More than 24: rows of the bin agree
     // in 24 bits. Else the mean of equal scores has no more than 24 either.
@@ -150,9 +150,37 @@ void read_cells(const tally& t, const slot_list& slots, Number* to, Of of) {
 inline void read_squared_weights(const tally& t, const slot_list& slots,
                                  double* to) {
     read_cells(t, slots, to, [&](const plane& p, std::uint32_t c) {
-        return t.weighted ? p.weights(c).to_double(-squared_weight_unit)
-                          : static_cast<double>(p.rows(c));
+        if (!t.weighted()) return static_cast<double>(p.total(c));
+        weight_sum all = p.weights(c).below;
+        all += p.weights(c).above;
+        for (std::uint32_t b = 0; p.has_rows(c) && b < p.bins(); ++b)
+            all += p.square(c, b);
+        return all.to_double(-squared_weight_unit);
     });
+}
+
+/// Sums of squared weights by group: below, every bin, above.
+inline void read_squares(const tally& t, const slot_list& slots, unsigned label,
+                         double* to) {
+    const std::uint32_t bins = t.at().bins();
+    for (const std::uint32_t slot : slots) {
+        const cell_place c(t, label, slot);
+        const auto real = [](const weight_sum& v) {
+            return v.to_double(-squared_weight_unit);
+        };
+        std::fill(to, to + bins + 2, 0.0);
+        if (c.exists()) {
+            const bool weighs = t.weighted();
+            const cell_weights& w = c.p.weights(c.cell);
+            to[0] = weighs ? real(w.below) : static_cast<double>(c.p.below(c.cell));
+            to[bins + 1] =
+                weighs ? real(w.above) : static_cast<double>(c.p.above(c.cell));
+            for (std::uint32_t b = 0; c.has_rows() && b < bins; ++b)
+                to[1 + b] = weighs ? real(c.p.square(c.cell, b))
+                                   : static_cast<double>(c.p.count(c.cell, b));
+        }
+        to += bins + 2;
+    }
 }
 
 /// Smallest or largest score of each group; NaN where there is none.
@@ -177,7 +205,6 @@ struct full_bin {
 /// The one with the largest share, of those that count `least`; the first of several.
 inline full_bin fullest(const tally& t, const slot_list& slots,
                         std::int64_t least) {
-    const std::int64_t one = t.weighted ? std::int64_t{1} << weight_bits : 1;
     full_bin best;
     for (unsigned label = 0; label < 3; ++label)
         for (std::uint32_t g = 0; g < slots.size(); ++g) {
@@ -188,13 +215,13 @@ inline full_bin fullest(const tally& t, const slot_list& slots,
             for (std::uint32_t b = 0; b < t.at().bins(); ++b) {
                 const std::int64_t n = c.p.count(c.cell, b);
                 if (n < least || n <= most ||
-                    is_one_value(c.p, t.at(), c.cell, b, one))
+                    is_one_value(c.p, t.at(), c.cell, b))
                     continue;
                 most = n;
                 at = b;
             }
             const double share =
-                static_cast<double>(most) / static_cast<double>(c.p.rows(c.cell));
+                static_cast<double>(most) / static_cast<double>(c.p.total(c.cell));
             if (share > best.share) best = {share, label, g, at};
         }
     return best;
@@ -208,7 +235,7 @@ struct cell_copy {
 
     static cell_copy of(const tally& t, unsigned label, std::uint32_t slot) {
         const cell_place c(t, label, slot);
-        return {c.p.only(c.cell), t.at(), t.weighted};
+        return {c.p.only(c.cell), t.at(), t.weighted()};
     }
 
     void counts(std::int64_t* to) const {

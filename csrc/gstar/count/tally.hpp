@@ -45,7 +45,7 @@ public:
         out.labelled = labelled.clone();
         out.unlabelled = unlabelled.clone();
         out.total_ = total_;
-        out.adopt_marks(*this);
+        out.skipped = skipped;
         return out;
     }
 
@@ -115,14 +115,14 @@ public:
         think(to, &found, 1, nullptr, false, -1);
     }
 
-    /// Count a block with multiplicities, one for each row.
+    /// Count a block with loads, one for each row.
     void count(plane& to, const double* scores, const std::uint32_t* cells,
-               std::size_t n, const std::uint64_t* times, bool skip_nan,
+               std::size_t n, const row_load* loads, bool skip_nan,
                std::int64_t first_row) {
         special found[block_rows];
         for (std::size_t i = 0; i < n; ++i)
             found[i] = {scores[i], cells[i], static_cast<std::uint32_t>(i)};
-        think(to, found, n, times, skip_nan, first_row);
+        think(to, found, n, loads, skip_nan, first_row);
     }
 
     /// Whether anything of this slot was counted.
@@ -135,24 +135,25 @@ public:
                any(unlabelled, slot);
     }
 
-    /// Rows counted, in parts of a weight if asked for.
+    /// The sum of all multiplicities, in parts of a weight if asked for.
     std::int64_t total_in(bool parts) const {
-        if (weighted || !parts) return total_;
+        if (weighted() || !parts) return total_;
         if (total_ > (std::numeric_limits<std::int64_t>::max() >> weight_bits))
             refuse_overflow();
         return total_ << weight_bits;
     }
 
-    /// Make counts parts of a weight, once a weight that is not whole has come.
+    bool weighted() const noexcept { return labelled.weighted(); }
+
+    /// Make counts parts of a weight, once a weight that is not 1 has come.
     void make_weighted() {
-        if (weighted) return;
+        if (weighted()) return;
         const std::int64_t parts = total_in(true);
-        labelled.need_flush();
-        unlabelled.need_flush();
-        labelled.scale(weight_bits);
-        unlabelled.scale(weight_bits);
+        labelled.need_weighted();
+        unlabelled.need_weighted();
+        labelled.make_weighted();
+        unlabelled.make_weighted();
         total_ = parts;
-        weighted = true;
     }
 
     // ---- memory -------------------------------------------------------------
@@ -173,10 +174,15 @@ public:
             need_any_rows(to);
     }
 
-    /// The same for rows of any size and multiplicity.
-    void need_any_rows(plane& to) {
-        to.need_words();
-        to.need_counts();
+    /// The same for rows of any size and load.
+    void need_any_rows(plane& to, bool in_parts = false) {
+        if (in_parts) {
+            labelled.need_weighted();
+            unlabelled.need_weighted();
+        } else {
+            to.need_words();
+        }
+        to.need_counts(in_parts || weighted());
         // A window that grows takes all cells along.
         labelled.need_zeros();
         unlabelled.need_zeros();
@@ -184,9 +190,9 @@ public:
 
     /// What it takes to make counts parts of a weight and widen the window.
     void need_room(bool in_parts, const frame& wider) {
-        if (in_parts && !weighted) {
-            labelled.need_flush();
-            unlabelled.need_flush();
+        if (in_parts) {
+            labelled.need_weighted();
+            unlabelled.need_weighted();
         }
         if (frame_.at.on() == wider.at.on() || !frame_.may_touch_zero(wider.at.on()))
             return;
@@ -195,9 +201,9 @@ public:
     }
 
     /// What it takes to put bins of such a frame into the planes.
-    void need_bins(const frame& wider, bool any_unlabelled) {
-        labelled.need_counts();
-        if (any_unlabelled) unlabelled.need_counts();
+    void need_bins(bool in_parts, const frame& wider, bool any_unlabelled) {
+        labelled.need_counts(in_parts);
+        if (any_unlabelled) unlabelled.need_counts(in_parts);
         if (!wider.may_touch_zero(wider.at.on())) return;
         labelled.need_zeros();
         unlabelled.need_zeros();
@@ -235,7 +241,8 @@ public:
         }
         // Where there is nothing yet the first one is taken as it is.
         tally sum(frame_);
-        sum.adopt_marks(*this);
+        sum.skipped = skipped;
+        if (weighted()) sum.make_weighted();
         sum.labelled.resize(labelled.cells());
         sum.unlabelled.resize(unlabelled.cells());
         for (const addend& a : all) {
@@ -269,8 +276,6 @@ public:
     plane labelled;
     plane unlabelled;
     std::int64_t skipped = 0;
-    bool weighted = false;
-    bool weights_known = true;  ///< whether planes have the sums of squared weights
 
 private:
     explicit tally(const frame& of) : tally(of.at, of.kind) {
@@ -278,19 +283,13 @@ private:
         prepare();
     }
 
-    void adopt_marks(const tally& other) noexcept {
-        skipped = other.skipped;
-        weighted = other.weighted;
-        weights_known = other.weights_known;
-    }
-
     /// What it takes to add these one after the other; they are brought into the
     /// window, and to the unit of counts, that ours will have.
     void need(const std::vector<addend>& all) {
-        bool in_parts = weighted;
+        bool in_parts = weighted();
         frame next = frame_;
         for (const addend& a : all) {
-            in_parts = in_parts || a.counts->weighted;
+            in_parts = in_parts || a.counts->weighted();
             next = next.joined(a.counts->frame_);
         }
         std::uint64_t labelled_rows = 0;
@@ -320,15 +319,14 @@ private:
         unlabelled.merge(a.counts->unlabelled, a.unlabelled.data());
         total_ += a.counts->total_;
         skipped += a.counts->skipped;
-        weights_known = weights_known && a.counts->weights_known;
     }
 
     /// With no rows yet, take over the planes whose cells have the same numbers
     /// here, so that the first rows of a sketch are not copied.
     void begin_with(const addend& a) {
         tally& from = *a.counts;
-        if (weighted) from.make_weighted();
-        if (from.weighted) make_weighted();
+        if (weighted()) from.make_weighted();
+        if (from.weighted()) make_weighted();
         frame_ = frame_.joined(from.frame_);
         prepare();
         frame there = from.frame_;
@@ -340,7 +338,7 @@ private:
                 if (map[c] != c) return;
             rows.resize(to.cells());
             to = std::move(rows);
-            rows = plane(to.bins());
+            rows = plane(to.bins(), to.weighted());
         };
         take(labelled, from.labelled, a.labelled);
         take(unlabelled, from.unlabelled, a.unlabelled);
@@ -399,7 +397,7 @@ private:
 
     /// Count the rows a kernel handed back: new extremes, scores next to zero,
     /// infinities, and NaN.
-    void think(plane& to, special* found, std::size_t n, const std::uint64_t* times,
+    void think(plane& to, special* found, std::size_t n, const row_load* loads,
                bool skip_nan, std::int64_t first_row) {
         extent seen;
         std::size_t kept = 0;
@@ -411,25 +409,23 @@ private:
         const double most_usual = std::min(top, greatest);
         for (std::size_t i = 0; i < n; ++i) {
             const double x = found[i].score + 0.0;  // -0.0 counts as 0.0
-            const std::uint64_t t = times != nullptr ? times[found[i].row] : 1;
+            const row_load row = loads != nullptr ? loads[found[i].row] : row_load();
             if (!(x > least_usual && x < most_usual)) {
                 if (std::isnan(x)) {
                     if (!skip_nan) refuse_nan(row_of(first_row, found[i]));
-                    if (t != 0) ++skipped;
+                    if (row.total() != 0) add_to(skipped, row.rows);
                     continue;
                 }
                 if (std::fabs(x) > greatest && !std::isinf(x))
                     refuse_huge(x, row_of(first_row, found[i]));
             }
-            if (t == 0) continue;
-            add_total(t);
-            if (weighted) to.weigh(found[i].cell, t);
+            if (row.total() == 0) continue;
+            add_to(total_, row.total());
             if (std::isinf(x) || (fixed() && (x < bottom || x >= top))) {
-                const auto signed_t = static_cast<std::int64_t>(t);
                 if (x < bottom)
-                    to.add_below(found[i].cell, signed_t);
+                    to.add_below(found[i].cell, row);
                 else
-                    to.add_above(found[i].cell, signed_t);
+                    to.add_above(found[i].cell, row);
                 continue;
             }
             seen.add(x);
@@ -437,25 +433,24 @@ private:
         }
         if (kept == 0) return;
         make_room(frame_.kind, seen, seen.lo(), seen.hi());
-        if (times == nullptr && near_) {
+        if (loads == nullptr && near_) {
             for (std::size_t i = 0; i < kept; ++i)
                 to.add_once(bins_, frame_.at, found[i].cell, found[i].score);
             return;
         }
         for (std::size_t i = 0; i < kept; ++i)
             to.add(frame_.at, found[i].cell, found[i].score,
-                   times != nullptr ? times[found[i].row] : 1);
+                   loads != nullptr ? loads[found[i].row] : row_load());
     }
 
     static std::int64_t row_of(std::int64_t first, const special& s) noexcept {
         return first < 0 ? -1 : first + s.row;
     }
 
-    void add_total(std::uint64_t times) {
-        const auto most =
-            static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-        if (times > most - static_cast<std::uint64_t>(total_)) refuse_overflow();
-        total_ += static_cast<std::int64_t>(times);
+    static void add_to(std::int64_t& sum, std::uint64_t more) {
+        if (more > detail::most_total - static_cast<std::uint64_t>(sum))
+            refuse_overflow();
+        sum += static_cast<std::int64_t>(more);
     }
 
     frame frame_;

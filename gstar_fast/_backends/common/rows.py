@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from os import register_at_fork
@@ -23,12 +24,12 @@ LOCK = threading.Lock()
 register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
-def check_size(n_groups: int, bins: int, memory_limit: int, code: str = "too_much_memory") -> None:
+def check_size(n_groups: int, bins: int, weighted: bool, memory_limit: int, code: str = "too_much_memory") -> None:
     """Refuse more groups than the format or the memory limit allows."""
     if n_groups > MOST_GROUPS:
         raise refusal("too_many_groups", "groups", value=n_groups, limit=MOST_GROUPS)
-    if memory_of(n_groups, bins) > memory_limit:
-        raise refusal(code, "memory_limit", value=(n_groups, bins), limit=memory_limit)
+    if memory_of(n_groups, bins, weighted) > memory_limit:
+        raise refusal(code, "memory_limit", value=(n_groups, bins, weighted), limit=memory_limit)
 
 
 class Rows(NamedTuple):
@@ -38,9 +39,30 @@ class Rows(NamedTuple):
     labels: Flags  # 0, 1 or 2
     codes: Ints  # index into names
     names: tuple[Name, ...]  # only those that occur
-    weights: Objects | None  # multiplicities as Python ints, none of them 0
-    weighted: bool  # multiplicities are in units of 2**-20
+    repeats: Objects | None  # how many rows each stands for, as Python ints, none of them 0; None: one
+    weights: Objects | None  # what each of these rows weighs, in units of 2**-20; None: nothing is weighted
     skipped: int
+
+    @property
+    def weighted(self) -> bool:
+        """Whether multiplicities are in units of 2**-20."""
+        return self.weights is not None
+
+    @property
+    def rows(self) -> Objects:
+        """How many rows each stands for."""
+        return np.ones(len(self.scores), object) if self.repeats is None else self.repeats
+
+    @property
+    def multiplicities(self) -> Objects:
+        """What each counts."""
+        return self.rows if self.weights is None else self.rows * self.weights
+
+    @property
+    def total(self) -> int:
+        """What all of them count."""
+        plain = self.repeats is None and self.weights is None
+        return len(self.scores) if plain else sum(self.multiplicities.tolist())
 
 
 def read_rows(
@@ -49,6 +71,7 @@ def read_rows(
     codes: Values,
     names: tuple[Name, ...] | None,
     weights: Values | None,
+    repeats: Values | None,
     skip_nan: bool,
     unlabelled_code: bool,
     given: Sequence[Name] | None,
@@ -57,13 +80,14 @@ def read_rows(
 ) -> Rows:
     """Copy a batch, the only read of the caller's memory, and refuse it at its first bad row.
 
-    Every row is checked, also one that is then passed over for its NaN or its weight of 0. `start` is the number of
-    the first row, for messages.
+    Every row is checked, also one that is then passed over for its NaN or its weight of 0. `weighted` says that rows
+    of weight 1 are to have their weight too. `start` is the number of the first row, for messages.
     """
     x = np.array(scores, np.float64) + 0.0  # -0.0 becomes 0.0
     y = np.full(len(x), UNLABELLED, np.uint8) if labels is None else np.array(labels)
     g = np.array(codes)
     w = None if weights is None else np.array(weights)  # float64, or whole numbers as they are
+    k = None if repeats is None else np.array(repeats)
 
     nan = np.isnan(x)
     allowed = (y == 0) | (y == 1) | ((y == UNLABELLED) & (unlabelled_code or labels is None))
@@ -77,8 +101,9 @@ def read_rows(
         ~allowed,
         refused[inverse] if len(g) else nan,
     ]
-    if w is not None:
-        checks.append(~(np.isfinite(w) & (w >= 0)))
+    checks.append(nan & False if w is None else ~(np.isfinite(w) & (w >= 0)))
+    if k is not None:
+        checks.append(~(np.isfinite(k) & (k >= 0)) | (np.where(np.isfinite(k), k, 0) % 1 != 0))
     bad = [(int(c.argmax()), which) for which, c in enumerate(checks) if c.any()]
     if bad:  # the first bad row, there the first check
         row, which = min(bad)
@@ -91,29 +116,48 @@ def read_rows(
         if which == 3:
             name = found[int(inverse[row])]
             raise name if isinstance(name, Exception) else unknown_group(name, given or (), start + row)
-        assert w is not None
-        raise refusal("bad_weight", "weights", start + row, w[row].item())
+        if which == 4:
+            assert w is not None
+            raise refusal("bad_weight", "weights", start + row, w[row].item())
+        assert k is not None
+        raise refusal("bad_repeats", "repeats", start + row, k[row].item())
 
-    keep = ~nan
-    skipped = int(nan.sum())
-    multiplicity: Objects | None = None
-    if w is not None:
-        weighted = weighted or bool((w % 1 != 0).any())
-        if (w > MOST_ROWS if w.dtype.kind in "iu" else w >= 2.0**63).any():
-            raise refusal("too_many_rows")
-        unit = WEIGHT_UNIT if weighted else 1
-        multiplicity = np.array([round(v * unit) for v in w.tolist()], object)  # to nearest, ties to even
-        there = (multiplicity > 0).astype(bool)  # a row of weight 0 is not there
-        skipped = int((nan & there).sum())
+    keep, skipped = ~nan, int(nan.sum())
+    each, times = _loads(w, k, weighted, len(x))
+    if times is not None:  # a row of weight 0, and one that is repeated 0 times, is not there
+        there = (times > 0).astype(bool)
+        skipped = sum(times[nan].tolist())
         keep &= there
-        multiplicity = multiplicity[keep]
-    elif weighted:
-        multiplicity = np.full(int(keep.sum()), WEIGHT_UNIT, object)
+        times = times[keep]
+    if each is not None:
+        each = each[keep]
+        if not weighted and (each == WEIGHT_UNIT).all():
+            each = None
+    if times is not None and (times == 1).all():
+        times = None
     kept = inverse[keep]
     present = np.unique(kept)
     rank = np.searchsorted(present, kept).astype(np.int64)
     final = [name for i in present.tolist() if not isinstance(name := found[i], Exception)]
-    return Rows(x[keep], y[keep].astype(np.uint8), rank, tuple(final), multiplicity, weighted, skipped)
+    return Rows(x[keep], y[keep].astype(np.uint8), rank, tuple(final), times, each, skipped)
+
+
+def _loads(w: Values | None, k: Values | None, weighted: bool, n: int) -> tuple[Objects | None, Objects | None]:
+    """What each row weighs, in units of 2**-20, and how many rows it stands for; None: 1."""
+    each = np.full(n, WEIGHT_UNIT, object) if weighted else None
+    times: Objects | None = None
+    if w is not None:  # to nearest, ties to even
+        if (w >= 2.0**63).any():
+            raise refusal("too_many_rows")
+        each = np.array([round(v * WEIGHT_UNIT) for v in w.tolist()], object)
+        times = (each > 0).astype(object) * 1
+    if k is not None:
+        whole = np.array([int(v) for v in k.tolist()], object)
+        times = whole if times is None else whole * times
+    load = times if each is None else each if times is None else each * times
+    if load is not None and len(load) and max(load.tolist()) > MOST_ROWS:
+        raise refusal("too_many_rows")
+    return each, times
 
 
 def _name_of(code: int, names: tuple[Name, ...] | None, row: int) -> Name | Exception:
@@ -134,7 +178,15 @@ def unknown_group(name: Name, given: Sequence[Name], row: int | None = None) -> 
     return unknown
 
 
-def read_one(score: object, label: object, group: object, given: Sequence[Name] | None, weighted: bool) -> Rows:
+def read_one(
+    score: object,
+    label: object,
+    group: object,
+    given: Sequence[Name] | None,
+    weighted: bool,
+    weight: object = 1,
+    repeats: object = 1,
+) -> Rows:
     """One row, with the same checks."""
     x, y = score_of(score) + 0.0, label_of(label)
     if x != x:
@@ -144,8 +196,34 @@ def read_one(score: object, label: object, group: object, given: Sequence[Name] 
     name = clean_name(group)
     if given is not None and name not in given:
         raise unknown_group(name, given)
-    weights = np.array([WEIGHT_UNIT], object) if weighted else None
-    return Rows(np.array([x]), np.array([y], np.uint8), np.zeros(1, np.int64), (name,), weights, weighted, 0)
+    times, each = load_of(weight, repeats)
+    if not times or not each:
+        return Rows(np.zeros(0), np.zeros(0, np.uint8), np.zeros(0, np.int64), (), None, None, 0)
+    one = np.ones(1, object)
+    weights = one * each if weighted or each != WEIGHT_UNIT else None
+    if times * (1 if weights is None else each) > MOST_ROWS:
+        raise refusal("too_many_rows")
+    where = np.array([x]), np.array([y], np.uint8), np.zeros(1, np.int64), (name,)
+    return Rows(*where, None if times == 1 else one * times, weights, 0)
+
+
+def load_of(weight: object, repeats: object) -> tuple[int, int]:
+    """How many rows one that comes alone stands for, and what each weighs in units of 2**-20."""
+    if isinstance(repeats, (bool, np.bool_, str, bytes, complex)) or not hasattr(repeats, "__float__"):
+        raise refusal("bad_repeats", "repeats", value=repeats)
+    if isinstance(weight, (bool, np.bool_, str, bytes, complex)) or not hasattr(weight, "__float__"):
+        raise refusal("bad_weight", "weights", value=weight)
+    try:
+        w, k = as_float(weight), as_float(repeats)
+    except OverflowError:
+        raise refusal("too_many_rows") from None
+    if not 0 <= w < math.inf:
+        raise refusal("bad_weight", "weights", value=w)
+    if not 0 <= k < math.inf or k != math.floor(k):
+        raise refusal("bad_repeats", "repeats", value=repeats)
+    if max(w * WEIGHT_UNIT, k) >= 2.0**63:
+        raise refusal("too_many_rows")
+    return int(repeats), round(w * WEIGHT_UNIT)  # type: ignore[call-overload]
 
 
 def score_of(score: object) -> float:

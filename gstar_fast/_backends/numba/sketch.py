@@ -128,19 +128,21 @@ class Core(reference.Core):
         skip_nan: bool,
         threads: int,
         unlabelled_code: bool = False,
+        repeats: Values | None = None,
     ) -> None:
         """Count a batch, all or nothing."""
-        if weights is None and len(scores) <= SMALL:
+        plain = weights is None and repeats is None
+        if plain and len(scores) <= SMALL:
             with LOCK:
                 done = self._can_count(len(scores))
                 if done:
                     self._consume(Source(scores, labels, codes, names, skip_nan, unlabelled_code), 0, len(scores))
-        elif weights is None and self._can_count(len(scores)):
+        elif plain and self._can_count(len(scores)):
             twin = self._counted_apart(Source(scores, labels, codes, names, skip_nan, unlabelled_code), threads)
             with LOCK:
                 self._take(twin)
             done = True
-        elif weights is None and len(scores) > SMALL:  # weighted, or linear: count in a plain sketch, and merge
+        elif plain and len(scores) > SMALL:  # weighted, or linear: count in a plain sketch, and merge
             window = (self.level, self.first) if self.fixed else None
             twin = type(self)(self.bins, window, self.groups if self.given else None, self.memory_limit)
             twin.update(scores, labels, codes, names, None, skip_nan, threads, unlabelled_code)
@@ -154,14 +156,18 @@ class Core(reference.Core):
         if done:
             self._tell()
         else:
-            super().update(scores, labels, codes, names, weights, skip_nan, threads, unlabelled_code)
+            super().update(scores, labels, codes, names, weights, skip_nan, threads, unlabelled_code, repeats)
 
-    def update_one(self, score: float, label: int | None, group: Name) -> None:
+    def update_one(
+        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
+    ) -> None:
         """Count one row."""
+        plain = type(weight) in (int, float) and type(repeats) is int and weight == repeats == 1
         with LOCK:
-            if not self._count_quickly(score, label, group):
-                rows = read_one(score, label, group, self.groups if self.given else None, self.weighted)
-                if self._can_count(1):
+            if not (plain and self._count_quickly(score, label, group)):
+                given = self.groups if self.given else None
+                rows = read_one(score, label, group, given, self.weighted, weight, repeats)
+                if plain and self._can_count(1):
                     self._consume(Source(rows.scores, rows.labels, rows.codes, rows.names, False, True), 0, 1)
                 else:
                     self._count(rows)
@@ -273,9 +279,9 @@ class Core(reference.Core):
         labels = None if source.label_dtype is None else np.array(y[:m]).view(source.label_dtype)
         codes = np.array(g[:m]).view(source.code_dtype)
         given = self.groups if self.given else None
-        how = source.names, None, source.skip_nan, source.unlabelled_code, given, False, start
+        how = source.names, None, None, source.skip_nan, source.unlabelled_code, given, False, start
         rows = read_rows(x[:m], labels, codes, *how)
-        self.groups = self._union(rows.names)
+        self.groups = self._union(rows.names, self.weighted)
         for name in rows.names:
             self._pend().slot_of(name)
 
@@ -328,7 +334,7 @@ class Core(reference.Core):
         pending, other = self._pend(), twin._pend()
         extent = pending.seen | other.seen
         quick = not twin._has_cells and self._can_count(twin.total) and pending.rows + other.rows < MOST_PENDING
-        groups = self._union(twin.groups) if quick else ()
+        groups = self._union(twin.groups, self.weighted) if quick else ()
         if quick and other.goes_to(self._window_for(extent)) and self._moved_to(extent):
             self.groups = groups
             pending.absorb(other)
@@ -418,8 +424,8 @@ class Core(reference.Core):
             self._cells = self._cells.moved(places_of(groups, self.groups), len(self.groups), window, self.window)
             self._cells_at = (self.groups, self.window)
 
-    def _commit(self, cells: Cells, names: tuple[Name, ...], weighted: bool, total: int, skipped: int) -> None:
-        super()._commit(cells, names, weighted, total, skipped)
+    def _commit(self, cells: Cells, names: tuple[Name, ...], total: int, skipped: int) -> None:
+        super()._commit(cells, names, total, skipped)
         self._cells_at = (self.groups, self.window)
         self._pending = None
         self._has_cells = True

@@ -1,9 +1,9 @@
 """The cells of the reference's sketch, in exact Python integers: arrays of all of them, and a copy of one.
 
 For each label (0, 1, and 2 for unlabelled), group and bin a count and the sum of the rounded scores; for each cell the
-smallest and the largest score, the rows below and above the window, and the sum of squared weights. Sums of scores are
-whole numbers of 2**-1097, the same on every grid, so that coarsening only adds; the format's offsets `S` are computed
-when bytes are written.
+smallest and the largest score, and the rows below and above the window. Weighted cells have their number of rows, and
+the sum of squared weights of each bin. Sums of scores are whole numbers of 2**-1097, the same on every grid, so that
+coarsening only adds; the format's offsets `S` are computed when bytes are written.
 """
 
 from __future__ import annotations
@@ -22,26 +22,38 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.sketch_format import offset_sum
 from gstar_fast._words import WEIGHT_UNIT
 
-ADDED = ("counts", "sums", "squares", "below", "above")  # arrays whose numbers add up when rows come together
+COUNTED = ("counts", "sums", "below", "above")  # in units of weight where cells are weighted
+ADDED = (*COUNTED, "squares", "number")  # arrays whose numbers add up when rows come together
 
 
 class Cells:
     """The arrays of a sketch: first axis the label, second the group, third the bin."""
 
-    def __init__(self, n_groups: int, bins: int) -> None:
+    def __init__(self, n_groups: int, bins: int, weighted: bool) -> None:
         self.counts = np.zeros((3, n_groups, bins), np.int64)
         self.sums = np.zeros((3, n_groups, bins), object)
-        self.squares = np.zeros((3, n_groups), object)  # V, in a weighted sketch that knows it
+        self.squares = np.zeros((3, n_groups, bins + 2 if weighted else 0), object)  # V: below, every bin, above
+        self.number = np.zeros((3, n_groups if weighted else 0), np.int64)  # rows
         self.mins = np.full((3, n_groups), math.inf)
         self.maxs = np.full((3, n_groups), -math.inf)
         self.below = np.zeros((3, n_groups), np.int64)
         self.above = np.zeros((3, n_groups), np.int64)
 
     @property
+    def weighted(self) -> bool:
+        """Whether counts are in units of weight."""
+        return self.squares.shape[2] > 0
+
+    @property
+    def totals(self) -> Ints:
+        """All that each cell counts."""
+        totals: Ints = self.counts.sum(axis=2) + self.below + self.above
+        return totals
+
+    @property
     def rows(self) -> Ints:
-        """All rows of each cell."""
-        rows: Ints = self.counts.sum(axis=2) + self.below + self.above
-        return rows
+        """Number of rows of each cell."""
+        return self.number.copy() if self.weighted else self.totals
 
     def copy(self) -> Cells:
         """An independent copy."""
@@ -51,9 +63,12 @@ class Cells:
 
     def moved(self, places: Values, n_groups: int, old: Window, new: Window) -> Cells:
         """The same rows with group g at `places[g]`, in a window of the same or a coarser grid."""
-        cells = Cells(n_groups, new.bins)
-        for key in ("squares", "mins", "maxs", "below", "above"):
+        cells = Cells(n_groups, new.bins, self.weighted)
+        for key in ("mins", "maxs", "below", "above", *(("number",) if self.weighted else ())):
             getattr(cells, key)[:, places] = getattr(self, key)
+        if self.weighted:
+            for end in (0, -1):
+                cells.squares[:, places, end] = self.squares[:, :, end]
         used = np.flatnonzero(self.counts.any(axis=(0, 1)))
         if len(used):
             index = new.indices(new.grid.numbers(old.edges[used]))
@@ -61,13 +76,16 @@ class Cells:
             where = np.ix_(np.arange(3), places, index[starts])
             cells.counts[where] = np.add.reduceat(self.counts[:, :, used], starts, axis=2)
             cells.sums[where] = np.add.reduceat(self.sums[:, :, used], starts, axis=2)
+            if self.weighted:
+                where = np.ix_(np.arange(3), places, index[starts] + 1)
+                cells.squares[where] = np.add.reduceat(self.squares[:, :, used + 1], starts, axis=2)
         return cells
 
     def gathered(self, places: Values, n_groups: int) -> Cells:
         """The same rows with group g at `places[g]`, where several may meet."""
-        new = Cells(n_groups, self.counts.shape[2])
+        new = Cells(n_groups, self.counts.shape[2], self.weighted)
         where: Any = (slice(None), places)  # NumPy's stubs know no slices in `at`
-        for key in ADDED:
+        for key in ADDED if self.weighted else COUNTED:
             np.add.at(getattr(new, key), where, getattr(self, key))
         np.minimum.at(new.mins, where, self.mins)
         np.maximum.at(new.maxs, where, self.maxs)
@@ -75,9 +93,11 @@ class Cells:
 
     def become_weighted(self) -> None:
         """Count in units of weight: until now every row had weight 1."""
-        for key in ADDED:
+        self.number = self.totals
+        places = np.concatenate([self.below[..., None], self.counts, self.above[..., None]], axis=2)
+        self.squares = places.astype(object) * WEIGHT_UNIT**2
+        for key in COUNTED:
             setattr(self, key, getattr(self, key) * WEIGHT_UNIT)
-        self.squares = self.rows.astype(object) * WEIGHT_UNIT
 
     def add(self, other: Cells) -> None:
         """Add the rows of cells with the same groups and window."""
@@ -90,9 +110,13 @@ class Cells:
         """Add rows; `places` says which group each of the batch's names is."""
         lo, hi = window.edges[[0, -1]]
         x, label, group = rows.scores, rows.labels, places[rows.codes]
-        n = np.ones(len(x), object) if rows.weights is None else rows.weights
-        if rows.weighted:
-            np.add.at(self.squares, (label, group), np.where(n % WEIGHT_UNIT == 0, n * WEIGHT_UNIT, n * n))
+        n = rows.multiplicities
+        if rows.weights is not None:
+            np.add.at(self.number, (label, group), rows.rows.astype(np.int64))
+            place = np.where(x < lo, 0, self.counts.shape[2] + 1)
+            finite = (x >= lo) & (x < hi)
+            place[finite] = window.indices(window.grid.numbers(x[finite])) + 1
+            np.add.at(self.squares, (label, group, place), n * rows.weights)
         inside = (x >= lo) & (x < hi)
         for counts, beyond in ((self.below, x < lo), (self.above, x >= hi)):
             np.add.at(counts, (label[beyond], group[beyond]), n[beyond].astype(np.int64))
@@ -117,6 +141,7 @@ class CellCopy:
     window: Window
     weighted: bool
     counts: Ints
+    squares: Objects  # of the bins; none where nothing is weighted
     sums: Objects
     below: int
     above: int
@@ -161,7 +186,7 @@ class CellCopy:
         """Whether all rows of a bin may have one score: they agree in 24 bits, or their mean has no more than 24."""
         grid, k = self.window.grid, int(self.window.numbers[index])
         count, total = int(self.counts[index]), self.sums[index]
-        if count == (WEIGHT_UNIT if self.weighted else 1):
+        if self.squares[index] == count**2 if self.weighted else count == 1:  # one row
             return True
         if k in (-1, 0):
             return bool(total == 0)

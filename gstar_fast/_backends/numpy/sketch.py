@@ -20,11 +20,11 @@ from gstar_fast._backends.common.rows import (
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
 from gstar_fast._base import sketch_format as io
-from gstar_fast._base.arrays import Floats, Ints, Values
+from gstar_fast._base.arrays import Floats, Ints, Objects, Values
 from gstar_fast._base.grid import Extent, Grid, Window, linear_window, mixed_window, to_float, window_of
 from gstar_fast._base.names import Name, canonical, check_distinct, listed
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sketch_parts.content import Cell, Content, Section
+from gstar_fast._base.sketch_parts.content import Cell, Content, Section, Weights
 from gstar_fast._base.sketch_parts.sections import OF_ROWS, check_sections, merged_sections
 from gstar_fast._words import WEIGHT_UNIT
 
@@ -43,7 +43,7 @@ class Core:
         watch: Watch | None = None,
     ) -> None:
         names = () if groups is None else tuple(groups)
-        check_size(len(names), bins, memory_limit)
+        check_size(len(names), bins, False, memory_limit)
         self.bins = bins
         self.fixed = window is not None
         self.linear = False  # not fixed, and rows counted under version 1
@@ -53,11 +53,10 @@ class Core:
         self.groups: tuple[Name, ...] = names
         self.memory_limit = memory_limit
         self.weighted = False
-        self.knows_squares = True  # the sum of squared weights of each cell
         self.total = 0
         self.skipped = 0
         self.sections: tuple[Section, ...] = ()
-        self._cells = Cells(len(names), bins)
+        self._cells = Cells(len(names), bins, weighted=False)
         self._watch = watch
         self._told: tuple[Grid | None, int] = (None, 0)
 
@@ -87,46 +86,48 @@ class Core:
         skip_nan: bool,
         threads: int,  # noqa: ARG002
         unlabelled_code: bool = False,
+        repeats: Values | None = None,
     ) -> None:
         """Count a batch, all or nothing."""
         with LOCK:
-            given = self.groups if self.given else None
-            self._count(
-                read_rows(scores, labels, codes, names, weights, skip_nan, unlabelled_code, given, self.weighted)
-            )
+            how = skip_nan, unlabelled_code, self.groups if self.given else None, self.weighted
+            self._count(read_rows(scores, labels, codes, names, weights, repeats, *how))
         self._tell()
 
-    def update_one(self, score: float, label: int | None, group: Name) -> None:
+    def update_one(
+        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
+    ) -> None:
         """Count one row."""
         with LOCK:
-            self._count(read_one(score, label, group, self.groups if self.given else None, self.weighted))
+            given = self.groups if self.given else None
+            self._count(read_one(score, label, group, given, self.weighted, weight, repeats))
         self._tell()
 
     def _count(self, rows: Rows) -> None:
         """Commit checked rows: first all that may be refused, then new cells, then the exchange."""
         self._settle()
-        total = self._total_in(rows.weighted)
-        total += len(rows.scores) if rows.weights is None else sum(rows.weights.tolist())
+        weighted = self.weighted or rows.weighted
+        total = self._total_in(weighted) + rows.total
         if max(total, self.skipped + rows.skipped) > MOST_ROWS:
             raise refusal("too_many_rows")
-        names = self._union(rows.names)
+        names = self._union(rows.names, weighted)
         extent = self._extent_with(Extent.of(rows.scores[np.isfinite(rows.scores)]))
         window = self._window_of(extent, self.linear, Extent.of_scores(self._ends()) | extent)
-        cells = self._cells_in(rows.weighted, names, window)
+        cells = self._cells_in(weighted, names, window)
         cells.count(rows, places_of(rows.names, names), window)
         self.extent, self.window = extent, window
-        self._commit(cells, names, rows.weighted, total, self.skipped + rows.skipped)
+        self._commit(cells, names, total, self.skipped + rows.skipped)
 
     def _total_in(self, weighted: bool) -> int:
         return self.total * WEIGHT_UNIT if weighted and not self.weighted else self.total
 
-    def _union(self, new: Sequence[Name]) -> tuple[Name, ...]:
+    def _union(self, new: Sequence[Name], weighted: bool) -> tuple[Name, ...]:
         """Our groups with some more, in public order; given groups already hold them."""
         check_distinct((*self.groups, *new))
-        if set(new) <= set(self.groups):
-            return self.groups
-        names = tuple(canonical({*self.groups, *new}))
-        check_size(len(names), self.bins, self.memory_limit)
+        known = set(new) <= set(self.groups)
+        names = self.groups if known else tuple(canonical({*self.groups, *new}))
+        if not known or weighted != self.weighted:
+            check_size(len(names), self.bins, weighted, self.memory_limit)
         return names
 
     def _ends(self) -> list[float]:
@@ -150,8 +151,9 @@ class Core:
             cells.become_weighted()
         return cells
 
-    def _commit(self, cells: Cells, names: tuple[Name, ...], weighted: bool, total: int, skipped: int) -> None:
-        self._cells, self.groups, self.weighted, self.total, self.skipped = cells, names, weighted, total, skipped
+    def _commit(self, cells: Cells, names: tuple[Name, ...], total: int, skipped: int) -> None:
+        self._cells, self.groups, self.total, self.skipped = cells, names, total, skipped
+        self.weighted = cells.weighted
 
     def _tell(self) -> None:
         """Call `watch` when the grid changed or the rows doubled."""
@@ -173,7 +175,7 @@ class Core:
             twin._settle()
             sections = merged_sections(self.sections, twin.sections, self.total > 0, twin.total > 0)
             if self._is_neutral() or self._is_blank_of(twin):
-                check_size(len(twin.groups), twin.bins, self.memory_limit)
+                check_size(len(twin.groups), twin.bins, twin.weighted, self.memory_limit)
                 self._become(twin)
             elif not twin._is_neutral():
                 self._merge(twin)
@@ -198,17 +200,16 @@ class Core:
 
     def _become(self, other: Self) -> None:
         self.bins, self.fixed, self.linear, self.given = other.bins, other.fixed, other.linear, other.given
-        self.extent, self.window, self.knows_squares = other.extent, other.window, other.knows_squares
-        self.sections = other.sections
-        self._commit(other._cells, other.groups, other.weighted, other.total, other.skipped)
+        self.extent, self.window, self.sections = other.extent, other.window, other.sections
+        self._commit(other._cells, other.groups, other.total, other.skipped)
 
     def _merge(self, other: Self) -> None:
         if self.bins != other.bins:
             raise refusal("different_bins", "bins", value=other.bins, limit=self.bins)
         if self._range() != other._range():
             raise refusal("different_range", "range", value=other._range(), limit=self._range())
-        names = self._merged_groups(other)
         weighted = self.weighted or other.weighted
+        names = self._merged_groups(other, weighted)
         total = self._total_in(weighted) + other._total_in(weighted)
         if max(total, self.skipped + other.skipped) > MOST_ROWS:
             raise refusal("too_many_rows")
@@ -218,31 +219,29 @@ class Core:
         cells = self._cells_in(weighted, names, window)
         cells.add(other._cells_in(weighted, names, window))
         self.given = self.given or other.given
-        self.knows_squares = self.knows_squares and other.knows_squares
         self.extent, self.window, self.linear = extent, window, linear
-        self._commit(cells, names, weighted, total, self.skipped + other.skipped)
+        self._commit(cells, names, total, self.skipped + other.skipped)
 
     def _range(self) -> tuple[float, float] | None:
         lo, hi = self.window.edges[[0, -1]].tolist()
         return (lo, hi) if self.fixed else None
 
-    def _merged_groups(self, other: Self) -> tuple[Name, ...]:
+    def _merged_groups(self, other: Self, weighted: bool) -> tuple[Name, ...]:
         check_distinct((*self.groups, *other.groups))
         if self.given and other.given:
-            if self.groups == other.groups:
-                return self.groups
             if set(self.groups) != set(other.groups):
                 raise refusal("different_groups", "groups", value=listed(other.groups), limit=listed(self.groups))
-            return tuple(canonical(self.groups))
+            check_size(len(self.groups), self.bins, weighted, self.memory_limit)
+            return self.groups if self.groups == other.groups else tuple(canonical(self.groups))
         if self.given or other.given:
             given, learned = (self.groups, other.groups) if self.given else (other.groups, self.groups)
             known = set(given)
             for name in learned:
                 if name not in known:
                     raise unknown_group(name, given)
-            check_size(len(given), self.bins, self.memory_limit)
+            check_size(len(given), self.bins, weighted, self.memory_limit)
             return given
-        return self._union(other.groups)
+        return self._union(other.groups, weighted)
 
     def copy(self) -> Self:
         """An independent copy, which nobody watches."""
@@ -260,11 +259,11 @@ class Core:
             check_distinct(names)
             kept = tuple(dict.fromkeys(names))
             kept = kept if self.given else tuple(canonical(kept))
-            check_size(len(kept), self.bins, self.memory_limit)
+            check_size(len(kept), self.bins, self.weighted, self.memory_limit)
             cells = self._cells.gathered(places_of(names, kept), len(kept))
             twin = type(self)(self.bins, None, None, self.memory_limit)
             twin._become(self)
-            twin._commit(cells, kept, self.weighted, self.total, self.skipped)
+            twin._commit(cells, kept, self.total, self.skipped)
             return twin
 
     def _settle(self) -> None:
@@ -298,7 +297,6 @@ class Core:
                 self.fixed,
                 self.given,
                 self.linear,
-                self.knows_squares,
                 self.skipped,
                 self.groups,
                 cells,
@@ -309,26 +307,32 @@ class Core:
         c, at = self._cells, (label, group)
         used = np.flatnonzero(c.counts[at])
         bins = list(zip(used.tolist(), c.counts[at][used].tolist(), c.sums[at][used].tolist(), strict=True))
-        return Cell(int(c.below[at]), int(c.above[at]), c.mins[at], c.maxs[at], c.squares[at], bins)
+        weights = None
+        if c.weighted:
+            squares = c.squares[at].tolist()
+            weights = Weights(int(c.number[at]), squares[0], squares[-1], [squares[i + 1] for i in used.tolist()])
+        return Cell(int(c.below[at]), int(c.above[at]), c.mins[at], c.maxs[at], bins, weights)
 
     @classmethod
     def from_bytes(cls, data: bytes, memory_limit: int, watch: Watch | None = None) -> Self:
         """The sketch these bytes describe; ValueError if there is none."""
-        content = io.read(
-            data, lambda n_groups, bins: check_size(n_groups, bins, memory_limit, "bytes_need_too_much_memory")
-        )
+        content = io.read(data, lambda *size: check_size(*size, memory_limit, "bytes_need_too_much_memory"))
         bins = content.window.bins
         core = cls(bins, None, content.names if content.given else None, memory_limit, watch)
-        core.fixed, core.linear, core.knows_squares = content.fixed, content.linear, content.knows_squares
+        core.fixed, core.linear = content.fixed, content.linear
         core.window, core.extent, core.sections = content.window, content.extent, content.sections
-        cells = Cells(len(content.names), bins)
+        cells = Cells(len(content.names), bins, content.weighted)
         for i, cell in enumerate(content.cells):
             at = i % 3, i // 3
-            cells.below[at], cells.above[at], cells.mins[at], cells.maxs[at], cells.squares[at] = cell[:5]
+            cells.below[at], cells.above[at], cells.mins[at], cells.maxs[at] = cell[:4]
             for index, count, total in cell.bins:
                 cells.counts[at][index] = count
                 cells.sums[at][index] = total
-        core._commit(cells, content.names, content.weighted, int(cells.rows.sum()), content.skipped)
+            if cell.weights is not None:
+                cells.number[at] = cell.weights.rows
+                cells.squares[at][[0, -1]] = cell.weights.below, cell.weights.above
+                cells.squares[at][[index + 1 for index, _, _ in cell.bins]] = cell.weights.bins
+        core._commit(cells, content.names, int(cells.totals.sum()), content.skipped)
         return core
 
     # -------------------------------------------------------------------------------------------------------- reading
@@ -366,16 +370,29 @@ class Core:
                     best = (share, label, group, at) if share > best[0] else best
         return best
 
-    def squared_weights(self) -> Floats | None:
-        """Sum of the squared weights of each label's and group's rows; None where it is not known."""
+    def rows(self) -> Ints:
+        """Number of rows of each label and group."""
         with LOCK:
             self._settle()
-            if not self.knows_squares:
-                return None
+            return self._cells.rows
+
+    def squared_weights(self) -> Floats:
+        """Sum of the squared weights of each label's and group's rows."""
+        with LOCK:
+            self._settle()
             if not self.weighted:
-                return self._cells.rows.astype(np.float64)
-            floats = [[to_float(v, -40) for v in row] for row in self._cells.squares.tolist()]
-            return np.array(floats).reshape(3, -1)
+                return self._cells.totals.astype(np.float64)
+            return _in_squares(self._cells.squares.sum(axis=2))
+
+    def squares(self, label: int) -> Floats:
+        """Sum of the squared weights of each group's rows: below, every bin, above."""
+        with LOCK:
+            self._settle()
+            c = self._cells
+            if self.weighted:
+                return _in_squares(c.squares[label])
+            places = [c.below[label][:, None], c.counts[label], c.above[label][:, None]]
+            return np.concatenate(places, axis=1).astype(np.float64)
 
     def counts(self, label: int) -> Ints:
         """Rows of each group and bin."""
@@ -409,9 +426,10 @@ class Core:
             self._settle()
             at = label, self.groups.index(group)
             c = self._cells
-            counts, sums = c.counts[at].copy(), c.sums[at].copy()
+            counts, sums, squares = c.counts[at].copy(), c.sums[at].copy(), c.squares[at][1:-1].copy()
             lo, hi = (float(c.mins[at]), float(c.maxs[at])) if c.mins[at] <= c.maxs[at] else (math.nan, math.nan)
-            return CellCopy(self.window, self.weighted, counts, sums, int(c.below[at]), int(c.above[at]), lo, hi)
+            beyond = int(c.below[at]), int(c.above[at])
+            return CellCopy(self.window, self.weighted, counts, squares, sums, *beyond, lo, hi)
 
     def _cell_copies(self, label: int) -> list[CellCopy]:
         return [self.cell(label, group) for group in self.groups]
@@ -419,3 +437,8 @@ class Core:
     def means(self, label: int) -> Floats:
         """Mean score of each group and bin, NaN where there are no rows."""
         return np.array([cell.means for cell in self._cell_copies(label)]).reshape(-1, self.bins)
+
+
+def _in_squares(sums: Objects) -> Floats:
+    """Sums of squared weights in units of 2**-40 as floats."""
+    return np.array([to_float(v, -40) for v in sums.ravel().tolist()], np.float64).reshape(sums.shape)

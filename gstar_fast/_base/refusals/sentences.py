@@ -60,8 +60,8 @@ def _label_type(e: Any, say: Face) -> str:
 
 
 def _memory(e: Any, say: Face) -> str:
-    n_groups, bins = e.value
-    need = memory_of(n_groups, bins)
+    n_groups, bins, weighted = e.value
+    need = memory_of(n_groups, bins, bool(weighted))
     return say.too_many_groups(n_groups) or (
         f"{n_groups} groups of {bins} bins need {need / 2**30:.1f} GiB; memory_limit is {e.limit / 2**30:.1f} GiB: "
         "use fewer bins or groups, or pass a larger memory_limit"
@@ -83,6 +83,10 @@ ROWS |= entries(
     ),
     bad_weight=lambda e, say: (
         f"{say.argument('weights')} must be finite and not negative, got {e.value!r}{say.at(e.row)}"
+    ),
+    bad_repeats=lambda e, say: (
+        f"{say.argument('repeats')} must be whole numbers from 0 on, got {e.value!r}{say.at(e.row)}; "
+        f"what a row weighs goes to {say.argument('weights')}"
     ),
     lengths=lambda e, say: f"arrays differ in length: {_lengths(e.value, say)}",
     shape=_shape,

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from gstar_fast._base.bytes import LONGEST_VARINT, Reader
 from gstar_fast._base.grid import LARGEST_BIN, LARGEST_SCORE, SUM_UNIT, Grid, Window
 from gstar_fast._base.names import Name, check_distinct, sort_key
-from gstar_fast._base.sketch_parts.content import HEADER, Cell, refuse
+from gstar_fast._base.sketch_parts.content import HEADER, Cell, Weights, refuse
+from gstar_fast._words import WEIGHT_UNIT
 
 
 def reader(data: bytes, end: int) -> Reader:
@@ -42,9 +43,17 @@ def read_extremes(source: Reader) -> tuple[float, float]:
 
 
 def read_bins(
-    source: Reader, used: int, window: Window, numbers: Sequence[int], unit: Callable[[int], int]
+    source: Reader,
+    used: int,
+    window: Window,
+    numbers: Sequence[int],
+    unit: Callable[[int], int],
+    squares: list[int] | None = None,
 ) -> list[tuple[int, int, int]]:
-    """Index, rows and sum of scores of the bins that have rows; sums are of offsets in units of 2**unit(k)."""
+    """Index, rows and sum of scores of the bins that have rows; sums are of offsets in units of 2**unit(k).
+
+    Sums of squared weights are read into `squares`, where there are any.
+    """
     found, index, bins = [], -1, len(numbers) - 1
     for _ in range(used):
         index += 1 + source.varint(bins)
@@ -55,6 +64,8 @@ def read_bins(
         count = source.varint(2**63)
         if not count:
             refuse("a bin has no rows")
+        if squares is not None:
+            squares.append(source.varint())
         found.append((index, count, _read_sum(source, count, window.grid, numbers[index], unit)))
     return found
 
@@ -124,8 +135,25 @@ def check_window(level: int, first: int, bins: int) -> None:
 
 def check_rows(cells: Sequence[Cell], given: bool) -> None:
     """Refuse too many rows, and a learned group without any."""
-    rows = [cell.rows for cell in cells]
-    if sum(rows) >= 2**63:
+    totals = [cell.total for cell in cells]
+    if sum(totals) >= 2**63:
         refuse("it holds 2**63 rows or more")
-    if not given and any(sum(rows[at : at + 3]) == 0 for at in range(0, len(rows), 3)):
+    if not given and any(sum(totals[at : at + 3]) == 0 for at in range(0, len(totals), 3)):
         refuse("a group has no rows")
+
+
+def check_weights(cell: Cell, weights: Weights) -> None:
+    """Refuse numbers of rows and sums of squared weights that no rows have: one of t units adds t * t, t or more."""
+    places = [*zip([cell.below, cell.above], weights[1:3], strict=True)]
+    places += [(count, square) for (_, count, _), square in zip(cell.bins, weights.bins, strict=True)]
+    if not sum(count > 0 for count, _ in places) <= weights.rows <= cell.total:
+        refuse("a number of rows is impossible")
+    possible = all(square >= count if count else square == 0 for count, square in places)
+    if not possible or not weights.squares <= cell.total**2 <= weights.rows * weights.squares:
+        refuse("a sum of squared weights is impossible")
+
+
+def has_weight_one(cell: Cell) -> bool:
+    """Whether every row of a cell has weight 1: only then the squares add up to this."""
+    weights = cell.weights or Weights()
+    return cell.total == weights.rows * WEIGHT_UNIT and weights.squares == weights.rows * WEIGHT_UNIT**2

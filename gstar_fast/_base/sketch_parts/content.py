@@ -12,7 +12,7 @@ from gstar_fast._base.refusals.refusal import refusal
 
 MAGIC: Final = b"\x89GSTAR\r\n"
 HEADER: Final = struct.Struct("<8sHHIQ")
-WEIGHTED, FIXED, GIVEN, LINEAR, NO_SQUARES = 1, 2, 4, 8, 16
+WEIGHTED, FIXED, GIVEN, LINEAR = 1, 2, 4, 8
 
 Section: TypeAlias = tuple[int, bool, bytes]  # type, needed, content
 
@@ -22,6 +22,20 @@ def refuse(why: str) -> NoReturn:
     raise refusal("not_valid", "sketch", value=why)
 
 
+class Weights(NamedTuple):
+    """What a cell of a weighted sketch has besides: squares are sums of squared weights, in units of 2**-40."""
+
+    rows: int = 0
+    below: int = 0
+    above: int = 0
+    bins: Sequence[int] = ()  # of the bins that have rows
+
+    @property
+    def squares(self) -> int:
+        """The sum of all squared weights."""
+        return self.below + self.above + sum(self.bins)
+
+
 class Cell(NamedTuple):
     """One label of one group: what the format stores, sums in units of the grid's SUM_UNIT."""
 
@@ -29,12 +43,12 @@ class Cell(NamedTuple):
     above: int
     smallest: float
     largest: float
-    squares: int  # V; 0 where it is not known, or the sketch is not weighted
     bins: Sequence[tuple[int, int, int]]  # (index, count, sum of scores) of the bins that have rows, ascending
+    weights: Weights | None = None  # of a weighted sketch, whose counts and sums are in units of 2**-20
 
     @property
-    def rows(self) -> int:
-        """All rows, those beyond the window too."""
+    def total(self) -> int:
+        """All that is counted, beyond the window too."""
         return self.below + self.above + sum(count for _, count, _ in self.bins)
 
 
@@ -47,7 +61,6 @@ class Content(NamedTuple):
     fixed: bool
     given: bool
     linear: bool
-    knows_squares: bool
     skipped: int
     names: tuple[Name, ...]
     cells: Sequence[Cell]

@@ -43,16 +43,18 @@ def _known(flags: int, reserved: int) -> bool:
 ENVELOPE: Final = Envelope(MAGIC, 1, HEADER, refuse, _known)
 
 
-def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
+def read(data: bytes, check_size: Callable[[int, int, bool], None]) -> Content:
     """The content of canonical bytes of version 1; ValueError for all others."""
     (flags, _), end = ENVELOPE.open(data)
     weighted, fixed, given = bool(flags & WEIGHTED), bool(flags & FIXED), bool(flags & GIVEN)
+    if weighted:
+        refuse("it has weights and is of version 1; count its rows again")
     source = reader(data, end)
     bins, n_groups, level, first, skipped = front(source)
     if not LOWEST_LEVEL <= level <= HIGHEST_LEVEL:
         refuse("the level is out of range")
     check_window(level, first, bins)
-    check_size(n_groups, bins)
+    check_size(n_groups, bins, False)
     window = linear_window(level, first, bins)
     names = read_names(source, n_groups, given)
     numbers = window.numbers.tolist()
@@ -69,7 +71,7 @@ def read(data: bytes, check_size: Callable[[int, int], None]) -> Content:
     if not (fixed or finite):
         window = window_of(Extent(), bins)
     linear = finite and not fixed
-    return Content(window, Extent(), weighted, fixed, given, linear, not weighted, skipped, names, cells)
+    return Content(window, Extent(), False, fixed, given, linear, skipped, names, cells)
 
 
 def front(source: Reader) -> tuple[int, int, int, int, int]:
@@ -84,7 +86,7 @@ def front(source: Reader) -> tuple[int, int, int, int, int]:
 def _read_cell(source: Reader, window: Window, numbers: list[int]) -> Cell:
     below, above, used = source.varint(2**63), source.varint(2**63), source.varint(window.bins + 1)
     if not used:
-        return Cell(below, above, math.inf, -math.inf, 0, ())
+        return Cell(below, above, math.inf, -math.inf, ())
     smallest, largest = read_extremes(source)
     squares = read_wide(source, SQUARE_UNIT)
     found = read_bins(source, used, window, numbers, lambda _: window.grid.level - 23)
@@ -93,7 +95,7 @@ def _read_cell(source: Reader, window: Window, numbers: list[int]) -> Cell:
     least, widest = _square_bounds(window, numbers, found)
     if not 0 <= squares <= most or not least <= squares << SQUARE_UNIT - 2 * SUM_UNIT <= widest:
         refuse("a sum of squares is impossible")
-    return Cell(below, above, smallest, largest, 0, found)
+    return Cell(below, above, smallest, largest, found)
 
 
 def _square_bounds(window: Window, numbers: list[int], bins: Sequence[tuple[int, int, int]]) -> tuple[int, int]:

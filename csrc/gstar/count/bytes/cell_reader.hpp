@@ -24,8 +24,10 @@ namespace detail {
 struct cell_totals {
     std::uint64_t below = 0;
     std::uint64_t above = 0;
-    std::uint64_t rows = 0;  ///< all of them; more than `most_rows`: too many
-    wide<2> squared;         ///< sum of squared weights, where bytes have it
+    std::uint64_t total = 0;  ///< of all counts; more than `most_rows`: too many
+    cell_weights weights;     ///< where bytes have weights
+    weight_sum squared;       ///< of all places, in the first reading
+    bool fits = true;         ///< whether this is a possible sum of each place
     double lo = std::numeric_limits<double>::infinity();
     double hi = -std::numeric_limits<double>::infinity();
 };
@@ -35,6 +37,7 @@ struct stored_bin {
     std::int64_t index;
     std::int64_t k;
     std::uint64_t n;
+    weight_sum squared;  ///< where bytes have weights
     bin_sum sum;  ///< of offsets, in units of 2^grid::unit(k)
     zero_sum zero;
 };
@@ -44,9 +47,8 @@ struct stored_bin {
 /// Where `Sink::first` the bytes are checked; who reads them again may trust them.
 class cell_reader {
 public:
-    /// `squares`: whether there are sums of squared weights.
-    cell_reader(byte_reader from, const window& at, bool squares, bool version_1)
-        : from_(from), at_(at), squares_(squares), version_1_(version_1) {}
+    cell_reader(byte_reader from, const window& at, bool weighted, bool version_1)
+        : from_(from), at_(at), weighted_(weighted), version_1_(version_1) {}
 
     template <class Sink>
     void read(Sink& sink) {
@@ -54,10 +56,14 @@ public:
         cell_totals t;
         t.below = from.varint(most_rows);
         t.above = from.varint(most_rows);
-        t.rows = t.below + t.above;
+        t.total = t.below + t.above;
         const std::uint64_t n_full = from.varint(at_.bins());
-        const bool squares = squares_ && (t.rows != 0 || n_full != 0);
-        const bool fits = !squares || read_varint(from, t.squared);
+        const bool weighted = weighted_ && (t.total != 0 || n_full != 0);
+        if (weighted) {
+            t.weights.rows = static_cast<std::int64_t>(from.varint(most_rows));
+            t.weights.below = read_squared(from, t, t.below);
+            t.weights.above = read_squared(from, t, t.above);
+        }
         if (n_full != 0) {
             t.lo = from.real();
             t.hi = from.real();
@@ -68,12 +74,8 @@ public:
             else
                 read_bins(from, t, n_full, sink, nullptr);
         }
-        if (Sink::first && squares && t.rows <= most_rows) {
-            wide<2> most;
-            most.add_product(t.rows, t.rows, 0);
-            if (!fits || t.squared.is_zero() || most < t.squared)
-                from.refuse("a sum of squared weights is impossible");
-        }
+        if (Sink::first && weighted && t.total <= most_rows)
+            check_weights(from, t, n_full + (t.below != 0) + (t.above != 0));
         sink.cell(t);
         from_ = from;
     }
@@ -85,6 +87,38 @@ private:
         return std::fabs(x) <= greatest_score() && !(x == 0 && std::signbit(x));
     }
 
+    /// The sum of squared weights of a place that counts `n`.
+    static weight_sum read_squared(byte_reader& from, cell_totals& t,
+                                   std::uint64_t n) {
+        weight_sum out;
+        const bool fits = read_varint(from, out);
+        // A row of t parts adds t^2, which is no less than t.
+        const bool least = n == 0 ? out.is_zero() : out.limb(1) != 0 || out.limb(0) >= n;
+        t.fits = t.fits && fits && least;
+        t.squared += out;
+        t.fits = t.fits && t.squared.bits() <= 126;
+        if (!t.fits) t.squared = weight_sum();
+        return out;
+    }
+
+    /// Refuse rows and squared weights that no rows in so many places have.
+    static void check_weights(const byte_reader& from, const cell_totals& t,
+                              std::uint64_t places) {
+        const auto rows = static_cast<std::uint64_t>(t.weights.rows);
+        if (rows < places || rows > t.total)
+            from.refuse("a number of rows is impossible");
+        wide<4> square;  // of the sum of weights
+        square.add_product(t.total, t.total, 0);
+        wide<4> most;
+        most.add_product(t.squared.limb(0), 1, 0);
+        most.add_product(t.squared.limb(1), 1, 64);
+        wide<4> least;
+        least.add_product(t.squared.limb(0), rows, 0);
+        least.add_product(t.squared.limb(1), rows, 64);
+        if (!t.fits || square < most || least < square)
+            from.refuse("a sum of squared weights is impossible");
+    }
+
     /// The bins of version 1, and the sum of squares in front of them.
     template <class Sink>
     void read_old_bins(byte_reader& from, cell_totals& t, std::uint64_t n_full,
@@ -93,7 +127,7 @@ private:
         const bool fits = read_number(from, squares, 2148, 2148);
         square_bounds bounds(at_.level());
         read_bins(from, t, n_full, sink, &bounds);
-        if (Sink::first && t.rows <= most_rows &&
+        if (Sink::first && t.total <= most_rows &&
             (!fits || !bounds.hold(squares, t.lo, t.hi)))
             from.refuse("a sum of squares is impossible");
     }
@@ -118,7 +152,8 @@ private:
             b.k = at_[run].first + (b.index - at_.start(run));
             b.n = from.varint(most_rows);
             if (b.n == 0) from.refuse("a bin has no rows");
-            t.rows = std::min(t.rows, most_rows + 1) + b.n;
+            t.total = std::min(t.total, most_rows + 1) + b.n;
+            if (weighted_) b.squared = read_squared(from, t, b.n);
             const bool fine = at_zero(b.k)
                                   ? read_zero(from, b, on, Sink::first, old)
                                   : read_sum(from, b, on, Sink::first, old);
@@ -214,7 +249,7 @@ private:
 
     byte_reader from_;
     const window& at_;
-    bool squares_;
+    bool weighted_;
     bool version_1_;
 };
 

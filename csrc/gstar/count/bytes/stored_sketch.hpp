@@ -16,6 +16,7 @@
 #include "gstar/base/bytes.hpp"
 #include "gstar/base/name.hpp"
 #include "gstar/base/span.hpp"
+#include "gstar/base/weights.hpp"
 #include "gstar/count/bytes/cell_reader.hpp"
 #include "gstar/count/bytes/sections.hpp"
 #include "gstar/count/window.hpp"
@@ -28,8 +29,7 @@ enum sketch_flags : unsigned {
     flag_weighted = 1,
     flag_fixed = 2,
     flag_given = 4,
-    flag_linear = 8,
-    flag_no_squares = 16
+    flag_linear = 8
 };
 
 namespace detail {
@@ -38,9 +38,8 @@ namespace detail {
 
 inline bool known_sketch_flags(std::uint64_t version, std::uint64_t flags,
                                std::uint64_t reserved) {
-    if (reserved != 0 || flags > (version == 1 ? 7u : 31u)) return false;
-    return !((flags & flag_linear) != 0 && (flags & flag_fixed) != 0) &&
-           !((flags & flag_no_squares) != 0 && (flags & flag_weighted) == 0);
+    if (reserved != 0 || flags > (version == 1 ? 7u : 15u)) return false;
+    return !((flags & flag_linear) != 0 && (flags & flag_fixed) != 0);
 }
 
 inline extent read_extent(byte_reader& from) {
@@ -118,13 +117,14 @@ public:
     }
 
     void cell(const cell_totals& t) {
-        if (t.rows > most_rows - total_)
+        if (t.total > most_rows - total_)
             too_many_ = true;
         else
-            total_ += t.rows;
-        group_rows_ = group_rows_ || t.rows != 0;
+            total_ += t.total;
+        group_rows_ = group_rows_ || t.total != 0;
+        any_weight_ = any_weight_ || !has_weight_one(t);
         if (++cells_ % 3 == 0) {  // all labels of a group
-            any_unlabelled_ = any_unlabelled_ || t.rows != 0;
+            any_unlabelled_ = any_unlabelled_ || t.total != 0;
             empty_group_ = empty_group_ || !group_rows_;
             group_rows_ = false;
         }
@@ -143,6 +143,8 @@ public:
     bool too_many() const noexcept { return too_many_; }
     bool empty_group() const noexcept { return empty_group_; }
     bool any_unlabelled() const noexcept { return any_unlabelled_; }
+    /// Whether some row of a weighted sketch has a weight that is not 1.
+    bool any_weight() const noexcept { return any_weight_; }
 
     /// The extent of the extremes of all cells.
     const extent& scores() const noexcept { return scores_; }
@@ -154,6 +156,17 @@ public:
     }
 
 private:
+    /// Whether each row has weight 1: only then the squares add up to this.
+    static bool has_weight_one(const cell_totals& t) noexcept {
+        weight_sum squared;
+        squared.add(t.weights.rows, squared_weight_unit);
+        wide<2> total;
+        total.add(t.weights.rows, weight_bits);
+        wide<2> found;
+        found.add(static_cast<std::int64_t>(t.total), 0);
+        return found == total && t.squared == squared;
+    }
+
     /// A score that the extent says is there, and the bin it would be in.
     struct end {
         double x;
@@ -171,6 +184,7 @@ private:
     bool group_rows_ = false;
     bool empty_group_ = false;
     bool any_unlabelled_ = false;
+    bool any_weight_ = false;
 };
 
 }  // namespace detail
@@ -181,7 +195,7 @@ private:
 /// sketch. It points into the bytes.
 class stored_sketch {
 public:
-    /// Refuses bytes that are not canonical. `check_room(groups, bins)` may refuse
+    /// Refuses bytes that are not canonical. `check_room(groups, bins, weighted)` may refuse
     /// too; it is called before anything that grows with them is made.
     template <class CheckRoom>
     stored_sketch(span<const std::uint8_t> data, CheckRoom check_room)
@@ -189,8 +203,10 @@ public:
                                      detail::known_sketch_flags)),
           cells_(opened_.body) {
         detail::byte_reader from = opened_.body;
+        if (version() == 1 && weighted())
+            from.refuse("it has weights and is of version 1; count its rows again");
         std::uint64_t n_groups = read_front(from);
-        check_room(n_groups, at_.bins());
+        check_room(n_groups, at_.bins(), weighted());
         if (!fixed() && !linear_ && version() == 2) {
             const int level = at_.level();
             at_ = window_of(extent_, at_.bins());
@@ -209,9 +225,6 @@ public:
     bool fixed() const noexcept { return has(flag_fixed); }
     bool given() const noexcept { return has(flag_given); }
     bool linear() const noexcept { return linear_; }
-    bool knows_squares() const noexcept {
-        return version() == 1 ? !weighted() : !has(flag_no_squares);
-    }
     const window& at() const noexcept { return at_; }
     /// The extent of rows that were not counted under version 1.
     const extent& counted() const noexcept { return extent_; }
@@ -249,7 +262,7 @@ private:
     }
 
     detail::cell_reader cell_reader() const {
-        return {cells_, at_, weighted() && knows_squares(), version() == 1};
+        return {cells_, at_, weighted(), version() == 1};
     }
 
     /// All that stands before the names; returns how many these are.
@@ -302,6 +315,8 @@ private:
             rest.refuse("there are more bytes than the sketch needs");
         if (seen.too_many()) rest.refuse("it holds 2**63 rows or more");
         if (seen.empty_group() && !given()) rest.refuse("a group has no rows");
+        if (weighted() && !seen.any_weight())
+            rest.refuse("it is marked as weighted, and every weight is 1");
         total_ = static_cast<std::int64_t>(seen.total());
         any_unlabelled_ = seen.any_unlabelled();
         scores_ = seen.scores();
