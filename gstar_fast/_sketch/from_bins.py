@@ -151,7 +151,9 @@ def _without_weights(cell: Cell) -> Cell:
     """A cell whose rows all have weight 1."""
     parts = [cell.below, cell.above, *(number for _, *numbers in cell.bins for number in numbers)]
     if any(number % WEIGHT_UNIT for number in parts):
-        raise refusal("bad_bin", "rows", 0, "and the others have weights of 1 only, and counts or sums that are not whole")
+        raise refusal(
+            "bad_bin", "rows", 0, "and the others have weights of 1 only, and counts or sums that are not whole"
+        )
     bins = [(index, count // WEIGHT_UNIT, total // WEIGHT_UNIT) for index, count, total in cell.bins]
     return cell._replace(below=cell.below // WEIGHT_UNIT, above=cell.above // WEIGHT_UNIT, bins=bins, weights=None)
 
@@ -294,7 +296,9 @@ def _read_row(
         _refuse(at, f"has a count of {_shown(count)}; counts are whole numbers from 1 to 2**63 - 1")
     k, v = whole_number(number), whole_number(squares)
     if k is None or k < 1 or v is None or v < 1:
-        _refuse(at, f"has a number of {_shown(number)} and squares of {_shown(squares)}; both are whole numbers from 1 on")
+        _refuse(
+            at, f"has a number of {_shown(number)} and squares of {_shown(squares)}; both are whole numbers from 1 on"
+        )
     if smallest is None and largest is None and total is None:
         return Counted(at, name, code, n, math.nan, math.nan, None, k, 0)
     lo, hi = _score(smallest, "min", at), _score(largest, "max", at)

@@ -111,9 +111,7 @@ class Window:
             self._counted_into(pane)
         return self
 
-    def update_one(
-        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
-    ) -> None:
+    def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
         """Count one row into the newest pane; takes what `Sketch.update_one` takes."""
         pane = self._panes[-1]
         try:

@@ -94,9 +94,7 @@ class Core:
             self._count(read_rows(scores, labels, codes, names, weights, repeats, *how))
         self._tell()
 
-    def update_one(
-        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
-    ) -> None:
+    def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
         """Count one row."""
         with LOCK:
             given = self.groups if self.given else None

@@ -77,7 +77,7 @@ class Answer:
             can_pool=False,
             segments=(counts.segments, at_segment[2], by_segment),
         )
-        notes += too_many(counts, self.effective) if objective.limits else []
+        notes += too_many(counts, self.effective, snapshot.weighted) if objective.limits else []
         mixtures = {
             name: tuple((float(snapshot.candidates[t]), w) for t, w in part.items())
             for name, part in zip(counts.segments, parts, strict=True)
@@ -210,14 +210,15 @@ class Answer:
         return self.objective.lower + (", rising or falling along the segments" if self.monotone else "")
 
 
-def too_many(counts: SegmentCounts, effective: Floats) -> list[str]:
+def too_many(counts: SegmentCounts, effective: Floats, weighted: bool) -> list[str]:
     """A note where there are more segments than the smallest cell can carry."""
     cells, m = effective[[1, 0]], len(counts.segments)  # rows of labels 0 and 1
     label, a = np.unravel_index(int(np.argmin(np.where(cells > 0, cells, np.inf))), cells.shape)
     enough = max(1, int(cells[label, a] // EACH))
     if m <= enough:
         return []
-    found = (m, counts.protected[int(a)], row_count(round(float(cells[label, a]))), int(label))
+    rows = row_count(round(float(cells[label, a]))) + " effective" * weighted
+    found = (m, counts.protected[int(a)], rows, int(label))
     return [Caution.made(refusal("overfit", "decide_by", value=found, limit=enough), "overfit: ")]
 
 
