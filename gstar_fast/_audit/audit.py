@@ -308,7 +308,7 @@ def assess(
     gaps = {name: Estimate(gap_of(gap, by_group.values)) for name, gap in GAPS.items()}
     if replicates and len(counts.groups) > 1:
         single = two_sided(confidence)
-        ranges = ranges_of(accepted, totals, squares, replicates, seed)
+        ranges = ranges_of(accepted, totals, replicates, seed, squares)
         for name, gap in GAPS.items():
             value = gaps[name].value
             if value is not None:

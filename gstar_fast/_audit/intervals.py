@@ -170,7 +170,7 @@ def _outer(value: Floats, reach: Floats) -> NDArray[np.intp]:
 
 
 def ranges_of(
-    accepted: Values, totals: Values, squares: tuple[Values, Values] | None, replicates: int, seed: int
+    accepted: Values, totals: Values, replicates: int, seed: int, squares: tuple[Values, Values] | None = None
 ) -> dict[str, Floats]:
     """For each rate and replicate, the range over the groups of (replicate - rate) / standard error, over sqrt(2).
 

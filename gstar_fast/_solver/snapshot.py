@@ -31,7 +31,7 @@ class Snapshot:
     digest: Callable[[], str | None]  # of the sketch when called, a copy of it stands behind; None where there is none
     score_column: str | None
     group_column: str | None
-    n_rows: Values  # (3, K) rows of each cell, whatever their weights
+    numbers: Values | None  # (3, K) rows of each cell; None without weights, where `rows` says it
     squares: Callable[[], Floats]  # (3, K, C) sums of squared weights when called, of the rows that `rows` counts
 
     @classmethod
@@ -63,14 +63,19 @@ class Snapshot:
                 return rows.astype(np.float64)
             return np.stack([core.squares(label)[order] for label in range(3)])
 
-        n_rows = core.rows()[:, order] if core.weighted else rows.sum(axis=2)
+        numbers = core.rows()[:, order] if core.weighted else None
         named = tuple(names[k] for k in order)
-        return cls(named, core.edges, rows, unit, frozen.digest, *columns, n_rows, squares)
+        return cls(named, core.edges, rows, unit, frozen.digest, *columns, numbers, squares)
 
     @property
     def weighted(self) -> bool:
         """Whether counts are sums of weights."""
         return self.weight_unit != 1.0
+
+    @property
+    def n_rows(self) -> Values:
+        """Rows of each label and group, (3, K), whatever their weights."""
+        return self.rows.sum(axis=2) if self.numbers is None else self.numbers
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def test_an_accepted_share_of_a_replicate_needs_no_replicate_of_all_bins():
     totals, random = snapshot.rows.sum(axis=2), np.random.default_rng(0)
     candidates = np.array([100, 140])
     accepted = accepted_of(snapshot, candidates)
-    found = new_rows_of(accepted[:, None], totals, 1.0, ["equalized_odds", "disparate_impact"], 500, 0)
+    one, counted, names = np.ones(totals.shape), int(totals.sum()), ["equalized_odds", "disparate_impact"]
+    found = new_rows_of(accepted[:, None], totals, one, counted, names, 500, 0)
     gaps = {name: [] for name in found}
     for _ in range(2_000):
         drawn = dataclasses.replace(snapshot, rows=random.poisson(snapshot.rows * (500 / totals.sum())))
