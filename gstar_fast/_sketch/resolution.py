@@ -156,8 +156,12 @@ def _has_one_score(core: SketchCore, label: int, place: int, index: int) -> bool
 def _find_sentinel(core: SketchCore) -> tuple[object, ...] | None:
     """The smallest or largest score, where it holds many rows far from all others."""
     counts, smallest, largest, first, last = core.pooled()
-    rows = np.rint(counts[[first, last]] / _one_row(core))
-    many = (rows >= SENTINEL_ROWS) & (counts[[first, last]] <= SENTINEL_SHARE * counts.sum())
+    ends = [first, last]
+    rows = counts[ends]
+    if core.weighted:  # effective rows of either bin
+        squares = sum(core.squares(label).sum(axis=0)[1:-1][ends] for label in range(3))
+        rows = np.rint((rows / WEIGHT_UNIT) ** 2 / np.maximum(squares, 1e-300))
+    many = (rows >= SENTINEL_ROWS) & (counts[ends] <= SENTINEL_SHARE * counts.sum())
     if core.fixed or not many.any():
         return None
     used = np.flatnonzero(counts)

@@ -156,14 +156,14 @@ def test_other_far_scores_are_no_sentinel(logits, scores):
 def test_a_sentinel_above_and_one_in_a_weighted_sketch(logits):
     assert "9999.0" in str(warned(np.append(logits, [9999.0] * 20))[0])
     scores = np.append(logits, [-999.0] * 20)
-    with pytest.warns(gf.SentinelWarning, match=r"^10 rows have the score -999\.0"):
+    with pytest.warns(gf.SentinelWarning, match=r"^20 rows have the score -999\.0"):
         gf.Sketch().update(scores, None, [0] * len(scores), weights=np.full(len(scores), 0.5))
 
 
 def test_a_sentinel_is_named_with_every_digit_and_all_its_rows():
     scores = np.concatenate([np.random.default_rng(0).uniform(0, 1e5, 2000), np.full(20, 9999999.0)])
     with pytest.warns(gf.SentinelWarning, match=r"^20000000 rows .* pass missing=9999999: "):
-        gf.Sketch().update(scores, None, [0] * len(scores), weights=np.where(scores > 1e6, 10**6, 10**5))
+        gf.Sketch().update(scores, None, [0] * len(scores), repeats=np.where(scores > 1e6, 10**6, 10**5))
 
 
 def labelled(scores):
