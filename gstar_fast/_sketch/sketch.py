@@ -201,9 +201,7 @@ class Sketch(FromBins, SketchView):
         count(self._core, as_batch(scores, labels, groups, weights, repeats), passing, threads)
         return self
 
-    def update_one(
-        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
-    ) -> None:
+    def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
         """Count a single row; `label` None where it is not known, `weight` and `repeats` as in `update`.
 
         Examples
