@@ -106,7 +106,7 @@ public:
 
     /// Count one row; anything but a known group goes by name.
     void update_one(double score, unsigned label, PyObject* group,
-                    const gstar::row_load& row) {
+                    const gstar::row_weight& row) {
         std::int64_t slot = gstar::group_lookup::unknown;
         if (PyLong_CheckExact(group)) {
             int overflow = 0;

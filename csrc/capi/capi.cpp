@@ -95,6 +95,26 @@ gstar::rows rows_of(std::size_t n, const Float* scores, const std::uint8_t* labe
     return r;
 }
 
+template <class Float>
+int weigh_many(gstar_sketch* sketch, std::size_t n, const Float* scores,
+               const std::uint8_t* labels, const std::int32_t* groups,
+               const double* weights, const std::int64_t* repeats) {
+    return guarded([&] {
+        gstar::rows r = rows_of(n, scores, labels, groups);
+        if (weights != nullptr) r.weights = column_of(weights);
+        if (repeats != nullptr)
+            r.repeats = {reinterpret_cast<const char*>(repeats), 8,
+                         gstar::dtype::i64};
+        sketch->counts->update(r);
+    });
+}
+
+void weigh_one(gstar_sketch* sketch, double score, unsigned label, const name& group,
+              double weight, std::uint64_t repeats) {
+    if (label > 2) gstar::refuse_label(std::uint64_t{label}, -1);
+    sketch->counts->update_one(score, label, group, weight, repeats);
+}
+
 template <class Float, class Group>
 int decide_many(gstar_decider* decider, std::size_t n, const Float* scores,
                 const Group* groups, int codes, std::uint8_t* accepted) {
@@ -267,6 +287,34 @@ int gstar_sketch_count_number(gstar_sketch* sketch, double score, unsigned label
     });
 }
 
+int gstar_sketch_weigh_text(gstar_sketch* sketch, double score, unsigned label,
+                            const char* group, size_t group_size, double weight,
+                            uint64_t repeats) {
+    return guarded([&] {
+        weigh_one(sketch, score, label, text_name(group, group_size), weight,
+                  repeats);
+    });
+}
+
+int gstar_sketch_weigh_number(gstar_sketch* sketch, double score, unsigned label,
+                              int64_t group, double weight, uint64_t repeats) {
+    return guarded([&] {
+        weigh_one(sketch, score, label, name::of(group), weight, repeats);
+    });
+}
+
+int gstar_sketch_weigh_f32(gstar_sketch* sketch, size_t n, const float* scores,
+                           const uint8_t* labels, const int32_t* groups,
+                           const double* weights, const int64_t* repeats) {
+    return weigh_many(sketch, n, scores, labels, groups, weights, repeats);
+}
+
+int gstar_sketch_weigh_f64(gstar_sketch* sketch, size_t n, const double* scores,
+                           const uint8_t* labels, const int32_t* groups,
+                           const double* weights, const int64_t* repeats) {
+    return weigh_many(sketch, n, scores, labels, groups, weights, repeats);
+}
+
 int gstar_sketch_count_f32(gstar_sketch* sketch, size_t n, const float* scores,
                            const uint8_t* labels, const int32_t* groups) {
     return guarded(
@@ -286,7 +334,20 @@ int gstar_sketch_merge(gstar_sketch* into, gstar_sketch* from) {
 int64_t gstar_sketch_rows(gstar_sketch* sketch) {
     return sketch->counts->look(
         [](const gstar::tally& t, const std::vector<std::uint32_t>&) {
-            return t.total();
+            if (!t.weighted()) return t.total();
+            std::int64_t rows = 0;
+            for (const gstar::plane* p : {&t.labelled, &t.unlabelled})
+                for (std::uint32_t c = 0; c < p->cells(); ++c) rows += p->rows(c);
+            return rows;
+        });
+}
+
+double gstar_sketch_weight(gstar_sketch* sketch) {
+    return sketch->counts->look(
+        [](const gstar::tally& t, const std::vector<std::uint32_t>&) {
+            const auto total = static_cast<double>(t.total());
+            return t.weighted() ? total / static_cast<double>(gstar::one_weight)
+                                : total;
         });
 }
 

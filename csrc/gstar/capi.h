@@ -104,6 +104,14 @@ GSTAR_API int gstar_sketch_count_text(gstar_sketch* sketch, double score,
                                       size_t group_size);
 GSTAR_API int gstar_sketch_count_number(gstar_sketch* sketch, double score,
                                         unsigned label, int64_t group);
+/* The same for `repeats` rows of a weight: a weight of 10 is one row of weight 10. */
+GSTAR_API int gstar_sketch_weigh_text(gstar_sketch* sketch, double score,
+                                      unsigned label, const char* group,
+                                      size_t group_size, double weight,
+                                      uint64_t repeats);
+GSTAR_API int gstar_sketch_weigh_number(gstar_sketch* sketch, double score,
+                                        unsigned label, int64_t group,
+                                        double weight, uint64_t repeats);
 /* Count many rows, all or none; labels may be NULL. */
 GSTAR_API int gstar_sketch_count_f32(gstar_sketch* sketch, size_t n,
                                      const float* scores, const uint8_t* labels,
@@ -111,8 +119,19 @@ GSTAR_API int gstar_sketch_count_f32(gstar_sketch* sketch, size_t n,
 GSTAR_API int gstar_sketch_count_f64(gstar_sketch* sketch, size_t n,
                                      const double* scores, const uint8_t* labels,
                                      const int32_t* groups);
+/* The same with weights and repeats; either may be NULL. */
+GSTAR_API int gstar_sketch_weigh_f32(gstar_sketch* sketch, size_t n,
+                                     const float* scores, const uint8_t* labels,
+                                     const int32_t* groups, const double* weights,
+                                     const int64_t* repeats);
+GSTAR_API int gstar_sketch_weigh_f64(gstar_sketch* sketch, size_t n,
+                                     const double* scores, const uint8_t* labels,
+                                     const int32_t* groups, const double* weights,
+                                     const int64_t* repeats);
 GSTAR_API int gstar_sketch_merge(gstar_sketch* into, gstar_sketch* from);
+/* The number of rows, and the sum of their weights. */
 GSTAR_API int64_t gstar_sketch_rows(gstar_sketch* sketch);
+GSTAR_API double gstar_sketch_weight(gstar_sketch* sketch);
 
 /* The sketch as bytes; give them back with gstar_bytes_release. */
 GSTAR_API int gstar_sketch_write(gstar_sketch* sketch, uint8_t** bytes,

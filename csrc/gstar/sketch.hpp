@@ -124,20 +124,17 @@ public:
 
     /// Count one row of a group by its name, learned if need be.
     void update_one(double score, unsigned label, const name& group) {
-        update_one(score, label, group, row_load());
+        update_one(score, label, group, row_weight());
     }
 
     /// The same for `repeats` rows of a weight.
     void update_one(double score, unsigned label, const name& group, double weight,
                     std::uint64_t repeats = 1) {
-        const std::uint64_t parts = detail::parts_of_weight(weight, -1);
         update_one(score, label, group,
-                   load_of(repeats, parts, parts != one_weight));
+                   row_weight{repeats, detail::parts_of_weight(weight, -1)});
     }
-
-    /// The same with a load: in parts of a weight, unless the weight is 1.
     void update_one(double score, unsigned label, const name& group,
-                    const row_load& row) {
+                    const row_weight& row) {
         const std::lock_guard<std::mutex> lock(guard_);
         if (std::isnan(score)) refuse_nan(-1);
         if (std::fabs(score) > greatest_score() && !std::isinf(score))
@@ -148,7 +145,7 @@ public:
             return;
         }
         if (groups_.given()) refuse_group(group, groups_.given_text(), -1);
-        if (row.total() == 0) return;
+        if (row.rows == 0 || row.parts == 0) return;
         check_room_for(n_groups() + 1, row);
         group_table::addition more = make_ready({group}, label > 1);
         count_one(score, label, n_groups(), row);
@@ -172,20 +169,20 @@ public:
         }
     }
 
-    /// The same with a load.
-    void count_one(double score, unsigned label, std::uint32_t slot, row_load row) {
-        if (row.rows == 1 && row.each == 1) {
+    /// The same for rows of a weight.
+    void count_one(double score, unsigned label, std::uint32_t slot,
+                   const row_weight& row) {
+        if (row.rows == 1 && row.parts == one_weight) {
             count_one(score, label, slot);
             return;
         }
         if (std::isnan(score)) refuse_nan(-1);
         if (std::fabs(score) > greatest_score() && !std::isinf(score))
             refuse_huge(score, -1);
-        if (row.total() == 0) return;
-        const bool in_parts = counts_.weighted() || row.each != 1;
-        if (in_parts && row.each == 1)
-            row = load_of(row.rows, one_weight, true);
-        check_sum(counts_.total_in(in_parts), row.total());
+        const bool in_parts = weighted() || row.parts != one_weight;
+        const row_load load = load_of(row, in_parts);
+        if (load.total() == 0) return;
+        check_sum(counts_.total_in(in_parts), load.total());
         check_room_for(n_groups(), row);
         const bool plain = label < 2;
         if (!plain) counts_.resize(n_groups(), true);
@@ -193,7 +190,7 @@ public:
         const std::uint32_t cell = plain ? 2 * slot + label : slot;
         counts_.need_any_rows(to, in_parts);
         if (in_parts) counts_.make_weighted();
-        counts_.count(to, &score, &cell, 1, &row, false, -1);
+        counts_.count(to, &score, &cell, 1, &load, false, -1);
     }
 
     /// Add what another sketch has counted.
@@ -366,8 +363,8 @@ private:
     }
 
     /// Refuse a row whose weight takes more room than there is.
-    void check_room_for(std::size_t groups, const row_load& row) const {
-        if (row.each != 1 && !weighted()) check_room(groups, bins(), true);
+    void check_room_for(std::size_t groups, const row_weight& row) const {
+        if (row.parts != one_weight && !weighted()) check_room(groups, bins(), true);
     }
 
     /// The names we do not have, ready to be taken in, and room for their counts:

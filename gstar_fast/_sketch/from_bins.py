@@ -46,7 +46,7 @@ class Counted(NamedTuple):
     at: int  # which row
     name: Name
     label: int
-    count: int
+    n: int  # what they count
     smallest: float
     largest: float
     total: int | None  # sum of the rounded scores, in units of 2**SUM_UNIT; None where nobody knows it
@@ -132,7 +132,7 @@ def content_of(
     names = tuple(canonical({row.name for row in read})) if given is None else given
     check_distinct((*names, *(row.name for row in read)))
     check_size(len(names), bins, width == WEIGHTED, memory_limit)
-    if max(skipped, sum(row.count for row in read)) > MOST_ROWS:
+    if max(skipped, sum(row.n for row in read)) > MOST_ROWS:
         raise refusal("too_many_rows")
     ends = np.array([(row.smallest, row.largest) for row in read], np.float64).reshape(-1, 2)
     extent = _extent(read, ends) if fixed is None else Extent()
@@ -193,7 +193,7 @@ def _totals(read: Sequence[Counted], ends: Floats, inside: Bools, width: int) ->
     """
     ends = np.where(inside[:, None], ends, 0.0)
     if width == COUNTS:
-        return [row.count * one for row, one in zip(read, whole_scores(round24(ends.sum(axis=1) / 2)), strict=True)]
+        return [row.n * one for row, one in zip(read, whole_scores(round24(ends.sum(axis=1) / 2)), strict=True)]
     totals = [row.total or 0 for row in read]
     spacings = (np.log2(spacing24(np.abs(ends).min(axis=1))) - SUM_UNIT).astype(int).tolist()
     for place, (lo, hi) in enumerate(whole_scores(round24(ends))):
@@ -202,8 +202,8 @@ def _totals(read: Sequence[Counted], ends: Floats, inside: Bools, width: int) ->
             totals[place] = 0
         elif row.total is None:
             _refuse(row.at, "has no sum, and its scores lie inside the window")
-        elif not row.count * lo <= row.total <= row.count * hi or row.total & (1 << spacings[place]) - 1:
-            scores = f"{row.count} scores from {row.smallest!r} to {row.largest!r}"
+        elif not row.n * lo <= row.total <= row.n * hi or row.total & (1 << spacings[place]) - 1:
+            scores = f"{row.n} scores from {row.smallest!r} to {row.largest!r}"
             _refuse(row.at, f"has a sum that {scores}, rounded to 24 bits, do not have")
     return totals
 
@@ -219,7 +219,7 @@ def _cells(
         cell.number += row.number
         place = min(max(index, -1), bins)
         before = cell.places.get(place, (0, 0, 0))
-        cell.places[place] = before[0] + row.count, before[1] + total, before[2] + row.squares
+        cell.places[place] = before[0] + row.n, before[1] + total, before[2] + row.squares
         if 0 <= index < bins:
             cell.smallest, cell.largest = min(cell.smallest, row.smallest), max(cell.largest, row.largest)
     return [cell.grown(bins) for cell in cells]
@@ -268,7 +268,7 @@ def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> t
         if known is not None and one.name not in known:
             raise unknown_group(one.name, given or (), at)
         if one.smallest != one.smallest:
-            skipped += one.number if width == WEIGHTED else one.count
+            skipped += one.number if width == WEIGHTED else one.n
         else:
             read.append(one)
     return read, width, skipped

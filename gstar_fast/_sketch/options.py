@@ -41,6 +41,13 @@ class UpdateOptions(TypedDict, total=False):
     threads: int
 
 
+class LoadOptions(TypedDict, total=False):
+    """Options of `Sketch.update_one`."""
+
+    weight: float
+    repeats: int
+
+
 class PlotOptions(TypedDict, total=False):
     """Options of `Sketch.plot`."""
 

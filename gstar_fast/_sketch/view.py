@@ -80,7 +80,7 @@ class SketchView:
 
     @property
     def counts(self) -> Values:
-        """Rows of each label, group and bin, shape (2, n_groups, bins), int64; sums of weights, float64, if weighted."""
+        """Rows of each label, group and bin, shape (2, n_groups, bins); sums of weights, float64, if it is weighted."""
         frozen = self._core.copy()
         return _in_rows(np.stack([frozen.counts(0), frozen.counts(1)]), frozen)
 

@@ -52,9 +52,10 @@ def test_weighted_bytes_agree_with_the_reference(fast_backend, table, data):
     n = len(table.scores)
     weight = st.one_of(st.sampled_from([0.0, 1.0, 3.0, 0.5, 1.5 * 2**-20, 2.5 * 2**-20, 2.0**36]), st.floats(0, 1e6))
     w = np.array(data.draw(st.lists(weight, min_size=n, max_size=n)))
+    k = data.draw(st.none() | st.lists(st.integers(0, 3), min_size=n, max_size=n))
     with gf.use_backend("numpy"):
-        expected = table.into(gf.Sketch(bins=16), weights=w)
-    sketch = table.into(gf.Sketch(bins=16), weights=w)
+        expected = table.into(gf.Sketch(bins=16), weights=w, repeats=k)
+    sketch = table.into(gf.Sketch(bins=16), weights=w, repeats=k)
     assert sketch.to_bytes() == expected.to_bytes()
     assert np.array_equal(sketch.means, expected.means, equal_nan=True)
 

@@ -122,9 +122,11 @@ def test_any_rows_by_any_merges(rows, bins, window, data):
     assert np.array_equal(parts[0].squared_weights(), expected.squared_weights())
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in OLD.glob("*_version_1.gstar")))
+@pytest.mark.parametrize(
+    "name", sorted({path.name for path in OLD.glob("*_version_1.gstar") if "weighted" not in path.name})
+)
 def test_rows_join_those_of_version_1(name):
-    """Few of them, and more than are read at once; with a range, with weights, and on a grid of equal bins."""
+    """Few of them, and more than are read at once; with a range, and on a grid of equal bins."""
     old = (OLD / name).read_bytes()
     rng = np.random.default_rng(4)
     expected, core = reference.Core.from_bytes(old, LIMIT), numba.Core.from_bytes(old, LIMIT)

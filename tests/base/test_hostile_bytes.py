@@ -63,7 +63,7 @@ def base(kind: str) -> bytes:
             return gf.Sketch(bins=16, range=(-1, 1), groups=["F", "M"]).update(x, y, g).to_bytes()
         if kind == "gap":
             return gf.Sketch(bins=16).update([-999.0, 0.5, 0.625, 0.0], [0, 1, 1, 0], [1] * 4).to_bytes()
-        old = version_1_bytes([(a, b, c, Fraction(1, 2)) for a, b, c in zip(x[1:4], y, g, strict=False)], 16)
+        old = version_1_bytes([(a, b, c, Fraction(1)) for a, b, c in zip(x[1:4], y, g, strict=False)], 16)
         if kind == "version 1":
             return old
         sketch = gf.Sketch(bins=16).update(x, y, g, weights=[0.5, 1, 2, 0.25, 1])
@@ -174,9 +174,9 @@ def test_what_a_front_could_claim_is_refused(backend):
             "version": claim(start, rest, version=3),
             "version 0": claim(start, rest, version=0),
             "as version 1": claim(start, rest, version=1),
-            "flags": claim(start, rest, flags=32),
+            "flags": claim(start, rest, flags=16),
+            "weighted without rows": claim(start, rest, flags=1),
             "linear range": claim(FIXED, v(0), NO_SECTIONS, flags=2 | 8),
-            "no squares, not weighted": claim(start, rest, flags=16),
             "reserved": claim(start, rest, reserved=1),
             "bins 8": claim(v(3), z(0), b"\0", rest),
             "bins 2**17": claim(v(17), z(0), b"\0", rest),
@@ -227,16 +227,18 @@ def test_what_cells_could_claim_is_refused(backend):
 
     start = v(0) + v(0) + v(1)
     assert gf.Sketch.from_bytes(cell(ROW)).n_rows == 1
-    weighted = v(0) + v(0) + v(1) + v(9) + ONE + v(1) + v(3) + z(0)
-    assert gf.Sketch.from_bytes(cell(weighted, flags=3)).n_rows == 3 / 2**20
-    assert gf.Sketch.from_bytes(cell(weighted.replace(v(9) + ONE, ONE), flags=3 | 16))._core.squared_weights() is None
 
-    most_rows = 2**63 - 1
+    def weighing(n: int, rows: int, squares: int, beyond: tuple[int, int] = (0, 0), below: int = 0) -> bytes:
+        """A cell with a bin of n units, and some below the window."""
+        front = v(below) + v(0) + v(1) + v(rows) + v(beyond[0]) + v(beyond[1])
+        return cell(front + ONE + v(1) + v(n) + v(squares) + z(0), flags=3)
 
-    def most(squares: int) -> bytes:
-        return start + v(squares) + ONE + v(1) + v(most_rows) + z(0)
-
-    assert gf.Sketch.from_bytes(cell(most(most_rows**2), flags=3)).n_rows == most_rows / 2**20
+    most, one = 2**63 - 1, 2**20
+    for n, rows, squares in ((3, 1, 9), (3, 3, 3), (3, 2, 5), (most, 1, most**2), (most, most, most), (one, 2, 2**39)):
+        read = gf.Sketch.from_bytes(weighing(n, rows, squares))
+        assert (read.n_rows, read.weight) == (rows, n / 2**20)
+        assert read._core.squares(0)[0, 2] == squares / 2**40
+    assert gf.Sketch.from_bytes(weighing(3, 2, 9, (25, 0), 5))._core.squares(0)[0, 0] == 25 / 2**40
     assert gf.Sketch.from_bytes(cell(start + ONE + v(1) + v(2**32) + z(2**55))).n_rows == 2**32
     refused(
         {
@@ -258,11 +260,23 @@ def test_what_cells_could_claim_is_refused(backend):
             "sum at zero not odd": cell(start + two(0.5, 0.5) + v(0) + v(1) + z(2) + z(-2)),
             "sum at zero below its unit": cell(start + two(0.5, 0.5) + v(0) + v(1) + z(1) + z(-1075)),
             "huge exponent": cell(start + two(0.5, 0.5) + v(0) + v(1) + z(1) + z(2**60)),
-            "squares 0": cell(weighted.replace(v(9), v(0)), flags=3),
-            "squares above": cell(weighted.replace(v(9), v(10)), flags=3),
-            "squares of the most rows above": cell(most(most_rows**2 + 1), flags=3),
+            "squares 0": weighing(3, 1, 0),
+            "squares above": weighing(3, 1, 10),
+            "squares below those of equal weights": weighing(3, 1, 8),
+            "squares below the count": weighing(3, 3, 2),
+            "squares of the most units above": weighing(most, 1, most**2 + 1),
+            "squares beyond 128 bits": weighing(3, 1, 2**128 + 9),
+            "no rows": weighing(3, 0, 9),
+            "more rows than units": weighing(3, 4, 3),
+            "fewer rows than places": weighing(3, 1, 9, (25, 0), 5),
+            "squares below the window of no rows": weighing(3, 1, 8, (1, 0)),
+            "squares above the window of no rows": weighing(3, 1, 8, (0, 1)),
+            "no squares below the window": weighing(3, 2, 34, (0, 0), 5),
+            "every weight is 1": weighing(one, 1, one**2),
+            "every weight is 1, twice": weighing(2 * one, 2, 2 * one**2),
+            "rows 2**63 of a weight": weighing(3, 2**63, 3),
             "sum of 2**32 rows above": cell(start + ONE + v(1) + v(2**32) + z(2**55 + 1)),
-            "squares of a cell without rows": claim(FIXED, v(1), b"\0", z(5), weighted, v(0), END, flags=3),
+            "rows of a cell without any": cell(v(0) + v(0) + v(0) + v(1) + v(0) + v(0), flags=3),
         }
     )
 
@@ -323,6 +337,7 @@ def test_skipped_rows_never_wrap(backend):
     for count in (
         lambda: nearly.update([np.nan], None, [0]),
         lambda: nearly.update([np.nan], None, [0], weights=[0.5]),
+        lambda: nearly.update([np.nan, np.nan], None, [0, 0], repeats=[2**62, 2**62]),
         lambda: nearly.update([np.nan] * 40_000, None, [0] * 40_000),
         lambda: nearly.merge(nearly),
     ):

@@ -92,13 +92,14 @@ def test_bytes_are_those_of_the_page_in_any_order_and_batching(backend, table, n
     n = len(table.scores)
     weight = data.draw(st.sampled_from([st.just(1.0), st.integers(0, 3).map(float), st.floats(0, 100)]))
     w = data.draw(st.lists(weight, min_size=n, max_size=n))
+    k = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     rows = zip(table.scores.tolist(), table.labels.tolist(), table.groups, map(Fraction, w), strict=True)
-    expected = plain_bytes(list(rows), n_bins)
-    assert table.into(gf.Sketch(bins=n_bins), weights=w).to_bytes() == expected
+    expected = plain_bytes([row for row, times in zip(rows, k, strict=True) for _ in range(times)], n_bins)
+    assert table.into(gf.Sketch(bins=n_bins), weights=w, repeats=k).to_bytes() == expected
     order = np.array(data.draw(st.permutations(range(n))), int)
     stream = gf.Sketch(bins=n_bins)
     for part in np.array_split(order, 3):
-        table.take(part).into(stream, weights=np.array(w)[part])
+        table.take(part).into(stream, weights=np.array(w)[part], repeats=np.array(k)[part])
     assert stream.to_bytes() == expected
 
 

@@ -234,6 +234,32 @@ def test_the_c_interface_writes_sketches_python_reads(library):
     assert b"bins must be a power of two" in library.gstar_error()
 
 
+def test_the_c_interface_counts_weights_and_repeats(library):
+    library.gstar_sketch_new.restype = ctypes.c_void_p
+    library.gstar_sketch_rows.restype = ctypes.c_int64
+    library.gstar_sketch_weight.restype = ctypes.c_double
+    scores, labels, groups = np.array([0.25, 0.5, 0.75]), np.array([0, 1, 1], np.uint8), np.array([1, 2, 1], np.int32)
+    weights, repeats = np.array([2.5, 1.0, 0.5]), np.array([1, 3, 2])
+    handle = ctypes.c_void_p(library.gstar_sketch_new(4096))
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (scores, labels, groups, weights, repeats)]
+    assert library.gstar_sketch_weigh_f64(handle, ctypes.c_size_t(3), *pointers) == 0
+    assert library.gstar_sketch_weigh_f64(handle, ctypes.c_size_t(3), *pointers[:3], None, None) == 0
+    row = ctypes.c_double(0.5), ctypes.c_uint(1)
+    load = ctypes.c_double(10.0), ctypes.c_uint64(2)
+    assert library.gstar_sketch_weigh_number(handle, *row, ctypes.c_int64(2), *load) == 0
+    assert library.gstar_sketch_weigh_number(handle, *row, ctypes.c_int64(2), ctypes.c_double(-1.0), load[1]) == 1
+    assert library.gstar_sketch_weigh_text(handle, *row, b"a", ctypes.c_size_t(1), *load) == 0
+    expected = gf.Sketch.from_rows(scores, labels, groups, weights=weights, repeats=repeats)
+    expected.update(scores, labels, groups).update([0.5, 0.5], [1, 1], [2, 2], weights=[10, 10])
+    expected.update([0.5, 0.5], [1, 1], ["a", "a"], weights=[10, 10])
+    assert (library.gstar_sketch_rows(handle), library.gstar_sketch_weight(handle)) == (13, expected.weight)
+    data, size = ctypes.c_void_p(), ctypes.c_size_t()
+    assert library.gstar_sketch_write(handle, ctypes.byref(data), ctypes.byref(size)) == 0
+    assert ctypes.string_at(data.value, size.value) == expected.to_bytes()
+    library.gstar_bytes_release(data)
+    library.gstar_sketch_release(handle)
+
+
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
 def test_cmake_finds_the_package(tmp_path):
     """find_package, the headers, and both C libraries."""

@@ -173,13 +173,16 @@ def cell_bytes(grid: Grid, numbers: list[int | None], rows: list[tuple[float, in
         bins.setdefault(grid.number(x), []).append((x, w))
     out = [varint(sum(w for x, w in rows if x == sign * math.inf)) for sign in (-1, 1)] + [varint(len(bins))]
     if weighted and rows:
-        out.append(varint(sum(w * 2**20 if w % 2**20 == 0 else w * w for _, w in rows)))
+        out.append(varint(len(rows)))
+        out += [varint(sum(w * w for x, w in rows if x == sign * math.inf)) for sign in (-1, 1)]
     if finite:
         out.append(struct.pack("<dd", min(x for x, _ in finite), max(x for x, _ in finite)))
     last = -1
     for k in sorted(bins):
         index = numbers.index(k)
-        out += varint(index - last - 1), varint(sum(w for _, w in bins[k])), sum_bytes(grid, k, bins[k])
+        out += varint(index - last - 1), varint(sum(w for _, w in bins[k]))
+        out += [varint(sum(w * w for _, w in bins[k]))] * weighted
+        out.append(sum_bytes(grid, k, bins[k]))
         last = index
     return b"".join(out)
 
@@ -187,9 +190,9 @@ def cell_bytes(grid: Grid, numbers: list[int | None], rows: list[tuple[float, in
 def plain_bytes(rows: Sequence[Row], bins: int) -> bytes:
     """The bytes of a sketch without range and with learned groups."""
     rows = [(x + 0.0, y, g, w) for x, y, g, w in rows]
-    weighted = any(w.denominator != 1 for *_, w in rows)
-    unit = 2**20 if weighted else 1
-    there = [(x, y, g, round(w * unit)) for x, y, g, w in rows if round(w * unit)]
+    parts = [(x, y, g, round(w * 2**20)) for x, y, g, w in rows]
+    weighted = any(w not in (0, 2**20) for *_, w in parts)
+    there = [(x, y, g, w if weighted else 1) for x, y, g, w in parts if w]
     scores = [x for x, *_ in there if math.isfinite(x)]
     grid, numbers = nested(scores, bins)
     sides = [sorted(-x for x in scores if x < 0), sorted(x for x in scores if x > 0)]

@@ -186,28 +186,31 @@ KINDS_OF_WHOLE = {
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_WHOLE)
-def test_a_whole_weight_counts_exactly_so_often(backend, kind):
+def test_a_row_is_repeated_exactly_so_often(backend, kind):
     if kind == "longdouble" and not LONG:
         pytest.skip("longdouble is float64 here")
-    weights = KINDS_OF_WHOLE[kind]([WHOLE, 3, 0, 2**60])
-    sketch = gf.Sketch.from_rows(SCORES, LABELS, GROUPS, weights=weights)
+    repeats = KINDS_OF_WHOLE[kind]([WHOLE, 3, 0, 2**60])
+    sketch = gf.Sketch.from_rows(SCORES, LABELS, GROUPS, repeats=repeats)
     assert sketch.n_rows == WHOLE + 3 + 2**60
     assert sketch.moments(0, "F").count == WHOLE
     assert not sketch.weighted
     assert sketch.groups == ("F", "M")
 
 
-def test_whole_weights_of_tables_are_exact_and_nulls_are_refused(backend):
+def test_repeats_of_tables_are_exact_and_nulls_are_refused(backend):
     pa = pytest.importorskip("pyarrow")
     pd = pytest.importorskip("pandas")
     for table in (
         pa.table({"x": SCORES, "g": GROUPS, "w": [WHOLE] * 4}),
         pd.DataFrame({"x": SCORES, "g": GROUPS, "w": pd.array([WHOLE] * 4, "Int64")}),
     ):
-        sketch = gf.Sketch().update_table(table, score="x", label=None, group="g", weight="w")
+        sketch = gf.Sketch().update_table(table, score="x", label=None, group="g", repeats="w")
         assert sketch.n_rows == 4 * WHOLE
+        assert not sketch.weighted
     with pytest.raises(ValueError, match="weights must be finite and not negative, got nan at row 1"):
         gf.Sketch().update(SCORES, None, GROUPS, weights=pd.array([1, None, 1, 1], "Int64"))
+    with pytest.raises(ValueError, match="repeats must be whole numbers from 0 on, got nan at row 1"):
+        gf.Sketch().update(SCORES, None, GROUPS, repeats=pd.array([1, None, 1, 1], "Int64"))
 
 
 @pytest.mark.parametrize("weights", [np.array([1, -2, 1, 1]), [1, -2, 1, 1], np.array([1, -2, 1, 1], np.int8)])
@@ -228,6 +231,35 @@ def test_bad_weights_are_named_and_change_nothing(backend, weight):
     with pytest.raises(ValueError, match="weights must be 1-D"):
         sketch.update(SCORES, LABELS, GROUPS, weights=np.ones((4, 1)))
     assert sketch == gf.Sketch()
+
+
+@pytest.mark.parametrize("repeats", [-1, -2.0, 0.5, 1.0000001, NAN, np.inf, -np.inf])
+def test_repeats_that_are_not_whole_are_named_and_change_nothing(backend, repeats):
+    sketch = gf.Sketch().update(SCORES, LABELS, GROUPS)
+    before = sketch.to_bytes()
+    with pytest.raises(
+        ValueError, match=r"repeats must be whole numbers from 0 on, got .* at row 1; what a row weighs"
+    ):
+        sketch.update(SCORES, LABELS, GROUPS, repeats=[1, repeats, 1, 1])
+    with pytest.raises(ValueError, match=r"repeats must be whole numbers from 0 on, got"):
+        sketch.update_one(0.5, 1, "F", repeats=repeats)
+    with pytest.raises(ValueError, match="groups has 4, repeats has 2"):
+        sketch.update(SCORES, LABELS, GROUPS, repeats=[1, 1])
+    with pytest.raises(TypeError, match="repeats must be real numbers, got str at row 0"):
+        sketch.update(SCORES, LABELS, GROUPS, repeats=["1"] * 4)
+    assert sketch.to_bytes() == before
+
+
+@pytest.mark.parametrize("weight", [-1.0, NAN, np.inf, "1", True, None])
+def test_a_bad_weight_of_one_row_changes_nothing(backend, weight):
+    sketch = gf.Sketch().update(SCORES, LABELS, GROUPS)
+    before = sketch.to_bytes()
+    with pytest.raises(ValueError, match="weights must be finite and not negative, got"):
+        sketch.update_one(0.5, 1, "F", weight=weight)
+    for call in (lambda: sketch.update_one(0.5, 1, "F", 2.0), lambda: sketch.update_one(0.5, 1, "F", wait=2.0)):
+        with pytest.raises(TypeError):
+            call()
+    assert sketch.to_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def meaning(positive):
 
 
 def full():
-    return gf.Sketch.from_rows([0.5], [1], ["a"], weights=[2.0**62])
+    return gf.Sketch.from_rows([0.5], [1], ["a"], repeats=[2.0**62])
 
 
 def told(call):

@@ -157,7 +157,7 @@ def test_squared_weights(backend):
     plain = gf.Sketch.from_rows([0.25, 0.5, 0.75], [0, 1, 1], ["a", "a", "b"])
     assert plain.squared_weights.tolist() == [[1, 0], [1, 1]]
     weighted = gf.Sketch.from_rows([0.25, 0.5, 0.75], [0, 1, 1], ["a", "a", "a"], weights=[0.5, 3, 1.5])
-    assert weighted.squared_weights.tolist() == [[0.25], [3 + 2.25]]
+    assert weighted.squared_weights.tolist() == [[0.25], [9 + 2.25]]
 
 
 LABELS = [

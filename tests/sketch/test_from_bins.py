@@ -61,13 +61,26 @@ def test_weighted_counts_have_the_bytes_of_one_pass(backend):
     rows = []
     for x, label, w in zip(scores, labels, weights, strict=True):
         units = int(w * 2**20)
-        squares = units * 2**20 if w == int(w) else units**2
         total = (None, None) if math.isinf(x) else (units * rounded(x), UNIT)
-        rows.append(("a", label, units, x, x, *total, squares))
+        rows.append(("a", label, units, x, x, *total, 1, units**2))
     one_pass = gf.Sketch.from_rows(scores, labels, ["a"] * 4, weights=weights)
     made = gf.Sketch.from_bins(rows)
     assert made.to_bytes() == one_pass.to_bytes()
     assert made.squared_weights.tolist() == one_pass.squared_weights.tolist()
+
+
+def test_counts_of_weights_of_1_are_those_of_rows(backend):
+    one = 2**20
+    rows = [
+        ("a", 1, 2 * one, 0.5, 0.5, 2 * one, -1, 2, 2 * one**2),
+        ("a", 0, one, math.inf, math.inf, None, None, 1, one**2),
+    ]
+    assert gf.Sketch.from_bins(rows) == gf.Sketch.from_rows([0.5, 0.5, math.inf], [1, 1, 0], ["a"] * 3)
+
+
+def test_missing_scores_of_weighted_rows_are_rows(backend):
+    rows = [("a", 1, 2**19, 0.5, 0.5, 2**18, 0, 1, 2**38), ("a", 0, 2**21, None, None, None, None, 3, 2**50)]
+    assert gf.Sketch.from_bins(rows).skipped == 3
 
 
 def test_scores_that_are_missing_are_skipped_and_bring_no_group(backend):

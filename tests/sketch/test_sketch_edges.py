@@ -204,23 +204,25 @@ def test_a_row_of_weight_zero_is_not_there(backend):
     sketch = gf.Sketch.from_rows([0.5, 1e9], [1, 1], ["a", "b"], weights=[1, 0])
     assert sketch == gf.Sketch.from_rows([0.5], [1], ["a"])
     nan = gf.Sketch.from_rows([np.nan, np.nan, 0.5], [1, 1, 1], ["a"] * 3, weights=[0, 2, 1], nan="skip")
-    assert (nan.skipped, nan.n_rows) == (1, 1)
+    assert (nan.skipped, nan.n_rows, nan.weighted) == (1, 1, False), (
+        "the weight of a row without a score is not counted"
+    )
 
 
 def test_counts_never_wrap(backend):
-    sketch = gf.Sketch.from_rows([0.5], [1], ["a"], weights=[2.0**62])
+    sketch = gf.Sketch.from_rows([0.5], [1], ["a"], repeats=[2.0**62])
     assert sketch.n_rows == 2**62
     before = sketch.to_bytes()
     text = r"the sketch would hold 2\*\*63 rows or more; nothing was counted"
     with pytest.raises(OverflowError, match=text):
-        sketch.update([0.5, 0.25], [1, 1], ["a", "a"], weights=[1.0, 2.0**62])
+        sketch.update([0.5, 0.25], [1, 1], ["a", "a"], repeats=[1.0, 2.0**62])
     with pytest.raises(OverflowError, match=text):
         sketch += sketch
     with pytest.raises(OverflowError, match=text):
         sketch.update([0.5], [1], ["a"], weights=[0.5])
     assert sketch.to_bytes() == before
     assert gf.Sketch.from_bytes(before) == sketch
-    sketch.update([0.75], [1], ["a"], weights=[2.0**62 - 2**10])
+    sketch.update([0.75], [1], ["a"], repeats=[2.0**62 - 2**10])
     assert sketch.moments(1, "a").mean == pytest.approx(0.625)
 
 
@@ -229,23 +231,34 @@ def test_the_weights_of_one_batch_never_wrap(backend, times):
     """Four times 2**62 is 0 in 64 bits, five times 2**62 is 2**62."""
     sketch = gf.Sketch(bins=16)
     rows = [0.5] * times, [1] * times, ["a"] * times
-    for weights in ([2.0**62] * times, [2**62] * times, [2.0**42 + 0.5] * times * 2):
-        with pytest.raises(OverflowError, match=r"the sketch would hold 2\*\*63 rows or more; nothing was counted"):
-            sketch.update(*(column * (len(weights) // times) for column in rows), weights=weights)
+    text = r"the sketch would hold 2\*\*63 rows or more; nothing was counted"
+    for load in (
+        {"repeats": [2.0**62] * times},
+        {"repeats": [2**62] * times},
+        {"weights": [2.0**42 + 0.5] * times * 2},
+    ):
+        n = len(next(iter(load.values()))) // times
+        with pytest.raises(OverflowError, match=text):
+            sketch.update(*(column * n for column in rows), **load)
+    with pytest.raises(OverflowError, match=text):
+        sketch.update(*rows, weights=[2**41 + 1] * times, repeats=[2] * times)
     assert sketch == gf.Sketch(bins=16)
 
 
 def test_a_sketch_holds_one_row_less_than_2_to_the_63(backend):
     most = 2**63 - 1
-    for weights in ([most], [2**62, 2**62 - 1], [most - 1, 1]):
-        n = len(weights)
-        sketch = gf.Sketch.from_rows([0.5] * n, [1] * n, ["a"] * n, weights=weights)
+    for repeats in ([most], [2**62, 2**62 - 1], [most - 1, 1]):
+        n = len(repeats)
+        sketch = gf.Sketch.from_rows([0.5] * n, [1] * n, ["a"] * n, repeats=repeats)
         assert sketch.n_rows == most
         assert gf.Sketch.from_bytes(sketch.to_bytes()) == sketch
         before = sketch.to_bytes()
         for count in (
             lambda s: s.update([0.5], [1], ["a"]),
             lambda s: s.update([0.5], [1], ["a"], weights=[1]),
+            lambda s: s.update([0.5], [1], ["a"], repeats=[1]),
+            lambda s: s.update_one(0.5, 1, "a", repeats=2),
+            lambda s: s.update_one(0.5, 1, "a", weight=0.5),
             lambda s: s.update_one(0.5, 1, "a"),
             lambda s: s.update_one(0.5, 1, "new"),
             lambda s: s.merge(gf.Sketch.from_rows([0.5], [1], ["a"])),
@@ -253,9 +266,12 @@ def test_a_sketch_holds_one_row_less_than_2_to_the_63(backend):
             with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
                 count(sketch)
         assert sketch.to_bytes() == before
-    for weights in ([2**63], [2**64 - 1], [2**64], [2.0**63]):
-        with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
-            gf.Sketch().update([0.5], [1], ["a"], weights=weights)
+    for values in ([2**63], [2**64 - 1], [2**64], [2.0**63], [1e300]):
+        for load, one in (("weights", "weight"), ("repeats", "repeats")):
+            with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
+                gf.Sketch().update([0.5], [1], ["a"], **{load: values})
+            with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
+                gf.Sketch().update_one(0.5, 1, "a", **{one: values[0]})
 
 
 def test_scores_beyond_2_to_the_1000_are_refused_within_a_wider_window(backend):
@@ -271,10 +287,10 @@ def test_scores_beyond_2_to_the_1000_are_refused_within_a_wider_window(backend):
 
 def test_a_sketch_becomes_weighted_if_its_rows_have_room_for_it(backend):
     most = 2**43 - 1  # 2**20 parts of each
-    sketch = gf.Sketch.from_rows([0.5], [1], ["a"], weights=[most])
+    sketch = gf.Sketch.from_rows([0.5], [1], ["a"], repeats=[most])
     sketch.update([0.5], [1], ["a"], weights=[0.5])
-    assert sketch.n_rows == most + 0.5
-    sketch = gf.Sketch.from_rows([0.5], [1], ["a"], weights=[most + 1])
+    assert (sketch.n_rows, sketch.weight) == (most + 1, most + 0.5)
+    sketch = gf.Sketch.from_rows([0.5], [1], ["a"], repeats=[most + 1])
     with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
         sketch.update([0.5], [1], ["a"], weights=[0.5])
     assert (sketch.n_rows, sketch.weighted) == (most + 1, False)
@@ -282,7 +298,7 @@ def test_a_sketch_becomes_weighted_if_its_rows_have_room_for_it(backend):
 
 def test_a_refused_weight_leaves_a_sketch_of_whole_rows(backend):
     """Rows become parts of a weight only when nothing can be refused any more."""
-    sketch = gf.Sketch.from_rows([0.5], [1], [1], weights=[2**42])
+    sketch = gf.Sketch.from_rows([0.5], [1], [1], repeats=[2**42])
     before = sketch.to_bytes()
     parts = [0.5], [1], [1]
     with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
@@ -294,7 +310,7 @@ def test_a_refused_weight_leaves_a_sketch_of_whole_rows(backend):
     with pytest.raises(ValueError, match="groups has both True and 1"):
         sketch.merge(gf.Sketch.from_rows([0.5], [1], [True], weights=[0.5]))
     assert sketch.to_bytes() == before
-    assert sketch.update(*parts, weights=[0.5]).n_rows == 2**42 + 0.5
+    assert sketch.update(*parts, weights=[0.5]).weight == 2**42 + 0.5
 
 
 def test_too_many_groups_are_refused_before_memory_is(backend):

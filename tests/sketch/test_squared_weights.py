@@ -21,10 +21,10 @@ WEIGHTS = st.one_of(
 
 
 def squared(table: Table, weights: list[float], name: object, label: int) -> Fraction:
-    """The sum of a cell's squared weights: a whole weight is so many rows of weight 1."""
+    """The sum of a cell's squared weights."""
     rounded = [Fraction(round(Fraction(w) * 2**20), 2**20) for w in weights]
     mine = [y == label and g == name for y, g in zip(table.labels.tolist(), table.groups, strict=True)]
-    return sum((w if w.denominator == 1 else w * w for w, own in zip(rounded, mine, strict=True) if own), Fraction(0))
+    return sum((w * w for w, own in zip(rounded, mine, strict=True) if own), Fraction(0))
 
 
 @given(table=tables(max_rows=20), data=st.data(), limits=st.sampled_from([None, (-0.5, 0.5)]))
@@ -59,9 +59,9 @@ def test_without_weights_they_are_the_rows(backend, table):
 def test_rows_counted_before_a_sketch_was_weighted_have_weight_1(backend):
     sketch = gf.Sketch(bins=16).update([0.5, 0.5, np.inf], [1, 1, 1], ["a"] * 3)
     sketch.update([0.5, 0.25], [1, 0], ["a", "a"], weights=[0.5, 3])
-    assert sketch._core.squared_weights().tolist() == [[3.0], [3.25], [0.0]]
+    assert sketch._core.squared_weights().tolist() == [[9.0], [3.25], [0.0]]
     merged = gf.Sketch(bins=16).update([0.5], [1], ["a"]) + sketch
-    assert merged._core.squared_weights().tolist() == [[3.0], [4.25], [0.0]]
+    assert merged._core.squared_weights().tolist() == [[9.0], [4.25], [0.0]]
 
 
 def test_groups_under_one_name_add_theirs(backend):

@@ -235,16 +235,17 @@ def small(**options):
     return window.update([0.75], [1], ["M"], weights=[0.5])
 
 
-def test_the_first_version_of_a_window_is_read_for_ever(backend):
-    data = (OLD / "window_version_1.gwindow").read_bytes()
-    old, new = gf.Window.from_bytes(data), small()
-    assert (old.panes, len(old)) == (new.panes, len(new))
-    for a, b in zip(old._panes, new._panes, strict=True):
-        assert (a.n_rows, a.groups, a.skipped, a.weighted) == (b.n_rows, b.groups, b.skipped, b.weighted)
-        assert np.array_equal(a.counts.sum(axis=2), b.counts.sum(axis=2))
-    again = old.to_bytes()
-    assert gf.Window.from_bytes(again).to_bytes() == again
-    assert gf.Window.from_bytes(again).sketch == old.sketch
+def test_a_window_with_weights_of_version_1_is_not_read(backend):
+    with pytest.raises(ValueError, match="it has weights and is of version 1; count its rows again"):
+        gf.Window.from_bytes((OLD / "window_version_1.gwindow").read_bytes())
+
+
+def test_a_window_counts_weights_and_repeats(backend):
+    window = gf.Window(panes=2, bins=16).update([0.25, 0.5], [0, 1], ["F", "M"], weights=[2, 1], repeats=[3, 1])
+    window.update_one(0.75, 1, "F", weight=0.5, repeats=2)
+    rows = [0.25] * 3 + [0.5] + [0.75] * 2, [0] * 3 + [1] * 3, ["F"] * 3 + ["M"] + ["F"] * 2
+    assert window.sketch == gf.Sketch(bins=16).update(*rows, weights=[2, 2, 2, 1, 0.5, 0.5])
+    assert (window.sketch.n_rows, window.sketch.weight) == (6, 8.0)
 
 
 def test_the_second_version_of_a_sketch_in_a_window_is_read_for_ever(backend):

@@ -23,6 +23,12 @@ struct row_load {
     std::uint64_t total() const noexcept { return rows * each; }
 };
 
+/// So many rows, and the parts of a weight that each has; one row of weight 1.
+struct row_weight {
+    std::uint64_t rows = 1;
+    std::uint64_t parts = one_weight;
+};
+
 /// The load of each row; none means one row of no weight each.
 struct row_loads {
     std::vector<row_load> of;
@@ -90,10 +96,9 @@ inline std::vector<std::uint64_t> read_parts(const column& c, std::size_t n) {
 
 }  // namespace detail
 
-/// So many rows of so many parts of a weight; in parts unless the weight is 1. A row
-/// of weight 0 is not there.
-inline row_load load_of(std::uint64_t repeats, std::uint64_t parts, bool in_parts) {
-    const row_load out{parts == 0 ? 0 : repeats, in_parts ? parts : 1};
+/// What rows count, in parts of a weight or as rows. One of weight 0 is not there.
+inline row_load load_of(const row_weight& row, bool in_parts) {
+    const row_load out{row.parts == 0 ? 0 : row.rows, in_parts ? row.parts : 1};
     if (out.each != 0 && out.rows > detail::most_total / out.each) refuse_overflow();
     return out;
 }
@@ -115,7 +120,7 @@ inline row_loads read_loads(const rows& r) {
     if (plain) return out;
     out.of.reserve(r.n);
     for (std::size_t i = 0; i < r.n; ++i)
-        out.of.push_back(load_of(repeats[i], parts[i], out.in_parts));
+        out.of.push_back(load_of({repeats[i], parts[i]}, out.in_parts));
     return out;
 }
 
