@@ -381,7 +381,7 @@ def test_weights_for_an_estimator_that_takes_none_are_counted_all_the_same():
 
     with pytest.warns(UserWarning, match="Plain.fit takes no sample_weight; weights count for the thresholds only"):
         model = GroupThresholdClassifier(Plain()).fit(FEATURES, y, sample_weight=np.full(len(y), 2))
-    assert model.sketch_.n_rows == 2 * len(y)
+    assert model.sketch_.weight == 2 * len(y)
 
 
 def test_weights_reach_the_estimator_that_takes_them():
