@@ -106,7 +106,7 @@ def gaps(setting: dict[str, Any], trials: int, replicates: int) -> dict[str, dic
         positive = random.binomial(size, 0.5)
         totals = np.stack([size - positive, positive, 0 * size])
         accepted = random.binomial(totals, share)
-        counts = Counts(tuple(range(len(size))), accepted, totals, 1.0)
+        counts = Counts(tuple(range(len(size))), accepted, totals, 1.0, totals)
         audit = assess(counts, None, CONFIDENCE, replicates, trial)
         yes, no = random.poisson(np.stack([accepted, totals - accepted])[..., None], (2, *totals.shape, replicates))
         drawn = values_of(*shares_of(yes, yes + no))

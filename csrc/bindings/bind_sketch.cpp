@@ -49,8 +49,18 @@ double score_of(PyObject* score) {
     return x;
 }
 
+/// Whether nothing was given, or the plain number 1.
+bool is_one(PyObject* number) {
+    if (number == nullptr) return true;
+    if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number) == 1.0;
+    int overflow = 0;
+    return PyLong_CheckExact(number) &&
+           PyLong_AsLongAndOverflow(number, &overflow) == 1;
+}
+
 /// How much a row counts; Python says which numbers are weights and repeats.
 gstar::row_weight weight_of(PyObject* weight, PyObject* repeats) {
+    if (is_one(weight) && is_one(repeats)) return {};
     static python_function clean("gstar_fast._backends.common.rows", "load_of");
     const py::int_ one(1);
     const auto [rows, parts] = py::cast<std::pair<std::uint64_t, std::uint64_t>>(
@@ -75,11 +85,8 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
         // A bound object of one C++ class keeps its pointer in this place.
         auto* const instance = reinterpret_cast<py::detail::instance*>(self);
         auto* const c = static_cast<sketch_core*>(instance->simple_value_holder[0]);
-        if (given[3] == nullptr && given[4] == nullptr)
-            c->update_one(score_of(given[0]), label_of(given[1]), given[2], {});
-        else
-            c->update_one(score_of(given[0]), label_of(given[1]), given[2],
-                          weight_of(given[3], given[4]));
+        c->update_one(score_of(given[0]), label_of(given[1]), given[2],
+                      weight_of(given[3], given[4]));
         Py_RETURN_NONE;
     });
 }

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from gstar_fast._audit import words
 from gstar_fast._audit.by_segment import BySegment
-from gstar_fast._audit.counts import Counts, ThresholdsLike, count_decisions, count_sketch, thresholds_of
+from gstar_fast._audit.counts import MIDDLE, Counts, ThresholdsLike, count_decisions, count_sketch, thresholds_of
 from gstar_fast._audit.intervals import Rates, critical, gap_interval, ranges_of, two_sided
 from gstar_fast._audit.metrics import GAPS, METRICS, gap_of
 from gstar_fast._audit.new_rows import NewRows, clearly_over
@@ -62,8 +62,8 @@ class Audit:
     ----------
     groups : tuple
         Names of the groups, in canonical order.
-    n_rows : int or float
-        Rows audited; the sum of weights where there are weights that are not whole.
+    n_rows : int
+        Rows audited, whatever their weights.
     rates : dict of dict of Estimate
         By group, then by metric: rows, base_rate, selection_rate, tpr, fpr, tnr, fnr, ppv, accuracy and
         balanced_accuracy.
@@ -89,7 +89,7 @@ class Audit:
     """
 
     groups: tuple[Name, ...]
-    n_rows: int | float
+    n_rows: int
     rates: dict[Name, dict[str, Estimate]]
     overall: dict[str, Estimate]
     gaps: dict[str, Estimate]
@@ -144,6 +144,7 @@ def audit(
     labels: ArrayLike | None = ...,
     groups: ArrayLike,
     weights: ArrayLike | None = ...,
+    repeats: ArrayLike | None = ...,
     confidence: float = ...,
     replicates: int = ...,
     seed: int = ...,
@@ -158,6 +159,7 @@ def audit(
     labels: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    repeats: ArrayLike | None = None,
     confidence: float = 0.95,
     replicates: int = 2000,
     threshold_replicates: int | None = None,
@@ -185,7 +187,9 @@ def audit(
     groups : array-like of shape (n_samples,), or several columns
         Group of each row, as for `Sketch.update`; a frame or a list of columns means intersections.
     weights : array-like of shape (n_samples,), optional
-        A whole weight counts the row so many times.
+        Weight of each row. Rates are by weight; intervals allow for weights that differ.
+    repeats : array-like of shape (n_samples,), optional
+        Whole numbers: a line stands for so many rows.
     confidence : float
         Of every interval by itself, from 0.5 to 0.999.
     replicates : int
@@ -230,7 +234,7 @@ def audit(
             f"thresholds by position, audit(sketch, thresholds); got {_kinds(sketch, thresholds, *more)} by position"
         )
     if sketch is not None:
-        if any(array is not None for array in (decisions, labels, groups, weights)):
+        if any(array is not None for array in (decisions, labels, groups, weights, repeats)):
             raise TypeError("a sketch holds its labels, groups and weights; call audit(sketch, thresholds)")
         notes = warn_of_labels(sketch._core)
         if isinstance(thresholds, Result):
@@ -261,7 +265,7 @@ def audit(
     elif thresholds is not None or threshold_replicates is not None:
         raise TypeError("decisions have no thresholds; thresholds and threshold_replicates= go with a sketch")
     else:
-        counts = count_decisions(decisions, labels, groups, weights)
+        counts = count_decisions(decisions, labels, groups, weights, repeats)
     found = replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
     if isinstance(thresholds, Result) and thresholds.decide_by is not None:
         found = replace(found, notes=(*found.notes, *_clearly_above(found, thresholds)))
@@ -300,24 +304,24 @@ def assess(
 ) -> Audit:
     """The audit of counts."""
     accepted, totals = counts.accepted * counts.unit, counts.totals * counts.unit
-    by_group = Rates(accepted, totals)
-    pooled = Rates(accepted.sum(axis=1, keepdims=True), totals.sum(axis=1, keepdims=True))
-    per_group = _estimates(by_group, totals.sum(axis=0), confidence)
+    rows, squares = counts.n_rows.sum(axis=0), counts.squares
+    by_group = Rates(accepted, totals, squares)
+    pooled = Rates(*_together(accepted, totals), None if squares is None else _together(*squares))
+    per_group = _estimates(by_group, rows, confidence)
     gaps = {name: Estimate(gap_of(gap, by_group.values)) for name, gap in GAPS.items()}
     if replicates and len(counts.groups) > 1:
         single = two_sided(confidence)
-        ranges = ranges_of(accepted, totals, replicates, seed)
+        ranges = ranges_of(accepted, totals, replicates, seed, squares)
         for name, gap in GAPS.items():
             value = gaps[name].value
             if value is not None:
                 limits = gap_interval(gap, by_group, value, single, critical(gap, ranges, confidence, single))
                 gaps[name] = Estimate(value, *limits, "bootstrap")
-    rows = float(totals.sum())
     return Audit(
         groups=counts.groups,
-        n_rows=int(rows) if counts.unit == 1 else rows,
+        n_rows=int(rows.sum()),
         rates=dict(zip(counts.groups, per_group, strict=True)),
-        overall=_estimates(pooled, totals.sum(axis=1, keepdims=True).sum(axis=0), confidence)[0],
+        overall=_estimates(pooled, rows.sum(keepdims=True), confidence)[0],
         gaps=gaps,
         definitions={name: gap.definition for name, gap in GAPS.items()},
         thresholds=thresholds,
@@ -328,10 +332,21 @@ def assess(
     )
 
 
+def _together(accepted: Values, totals: Values) -> tuple[Values, Values]:
+    """All groups as one, (3, 1) each."""
+    return accepted.sum(axis=1, keepdims=True), totals.sum(axis=1, keepdims=True)
+
+
+def audit_counted(sketch: Sketch, *, confidence: float, replicates: int, seed: int) -> Audit:
+    """The audit of decisions that a sketch has counted as scores of 0 and 1."""
+    checked = check_confidence(confidence), _whole("replicates", replicates), _checked_seed(seed)
+    return assess(count_sketch(sketch, MIDDLE)[0], None, *checked)
+
+
 def _estimates(rates: Rates, rows: Values, confidence: float) -> list[dict[str, Estimate]]:
     """Metric -> Estimate of each group."""
     z = two_sided(confidence)
-    columns: list[list[Estimate]] = [[Estimate(n) for n in rows.tolist()]]
+    columns: list[list[Estimate]] = [[Estimate(float(n)) for n in rows.tolist()]]
     for name in METRICS[1:]:
         low, high = rates.limits(name, z)
         method = "newcombe" if name == "balanced_accuracy" else "wilson"

@@ -73,8 +73,14 @@ class BySegment:
     def counts(self, counts: Counts) -> Counts:
         """Counts of the sketch's groups as those of protected groups."""
         names = self.protected().groups
-        accepted, totals = (self.summed(c, counts.groups, names) for c in (counts.accepted, counts.totals))
-        return replace(counts, groups=names, accepted=accepted, totals=totals.astype(np.int64))
+        accepted, totals, n_rows, *squares = (
+            self.summed(c, counts.groups, names)
+            for c in (counts.accepted, counts.totals, counts.n_rows, *(counts.squares or ()))
+        )
+        both = (squares[0], squares[1]) if squares else None
+        return replace(
+            counts, groups=names, accepted=accepted, totals=totals.astype(np.int64), n_rows=n_rows, squares=both
+        )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from scipy import special
 
 from gstar_fast._audit.by_segment import BySegment
 from gstar_fast._audit.counts import Bins, ThresholdsLike, mixtures_of, thresholds_of
-from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._backends.interface import Floats
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
@@ -26,7 +27,7 @@ from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import ADDED, CRITERIA
 from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.sketch import Sketch, check_sketch
-from gstar_fast._solver.promise.effective import effective_rows
+from gstar_fast._solver.promise.effective import effective
 from gstar_fast._solver.question import Objective, check_confidence
 from gstar_fast._solver.rates import gaps_of, has_rate, rates_of
 from gstar_fast._solver.result import Result
@@ -52,7 +53,7 @@ class Certificate:
     limits, confidence, exact
         What was asked.
     n_rows : float
-        Fresh rows.
+        Fresh rows, whatever their weights.
     notes : tuple of str
         What to mind.
     """
@@ -143,7 +144,7 @@ def certify(
         limits=objective.limits,
         confidence=level,
         exact=exact,
-        n_rows=float(rows.totals.sum() * rows.unit),
+        n_rows=rows.n_rows,
         notes=tuple(rows.notes),
     )
 
@@ -156,8 +157,8 @@ class _Rows:
     totals: Floats
     least: Floats
     most: Floats
-    unit: float
-    n: Floats  # (4, K) effective rows of tpr, fpr, selection rate, accuracy
+    squares: tuple[Floats, Floats, Floats] | None  # sums of squared counts of rows in their places; None: as they are
+    n_rows: float
     absent: list[Name]  # groups that have a threshold and no fresh rows
     notes: list[str]
 
@@ -176,7 +177,8 @@ class _Rows:
             raise refusal("exact_with", "exact", value="rows have weights" if weighted else "thresholds are mixed")
         bins = Bins(snapshot.edges, bool(sketch._core.fixed))
         totals = snapshot.rows.sum(axis=2)
-        least, most = np.zeros(totals.shape), np.zeros(totals.shape)
+        squares = snapshot.squares() / snapshot.weight_unit**2 if snapshot.weighted else np.zeros((3, len(mixtures), 0))
+        least, most, least_squares, most_squares = np.zeros((4, *totals.shape))
         cut = 0
         for k, (name, parts) in enumerate(mixtures.items()):
             for threshold, weight in parts:
@@ -184,6 +186,10 @@ class _Rows:
                 least[:, k] += weight * low
                 most[:, k] += weight * high
                 cut += int((high - low).sum())
+                if snapshot.weighted:
+                    low_squares, high_squares = _ends(bins, squares[:, k], threshold, name)
+                    least_squares[:, k] += weight * low_squares
+                    most_squares[:, k] += weight * high_squares
         notes = []
         if cut:
             notes.append(
@@ -194,11 +200,19 @@ class _Rows:
         absent = [name for name in missing if name not in mixtures] if segments is None else segments.absent
         if absent:
             notes.append(f"groups without fresh rows, of which nothing is certified: {listed(absent)}")
+        if snapshot.weighted:
+            count = float(totals.sum())
+            notes.append(
+                f"the fresh rows have weights, {count * snapshot.weight_unit:.10g} in all: they say as much as "
+                f"{count**2 / float(squares.sum()):.4g} rows of weight 1"
+            )
+        groups = snapshot.groups
+        cells = [totals.astype(np.float64), least, most, squares.sum(axis=2), least_squares, most_squares]
         if segments is not None:
-            groups, snapshot = snapshot.groups, segments.protected()
-            totals, least, most = (segments.summed(c, groups, snapshot.groups) for c in (totals, least, most))
-        n = effective_rows(snapshot)
-        return cls(snapshot.groups, totals.astype(np.float64), least, most, snapshot.weight_unit, n, absent, notes)
+            groups = segments.protected().groups
+            cells = [segments.summed(c, snapshot.groups, groups) for c in cells]
+        powers = (cells[3], cells[4], cells[5]) if snapshot.weighted else None
+        return cls(groups, cells[0], cells[1], cells[2], powers, float(snapshot.n_rows.sum()), absent, notes)
 
     def gaps(self) -> dict[str, float]:
         rates = rates_of((self.least + self.most) / 2, self.totals)
@@ -206,21 +220,29 @@ class _Rows:
 
     def hits(self, rate: str) -> tuple[Floats, Floats, Floats]:
         """Rows that count for a rate, at least and at most, and all rows of it: in effective rows."""
-        (n0, n1, _), (low0, low1, low2), (high0, high1, high2) = self.totals, self.least, self.most
-        found = {
-            "tpr": (low1, high1, n1, 0),
-            "fpr": (low0, high0, n0, 1),
-            "selection_rate": (low0 + low1 + low2, high0 + high1 + high2, self.totals.sum(axis=0), 2),
-            "accuracy": (low1 + n0 - high0, high1 + n0 - low0, n0 + n1, 3),
-            "tnr": (n0 - high0, n0 - low0, n0, 1),
-        }
-        low, high, all_rows, r = found[rate]
-        rows = self.n[r]
-        scale = rows / np.maximum(all_rows, 1)
-        return low * scale, high * scale, rows
+        low, high, rows = _of_rate(rate, self.totals, self.least, self.most)
+        if self.squares is None:
+            return low, high, rows
+        low_squares, high_squares, squares = _of_rate(rate, *self.squares)
+        n = np.minimum(effective(low, rows, low_squares, squares), effective(high, rows, high_squares, squares))
+        scale = n / np.maximum(rows, 1e-300)
+        return low * scale, high * scale, n
 
 
-def _ends(bins: Bins, rows: Ints, threshold: float, name: Name) -> tuple[Ints, Ints]:
+def _of_rate(rate: str, totals: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats, Floats]:
+    """What counts for a rate, at least and at most, and all of it."""
+    (n0, n1, _), (low0, low1, low2), (high0, high1, high2) = totals, least, most
+    found = {
+        "tpr": (low1, high1, n1),
+        "fpr": (low0, high0, n0),
+        "selection_rate": (low0 + low1 + low2, high0 + high1 + high2, totals.sum(axis=0)),
+        "accuracy": (low1 + n0 - high0, high1 + n0 - low0, n0 + n1),
+        "tnr": (n0 - high0, n0 - low0, n0),
+    }
+    return found[rate]
+
+
+def _ends(bins: Bins, rows: Values, threshold: float, name: Name) -> tuple[Values, Values]:
     """Rows that a threshold accepts, at least and at most."""
     _, split = bins.accepted(rows, threshold, name)  # refuses a threshold outside a fixed window
     if threshold == math.inf and bins.fixed:

@@ -33,7 +33,9 @@ class Counts:
     groups: tuple[Name, ...]
     accepted: Values  # int64; float64 where rows are accepted with a probability, or counted in proportion
     totals: Ints
-    unit: float  # what one count stands for: 1, or 2^-20 where there are weights that are not whole
+    unit: float  # what one count stands for: 1, or 2^-20 where rows have weights
+    n_rows: Values  # (3, K) rows, whatever their weights
+    squares: tuple[Floats, Floats] | None = None  # sums of squared weights of both, where rows have weights
     notes: tuple[str, ...] = ()
 
 
@@ -48,17 +50,22 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     bins = Bins(snapshot.edges, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
     totals = snapshot.rows.sum(axis=2)
+    squares = snapshot.squares() if snapshot.weighted else None
+    squared: list[Values] = []
     columns: list[Values] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
     inside: list[str] = []
     for k, (name, mixture) in enumerate(mixtures.items()):
-        parts = []
+        parts, powers = [], []
         for threshold, probability in mixture:
             rows, split = bins.accepted(snapshot.rows[:, k], threshold, name)
             parts.append(rows if len(mixture) == 1 else probability * rows)
+            if squares is not None:
+                powers.append(probability * bins.accepted(squares[:, k], threshold, name)[0])
             if split:
                 inside.append(f"{name!r} ({split * snapshot.weight_unit:g} rows)")
         mixed = np.minimum(sum(parts), totals[:, k])  # probabilities may add up to a little more than 1
         columns.append(parts[0] if len(parts) == 1 else mixed)
+        squared.append(np.sum(powers, axis=0))
     if inside:
         notes.append(
             f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {first_few(inside)}"
@@ -68,7 +75,15 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
             f"a threshold of inf accepts rows whose score is inf, which range= does not tell from others above "
             f"it; all {beyond * snapshot.weight_unit:g} such rows are counted as rejected"
         )
-    counts = Counts(snapshot.groups, np.stack(columns, axis=1), totals, snapshot.weight_unit, tuple(notes))
+    counts = Counts(
+        groups=snapshot.groups,
+        accepted=np.stack(columns, axis=1),
+        totals=totals,
+        unit=snapshot.weight_unit,
+        n_rows=snapshot.n_rows,
+        squares=None if squares is None else (np.stack(squared, axis=1), squares.sum(axis=2)),
+        notes=tuple(notes),
+    )
     return counts, mixtures, snapshot
 
 
@@ -88,7 +103,7 @@ class Bins:
     edges: Floats
     fixed: bool
 
-    def accepted(self, rows: Ints, threshold: float, name: Name) -> tuple[Values, int]:
+    def accepted(self, rows: Values, threshold: float, name: Name) -> tuple[Values, float]:
         """Accepted rows of each label, of `rows` (3, C), and how many rows share a bin with the threshold."""
         if threshold == -math.inf:
             return rows.sum(axis=1), 0
@@ -106,7 +121,7 @@ class Bins:
             threshold = min(max(threshold, low), high)
         at = int(np.searchsorted(self.edges, threshold))  # the first edge at or above it; bin `at - 1` ends there
         whole: Ints = rows[:, at + 1 :].sum(axis=1)
-        split = int(rows[:, at].sum()) if threshold < self.edges[at] else 0
+        split = rows[:, at].sum().item() if threshold < self.edges[at] else 0
         if not split:
             return whole, 0
         lower, upper = self.edges[at - 1 : at + 1]
@@ -162,12 +177,16 @@ MIDDLE = 0.5  # between a decision of 0 and one of 1, and an edge of the sketch 
 
 
 def count_decisions(
-    decisions: ArrayLike, labels: ArrayLike | None, groups: ArrayLike, weights: ArrayLike | None
+    decisions: ArrayLike,
+    labels: ArrayLike | None,
+    groups: ArrayLike,
+    weights: ArrayLike | None,
+    repeats: ArrayLike | None,
 ) -> Counts:
     """Rows that were accepted, counted by a sketch whose scores are the decisions."""
     sketch, clean = Sketch(bins=16, range=(-4, 4)), clean_decisions(decisions)
     try:
-        sketch.update(clean, labels, groups, weights=weights)
+        sketch.update(clean, labels, groups, weights=weights, repeats=repeats)
     except InputError as error:
         if error.argument != "scores":
             raise

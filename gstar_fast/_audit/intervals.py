@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from gstar_fast._audit.metrics import GAPS, MEANS, Gap, shaped, shares_of, values_of
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.arrays import Values
+from gstar_fast._solver.promise.effective import effective
 
 AT_ONCE = 2**18  # numbers drawn in one go, for the sake of memory; part of what a seed means
 COMPARED = tuple(dict.fromkeys(rate for gap in GAPS.values() for rate in gap.rates))  # between groups
@@ -52,9 +53,16 @@ def two_sided(confidence: float) -> float:
 class Rates:
     """The rates of all groups and the distances of their limits, by name of the rate and critical value."""
 
-    def __init__(self, accepted: Values, totals: Values) -> None:
-        self._hits, self._trials = shares_of(accepted, totals)
-        self.values = values_of(self._hits, self._trials)
+    def __init__(self, accepted: Values, totals: Values, squares: tuple[Values, Values] | None = None) -> None:
+        hits, trials = shares_of(accepted, totals)
+        self.values = values_of(hits, trials)
+        if squares is not None:  # as many rows of weight 1 as say as much
+            hit_squares, of_trials = shares_of(*squares)
+            for name, n in trials.items():
+                rows = effective(hits[name], n, hit_squares[name], of_trials[name])
+                hits[name] = np.where(hits[name] == n, rows, hits[name] * rows / np.maximum(n, 1e-300))
+                trials[name] = rows
+        self._hits, self.trials = hits, trials
         self._kept: dict[tuple[str, float], tuple[Floats, Floats]] = {}
 
     def limits(self, name: str, z: float) -> tuple[Floats, Floats]:
@@ -65,7 +73,7 @@ class Rates:
 
     def _limits(self, name: str, z: float) -> tuple[Floats, Floats]:
         if name not in MEANS:
-            return wilson(self._hits[name], self._trials[name], z)
+            return wilson(self._hits[name], self.trials[name], z)
         (down_1, up_1), (down_2, up_2) = (self.distances(part, z) for part in MEANS[name])
         value = self.values[name]
         return value - np.hypot(down_1, down_2) / 2, value + np.hypot(up_1, up_2) / 2
@@ -161,30 +169,40 @@ def _outer(value: Floats, reach: Floats) -> NDArray[np.intp]:
 # ------------------------------------------------------------------------------------------------ differences by chance
 
 
-def ranges_of(accepted: Values, totals: Values, replicates: int, seed: int) -> dict[str, Floats]:
+def ranges_of(
+    accepted: Values, totals: Values, replicates: int, seed: int, squares: tuple[Values, Values] | None = None
+) -> dict[str, Floats]:
     """For each rate and replicate, the range over the groups of (replicate - rate) / standard error, over sqrt(2).
 
     Over the square root of 2, so that for two groups it is the size of a standard normal. Drawing rows with replacement
     gives every cell of accepted or rejected rows a count that is nearly Poisson, so a replicate of a million rows costs
-    a few numbers a group. Each replicate's rates are measured in standard errors from the rates of the rows themselves;
-    the range over the groups then says how large a difference comes from nothing.
+    a few numbers a group. A cell of weights w is drawn as so many rows of one weight that their sum has the mean sum w
+    and the variance sum w^2. Each replicate's rates are measured in standard errors from the rates of the rows
+    themselves; the range over the groups then says how large a difference comes from nothing.
     """
     random = np.random.default_rng(seed)
     # One accepted and one rejected row more in each cell (Laplace): where all rows agree, redrawing them would show no
     # chance at all, and two rows would be as good as a million.
     there = totals > 0
-    accepted, totals = accepted + there, totals + 2 * there
-    rates = Rates(accepted, totals)
+    row = there if squares is None else there * (squares[1] / np.maximum(totals, 1e-300))  # weight of one
+    accepted, totals = accepted + row, totals + 2 * row
+    if squares is not None:
+        squares = squares[0] + row**2, squares[1] + 2 * row**2
+    rates = Rates(accepted, totals, squares)
     centre = {name: rates.values[name][:, None] for name in COMPARED}
     error = {name: np.subtract(*rates.limits(name, 1.0)[::-1])[:, None] / 2 for name in COMPARED}
     used = there.any(axis=1)  # without unlabelled rows there is nothing to draw for them
     cells = np.stack([accepted, totals - accepted])[:, used, :, None]
+    weight = np.ones(cells.shape)
+    if squares is not None:
+        weight = np.stack([squares[0], squares[1] - squares[0]])[:, used, :, None] / np.maximum(cells, 1e-300)
+        cells = cells / np.maximum(weight, 1e-300)
     found: dict[str, list[Floats]] = {name: [] for name in COMPARED}
     at_once = max(AT_ONCE // cells.size, 1)
     for first in range(0, replicates, at_once):
         n = min(at_once, replicates - first)
         drawn = np.zeros((2, 3, totals.shape[1], n))
-        drawn[:, used] = random.poisson(cells, (*cells.shape[:-1], n))
+        drawn[:, used] = random.poisson(cells, (*cells.shape[:-1], n)) * weight
         values = values_of(*shares_of(drawn[0], drawn.sum(axis=0)))
         for name in COMPARED:
             t = np.nan_to_num((values[name] - centre[name]) / error[name])  # a group without the rows has no say

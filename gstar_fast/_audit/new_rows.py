@@ -13,6 +13,7 @@ import numpy as np
 
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import row_count
 
@@ -32,13 +33,13 @@ class NewRows:
         Over samples.
     nine_of_ten : float
         Nine of ten samples stay under it; of `disparate_impact`, a ratio, above it.
-    rows : int or float
-        Rows of a sample, unlabelled ones too; the weight, where rows have weights that are not whole.
+    rows : int
+        Rows of a sample, unlabelled ones too, of weights like those that were counted.
     """
 
     mean: float
     nine_of_ten: float
-    rows: int | float
+    rows: int
 
     def tenth(self, criterion: str) -> str:
         """What nine of ten samples do, in words."""
@@ -47,23 +48,29 @@ class NewRows:
 
 
 def new_rows_of(
-    accepted: Floats | Ints, totals: Ints, unit: float, criteria: Iterable[str], rows: float | None, seed: int
+    accepted: Floats | Ints,
+    totals: Ints,
+    one: Values,
+    counted: int,
+    criteria: Iterable[str],
+    rows: int | None,
+    seed: int,
 ) -> dict[str, NewRows]:
     """What to expect of each criterion, from the rows (3, n, K) that n thresholds accept of `totals` (3, K).
 
-    The sum of Poisson counts is a Poisson count: a replicate of all bins need not be drawn to know how many of its rows
-    a threshold accepts. A criterion that most samples lack the rows for is left out.
+    `one` (3, K) is what one row counts, and `counted` is the number of rows. The sum of Poisson counts is a Poisson
+    count: a replicate of all bins need not be drawn to know how many of its rows a threshold accepts. A criterion that
+    most samples lack the rows for is left out.
     """
-    if rows is None:
-        rows = int(totals.sum()) if unit == 1 else float((totals * unit).sum())
+    rows = counted if rows is None else rows
     random = np.random.default_rng([seed, 2])  # another stream than those of the gaps and the thresholds
     used = totals.any(axis=1)  # without unlabelled rows there is nothing to draw for them
-    share, each = rows / totals.sum(), -(-SAMPLES // accepted.shape[1])
+    share, each = rows / counted, -(-SAMPLES // accepted.shape[1])
     found: dict[str, list[float | None]] = {name: [] for name in criteria}
     for taken in np.moveaxis(accepted, 1, 0):
-        cells = np.stack([taken, np.maximum(totals - taken, 0)])[:, used] * share
+        cells = (np.stack([taken, np.maximum(totals - taken, 0)]) / one)[:, used] * share
         drawn = np.zeros((each, 2, *totals.shape))
-        drawn[:, :, used] = random.poisson(cells, (each, *cells.shape))
+        drawn[:, :, used] = random.poisson(cells, (each, *cells.shape)) * one[used]
         rates = values_of(*shares_of(*(np.moveaxis(part, 1, 0) for part in (drawn[:, 0], drawn.sum(axis=1)))))
         for name, gaps in found.items():
             gaps += [gap_of(GAPS[name], {rate: rates[rate][i] for rate in GAPS[name].rates}) for i in range(each)]

@@ -17,8 +17,10 @@ import numpy as np
 from gstar_fast._audit.by_segment import SolveSegments
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.arrays import Values
 from gstar_fast._criteria import RATES
 from gstar_fast._solver.mixture import mix, mixed
+from gstar_fast._solver.promise.effective import resampled
 from gstar_fast._solver.question import Objective, scale_of
 from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.result import Result
@@ -154,7 +156,7 @@ class Resolved:
         return ordered[tail], ordered[n - 1 - tail]
 
     def expected(
-        self, result: Result, snapshot: Snapshot, rows: float | None, seed: int, roles: Roles | None = None
+        self, result: Result, snapshot: Snapshot, rows: int | None, seed: int, roles: Roles | None = None
     ) -> dict[str, NewRows]:
         """The gap to expect on so many new `rows`, by criterion that was asked for.
 
@@ -162,8 +164,17 @@ class Resolved:
         the new ones. Gaps that nothing was asked of are not fitted to the rows; where thresholds wander they would tell
         of other thresholds than these.
         """
-        totals = snapshot.rows.sum(axis=2) if roles is None else SegmentCounts.of(snapshot, roles).totals
-        return new_rows_of(self.accepted, totals, snapshot.weight_unit, asked(result), rows, seed)
+        totals = _cells(snapshot, roles, snapshot.rows)
+        one = np.ones(totals.shape)
+        if snapshot.weighted:  # as many rows of one weight as say as much as those of the cell
+            one = _cells(snapshot, roles, snapshot.squares()) / np.maximum(totals, 1) / snapshot.weight_unit**2
+            one = np.where(totals > 0, one, 1.0)
+        return new_rows_of(self.accepted, totals, one, int(snapshot.n_rows.sum()), asked(result), rows, seed)
+
+
+def _cells(snapshot: Snapshot, roles: Roles | None, values: Values) -> Values:
+    """Sums over all bins, (3, K), of (protected) groups."""
+    return values.sum(axis=2) if roles is None else SegmentCounts.of(snapshot, roles, values).totals
 
 
 def why_not(result: Result) -> str | None:
@@ -194,11 +205,11 @@ def solve_again(
         return None
     random = np.random.default_rng([seed, 1])  # another stream than that of the gaps
     occupied = np.flatnonzero(snapshot.rows)
-    expected = snapshot.rows.flat[occupied] * snapshot.weight_unit
-    drawn = np.zeros_like(snapshot.rows)
+    rows, drawn = snapshot.rows.flat[occupied], np.zeros_like(snapshot.rows)
+    squares = snapshot.squares().flat[occupied] if snapshot.weighted else rows
     found = []
     for _ in range(replicates):
-        drawn.flat[occupied] = random.poisson(expected)
+        drawn.flat[occupied] = resampled(random, rows, squares, snapshot.weight_unit)
         if (one := find(replace(snapshot, rows=drawn))) is not None:
             found.append(one)
     thresholds = np.array([thresholds for thresholds, _ in found]).reshape(-1, len(own[0]))

@@ -11,7 +11,6 @@ import numpy as np
 from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.intervals import Rates, two_sided
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
-from gstar_fast._backends.interface import Floats
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.json import encode_name, encode_number
 from gstar_fast._base.names import Name, listed
@@ -44,12 +43,13 @@ NEW_ROWS = {"new_rows": "rows", "new_rows_mean": "mean", "new_rows_nine_of_ten":
 
 def notes_of(counts: Counts, rates: Rates, confidence: float) -> list[str]:
     """What to know before trusting a number: small groups, missing classes, weights."""
-    rows = np.asarray(counts.totals * counts.unit, dtype=np.float64)
+    rows = np.asarray(counts.n_rows, dtype=np.float64)
     notes = []
-    if counts.unit != 1:
+    if counts.squares is not None:
+        weight, squares = float(counts.totals.sum()) * counts.unit, float(counts.squares[1].sum())
         notes.append(
-            "rows have weights: the intervals count a weight of 1 as one row, which is right where a weight says how "
-            "many such rows there are"
+            f"rows have weights, {weight:.10g} in all: rates are by weight, and the intervals are as wide as those of "
+            f"{weight**2 / squares:.4g} rows of weight 1"
         )
     if not rows[:2].any():
         notes.append("no row has a label: only selection rates and their gaps are known")
@@ -60,7 +60,7 @@ def notes_of(counts: Counts, rates: Rates, confidence: float) -> list[str]:
     notes += _who(counts.groups, empty, "no rows")
     notes += _who(counts.groups, ~empty & (rows[1] == 0), "no positive label: tpr, fnr, balanced accuracy not known")
     notes += _who(counts.groups, ~empty & (rows[0] == 0), "no negative label: fpr, tnr, balanced accuracy not known")
-    return notes + _small(counts.groups, rows, rates, two_sided(confidence))
+    return notes + _small(counts, rates, two_sided(confidence))
 
 
 def _who(groups: tuple[Name, ...], where: Bools, what: str) -> list[str]:
@@ -70,9 +70,11 @@ def _who(groups: tuple[Name, ...], where: Bools, what: str) -> list[str]:
     return [f"{'group' if len(found) == 1 else 'groups'} {listed(found)}: {what}"]
 
 
-def _small(groups: tuple[Name, ...], rows: Floats, rates: Rates, z: float) -> list[str]:
+def _small(counts: Counts, rates: Rates, z: float) -> list[str]:
     """The smallest groups first: which class is short, and what that leaves open."""
-    least = np.where(rows[:2] > 0, rows[:2], np.inf).min(axis=0)
+    groups, rows = counts.groups, np.stack([rates.trials["fpr"], rates.trials["tpr"]])
+    kind = "" if counts.squares is None else "effective "
+    least = np.where(rows > 0, rows, np.inf).min(axis=0)
     small = np.flatnonzero(least < SMALL)
     small = small[np.argsort(least[small], kind="stable")]
     notes = []
@@ -81,7 +83,7 @@ def _small(groups: tuple[Name, ...], rows: Floats, rates: Rates, z: float) -> li
         for label, word, rate in ((1, "positive", "tpr"), (0, "negative", "fpr")):
             if 0 < rows[label, k] < SMALL:
                 low, high = (side[k] for side in rates.limits(rate, z))
-                few = _number_of(rows[label, k], f"{word} label")
+                few = _number_of(rows[label, k], f"{kind}{word} label")
                 parts.append(f"{few}, so its {rate} may be anything from {low:.2f} to {high:.2f}")
         notes.append(f"group {groups[k]!r} is small: {'; '.join(parts)}")
     if len(small) > MOST:
@@ -90,7 +92,7 @@ def _small(groups: tuple[Name, ...], rows: Floats, rates: Rates, z: float) -> li
 
 
 def _number_of(n: float, word: str) -> str:
-    return f"{n:g} {word}{'' if n == 1 else 's'}"
+    return f"{n:.6g} {word}{'' if n == 1 else 's'}"
 
 
 # -------------------------------------------------------------------------------------------------------- what is shown

@@ -122,24 +122,27 @@ class Columns:
     label: str | None
     group: tuple[str, ...]
     weight: str | None = None
+    repeats: str | None = None
     positive: str | None = None
 
     @property
     def names(self) -> list[str]:
         """All of them, each once."""
-        every = [self.score, self.label, *self.group, self.weight]
+        every = [self.score, self.label, *self.group, self.weight, self.repeats]
         return list(dict.fromkeys(name for name in every if name is not None))
 
     @property
     def options(self) -> dict[str, str | None]:
         """Which option named which column."""
         groups = {f"--group {name}": name for name in self.group}
-        return {"--score": self.score, "--label": self.label, **groups, "--weight": self.weight}
+        named = {"--score": self.score, "--label": self.label, **groups}
+        return {**named, "--weight": self.weight, "--repeats": self.repeats}
 
     @property
     def arguments(self) -> dict[str, str]:
         """Which argument of the library each of them is."""
-        named = {"scores": self.score, "labels": self.label, "groups": self.group[0], "weights": self.weight}
+        named = {"scores": self.score, "labels": self.label, "groups": self.group[0]}
+        named |= {"weights": self.weight, "repeats": self.repeats}
         named |= {f"group {i}": name for i, name in enumerate(self.group)}
         return {name: column for name, column in named.items() if column is not None}
 
@@ -164,7 +167,8 @@ class Tally:
     def kinds(self) -> Kinds:
         """How a CSV file is to be read."""
         c = self.columns
-        return {**dict.fromkeys(c.names, "text"), **{n: "number" for n in (c.score, c.weight) if n is not None}}
+        numbers = (c.score, c.weight, c.repeats)
+        return {**dict.fromkeys(c.names, "text"), **{name: "number" for name in numbers if name is not None}}
 
     def scores_of(self, column: Column, where: str, first_row: int) -> Column:
         """Scores of a column."""
@@ -181,27 +185,33 @@ class Tally:
             groups_of(block.columns[name], _where(source, name), name_of, first_row, nulls=nulls)
             for name, name_of in zip(c.group, texts, strict=True)
         ]
-        weights = None if c.weight is None else numbers_of(block.columns[c.weight], _where(source, c.weight), first_row)
+        weights, repeats = (
+            None if name is None else numbers_of(block.columns[name], _where(source, name), first_row)
+            for name in (c.weight, c.repeats)
+        )
         try:
             if len(groups) == 1:
-                self.sketch.update(scores, labels, groups[0], weights=weights)
+                self.sketch.update(scores, labels, groups[0], weights=weights, repeats=repeats)
             else:
-                self._add_crossed(scores, labels, groups, weights)
+                self._add_crossed(scores, labels, groups, weights, repeats)
         except (ValueError, TypeError, MemoryError) as error:
             raise CliError(f"{source.name}: {worded(error, self._face(first_row))}") from error
         known = labels_in(self.sketch._core.sections)
         if known != known | self.labels.seen:
             self.columns.named(self.sketch, known | self.labels.seen)
 
-    def _add_crossed(self, scores: Column, labels: Column, groups: list[Column], weights: Column) -> None:
+    def _add_crossed(
+        self, scores: Column, labels: Column, groups: list[Column], weights: Column, repeats: Column
+    ) -> None:
         """Several columns of groups; Arrow crosses them without a Python step for each row."""
         if not all(map(is_arrow, groups)):
             columns = [column.tolist() if hasattr(column, "tolist") else list(column) for column in groups]
-            self.sketch.update(scores, labels, list(zip(*columns, strict=True)), weights=weights)
+            crossed = list(zip(*columns, strict=True))
+            self.sketch.update(scores, labels, crossed, weights=weights, repeats=repeats)
             return
         import pyarrow as pa
 
-        named = {"score": scores, "label": labels, "weight": weights}
+        named = {"score": scores, "label": labels, "weight": weights, "repeats": repeats}
         named |= {f"group {i}": column for i, column in enumerate(groups)}
         batch = pa.record_batch(
             {
@@ -211,8 +221,8 @@ class Tally:
             }
         )
         names = tuple(f"group {i}" for i in range(len(groups)))
-        label, weight = None if labels is None else "label", None if weights is None else "weight"
-        table = counting.Table(batch, "score", label, names, weight)
+        label, weight, times = (name if named[name] is not None else None for name in ("label", "weight", "repeats"))
+        table = counting.Table(batch, "score", label, names, weight, repeats=times)
         counting.count_table(self.sketch._core, table, self.sketch._passing, threads=1)
 
     def _face(self, first_row: int) -> Table:

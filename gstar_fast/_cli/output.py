@@ -61,7 +61,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-_COUNTS = ("rows", "n_rows")  # whole unless rows are weighted, though a result has them as floats
+_COUNTS = ("rows", "n_rows")  # whole, though a result has them as floats
 
 
 def _count(value: Any) -> Any:

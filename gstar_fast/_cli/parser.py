@@ -83,7 +83,8 @@ def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
     group.add_argument(
         "--group", metavar="COL", action="append", required=needed, help="group of a row; repeat it for intersections"
     )
-    group.add_argument("--weight", metavar="COL", help="weight of each row; a weight of 3 counts the row three times")
+    group.add_argument("--weight", metavar="COL", help="weight of each row, such as a survey weight")
+    group.add_argument("--repeats", metavar="COL", help="how many rows each line stands for: whole numbers")
     group.add_argument("--positive", metavar="VALUE", help="the label that means 1; all others mean 0, unless missing")
     group = parser.add_argument_group("counting")
     group.add_argument("--bins", type=int, metavar="N", help="number of bins, a power of two (default: 4096)")

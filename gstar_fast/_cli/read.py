@@ -40,7 +40,7 @@ def columns_of(given: argparse.Namespace) -> Columns:
         raise CliError(f"tables need {', '.join(missing)}; see: gstar-fast {given.command} --help", USAGE)
     if given.positive is not None and given.label is None:
         raise CliError("--positive names a label, and there is no --label", USAGE)
-    return Columns(given.score, given.label, tuple(given.group), given.weight, given.positive)
+    return Columns(given.score, given.label, tuple(given.group), given.weight, given.repeats, given.positive)
 
 
 def tables_of(given: argparse.Namespace, console: Console) -> tuple[list[Input], list[str]]:
@@ -136,9 +136,9 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     """The sketch of the inputs: saved sketches are merged, tables are counted."""
     kinds = {is_sketch(name) for name in given.inputs}
     if kinds == {True}:
-        counting = ("label", "no_label", "weight", "positive", "bins", "range", "nan", "missing", "missing_group")
-        names = (*counting, "format", "delimiter")
-        refuse_options(given, names, "says how tables are counted, and a sketch is counted already")
+        names = ("label", "no_label", "weight", "repeats", "positive", "bins", "range", "nan")
+        more = ("missing", "missing_group", "format", "delimiter")
+        refuse_options(given, names + more, "says how tables are counted, and a sketch is counted already")
         total = merged(given.inputs)
         note_alike(total, console)
         return total

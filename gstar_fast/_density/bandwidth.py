@@ -39,7 +39,7 @@ def _by_rule(cell: Cell, rule: str) -> tuple[float, str]:
             f"{cell} {cell.spread_words}, so {rule!r} gives no bandwidth; "
             "give bandwidth a number, or use kind='empirical'"
         )
-    n = cell.inside
+    n = cell.effective
     if rule == "scott":
         return spread * math.sqrt(n / max(n - 1.0, 1.0)) * n ** (-0.2), "scott"
     lower, upper = _quartiles(cell)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._base.grid import round24
 from gstar_fast._base.names import Name, clean_name
-from gstar_fast._sketch.cell import Moments, SketchCell, spacing24
+from gstar_fast._sketch.cell import ALONE, Moments, SketchCell, spacing24
 from gstar_fast._sketch.sketch import Sketch
 
 Array = NDArray[np.float64]
@@ -44,6 +44,8 @@ class Cell:
         self.used, self.points = self._bins.places, self._bins.points
         self.n = own.counts[self.used].astype(np.float64)
         self.inside = float(self.n.sum())
+        self.each = own.each[self.used].astype(np.float64)  # effective rows of each used bin
+        self.n_rows = own.n_rows
 
     def __str__(self) -> str:
         return f"label {self.label}, group {self.group!r}"
@@ -52,6 +54,11 @@ class Cell:
     def rows(self) -> float:
         """Rows of the cell, those beyond the window included."""
         return self.inside + float(self.below) + float(self.above)
+
+    @property
+    def effective(self) -> float:
+        """Rows of weight 1 that say as much as the rows inside the window."""
+        return self.inside**2 / float(np.sum(self.n**2 / self.each)) if self._own.weighted else self.inside
 
     @property
     def bins(self) -> int:
@@ -122,7 +129,7 @@ class Cell:
         with np.errstate(over="ignore"):
             room = np.minimum(h, self.largest - self.smallest)  # a bin may be far wider than the scores of the cell
             near, numbers = CLOSE * room, h / spacing24(x)  # of 24 bits in a bin; sums tell them apart if some are
-        several, alike = self.n >= 2, h <= np.spacing(np.abs(lower))
+        several, alike = self.each > ALONE, h <= np.spacing(np.abs(lower))
         if not self.has_means:
             out[self.used[several & alike]] = lower[several & alike]
             return out
@@ -133,9 +140,9 @@ class Cell:
         unsure = several & ~shared & (numbers >= 2.0)
         for place in (self.used[0], self.used[-1]):  # where rows pile up at an end they differ, or all are that score
             unsure &= np.abs(self.used - place) > 1
-        rare = unsure & (numbers >= np.maximum(FINE, 2.0 * np.sqrt(self.n)))
+        rare = unsure & (numbers >= np.maximum(FINE, 2.0 * np.sqrt(self.each)))
         exact = rare & (x == round24(x))
-        by_chance = float(np.sum(1.0 / self.n[rare]))
+        by_chance = float(np.sum(1.0 / self.each[rare]))
         if np.count_nonzero(exact) > 3.0 * by_chance + 0.9:
             shared |= exact
         heights = np.zeros(self.bins + 4)

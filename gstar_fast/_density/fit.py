@@ -33,6 +33,8 @@ def fit(cell: Cell, kind: str, room: Densities) -> tuple[tuple[float, ...], floa
                 f"(a bin is {cell.typical_width:.3g} wide); use kind='empirical' or 'kde'"
             )
         return (df, location, scale), log_likelihood
-    upright, mirrored = (room.fit_gamma(points, weights, side, *cell.end(side), cell.inside) for side in (False, True))
+    upright, mirrored = (
+        room.fit_gamma(points, weights, side, *cell.end(side), cell.effective) for side in (False, True)
+    )
     better = mirrored if mirrored[3] > upright[3] else upright
     return (*better[:3], better is mirrored), better[3]

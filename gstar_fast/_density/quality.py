@@ -34,7 +34,8 @@ class CellQuality:
     rows : float
         Its rows, those at -inf and +inf included.
     effective_rows : float
-        Rows that tell something of their own about the shape: those inside the window, each tie counted once.
+        Rows that tell something of their own about the shape: those inside the window, each tie counted once. Rows of
+        weights w count as (sum w)^2 / (sum w^2) rows.
     atom_share : float
         Share of the rows inside the window that sit on a score which others share, as far as the sketch can tell.
     kolmogorov : mapping from kind to float
@@ -144,7 +145,7 @@ def _judge(cell: Cell, kinds: Sequence[str], bandwidth: float | str | None) -> C
             distances[kind] = made.kolmogorov
             likelihoods[kind] = made.log_likelihood / cell.rows
     atom_share = float(cell.atom_shares.sum())
-    effective = cell.inside * (1.0 - atom_share) + cell.atom_shares.size
+    effective = cell.effective * (1.0 - atom_share) + cell.atom_shares.size
     notes = [reason for kind, reason in refused.items() if kind == "student_t"]
     if effective < FEW:
         rows = "row" if effective == 1.0 else "rows"
@@ -160,5 +161,5 @@ def _judge(cell: Cell, kinds: Sequence[str], bandwidth: float | str | None) -> C
             f"{atom_share:.0%} of its rows share their score with others: only kind='empirical' keeps such steps"
         )
     return CellQuality(
-        cell.label, cell.group, cell.rows, effective, atom_share, distances, likelihoods, refused, tuple(notes)
+        cell.label, cell.group, float(cell.n_rows), effective, atom_share, distances, likelihoods, refused, tuple(notes)
     )

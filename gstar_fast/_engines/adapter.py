@@ -62,6 +62,7 @@ class Partition(Face):
             "scores": f"column {table.score!r}",
             "labels": f"column {table.label!r}",
             "weights": f"column {table.weight!r}",
+            "repeats": f"column {table.repeats!r}",
             "groups": f"column {groups}",
         }
 
@@ -86,7 +87,7 @@ class Job:
     def columns(self) -> list[str]:
         """The columns that are read, each once."""
         table = self.table
-        named = (table.score, *table.groups, table.label, table.weight)
+        named = (table.score, *table.groups, table.label, table.weight, table.repeats)
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def count(self, data: object) -> bytes:
@@ -149,6 +150,7 @@ def job_of(
     label: str | None,
     group: str | Sequence[str],
     weight: str | None,
+    repeats: str | None,
     nan: Literal["raise", "skip"],
     missing_group: Name,
     positive: Scalar | None = None,
@@ -162,7 +164,7 @@ def job_of(
     if options.get("groups") is not None:
         options["groups"] = tuple(options["groups"])
     Sketch(nan=nan, missing=missing, missing_group=missing_group, **options)
-    table = Table(None, score, label, groups, weight, checked_positive(positive, label))
+    table = Table(None, score, label, groups, weight, checked_positive(positive, label), repeats)
     return Job(table, nan, missing, missing_group, options)
 
 

@@ -26,6 +26,7 @@ def sketch(
     label: str | None,
     group: str | Sequence[str],
     weight: str | None = None,
+    repeats: str | None = None,
     nan: Literal["raise", "skip"] = "raise",
     missing_group: Name = "raise",
     **options: Unpack[CountOptions],
@@ -40,8 +41,9 @@ def sketch(
     data : dask.dataframe.DataFrame or several Delayed
         A data frame of which only the named columns are read, or delayed objects that each give a table: a pandas or
         polars frame, a pyarrow table or reader.
-    score, label, weight : str
-        Names of columns; `label` None for unlabelled rows. A null label is no label.
+    score, label, weight, repeats : str
+        Names of columns; `label` None for unlabelled rows. A null label is no label. `weight` is what a row weighs, and
+        `repeats` how many rows it stands for.
     group : str or several
         Name of the column of groups; several make tuples, for intersections.
     nan : {"raise", "skip"}
@@ -61,7 +63,16 @@ def sketch(
     from dask.base import compute
     from dask.delayed import delayed
 
-    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, missing_group=missing_group, **options)
+    job = job_of(
+        score=score,
+        label=label,
+        group=group,
+        weight=weight,
+        repeats=repeats,
+        nan=nan,
+        missing_group=missing_group,
+        **options,
+    )
     count, merge = delayed(_count, pure=False), delayed(_merge, pure=False)
     answers = [count(job, part) for part in _parts(data, job)]
     while len(answers) > 1:

@@ -22,6 +22,7 @@ def sketch(
     label: str | None,
     group: str | Sequence[str],
     weight: str | None = None,
+    repeats: str | None = None,
     nan: Literal["raise", "skip"] = "raise",
     missing_group: Name = "raise",
     **options: Unpack[CountOptions],
@@ -33,7 +34,16 @@ def sketch(
     check_frame(dataset, "dataset", "ray", "ray.data.Dataset")
     import ray
 
-    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, missing_group=missing_group, **options)
+    job = job_of(
+        score=score,
+        label=label,
+        group=group,
+        weight=weight,
+        repeats=repeats,
+        nan=nan,
+        missing_group=missing_group,
+        **options,
+    )
     rows = dataset.select_columns(job.columns)
     counted = rows.map_batches(_count, fn_args=(job,), batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
     merge, answers = ray.remote(_merge), counted.to_arrow_refs()

@@ -32,6 +32,7 @@ def sketch(
     label: str | None,
     group: str | Sequence[str],
     weight: str | None = None,
+    repeats: str | None = None,
     nan: Literal["raise", "skip"] = "raise",
     missing_group: Name = "raise",
     pushdown: bool = False,
@@ -44,8 +45,9 @@ def sketch(
     ----------
     df : pyspark.sql.DataFrame
         Only the named columns are read.
-    score, label, weight : str
-        Names of columns; `label` None for unlabelled rows. A null label is no label.
+    score, label, weight, repeats : str
+        Names of columns; `label` None for unlabelled rows. A null label is no label. `weight` is what a row weighs, and
+        `repeats` how many rows it stands for.
     group : str or several
         Name of the column of groups; several make tuples, for intersections.
     nan : {"raise", "skip"}
@@ -55,7 +57,7 @@ def sketch(
         only, any other name counts them as that group.
     pushdown : bool
         Count with two queries of Spark's own, as `gstar_fast.sql.sketch` does, where no Python may run on the
-        executors. It takes more time, and neither `weight` nor `missing`. The bytes are the same.
+        executors. It takes more time, and no `weight`, `repeats` or `missing`. The bytes are the same.
     merge_tasks : int, optional
         Tasks that merge the sketches of the partitions, before one task merges theirs. Without it the number of
         cores, and at most 32; more are useful from about 100,000 partitions on.
@@ -69,7 +71,16 @@ def sketch(
     """
     pushdown = checked_flag("pushdown", pushdown)
     check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
-    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, missing_group=missing_group, **options)
+    job = job_of(
+        score=score,
+        label=label,
+        group=group,
+        weight=weight,
+        repeats=repeats,
+        nan=nan,
+        missing_group=missing_group,
+        **options,
+    )
     return pushed_down(df, job) if pushdown else counted(df, job, merge_tasks)
 
 
@@ -80,6 +91,7 @@ def foreach_batch(
     label: str | None,
     group: str | Sequence[str],
     weight: str | None = None,
+    repeats: str | None = None,
     nan: Literal["raise", "skip"] = "raise",
     missing_group: Name = "raise",
     **options: Unpack[CountOptions],
@@ -94,7 +106,7 @@ def foreach_batch(
     ----------
     folder : path
         A folder that the driver can write to, one for each checkpoint of a stream. It is made if it does not exist.
-    score, label, group, weight, nan, missing_group, positive, missing, bins, range, groups, memory_limit
+    score, label, group, weight, repeats, nan, missing_group, positive, missing, bins, range, groups, memory_limit
         As in `gstar_fast.spark.sketch`.
 
     Raises
@@ -102,7 +114,16 @@ def foreach_batch(
     InputError
         In the query, if a row is refused, or if the folder has later batches: they come from another checkpoint.
     """
-    job = job_of(score=score, label=label, group=group, weight=weight, nan=nan, missing_group=missing_group, **options)
+    job = job_of(
+        score=score,
+        label=label,
+        group=group,
+        weight=weight,
+        repeats=repeats,
+        nan=nan,
+        missing_group=missing_group,
+        **options,
+    )
     place = Path(folder)
 
     def count_batch(df: DataFrame, batch_id: int) -> None:

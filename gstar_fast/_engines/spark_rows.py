@@ -36,7 +36,7 @@ def counted(df: DataFrame, job: Job, merge_tasks: int | None, *, whole: bool = T
 def pushed_down(df: DataFrame, job: Job) -> Sketch:
     """The same sketch by two queries, which Spark runs without Python."""
     table = job.table
-    for name, value in (("weight", table.weight), ("missing", job.missing)):
+    for name, value in (("weight", table.weight), ("repeats", table.repeats), ("missing", job.missing)):
         if value is not None:
             raise refusal("not_pushed_down", name, value=value)
     plain = dict(zip(job.columns, _plain_names(job), strict=True))

@@ -71,11 +71,6 @@ class Contents:
         return "before: one threshold for all" if self.is_unified else "before: the audit that was given"
 
     @property
-    def unit(self) -> str:
-        """What is counted."""
-        return "weight" if self.sketch.weighted else "rows"
-
-    @property
     def kind(self) -> str:
         """What has a threshold of its own."""
         return "group" if self.result.decide_by is None else "segment"

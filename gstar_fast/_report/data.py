@@ -162,7 +162,7 @@ def some_cells(sketch: Sketch, groups: Iterable[Name] | None) -> Iterator[Cell]:
 
 def _curve(cell: Cell, kind: str | None, bandwidth: float | str | None, low: float, high: float) -> CellCurve:
     edges, heights = histogram(cell, low, high)
-    bars = CellCurve(cell.label, cell.group, cell.rows, edges, heights, np.empty(0), np.empty(0), None, None)
+    bars = CellCurve(cell.label, cell.group, float(cell.n_rows), edges, heights, np.empty(0), np.empty(0), None, None)
     if kind is None or not len(edges):
         return bars
     try:

@@ -37,7 +37,7 @@ def page(contents: Contents) -> str:
     many = f"{n} group{'s' * (n != 1)}"
     if contents.kind == "segment":
         many += f" and {len(contents.result.thresholds)} segments"
-    facts = f"{row_count(contents.audit.n_rows)} {contents.unit} in {many} · made {contents.made}"
+    facts = f"{row_count(contents.audit.n_rows)} rows in {many} · made {contents.made}"
     footer = (
         f"Made by gstar_fast on {contents.made} from the sketch {contents.digest[:12]}. One file, no network: what it "
         "shows is what it holds."

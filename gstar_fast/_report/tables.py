@@ -101,7 +101,7 @@ def thresholds_section(contents: Contents) -> Html:
     found = audit.thresholds or {}
     intervals = {g: limits_of(found.get(g)) for g in listed}
     has_limits = any(intervals.values())
-    head = [contents.kind, contents.unit, "threshold", *(["interval"] if has_limits else []), "selected", "tpr", "fpr"]
+    head = [contents.kind, "rows", "threshold", *(["interval"] if has_limits else []), "selected", "tpr", "fpr"]
     rows = []
     for group in listed:
         at = audit.rates[group]
@@ -210,10 +210,11 @@ def reproduce_section(contents: Contents) -> Html:
     """Digest, versions, and the command that makes this page again."""
     s, audit, r = contents.sketch, contents.audit, contents.result
     skipped = f"; {s.skipped} without a score or a group skipped" if s.skipped else ""
+    weight = f" of weight {s.weight:.10g}" if s.weighted else ""
     columns = in_words(s.columns, s.positive)
     facts = [
         ("sketch (SHA-256)", tag("code", contents.digest)),
-        ("counted", f"{row_count(s.n_rows)} {contents.unit}, {window_words(s)}{skipped}"),
+        ("counted", f"{row_count(s.n_rows)} rows{weight}, {window_words(s)}{skipped}"),
         *([("columns", columns)] if columns else []),
         ("intervals", f"{confidence(audit)}, {row_count(audit.replicates)} replicates, seed {audit.seed}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in contents.versions)),

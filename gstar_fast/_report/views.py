@@ -63,7 +63,7 @@ def score_section(contents: Contents) -> Html:
             None if low is None or high is None else (low, high),
             {1: audit.rates[group]["tpr"].value, 0: audit.rates[group]["fpr"].value},
         )
-        rows = tag("span", f"{row_count(audit.rates[group]['rows'].value or 0.0)} {contents.unit}")
+        rows = tag("span", f"{row_count(audit.rates[group]['rows'].value or 0.0)} rows")
         panels.append(tag("div", tag("h3", who(contents, group), " ", rows), picture, class_="panel"))
     line = figures.sign(line_mark(17, 0, 17, 16, "threshold"))
     dashed = figures.sign(line_mark(17, 0, 17, 16, "unified"))
@@ -92,7 +92,7 @@ def _score_table(contents: Contents) -> Html:
     for group in contents.deciding.listed:
         for cell in some_cells(contents.deciding.sketch, [group]):
             at = (short_number(q) for q in quantiles(cell, QUANTILES))
-            rows.append([who(contents, group), str(cell.label), row_count(cell.rows), *at])
+            rows.append([who(contents, group), str(cell.label), row_count(cell.n_rows), *at])
     head = [contents.kind, "label", "rows", *(f"{q:.0%} below".replace("%", " %") for q in QUANTILES)]
     return table("Quantiles of the scores", head, rows, quiet=True)
 

@@ -13,6 +13,8 @@ from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.public import lives_in
 from gstar_fast._words import WEIGHT_UNIT
 
+ALONE = 1 + 1e-9  # effective rows of a bin that has one
+
 
 @lives_in("gstar_fast")
 @dataclass(frozen=True, slots=True)
@@ -51,16 +53,22 @@ class SketchCell:
         Rows (in units of weight where the sketch is weighted) and mean score of each bin.
     below, above : int or float
         Rows beyond the window.
+    each : array of shape (bins,)
+        Effective rows of each bin: (sum w)^2 / (sum w^2) where the sketch is weighted.
+    n_rows : int
+        Rows of the cell, whatever their weights.
     smallest, largest : float
         Extreme scores inside the window; NaN where there is none.
     """
 
-    def __init__(self, core: CellCopy, has_means: bool) -> None:
+    def __init__(self, core: CellCopy, has_means: bool, squares: Floats | None = None, n_rows: int = 0) -> None:
         raw: Ints = core.counts
         self._raw, self.weighted = raw, core.weighted
         self.counts: Values = raw / WEIGHT_UNIT if core.weighted else raw
         self.below: int | float = core.below / WEIGHT_UNIT if core.weighted else core.below
         self.above: int | float = core.above / WEIGHT_UNIT if core.weighted else core.above
+        self.each: Values = self.counts if squares is None else self.counts**2 / np.maximum(squares, 1e-300)
+        self.n_rows = n_rows if core.weighted else int(raw.sum() + core.below + core.above)
         self.edges: Floats = core.edges
         self.has_means = has_means  # else they are NaN
         self.means: Floats = core.means if has_means else np.full(len(raw), math.nan)
@@ -116,7 +124,7 @@ class UsedBins:
         means = cell.means[places]
         told_apart = (spacing24(means) < upper - lower) & cell.has_means
         points = np.clip(np.where(told_apart, means, lower / 2 + upper / 2), lower, upper)
-        alone = np.zeros(len(places), bool) if cell.weighted else cell.counts[places] == 1
+        alone = cell.each[places] <= ALONE
         # the even spread, or less next to an edge; a root at a time, since squares of huge scores are no numbers
         room = np.sqrt(points - lower) * np.sqrt(upper - points)
         deviations = np.where(alone, 0.0, np.minimum((upper - lower) / math.sqrt(12), room))

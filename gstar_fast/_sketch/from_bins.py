@@ -46,7 +46,7 @@ class Counted(NamedTuple):
     at: int  # which row
     name: Name
     label: int
-    count: int
+    n: int  # what they count
     smallest: float
     largest: float
     total: int | None  # sum of the rounded scores, in units of 2**SUM_UNIT; None where nobody knows it
@@ -132,7 +132,7 @@ def content_of(
     names = tuple(canonical({row.name for row in read})) if given is None else given
     check_distinct((*names, *(row.name for row in read)))
     check_size(len(names), bins, width == WEIGHTED, memory_limit)
-    if max(skipped, sum(row.count for row in read)) > MOST_ROWS:
+    if max(skipped, sum(row.n for row in read)) > MOST_ROWS:
         raise refusal("too_many_rows")
     ends = np.array([(row.smallest, row.largest) for row in read], np.float64).reshape(-1, 2)
     extent = _extent(read, ends) if fixed is None else Extent()
@@ -151,7 +151,9 @@ def _without_weights(cell: Cell) -> Cell:
     """A cell whose rows all have weight 1."""
     parts = [cell.below, cell.above, *(number for _, *numbers in cell.bins for number in numbers)]
     if any(number % WEIGHT_UNIT for number in parts):
-        raise refusal("bad_bin", "rows", 0, "and the others have weights of 1 only, and counts or sums that are not whole")
+        raise refusal(
+            "bad_bin", "rows", 0, "and the others have weights of 1 only, and counts or sums that are not whole"
+        )
     bins = [(index, count // WEIGHT_UNIT, total // WEIGHT_UNIT) for index, count, total in cell.bins]
     return cell._replace(below=cell.below // WEIGHT_UNIT, above=cell.above // WEIGHT_UNIT, bins=bins, weights=None)
 
@@ -191,7 +193,7 @@ def _totals(read: Sequence[Counted], ends: Floats, inside: Bools, width: int) ->
     """
     ends = np.where(inside[:, None], ends, 0.0)
     if width == COUNTS:
-        return [row.count * one for row, one in zip(read, whole_scores(round24(ends.sum(axis=1) / 2)), strict=True)]
+        return [row.n * one for row, one in zip(read, whole_scores(round24(ends.sum(axis=1) / 2)), strict=True)]
     totals = [row.total or 0 for row in read]
     spacings = (np.log2(spacing24(np.abs(ends).min(axis=1))) - SUM_UNIT).astype(int).tolist()
     for place, (lo, hi) in enumerate(whole_scores(round24(ends))):
@@ -200,8 +202,8 @@ def _totals(read: Sequence[Counted], ends: Floats, inside: Bools, width: int) ->
             totals[place] = 0
         elif row.total is None:
             _refuse(row.at, "has no sum, and its scores lie inside the window")
-        elif not row.count * lo <= row.total <= row.count * hi or row.total & (1 << spacings[place]) - 1:
-            scores = f"{row.count} scores from {row.smallest!r} to {row.largest!r}"
+        elif not row.n * lo <= row.total <= row.n * hi or row.total & (1 << spacings[place]) - 1:
+            scores = f"{row.n} scores from {row.smallest!r} to {row.largest!r}"
             _refuse(row.at, f"has a sum that {scores}, rounded to 24 bits, do not have")
     return totals
 
@@ -217,7 +219,7 @@ def _cells(
         cell.number += row.number
         place = min(max(index, -1), bins)
         before = cell.places.get(place, (0, 0, 0))
-        cell.places[place] = before[0] + row.count, before[1] + total, before[2] + row.squares
+        cell.places[place] = before[0] + row.n, before[1] + total, before[2] + row.squares
         if 0 <= index < bins:
             cell.smallest, cell.largest = min(cell.smallest, row.smallest), max(cell.largest, row.largest)
     return [cell.grown(bins) for cell in cells]
@@ -266,7 +268,7 @@ def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> t
         if known is not None and one.name not in known:
             raise unknown_group(one.name, given or (), at)
         if one.smallest != one.smallest:
-            skipped += one.number if width == WEIGHTED else one.count
+            skipped += one.number if width == WEIGHTED else one.n
         else:
             read.append(one)
     return read, width, skipped
@@ -294,7 +296,9 @@ def _read_row(
         _refuse(at, f"has a count of {_shown(count)}; counts are whole numbers from 1 to 2**63 - 1")
     k, v = whole_number(number), whole_number(squares)
     if k is None or k < 1 or v is None or v < 1:
-        _refuse(at, f"has a number of {_shown(number)} and squares of {_shown(squares)}; both are whole numbers from 1 on")
+        _refuse(
+            at, f"has a number of {_shown(number)} and squares of {_shown(squares)}; both are whole numbers from 1 on"
+        )
     if smallest is None and largest is None and total is None:
         return Counted(at, name, code, n, math.nan, math.nan, None, k, 0)
     lo, hi = _score(smallest, "min", at), _score(largest, "max", at)

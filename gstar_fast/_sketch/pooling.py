@@ -25,10 +25,14 @@ def checked_min_rows(min_rows: object) -> float:
 
 
 def small_groups(core: SketchCore, min_rows: float) -> tuple[Name, ...]:
-    """Groups of fewer rows than this, labelled or not, in the order of the sketch; `core` is a copy of our own."""
+    """Groups of fewer effective rows than this, labelled or not, in the order of the sketch.
+
+    `core` is a copy of our own. Rows of weights w say as much as (sum w)^2 / (sum w^2) rows of weight 1.
+    """
     rows = sum(core.counts(label).sum(axis=1) for label in range(3)) + (core.below() + core.above()).sum(axis=0)
-    unit = WEIGHT_UNIT if core.weighted else 1
-    return tuple(name for name, n in zip(core.groups, rows.tolist(), strict=True) if n < min_rows * unit)
+    if core.weighted:
+        rows = (rows / WEIGHT_UNIT) ** 2 / np.maximum(core.squared_weights().sum(axis=0), 1e-300)
+    return tuple(name for name, n in zip(core.groups, rows.tolist(), strict=True) if n < min_rows)
 
 
 def names_with(groups: Sequence[Name], small: Sequence[Name], name: object) -> tuple[Name, ...]:

@@ -33,6 +33,13 @@ class Coarsest(NamedTuple):
     hi: float
 
 
+def _one_row(core: SketchCore) -> float:
+    """What one row counts; in a weighted sketch, one of as many rows of equal weight as say as much."""
+    if not core.weighted:
+        return 1
+    return float(core.squared_weights().sum()) / max(core.total / WEIGHT_UNIT, 1e-300) * WEIGHT_UNIT
+
+
 def _bulk(running: NDArray[np.int64]) -> tuple[int, int]:
     """Bins of the 0.5 % and the 99.5 % quantile."""
     n = int(running[-1])
@@ -51,7 +58,7 @@ def resolution_of(core: SketchCore) -> int:
 def coarsest_of(core: SketchCore) -> Coarsest:
     """Where rates can move most because rows share a bin; bins with few rows do not count."""
     find = core.fullest if sums_in(core.sections) else partial(_fullest, core)
-    share, label, place, index = find(FEW_ROWS * (WEIGHT_UNIT if core.weighted else 1))
+    share, label, place, index = find(round(FEW_ROWS * _one_row(core)))
     if not share:
         return Coarsest(0.0, None, None, 0.0, 0.0)
     lo, hi = core.edges[index : index + 2].tolist()
@@ -122,7 +129,7 @@ def _places(core: SketchCore, thresholds: Mapping[Name, Sequence[float]]) -> lis
 def _coarsest_near(core: SketchCore, place: int, thresholds: NDArray[np.float64]) -> tuple[float, int, int, int]:
     """Share, label, position of the group and index of the fullest bin on either side of its thresholds."""
     best = (0.0, 0, place, 0)
-    least = FEW_ROWS * (WEIGHT_UNIT if core.weighted else 1)
+    least = FEW_ROWS * _one_row(core)
     cuts = np.searchsorted(core.edges, thresholds)
     for label in range(2):
         row = core.counts(label)[place]
@@ -149,8 +156,12 @@ def _has_one_score(core: SketchCore, label: int, place: int, index: int) -> bool
 def _find_sentinel(core: SketchCore) -> tuple[object, ...] | None:
     """The smallest or largest score, where it holds many rows far from all others."""
     counts, smallest, largest, first, last = core.pooled()
-    rows = counts[[first, last]] / (WEIGHT_UNIT if core.weighted else 1)
-    many = (rows >= SENTINEL_ROWS) & (counts[[first, last]] <= SENTINEL_SHARE * counts.sum())
+    ends = [first, last]
+    rows = counts[ends]
+    if core.weighted:  # effective rows of either bin
+        squares = sum(core.squares(label).sum(axis=0)[1:-1][ends] for label in range(3))
+        rows = np.rint((rows / WEIGHT_UNIT) ** 2 / np.maximum(squares, 1e-300))
+    many = (rows >= SENTINEL_ROWS) & (counts[ends] <= SENTINEL_SHARE * counts.sum())
     if core.fixed or not many.any():
         return None
     used = np.flatnonzero(counts)

@@ -208,9 +208,7 @@ class Sketch(FromBins, SketchView):
         count(self._core, as_batch(scores, labels, groups, weights, repeats, passing.group), passing, threads)
         return self
 
-    def update_one(
-        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
-    ) -> None:
+    def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
         """Count a single row; `label` None where it is not known, `weight` and `repeats` as in `update`.
 
         Examples
@@ -324,7 +322,8 @@ class Sketch(FromBins, SketchView):
         Parameters
         ----------
         min_rows : float
-            Rows of a group, with and without a label; in a weighted sketch the sum of their weights.
+            Rows of a group, with and without a label. Rows of weights w count as (sum w)^2 / (sum w^2) rows, which say
+            as much.
         name : name
             What the pooled groups are called. A group of that name is pooled too if it is small, else it is an error.
 

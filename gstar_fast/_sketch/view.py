@@ -86,7 +86,7 @@ class SketchView:
 
     @property
     def counts(self) -> Values:
-        """Rows of each label, group and bin, shape (2, n_groups, bins), int64; sums of weights, float64, if weighted."""
+        """Rows of each label, group and bin, shape (2, n_groups, bins); sums of weights, float64, if it is weighted."""
         frozen = self._core.copy()
         return _in_rows(np.stack([frozen.counts(0), frozen.counts(1)]), frozen)
 
@@ -150,7 +150,11 @@ class SketchView:
         names = self.groups
         if name not in names:
             raise refusal("group_not_there", "group", value=name, limit=listed(names))
-        return SketchCell(self._core.cell(row, name), self.has_means)
+        if not self._core.weighted:
+            return SketchCell(self._core.cell(row, name), self.has_means)
+        frozen, place = self._core.copy(), names.index(name)
+        more = frozen.squares(row)[place, 1:-1], int(frozen.rows()[row, place])
+        return SketchCell(frozen.cell(row, name), self.has_means, *more)
 
     def moments(self, label: int | None, group: Name) -> Moments:
         """Moments of one cell's finite scores inside the window.

@@ -21,7 +21,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.missing import Missing
 from gstar_fast._input.options import checked_limit
-from gstar_fast._sketch.options import ReadOptions, SketchOptions, TableOptions, UpdateOptions
+from gstar_fast._sketch.options import LoadOptions, ReadOptions, SketchOptions, TableOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -122,13 +122,11 @@ class Window:
             self._counted_into(pane)
         return self
 
-    def update_one(
-        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
-    ) -> None:
+    def update_one(self, score: float, label: int | None, group: Name, **load: Unpack[LoadOptions]) -> None:
         """Count one row into the newest pane; takes what `Sketch.update_one` takes."""
         pane = self._panes[-1]
         try:
-            pane.update_one(score, label, group, weight=weight, repeats=repeats)
+            pane.update_one(score, label, group, **load)
         finally:
             self._counted_into(pane)
 

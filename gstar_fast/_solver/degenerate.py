@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -59,7 +60,7 @@ def cautions(
     scale: Scale,
     objective: Objective,
     *,
-    weight_unit: float = 1.0,
+    effective: Callable[[], Floats],
     unified: bool = False,
     can_mix: bool = False,
     can_pool: bool = True,
@@ -67,7 +68,8 @@ def cautions(
 ) -> list[str]:
     """Notes on an answer that hardly decides, and on groups in which everybody, or nobody, is accepted.
 
-    `segments` are names, accepted shares and rows (3, m) of segments that have the thresholds.
+    `effective` gives the rows behind tpr, fpr, selection rate and accuracy of each group, (4, K). `segments` are names,
+    accepted shares and rows (3, m) of segments that have the thresholds.
     """
     rows = totals.sum(axis=0)
     selected = after.rates[2]
@@ -90,8 +92,9 @@ def cautions(
         found.append(said)
     notes: list[str] = []
     if found:
-        small, forced = _small_groups(groups, after, totals, objective, weight_unit)
-        ways = _ways(rows * weight_unit, small if can_pool else [], objective, unified, can_mix)
+        n = effective()
+        small, forced = _small_groups(groups, after, totals, objective, n)
+        ways = _ways(n[2], small if can_pool else [], objective, unified, can_mix)
         ways += ["other segments"] * (segments is not None)
         notes.append(Caution.of("; ".join([*found, *forced]), tuple(ways)))
     for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
@@ -154,19 +157,19 @@ def _kept(after: Outcome, before: Outcome, totals: Ints, scale: Scale) -> str | 
 
 
 def _small_groups(
-    groups: tuple[Name, ...], after: Outcome, totals: Ints, objective: Objective, weight_unit: float
+    groups: tuple[Name, ...], after: Outcome, totals: Ints, objective: Objective, n_of: Floats
 ) -> tuple[list[int], list[str]]:
     """Groups whose rates jump further, from one threshold to the next, than the gap may be; and words that name them.
 
     A rate of n rows moves in steps of 1 / n. Where that is more than the limit, no threshold may come near those of
     larger groups, and all are driven to where everybody is treated alike.
     """
-    negative, positive, free = totals * weight_unit
+    positive, negative, every, labelled = n_of
     cells = {
         "tpr": (positive, "positive labels"),
         "fpr": (negative, "negative labels"),
-        "selection_rate": (negative + positive + free, "rows"),
-        "accuracy": (negative + positive, "labelled rows"),
+        "selection_rate": (every, "rows"),
+        "accuracy": (labelled, "labelled rows"),
         "balanced_accuracy": (np.minimum(negative, positive), "labels of a class"),
     }
     has = has_rate(totals)

@@ -57,7 +57,7 @@ def finish(
     if lower_bound is None:
         lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
     can_mix = not unified and not objective.penalties
-    notes = [*search.notes, *search.cautions(after, before, unified, can_mix)]
+    notes = [*search.snapshot.notes, *search.notes, *search.cautions(after, before, unified, can_mix)]
     if message is None:
         if verdict == "optimal":
             others = (
@@ -73,7 +73,7 @@ def finish(
         cost=after.weighted_error,
         loss=loss,
         gaps=after.gaps,
-        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.snapshot.weight_unit),
+        rates=after.by_group(search.groups, search.snapshot.n_rows.sum(axis=0)),
         verdict=verdict,
         message=message,
         lower_bound=lower_bound,
@@ -85,7 +85,7 @@ def finish(
         before_error=before.error,
         before_cost=before.weighted_error,
         before_gaps=before.gaps,
-        n_rows=float(table.totals.sum() * search.snapshot.weight_unit),
+        n_rows=float(search.snapshot.n_rows.sum()),
         score_column=search.snapshot.score_column,
         group_column=search.snapshot.group_column,
         _digest=search.snapshot.digest,
@@ -120,11 +120,11 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
         cost=after.weighted_error,
         loss=loss,
         gaps=after.gaps,
-        rates=after.by_group(search.groups, table.totals.sum(axis=0) * search.snapshot.weight_unit),
+        rates=after.by_group(search.groups, search.snapshot.n_rows.sum(axis=0)),
         message=f"no mixture of thresholds at bin edges has {search.objective.lower} ({mixture.pivots} pivots)",
         lower_bound=loss,
         optimality_gap=0.0,
-        notes=(*search.notes, *search.cautions(after, before)),
+        notes=(*search.snapshot.notes, *search.notes, *search.cautions(after, before)),
     )
 
 

@@ -35,18 +35,17 @@ def told_of_noise(result: Result, snapshot: Snapshot, named: Callable[[Name], Na
     """The same result, with a note where one of its limits is below the gap that chance alone shows.
 
     `named` is the group of `result.rates` that a group of the counts belongs to. Nothing is said of limits that are not
-    met, of answers that are degenerate anyhow, and of weights whose squares are not known.
+    met, and of answers that are degenerate anyhow.
     """
     if not result.limits or result.verdict == "infeasible" or any(note.startswith(DEGENERATE) for note in result.notes):
         return result
     cells = _effective(snapshot, named)
-    if cells is None:
-        return result
     found = [one for name, limit in result.limits.items() for one in _noises(result, name, limit, cells)]
     told = [one for one in found if one.gap > one.allowed]
     if not told:
         return result
     name, rate, gap, _, group, rows, what = max(told, key=lambda one: one.gap - one.allowed)
+    what = f"effective {what}" if snapshot.weighted else what
     can_promise = result.density == "empirical" and not result.penalties
     ways = (f"more rows of {group!r}", "a wider limit", *((PROMISE,) if can_promise else ()))
     warning = refusal("noise", name, value=(name, result.limits[name], rate, gap, group, rows, what), limit=ways)
@@ -61,7 +60,7 @@ class Noise(NamedTuple):
     gap: float
     allowed: float
     group: Name  # that has the fewest rows
-    rows: float
+    rows: float  # effective ones
     what: str  # the rows are
 
 
@@ -106,12 +105,10 @@ def chance_gap(errors: Floats) -> float:
     return float(2.0 * step * (height.sum() - 0.5 * (height[0] + height[-1])))
 
 
-def _effective(snapshot: Snapshot, named: Callable[[Name], Name]) -> Cells | None:
+def _effective(snapshot: Snapshot, named: Callable[[Name], Name]) -> Cells:
     """Sum of weights, and of their squares, of labels 0, 1 and unlabelled, by group."""
     totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
-    squares = totals if snapshot.weight_unit == 1.0 else snapshot.squares()
-    if squares is None:
-        return None
+    squares = snapshot.squares().sum(axis=2) if snapshot.weighted else totals
     out: Cells = {}
     for k, name in enumerate(map(named, snapshot.groups)):
         sums, powers = out.get(name, (0.0, 0.0))

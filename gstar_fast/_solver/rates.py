@@ -120,15 +120,15 @@ class Outcome:
         error = (false_positive + false_negative) / (negative + positive)
         return cls(error, cost / scale.unit, gaps_of(rates, has), rates, has)
 
-    def by_group(self, groups: tuple[Name, ...], rows: Floats) -> dict[Name, GroupRates]:
+    def by_group(self, groups: tuple[Name, ...], rows: Counts) -> dict[Name, GroupRates]:
         return rates_by_group(groups, self.rates, self.has, rows)
 
 
-def rates_by_group(groups: tuple[Name, ...], rates: Floats, has: Bools, rows: Floats) -> dict[Name, GroupRates]:
+def rates_by_group(groups: tuple[Name, ...], rates: Floats, has: Bools, rows: Counts) -> dict[Name, GroupRates]:
     """Rates (5, K) by name, None where a group lacks the rows for one."""
     known = np.where(has, rates, np.nan).T.tolist()
     return {
-        name: GroupRates(n, *(None if x != x else x for x in row))
+        name: GroupRates(float(n), *(None if x != x else x for x in row))
         for name, n, row in zip(groups, rows.tolist(), known, strict=True)
     }
 

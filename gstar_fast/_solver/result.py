@@ -80,7 +80,7 @@ class Result:
     before_error, before_cost, before_gaps : float, float, dict
         Error, cost and gaps at `default_threshold`.
     n_rows : float
-        Rows (or weight) the rates speak of.
+        Rows that were counted, whatever their weights; rates, gaps and error are by weight.
     limits, penalties, costs, balanced, unified, min_rows
         What was asked, as given to `solve`.
     notes : tuple of str

@@ -18,6 +18,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._criteria import RATES
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
+from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, has_rate, rates_at
 from gstar_fast._solver.snapshot import Snapshot
@@ -57,10 +58,9 @@ class Search:
 
     def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[str]:
         """Notes on an outcome that hardly decides."""
-        unit = self.snapshot.weight_unit
         totals, scale, objective = self.table.totals, self.scale, self.objective
         asked = self.groups, after, before, totals, scale, objective
-        return cautions(*asked, weight_unit=unit, unified=unified, can_mix=can_mix)
+        return cautions(*asked, effective=lambda: effective_rows(self.snapshot), unified=unified, can_mix=can_mix)
 
 
 def prepare(

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.sketch import Sketch
@@ -30,7 +31,8 @@ class Snapshot:
     digest: Callable[[], str | None]  # of the sketch when called, a copy of it stands behind; None where there is none
     score_column: str | None
     group_column: str | None
-    squares: Callable[[], Floats | None]  # (3, K) sums of squared weights when called; None where they are not known
+    numbers: Values | None  # (3, K) rows of each cell; None without weights, where `rows` says it
+    squares: Callable[[], Floats]  # (3, K, C) sums of squared weights when called, of the rows that `rows` counts
 
     @classmethod
     def of(cls, sketch: Sketch, *, wide: bool = False) -> Snapshot:
@@ -56,11 +58,32 @@ class Snapshot:
         unit = 1 / WEIGHT_UNIT if core.weighted else 1.0
         columns = frozen.columns.of_thresholds(names)
 
-        def squares() -> Floats | None:
-            found = core.squared_weights()
-            return None if found is None else found[:, order]
+        def squares() -> Floats:
+            if not core.weighted:
+                return rows.astype(np.float64)
+            return np.stack([core.squares(label)[order] for label in range(3)])
 
-        return cls(tuple(names[k] for k in order), core.edges, rows, unit, frozen.digest, *columns, squares)
+        numbers = core.rows()[:, order] if core.weighted else None
+        named = tuple(names[k] for k in order)
+        return cls(named, core.edges, rows, unit, frozen.digest, *columns, numbers, squares)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether counts are sums of weights."""
+        return self.weight_unit != 1.0
+
+    @property
+    def n_rows(self) -> Values:
+        """Rows of each label and group, (3, K), whatever their weights."""
+        return self.rows.sum(axis=2) if self.numbers is None else self.numbers
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of rates and rows should know."""
+        if not self.weighted:
+            return ()
+        weight = float(self.rows.sum()) * self.weight_unit
+        return (f"rows have weights, {weight:.10g} in all: error, rates and gaps are by weight",)
 
     def thresholds(self, candidates: Ints) -> Floats:
         """Candidate 0 is -inf, candidate 1 + i is edge i, the one after the last edge is +inf."""

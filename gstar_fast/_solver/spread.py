@@ -89,5 +89,5 @@ def _rates(snapshot: Snapshot, mixtures: Mapping[Name, Mixture]) -> dict[Name, G
                 everybody = threshold == -np.inf
                 share = upward[label, 0] if everybody else np.interp(threshold, edges, upward[label, 1:])
                 accepted[label, k] += weight * share
-    rows = totals.sum(axis=0) * snapshot.weight_unit
+    rows = snapshot.n_rows.sum(axis=0)
     return rates_by_group(snapshot.groups, rates_of(accepted, totals), has_rate(totals), rows)

@@ -130,15 +130,15 @@ def test_unlabelled_rows_count_for_the_selection_rate_only():
     assert nobody.notes == ("no row has a label: only selection rates and their gaps are known",)
 
 
-def test_whole_weights_are_repetitions_and_others_are_noted():
+def test_repeats_are_rows_and_weights_are_noted():
     d, y, g = [1, 0, 1, 0], [1, 1, 0, 0], list("aabb")
-    whole = gf.audit(decisions=d, labels=y, groups=g, weights=[1, 2, 3, 1])
-    assert whole == gf.audit(decisions=[1, 0, 0, 1, 1, 1, 0], labels=[1, 1, 1, 0, 0, 0, 0], groups=list("aaabbbb"))
-    half = gf.audit(decisions=d, labels=y, groups=g, weights=[0.5, 1, 1.5, 0.5])
-    assert values(half)[2] == values(whole)[2]
-    assert half.n_rows == 3.5
-    assert any("rows have weights" in note for note in half.notes)
-    assert half.rates["a"]["tpr"].high > whole.rates["a"]["tpr"].high  # half the weight is half the evidence
+    often = gf.audit(decisions=d, labels=y, groups=g, repeats=[1, 2, 3, 1])
+    assert often == gf.audit(decisions=[1, 0, 0, 1, 1, 1, 0], labels=[1, 1, 1, 0, 0, 0, 0], groups=list("aaabbbb"))
+    heavy = gf.audit(decisions=d, labels=y, groups=g, weights=[1, 2, 3, 1])
+    assert values(heavy)[2] == values(often)[2]
+    assert (often.n_rows, heavy.n_rows) == (7, 4)
+    assert any(note.startswith("rows have weights, 7 in all") for note in heavy.notes)
+    assert heavy.rates["a"]["tpr"].high > often.rates["a"]["tpr"].high  # fewer rows are less evidence
 
 
 # ------------------------------------------------------------------------------------------------------ odd thresholds

@@ -91,7 +91,7 @@ def counts(draw):
     sizes, shares = st.sampled_from([0, 1, 3, 40, 2000]), st.sampled_from([0.0, 0.3, 1.0])
     totals, share = (np.array(draw(st.lists(x, min_size=3 * k, max_size=3 * k))).reshape(3, k) for x in (sizes, shares))
     assume(totals.any())
-    return Counts(tuple(range(k)), np.floor(totals * share).astype(np.int64), totals, 1.0)
+    return Counts(tuple(range(k)), np.floor(totals * share).astype(np.int64), totals, 1.0, totals)
 
 
 @given(table=counts())
@@ -113,7 +113,7 @@ def test_intervals_hold_their_value_and_stay_where_such_numbers_can_be(table):
 def equal(n, k, rate=0.5):
     """Groups of n rows of each class with the same rates."""
     totals = np.array([[n] * k, [n] * k, [0] * k])
-    return Counts(tuple(range(k)), (totals * rate).astype(np.int64), totals, 1.0)
+    return Counts(tuple(range(k)), (totals * rate).astype(np.int64), totals, 1.0, totals)
 
 
 def test_more_rows_and_less_confidence_make_narrower_intervals():
@@ -194,7 +194,7 @@ def coverage(k, rows, gap, name, trials=200):
     ours, naive = 0, 0
     for trial in range(trials):
         accepted = random.binomial(totals, share)
-        e = assess(Counts(tuple(range(k)), accepted, totals, 1.0), None, 0.95, 300, trial).gaps[name]
+        e = assess(Counts(tuple(range(k)), accepted, totals, 1.0, totals), None, 0.95, 300, trial).gaps[name]
         ours += e.low - 1e-12 <= truth <= e.high + 1e-12
         yes, no = random.poisson(np.stack([accepted, totals - accepted])[..., None], (2, 3, k, 300))
         rates = values_of(*shares_of(yes, yes + no))

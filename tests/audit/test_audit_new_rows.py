@@ -57,7 +57,8 @@ def test_an_accepted_share_of_a_replicate_needs_no_replicate_of_all_bins():
     totals, random = snapshot.rows.sum(axis=2), np.random.default_rng(0)
     candidates = np.array([100, 140])
     accepted = accepted_of(snapshot, candidates)
-    found = new_rows_of(accepted[:, None], totals, 1.0, ["equalized_odds", "disparate_impact"], 500, 0)
+    one, counted, names = np.ones(totals.shape), int(totals.sum()), ["equalized_odds", "disparate_impact"]
+    found = new_rows_of(accepted[:, None], totals, one, counted, names, 500, 0)
     gaps = {name: [] for name in found}
     for _ in range(2_000):
         drawn = dataclasses.replace(snapshot, rows=random.poisson(snapshot.rows * (500 / totals.sum())))
@@ -89,13 +90,17 @@ def test_without_a_number_new_rows_are_as_many_as_were_counted():
     assert few.nine_of_ten > audit.new_rows["equalized_odds"].nine_of_ten > many.nine_of_ten
 
 
-def test_rows_that_have_weights_count_by_weight():
+def test_rows_that_have_weights_are_rows():
     table = datasets.paper_synthetic(rows=3_000, seed=2)
     rows = table.scores, table.labels, table.groups
     halves = gf.Sketch.from_rows(*rows, weights=np.full(3_000, 0.5), bins=256)
     audit = gf.audit(halves, gf.solve(halves, limits=ODDS))
-    assert audit.new_rows["equalized_odds"].rows == audit.n_rows == 1_500.0
-    assert any("of 1 500 rows stay under" in note for note in audit.notes)
+    plain = gf.Sketch.from_rows(*rows, bins=256)
+    expected = gf.audit(plain, gf.solve(plain, limits=ODDS))
+    assert audit.new_rows["equalized_odds"].rows == audit.n_rows == 3_000
+    assert audit.new_rows == expected.new_rows
+    assert audit.thresholds == expected.thresholds
+    assert any("of 3 000 rows stay under" in note for note in audit.notes)
 
 
 def test_notes_say_the_mean_the_tenth_and_what_scores_are_assumed():

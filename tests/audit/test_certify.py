@@ -16,13 +16,13 @@ def counted(accepted, totals):
     """A sketch of cells (2, K) with so many rows above a threshold of 0.5."""
     accepted, totals = np.array(accepted), np.array(totals)
     label, group = np.indices(totals.shape).reshape(2, -1)
-    scores, labels, groups, weights = [], [], [], []
+    scores, labels, groups, repeats = [], [], [], []
     for score, rows in ((1.0, accepted), (0.0, totals - accepted)):
         scores += [score] * rows.size
-        labels, groups, weights = [*labels, *label], [*groups, *group], [*weights, *rows.ravel()]
-    kept = np.array(weights) > 0
+        labels, groups, repeats = [*labels, *label], [*groups, *group], [*repeats, *rows.ravel()]
+    kept = np.array(repeats) > 0
     columns = (np.array(column)[kept] for column in (scores, labels, groups))
-    return gf.Sketch(bins=16, range=(-4, 4)).update(*columns, weights=np.array(weights)[kept])
+    return gf.Sketch(bins=16, range=(-4, 4)).update(*columns, repeats=np.array(repeats)[kept])
 
 
 def false_chance(n, low, limit, exact):

@@ -13,12 +13,12 @@ from gstar_fast._base.names import sort_key
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
 
 
-def on(backend, batches, weights=None, **options):
+def on(backend, batches, repeats=None, **options):
     """Count batches of (scores, labels, groups), one after the other."""
     with gf.use_backend(backend):
         sketch = gf.Sketch(**options)
         for i, batch in enumerate(batches):
-            sketch.update(*batch, weights=None if weights is None else weights[i])
+            sketch.update(*batch, repeats=None if repeats is None else repeats[i])
         return sketch
 
 
@@ -28,7 +28,7 @@ def rows(rng, n, scores, n_groups=3):
 
 @pytest.mark.parametrize("x", [0.1, 1e-3, -0.7, 1e5 + 0.1, 1e-310, 0.0])
 def test_a_bin_takes_more_rows_than_a_word_holds(x):
-    """Counts and squares leave their words in the middle of a batch; a whole weight counts as often."""
+    """Counts leave their words in the middle of a batch."""
     n = 2**19 + 2**18
     far = np.array([x - abs(x) / 64, x + abs(x) / 64])  # a window around it
     many = np.full(n, x), np.ones(n, np.uint8), np.zeros(n, np.uint8)

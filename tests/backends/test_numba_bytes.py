@@ -122,7 +122,9 @@ def test_any_rows_by_any_merges(rows, bins, window, data):
     assert np.array_equal(parts[0].squared_weights(), expected.squared_weights())
 
 
-@pytest.mark.parametrize("name", sorted({path.name for path in OLD.glob("*_version_1.gstar") if "weighted" not in path.name}))
+@pytest.mark.parametrize(
+    "name", sorted({path.name for path in OLD.glob("*_version_1.gstar") if "weighted" not in path.name})
+)
 def test_rows_join_those_of_version_1(name):
     """Few of them, and more than are read at once; with a range, and on a grid of equal bins."""
     old = (OLD / name).read_bytes()

@@ -12,6 +12,7 @@ from helpers.commands import fails
 
 import gstar_fast as gf
 from gstar_fast.__main__ import main
+from gstar_fast._cli.output import plain
 
 
 def test_audit_of_thresholds_is_that_of_the_library(sketch, capsys):
@@ -130,6 +131,23 @@ def test_audit_of_decisions_takes_weights_and_needs_no_labels(here, capsys):
     shown = json.loads(capsys.readouterr().out)
     assert [group["rates"]["selection_rate"]["value"] for group in shown["groups"]] == [0.75, 0.5]
     assert shown["overall"]["tpr"]["value"] is None
+
+
+def test_audit_of_decisions_equals_that_of_the_library(here, capsys):
+    """Weights and repeats of the lines of a table, without and with both."""
+    rng = np.random.default_rng(4)
+    columns = {"d": rng.integers(0, 2, 300), "y": rng.integers(0, 2, 300), "g": rng.integers(0, 3, 300)}
+    more = {"w": rng.integers(1, 5000, 300) / 16, "n": rng.integers(0, 4, 300)}
+    lines = zip(*columns.values(), *more.values(), strict=True)
+    Path("d.csv").write_text("d,y,g,w,n\n" + "".join(",".join(map(str, line)) + "\n" for line in lines))
+    words = ["audit", "d.csv", "--decision", "d", "--label", "y", "--group", "g", "--json"]
+    named = {"weights": ("--weight", "w"), "repeats": ("--repeats", "n")}
+    for asked in ((), ("weights",), ("repeats",), ("weights", "repeats")):
+        assert main([*words, *(word for name in asked for word in named[name])]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        d, y, g = columns.values()
+        expected = gf.audit(decisions=d, labels=y, groups=g, **{name: more[named[name][1]] for name in asked})
+        assert shown == json.loads(json.dumps(plain(expected.to_dict())))
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,7 @@ def test_the_connection_only_reads(here, url):
         (["t.csv", "--table", "t"], 2, "--table is about a database, and there is no --sql; leave it out"),
         (["t.csv", "--schema", "t"], 2, "--schema is about a database, and there is no --sql"),
         (["--sql", "sqlite:people.db", "--table", "t", "--weight", "w"], 2, "--weight is not for --sql yet"),
+        (["--sql", "sqlite:people.db", "--table", "t", "--repeats", "n"], 2, "--repeats is not for --sql yet"),
         (["--sql", "sqlite:people.db", "--table", "t", "--missing", "-999"], 2, "--missing is not for --sql yet"),
         (["--sql", "sqlite:people.db", "--table", "t", "--resume"], 2, "--resume is about files, and --sql reads none"),
         (["--sql", "sqlite:people.db", "--table", "t", "--format", "csv"], 2, "--format is about files"),

@@ -142,6 +142,20 @@ def test_weights_are_counted(here, arrow):
     assert count("t.csv", columns=[*COLUMNS, "--weight", "w"]) == expected
 
 
+def test_repeats_are_rows(here, arrow):
+    Path("t.csv").write_text("p,y,g,h,w,n\n0.5,1,a,x,2,3\n0.25,0,b,y,0.5,1\n0.75,1,a,y,7,0\n")
+    rows, often = ([0.5, 0.25], [1, 0]), [3, 1]
+    named = gf.Sketch.from_rows(*rows, ["a", "b"], repeats=often)
+    assert count("t.csv", columns=[*COLUMNS, "--repeats", "n"]) == named
+    assert named == gf.Sketch.from_rows([0.5, 0.5, 0.5, 0.25], [1, 1, 1, 0], list("aaab"))
+    both = ["--weight", "w", "--repeats", "n"]
+    assert count("t.csv", columns=[*COLUMNS, *both]) == gf.Sketch.from_rows(
+        *rows, ["a", "b"], weights=[2, 0.5], repeats=often
+    )
+    crossed = count("t.csv", columns=[*COLUMNS, "--group", "h", *both])
+    assert crossed == gf.Sketch.from_rows(*rows, [("a", "x"), ("b", "y")], weights=[2, 0.5], repeats=often)
+
+
 @given(st.text(max_size=8))
 def test_a_whole_number_becomes_an_int_and_back(text):
     name = name_of_text(text)

@@ -107,14 +107,25 @@ def test_rows_outside_a_fixed_window_stay_outside(backend, skewed):
     assert 1 - made.cdf(1e9) == pytest.approx(np.mean(skewed >= sketch.edges[-1]))
 
 
-def test_a_weight_counts_as_so_many_rows(backend, skewed):
+def test_rows_of_one_weight_have_the_density_of_rows(backend, skewed):
     labels, groups = np.ones(len(skewed), int), np.full(len(skewed), "a")
     with gf.use_backend(COUNTING):
-        twice = gf.Sketch.from_rows(skewed, labels, groups, weights=np.full(len(skewed), 2.5))
-    for kind in ("empirical", "normal", "student_t", "gamma"):
-        made, want = gf.density(twice, 1, "a", kind=kind), one(skewed, kind)
-        assert made.cdf(0.5) == pytest.approx(want.cdf(0.5), abs=1e-6)
-        assert made.log_likelihood == pytest.approx(2.5 * want.log_likelihood, rel=1e-6)
+        heavy = gf.Sketch.from_rows(skewed, labels, groups, weights=np.full(len(skewed), 2.5))
+    for kind in ("empirical", "normal", "student_t", "gamma", "kde"):
+        made, want = gf.density(heavy, 1, "a", kind=kind), one(skewed, kind)
+        assert made.cdf(0.5) == pytest.approx(want.cdf(0.5), abs=1e-12)
+        assert made.log_likelihood == pytest.approx(2.5 * want.log_likelihood, rel=1e-9)
+
+
+def test_a_bandwidth_is_that_of_effective_rows(backend, skewed):
+    """A tenth of the rows has nearly all of the weight: the kernel is as wide as for so few rows."""
+    labels, groups = np.ones(len(skewed), int), np.full(len(skewed), "a")
+    weights = np.where(np.arange(len(skewed)) % 10, 2.0**-10, 1.0)
+    with gf.use_backend(COUNTING):
+        sketch = gf.Sketch.from_rows(skewed, labels, groups, weights=weights)
+    made = gf.density(sketch, 1, "a", kind="kde", bandwidth="scott").parameters["bandwidth"]
+    few = one(skewed[::10], "kde", bandwidth="scott").parameters["bandwidth"]
+    assert made == pytest.approx(few, rel=0.02)
 
 
 # ---------------------------------------------------------------- degenerate cells

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def make_job(**options):
-    return job_of(**{**COLUMNS, "weight": None, "nan": "raise", "missing_group": "raise", **options})
+    return job_of(**{**COLUMNS, "weight": None, "repeats": None, "nan": "raise", "missing_group": "raise", **options})
 
 
 def pieces(table, n, seed):
@@ -93,10 +93,11 @@ def test_no_partition_at_all_is_an_empty_sketch_of_these_columns(backend):
 def test_options_go_along(backend):
     table = awkward_rows(900, 3).set_column(1, "y", pa.array(["yes", "no", None] * 300))
     table = table.append_column("w", pa.array(np.arange(900) % 4 * 0.5))
+    table = table.append_column("n", pa.array(np.arange(900) % 3))
     options = {"positive": "yes", "missing": (0.0,)}
     of_sketch = {"bins": 64, "range": (-2.0, 2.0), "groups": sorted(set(table["who"].to_pylist()), reverse=True)}
-    one = gf.Sketch(**of_sketch).update_table(table, **COLUMNS, **options, weight="w")
-    again = counted(make_job(**options, **of_sketch, weight="w"), pieces(table, 5, 3))
+    one = gf.Sketch(**of_sketch).update_table(table, **COLUMNS, **options, weight="w", repeats="n")
+    again = counted(make_job(**options, **of_sketch, weight="w", repeats="n"), pieces(table, 5, 3))
     assert again.to_bytes() == one.to_bytes()
     assert again.columns == one.columns
     assert again.positive == "yes"

@@ -261,7 +261,7 @@ def test_weights_count_and_reach_both_models():
     assert np.array_equal(weighted.group_estimator_.weights_, weight)
     rows = np.repeat(np.arange(len(y)), weight)
     repeated = model_by(by).fit(X.iloc[rows], y[rows])
-    assert weighted.sketch_.n_rows == weight.sum()
+    assert weighted.sketch_.weight == weight.sum()
     assert weighted.thresholds_ == repeated.thresholds_
 
 

@@ -295,11 +295,11 @@ def test_weights_go_to_the_estimator_that_requests_them(routing):
     inside = make_pipeline(scaler, FirstColumn().set_fit_request(sample_weight=True))
     model = GroupThresholdClassifier(inside).fit(FEATURES, y, sensitive_features=X["sex"], sample_weight=weights)
     assert np.array_equal(model.estimator_[-1].weights_, weights)
-    assert model.sketch_.n_rows == weights.sum()
+    assert model.sketch_.weight == weights.sum()
     outside = GroupThresholdClassifier(FirstColumn().set_fit_request(sample_weight=False))
     outside.fit(FEATURES, y, sample_weight=weights)
     assert outside.estimator_.weights_ is None
-    assert outside.sketch_.n_rows == weights.sum()
+    assert outside.sketch_.weight == weights.sum()
 
 
 def test_weights_the_classifier_declines_are_not_counted(routing):

@@ -237,7 +237,9 @@ def test_bad_weights_are_named_and_change_nothing(backend, weight):
 def test_repeats_that_are_not_whole_are_named_and_change_nothing(backend, repeats):
     sketch = gf.Sketch().update(SCORES, LABELS, GROUPS)
     before = sketch.to_bytes()
-    with pytest.raises(ValueError, match=r"repeats must be whole numbers from 0 on, got .* at row 1; what a row weighs"):
+    with pytest.raises(
+        ValueError, match=r"repeats must be whole numbers from 0 on, got .* at row 1; what a row weighs"
+    ):
         sketch.update(SCORES, LABELS, GROUPS, repeats=[1, repeats, 1, 1])
     with pytest.raises(ValueError, match=r"repeats must be whole numbers from 0 on, got"):
         sketch.update_one(0.5, 1, "F", repeats=repeats)

@@ -115,13 +115,15 @@ def test_a_mixture_is_shown_with_its_probabilities():
     assert "The chosen thresholds are a point of the curve" in page.one(id="frontier").text
 
 
-def test_weights_are_called_weight():
+def test_rows_with_weights_are_rows_and_their_weight_is_named():
     table = gf.datasets.paper_synthetic(rows=2_000, seed=1)
     weights = np.random.default_rng(0).uniform(0.5, 2, 2_000)
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, weights=weights)
     page = read(gf.report(gf.solve(sketch, limits={"equalized_odds": 0.02}), sketch).html)
-    assert head_of(page, "Thresholds and what they do")[1] == "weight"
-    assert "weight in 2 groups" in page.one("header").text
+    assert head_of(page, "Thresholds and what they do")[1] == "rows"
+    assert "2 000 rows in 2 groups" in page.one("header").text.replace("\u00a0", " ")
+    assert f"2 000 rows of weight {sketch.weight:.10g}" in page.one(id="reproduce").text.replace("\u00a0", " ")
+    assert "rows have weights" in page.one(id="notes").text
 
 
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")

@@ -71,7 +71,10 @@ def test_weighted_counts_have_the_bytes_of_one_pass(backend):
 
 def test_counts_of_weights_of_1_are_those_of_rows(backend):
     one = 2**20
-    rows = [("a", 1, 2 * one, 0.5, 0.5, 2 * one, -1, 2, 2 * one**2), ("a", 0, one, math.inf, math.inf, None, None, 1, one**2)]
+    rows = [
+        ("a", 1, 2 * one, 0.5, 0.5, 2 * one, -1, 2, 2 * one**2),
+        ("a", 0, one, math.inf, math.inf, None, None, 1, one**2),
+    ]
     assert gf.Sketch.from_bins(rows) == gf.Sketch.from_rows([0.5, 0.5, math.inf], [1, 1, 0], ["a"] * 3)
 
 

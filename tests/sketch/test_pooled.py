@@ -68,13 +68,15 @@ def test_backends_give_the_same_bytes(fast_backend, table, min_rows):
 # --------------------------------------------------------------------------------------------------------------- edges
 
 
-def test_weights_are_what_is_compared(backend):
-    sketch = gf.Sketch.from_rows([1, 2, 3], [0, 1, 1], ["a", "b", "c"], weights=[2.5, 2.25, 9])
-    pooled = sketch.pooled(min_rows=2.5)
-    assert pooled.pooled_groups == ("b",)
-    assert pooled.pooled(min_rows=2.75) == gf.Sketch.from_rows(
-        [1, 2, 3], [0, 1, 1], ["other", "other", "c"], weights=[2.5, 2.25, 9]
-    )
+def test_effective_rows_are_what_is_compared(backend):
+    """Two rows of one weight are two rows; of weights 1 and 3 they are (1 + 3)^2 / (1 + 9) = 1.6."""
+    rows, weights = ([1, 2, 3, 4, 5], [0, 1, 1, 0, 1]), [7, 7, 1, 3, 500]
+    sketch = gf.Sketch.from_rows(*rows, list("aabbc"), weights=weights)
+    assert sketch.pooled(min_rows=1).pooled_groups == ()
+    assert sketch.pooled(min_rows=1.5).pooled_groups == ("c",)
+    pooled = sketch.pooled(min_rows=2)
+    assert pooled.pooled_groups == ("b", "c")
+    assert pooled == gf.Sketch.from_rows(*rows, ["a", "a", "other", "other", "other"], weights=weights)
 
 
 def test_unlabelled_and_infinite_rows_count(backend):

@@ -156,7 +156,7 @@ def test_other_far_scores_are_no_sentinel(logits, scores):
 def test_a_sentinel_above_and_one_in_a_weighted_sketch(logits):
     assert "9999.0" in str(warned(np.append(logits, [9999.0] * 20))[0])
     scores = np.append(logits, [-999.0] * 20)
-    with pytest.warns(gf.SentinelWarning, match=r"^10 rows have the score -999\.0"):
+    with pytest.warns(gf.SentinelWarning, match=r"^20 rows have the score -999\.0"):
         gf.Sketch().update(scores, None, [0] * len(scores), weights=np.full(len(scores), 0.5))
 
 

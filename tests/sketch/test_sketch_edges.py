@@ -204,7 +204,9 @@ def test_a_row_of_weight_zero_is_not_there(backend):
     sketch = gf.Sketch.from_rows([0.5, 1e9], [1, 1], ["a", "b"], weights=[1, 0])
     assert sketch == gf.Sketch.from_rows([0.5], [1], ["a"])
     nan = gf.Sketch.from_rows([np.nan, np.nan, 0.5], [1, 1, 1], ["a"] * 3, weights=[0, 2, 1], nan="skip")
-    assert (nan.skipped, nan.n_rows, nan.weighted) == (1, 1, False), "the weight of a row without a score is not counted"
+    assert (nan.skipped, nan.n_rows, nan.weighted) == (1, 1, False), (
+        "the weight of a row without a score is not counted"
+    )
 
 
 def test_counts_never_wrap(backend):
@@ -230,7 +232,11 @@ def test_the_weights_of_one_batch_never_wrap(backend, times):
     sketch = gf.Sketch(bins=16)
     rows = [0.5] * times, [1] * times, ["a"] * times
     text = r"the sketch would hold 2\*\*63 rows or more; nothing was counted"
-    for load in ({"repeats": [2.0**62] * times}, {"repeats": [2**62] * times}, {"weights": [2.0**42 + 0.5] * times * 2}):
+    for load in (
+        {"repeats": [2.0**62] * times},
+        {"repeats": [2**62] * times},
+        {"weights": [2.0**42 + 0.5] * times * 2},
+    ):
         n = len(next(iter(load.values()))) // times
         with pytest.raises(OverflowError, match=text):
             sketch.update(*(column * n for column in rows), **load)
@@ -261,11 +267,11 @@ def test_a_sketch_holds_one_row_less_than_2_to_the_63(backend):
                 count(sketch)
         assert sketch.to_bytes() == before
     for values in ([2**63], [2**64 - 1], [2**64], [2.0**63], [1e300]):
-        for load in ("weights", "repeats"):
+        for load, one in (("weights", "weight"), ("repeats", "repeats")):
             with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
                 gf.Sketch().update([0.5], [1], ["a"], **{load: values})
             with pytest.raises(OverflowError, match=r"2\*\*63 rows or more"):
-                gf.Sketch().update_one(0.5, 1, "a", **{load.removesuffix("s") if load == "weights" else load: values[0]})
+                gf.Sketch().update_one(0.5, 1, "a", **{one: values[0]})
 
 
 def test_scores_beyond_2_to_the_1000_are_refused_within_a_wider_window(backend):

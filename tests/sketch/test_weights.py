@@ -51,7 +51,10 @@ def test_a_weight_of_1_is_none(backend, table, kind):
     n = len(table.scores)
     plain = table.into(gf.Sketch(bins=16))
     assert table.into(gf.Sketch(bins=16), weights=np.ones(n, kind)).to_bytes() == plain.to_bytes()
-    assert table.into(gf.Sketch(bins=16), weights=np.ones(n, kind), repeats=np.ones(n, kind)).to_bytes() == plain.to_bytes()
+    assert (
+        table.into(gf.Sketch(bins=16), weights=np.ones(n, kind), repeats=np.ones(n, kind)).to_bytes()
+        == plain.to_bytes()
+    )
     assert not plain.weighted
 
 

@@ -92,19 +92,21 @@ def test_a_mixture_is_decided_with_one_key_for_each_row(backend):
     result.check(sketch)
 
 
-def test_weights_count_rows_several_times(backend):
+def test_repeats_are_rows_and_weights_keep_the_thresholds(backend):
     score, label, sex, segment = people(11, rows=400)
     weights = 1 + np.arange(400) % 3
-    heavy = gf.Sketch.from_rows(score, label, [sex, segment], weights=weights, bins=64)
+    often = gf.Sketch.from_rows(score, label, [sex, segment], repeats=weights, bins=64)
     halves = gf.Sketch.from_rows(score, label, [sex, segment], weights=weights / 2, bins=64)
     columns = (np.repeat(column, weights) for column in (score, label, sex, segment))
     score, label, sex, segment = columns
     plain = gf.Sketch.from_rows(score, label, [sex, segment], bins=64)
     expected = gf.solve(plain, limits=LIMITS, **BY)
-    assert gf.solve(heavy, limits=LIMITS, **BY) == expected
+    assert gf.solve(often, limits=LIMITS, **BY) == expected
     half = gf.solve(halves, limits=LIMITS, **BY)
     assert half.error == pytest.approx(expected.error, abs=1e-12)
-    assert half.rates["F"].rows == expected.rates["F"].rows / 2
+    assert half.thresholds == expected.thresholds
+    assert sum(at.rows for at in half.rates.values()) == half.n_rows == 400
+    assert sum(at.rows for at in half.segment_rates.values()) == 400
     half.check(halves)
     assert gf.solve(plain, **BY).error <= expected.error
 

@@ -168,12 +168,14 @@ def test_thresholds_by_segment_have_the_noise_of_protected_groups(fast_backend):
 def test_weights_count_as_the_rows_they_are_worth(backend):
     scores, labels, groups = rows_of(20_000, 8_000)
     limits = {"equal_opportunity": 0.015}
-    even = gf.Sketch(bins=1024).update(scores, labels, groups, weights=np.full(len(scores), 0.5))
-    assert told(even, limits)[1] is None
+    for weight in (0.5, 1, 10):
+        even = gf.Sketch(bins=1024).update(scores, labels, groups, weights=np.full(len(scores), weight))
+        assert told(even, limits)[1] is None
     weights = np.where(np.random.default_rng(1).random(len(scores)) < 0.05, 20.5, 0.01)
     _, said = told(gf.Sketch(bins=1024).update(scores, labels, groups, weights=weights), limits)
     own = weights[(groups == "b") & (labels == 1)]
     assert said.value[5] == pytest.approx(own.sum() ** 2 / (own**2).sum(), rel=1e-3)
+    assert "effective positive labels" in str(said)
 
 
 def test_nothing_is_said_where_something_else_is(backend):

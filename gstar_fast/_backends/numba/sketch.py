@@ -158,9 +158,7 @@ class Core(reference.Core):
         else:
             super().update(scores, labels, codes, names, weights, skip_nan, threads, unlabelled_code, repeats)
 
-    def update_one(
-        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
-    ) -> None:
+    def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
         """Count one row."""
         plain = type(weight) in (int, float) and type(repeats) is int and weight == repeats == 1
         with LOCK:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -94,9 +95,7 @@ class Core:
             self._count(read_rows(scores, labels, codes, names, weights, repeats, *how))
         self._tell()
 
-    def update_one(
-        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
-    ) -> None:
+    def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
         """Count one row."""
         with LOCK:
             given = self.groups if self.given else None
@@ -316,7 +315,7 @@ class Core:
     @classmethod
     def from_bytes(cls, data: bytes, memory_limit: int, watch: Watch | None = None) -> Self:
         """The sketch these bytes describe; ValueError if there is none."""
-        content = io.read(data, lambda *size: check_size(*size, memory_limit, "bytes_need_too_much_memory"))
+        content = io.read(data, partial(_check_claim, memory_limit))
         bins = content.window.bins
         core = cls(bins, None, content.names if content.given else None, memory_limit, watch)
         core.fixed, core.linear = content.fixed, content.linear
@@ -437,6 +436,10 @@ class Core:
     def means(self, label: int) -> Floats:
         """Mean score of each group and bin, NaN where there are no rows."""
         return np.array([cell.means for cell in self._cell_copies(label)]).reshape(-1, self.bins)
+
+
+def _check_claim(memory_limit: int, n_groups: int, bins: int, weighted: bool) -> None:
+    check_size(n_groups, bins, weighted, memory_limit, "bytes_need_too_much_memory")
 
 
 def _in_squares(sums: Objects) -> Floats:

@@ -380,10 +380,6 @@ OPTIONS |= entries(
     no_proof=lambda e, _: f"there is no proof to check: {e.value}",
     proof=lambda e, _: f"the proof does not hold on this sketch: {e.value}",
     no_rows=lambda e, say: f"the sketch has no rows; {say.count_rows.format(verb=e.argument)}",
-    no_squares=lambda _, __: (
-        "the sketch is weighted and was saved before sketches kept the sum of squared weights, so how much its rows "
-        "say is not known; count the rows anew"
-    ),
     no_labels=lambda _, say: f"the sketch has no labelled rows, so no error can be computed; {say.count_labels}",
 )
 OPTIONS |= entries(

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import gstar_fast as gf
+from gstar_fast._audit.audit import audit_counted
 from gstar_fast._audit.words import NEW_ROWS
 from gstar_fast._base.files import write_atomically
-from gstar_fast._base.names import Name
 from gstar_fast._base.text import distinct, printable_name
 from gstar_fast._cli.count import Columns, Tally
 from gstar_fast._cli.errors import USAGE, CliError
@@ -39,9 +39,7 @@ def audit(given: argparse.Namespace, console: Console) -> None:
     if given.new_rows is not None and given.decision is not None:
         raise CliError("--new-rows is about thresholds that `solve` found, and --decision has none", USAGE)
     if given.decision is not None:
-        rows, weights = _decisions(given, console)
-        decisions, labels, groups = rows
-        found = gf.audit(decisions=decisions, labels=labels, groups=groups, weights=weights, **settings)
+        found = audit_counted(_decisions(given, console), **settings)
     else:
         thresholds = load_thresholds(given.thresholds)
         take_columns(given, thresholds)
@@ -54,9 +52,6 @@ def audit(given: argparse.Namespace, console: Console) -> None:
         write_atomically(given.output, write(found))
     console.answer(found.to_dict(), lambda: str(found))
     note_written(console, given.output)
-
-
-Rows = tuple[Column, Column, Column]  # decisions, labels and groups
 
 
 @dataclass(frozen=True)
@@ -99,8 +94,8 @@ class _DecisionTally(Tally):
             raise self._decisions.never_came("--accepted")
 
 
-def _decisions(given: argparse.Namespace, console: Console) -> tuple[Rows, list[float]]:
-    """Decisions, labels and groups of tables, each kind of row once, and how often it came."""
+def _decisions(given: argparse.Namespace, console: Console) -> gf.Sketch:
+    """Decisions of tables, counted as scores of 0 and 1."""
     if any(map(is_sketch, given.inputs)):
         raise CliError("--decision names a column of tables; a sketch is audited with --thresholds", USAGE)
     if given.score is not None:
@@ -111,19 +106,12 @@ def _decisions(given: argparse.Namespace, console: Console) -> tuple[Rows, list[
     if given.positive is not None and given.label is None:
         raise CliError("--positive names a label; the decision that accepts is named with --accepted", USAGE)
     columns = _DecisionColumns(
-        given.decision, given.label, tuple(given.group), given.weight, given.positive, given.accepted
+        *(given.decision, given.label, tuple(given.group), given.weight, given.repeats, given.positive, given.accepted)
     )
     sketch = count_tables(given, columns, gf.Sketch(bins=16, range=(0, 2)), console, kind=_DecisionTally)
-    half = int(np.searchsorted(sketch.edges, 0.5))
-    kinds: list[tuple[int, int | None, Name, float]] = []
-    for label, counts in ((0, sketch.counts[0]), (1, sketch.counts[1]), (None, sketch.unlabelled)):
-        for k, name in enumerate(sketch.groups):
-            split = counts[k, :half].sum().item(), counts[k, half:].sum().item()
-            kinds += [(decision, label, name, n) for decision, n in enumerate(split) if n]
-    if not kinds:
+    if not sketch.n_rows:
         raise CliError("there are no rows to audit")
-    decisions, labels, groups, weights = (list(column) for column in zip(*kinds, strict=True))
-    return (decisions, None if given.no_label else labels, groups), weights
+    return sketch
 
 
 def _json(found: gf.Audit) -> bytes:

@@ -21,9 +21,8 @@ def show(given: argparse.Namespace, console: Console) -> None:
 
 def _cells(sketch: gf.Sketch) -> list[list[float]]:
     """For each group its rows with label 0, with label 1 and without."""
-    labelled = sketch.counts.sum(axis=2) + sketch.below + sketch.above
-    free = sketch.unlabelled.sum(axis=1) + sketch.unlabelled_below + sketch.unlabelled_above
-    return [[*labelled[:, k].tolist(), free[k].item()] for k in range(len(sketch.groups))]
+    rows: list[list[float]] = sketch._core.copy().rows().T.tolist()
+    return rows
 
 
 def facts(sketch: gf.Sketch) -> dict[str, object]:
@@ -33,6 +32,7 @@ def facts(sketch: gf.Sketch) -> dict[str, object]:
         "rows": sketch.n_rows,
         "skipped": sketch.skipped,
         "weighted": sketch.weighted,
+        "weight": sketch.weight,
         "bins": sketch.bins,
         "level": sketch.level,
         "columns": {name: _plain(getattr(sketch.columns, name)) for name in ("score", "label", "group")},
@@ -55,10 +55,10 @@ def _plain(name: str | tuple[str, ...] | Mixed | None) -> object:
 
 def _text(sketch: gf.Sketch, most: int = 50) -> str:
     rows = [["group", "rows", "label 0", "label 1", "unlabelled", "base rate"]]
-    for name, (zero, one, free) in list(zip(map(printable_name, distinct(sketch.groups)), _cells(sketch), strict=True))[
-        :most
-    ]:
-        base = f"{one / (zero + one):.4f}" if zero + one else "-"
+    weights = (sketch.counts.sum(axis=2) + sketch.below + sketch.above).T.tolist()
+    names = map(printable_name, distinct(sketch.groups))
+    for name, (zero, one, free), (negative, positive) in list(zip(names, _cells(sketch), weights, strict=True))[:most]:
+        base = f"{positive / (negative + positive):.4f}" if zero + one else "-"
         rows.append([name, *map(row_count, (zero + one + free, zero, one, free)), base])
     lines = [str(sketch), "", *aligned(rows)]
     if len(sketch.groups) > most:

@@ -43,7 +43,10 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     base = _base(given, columns)
     new = new_sketch(given, columns, base)
     asked = {
-        **{name: getattr(given, name) for name in ("score", "label", "group", "weight", "positive", "delimiter")},
+        **{
+            name: getattr(given, name)
+            for name in ("score", "label", "group", "weight", "repeats", "positive", "delimiter")
+        },
         **{name: getattr(given, name) for name in ("range", "nan", "format", "missing_group")},
         "missing": None if given.missing is None else sorted(map(repr, given.missing)),
         "bins": new.bins,
@@ -116,7 +119,7 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
         raise CliError("--sql counts a table of a database; leave out the files, or count them by themselves", USAGE)
     if not given.table:
         raise CliError("--sql needs the name of a table: --table NAME", USAGE)
-    refuse_options(given, ("weight", "missing"), "is not for --sql yet")
+    refuse_options(given, ("weight", "repeats", "missing"), "is not for --sql yet")
     refuse_options(given, ("resume", "format", "delimiter"), "is about files, and --sql reads none")
     columns = columns_of(given)
     check_output(given.output)

@@ -13,7 +13,7 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs, chance
-from gstar_fast._solver.promise.effective import effective_rows
+from gstar_fast._solver.promise.effective import effective, effective_rows, hits_of
 from gstar_fast._solver.question import TOLERANCE, Objective
 from gstar_fast._solver.rates import rates_at
 from gstar_fast._solver.search import Search
@@ -29,8 +29,9 @@ class Ground:
     objective: Objective
     names: tuple[Name, ...]  # of the groups
     rows: float  # of all groups
+    weighted: bool
     active: list[int]  # which rates, positions in RATES
-    n: Floats  # (4, K) rows behind tpr, fpr, selection rate, accuracy
+    n: Floats  # (4, K) effective rows behind tpr, fpr, selection rate, accuracy
 
     @property
     def limit(self) -> Floats:
@@ -73,14 +74,24 @@ class Known(Ground):
     search: Search
     parts: Floats  # (2, entries) tpr and fpr
     certain: Bools  # (entries,) accepts everybody or nobody, whatever the rows
+    n_at: Floats | None  # (4, entries) as `n`, where rows have weights: those of accepted rows may be others
 
     @classmethod
     def of(cls, search: Search) -> Known:
         objective, table = search.objective, search.table
         parts = rates_at(table.accepted, table.totals, table.start, [0, 1])
         certain = np.isinf(search.thresholds(np.arange(len(table.candidate))))
-        rows, n = float(table.totals.sum()) * search.snapshot.weight_unit, effective_rows(search.snapshot)
-        return cls(objective, search.groups, rows, active_rates(objective), n, search, parts, certain)
+        snapshot = search.snapshot
+        ground = objective, search.groups, float(snapshot.n_rows.sum()), snapshot.weighted, active_rates(objective)
+        return cls(*ground, effective_rows(snapshot), search, parts, certain, _effective_at(search))
+
+    def times(self, factor: float) -> Self:
+        n_at = None if self.n_at is None else self.n_at * factor
+        return replace(self, n=self.n * factor, n_at=n_at)
+
+    def rows_at(self, r: int, entries: Ints | slice, group: Ints | int) -> Floats:
+        """Effective rows behind a rate at entries of these groups."""
+        return np.asarray(self.n[r, group] if self.n_at is None else self.n_at[r, entries])
 
     def at_limits(self, limits: Mapping[str, float]) -> Known:
         """The same rates with other limits on them."""
@@ -95,17 +106,17 @@ class Known(Ground):
 
     def bands(self, z: float) -> tuple[Floats, Floats]:
         """Wilson's limits of every active rate at every entry, z standard errors wide."""
-        group = self.groups
+        group, every = self.groups, slice(None)
         low, high = np.empty_like(self.search.arrays.rates), np.empty_like(self.search.arrays.rates)
         for i, r in enumerate(self.active):
             if r == BALANCED:
-                tpr, fpr = (wilson(self.parts[part], self.n[part][group], z) for part in (0, 1))
+                tpr, fpr = (wilson(self.parts[part], self.rows_at(part, every, group), z) for part in (0, 1))
                 rate = self.search.arrays.rates[i]
                 low[i] = rate - np.hypot(self.parts[0] - tpr[0], fpr[1] - self.parts[1]) / 2
                 high[i] = rate + np.hypot(tpr[1] - self.parts[0], self.parts[1] - fpr[0]) / 2
                 continue
             rate = self.search.arrays.rates[i]
-            low[i], high[i] = wilson(rate, self.n[r][group], z)
+            low[i], high[i] = wilson(rate, self.rows_at(r, every, group), z)
             if r in SURE:
                 low[i], high[i] = np.where(self.certain, rate, low[i]), np.where(self.certain, rate, high[i])
         return low, high
@@ -123,10 +134,11 @@ class Known(Ground):
         for i, r in enumerate(self.active):
             rate = self.search.arrays.rates[i, entries]
             if r == BALANCED:
-                one, two = (moments(self.parts[part, entries], self.n[part, k]) for part in (0, 1))
+                one, two = (moments(self.parts[part, entries], self.rows_at(part, entries, k)) for part in (0, 1))
                 a[i], b[i] = matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
                 continue
-            a[i], b[i] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
+            n = self.rows_at(r, entries, k)
+            a[i], b[i] = rate * n + PRIOR, (1 - rate) * n + PRIOR
             if r in SURE:
                 sure[i] = np.where(self.certain[entries], rate, np.nan)
         return a, b, sure
@@ -151,27 +163,41 @@ class Known(Ground):
                     one, two = (self._part(self.parts[part], part, k, entries, weights) for part in (0, 1))
                     a[i, k], b[i, k] = matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
                     continue
-                rates = self.search.arrays.rates[i]
+                rates, n = self.search.arrays.rates[i], float(self.rows_at(r, entries, k).min())
                 if len(entries) == 1:
                     rate = float(rates[entries[0]])
-                    a[i, k], b[i, k] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
+                    a[i, k], b[i, k] = rate * n + PRIOR, (1 - rate) * n + PRIOR
                     if r in SURE and self.certain[entries[0]]:
                         sure[i, k] = rate
                 elif r == 3:  # accuracy is not nested: rows of one class count when rejected
                     rate = float(weights @ rates[entries])
-                    a[i, k], b[i, k] = rate * self.n[r, k] + PRIOR, (1 - rate) * self.n[r, k] + PRIOR
+                    a[i, k], b[i, k] = rate * n + PRIOR, (1 - rate) * n + PRIOR
                 else:
                     a[i, k], b[i, k] = matched(*self._part(rates, r, k, entries, weights))
         return Beliefs(a, b, sure, self.search.has[self.active])
 
     def _part(self, rates: Floats, r: int, k: int, entries: Ints, weights: Floats) -> tuple[float, float]:
         """Mean and variance of one rate of a group's mixture."""
-        n = self.n[r, k]
+        n = float(self.rows_at(r, entries, k).min())
         p = (rates[entries] * n + PRIOR) / (n + 2 * PRIOR)
         p = np.where(self.certain[entries], rates[entries], p)
         mean = float(weights @ p)
         square = float(weights @ np.minimum(p[:, None], p) @ weights)
         return mean, max(square - mean**2, 0.0) / (n + 2 * PRIOR + 1)
+
+
+def _effective_at(search: Search) -> Floats | None:
+    """Effective rows behind tpr, fpr, selection rate and accuracy at every entry; None without weights."""
+    snapshot, table = search.snapshot, search.table
+    if not snapshot.weighted:
+        return None
+    group = np.repeat(np.arange(len(search.groups)), np.diff(table.start))
+    squares = snapshot.squares()
+    upward = np.cumsum(squares[:, :, ::-1], axis=2)[:, :, ::-1]
+    accepted = np.concatenate([upward, np.zeros((*upward.shape[:2], 1))], axis=2)[:, group, table.candidate]
+    unit = snapshot.weight_unit
+    hits = hits_of(table.accepted * unit, table.totals[:, group] * unit)
+    return effective(*hits, *hits_of(accepted, squares.sum(axis=2)[:, group]))
 
 
 def wilson(rate: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:
@@ -182,7 +208,7 @@ def wilson(rate: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:
     return np.clip(middle - reach, 0.0, rate), np.clip(middle + reach, rate, 1.0)
 
 
-def moments(rate: Floats, n: float) -> tuple[Floats, Floats]:
+def moments(rate: Floats, n: Floats | float) -> tuple[Floats, Floats]:
     mean = (rate * n + PRIOR) / (n + 2 * PRIOR)
     return mean, mean * (1 - mean) / (n + 2 * PRIOR + 1)
 

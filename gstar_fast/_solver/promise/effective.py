@@ -1,30 +1,57 @@
-"""How many rows each rate rests on: counted rows, or effective ones where rows have weights."""
+"""How many rows of weight 1 say as much as rows with weights do."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
 
-from gstar_fast._backends.interface import Floats
-from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.arrays import Values
 from gstar_fast._solver.snapshot import Snapshot
 
-LABELS = {0: (1,), 1: (0,), 2: (0, 1, 2), 3: (0, 1)}  # rate -> labels of its rows: tpr, fpr, selection rate, accuracy
+CLOSE = 1e-9  # relative; two ways to compute one number differ by less
+
+
+def kish(weights: Floats, squares: Floats) -> Floats:
+    """(sum w)^2 / (sum w^2), from both sums; 0 without rows."""
+    return np.asarray(weights**2 / np.maximum(squares, 1e-300))
+
+
+def effective(hits: Floats, trials: Floats, hit_squares: Floats, squares: Floats) -> Floats:
+    """Rows of weight 1 that show the rate hits / trials as well as rows of weights w do.
+
+    The first two are sums of w, the others of w^2. The rate p has the variance ((1 - p)^2 * (sum of w^2 of the hits) +
+    p^2 * (sum of w^2 of the other rows)) / trials^2, and n rows of weight 1 have p (1 - p) / n. This is Kish's number
+    where weights do not depend on the hits. A larger one is not taken: few light hits say little of heavy ones.
+    """
+    most = kish(trials, squares)
+    p = hits / np.maximum(trials, 1e-300)
+    spread = (1 - p) ** 2 * np.maximum(hit_squares, 0.0) + p**2 * np.maximum(squares - hit_squares, 0.0)
+    own = p * (1 - p) * trials**2 / np.maximum(spread, 1e-300)
+    return np.where((p > 0) & (p < 1) & (own < (1 - CLOSE) * most), own, most)
+
+
+def hits_of(accepted: Values, totals: Values) -> tuple[Values, Values]:
+    """Hits and trials of tpr, fpr, selection rate and accuracy, (4, n), from rows of label 0, 1 and none, (3, n)."""
+    fp, tp, free = accepted
+    n0, n1, spare = totals
+    return np.stack([tp, fp, fp + tp + free, tp + n0 - fp]), np.stack([n1, n0, n0 + n1 + spare, n0 + n1])
 
 
 def effective_rows(snapshot: Snapshot) -> Floats:
-    """Rows behind tpr, fpr, selection rate and accuracy of each group, (4, K).
+    """Rows behind tpr, fpr, selection rate and accuracy of each group, (4, K), whatever the threshold."""
+    totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
+    squares = snapshot.squares().sum(axis=2) if snapshot.weighted else totals
+    return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])
 
-    Weights w say as much as (sum w)^2 / (sum w^2) rows of weight 1 (Kish). Without weights that is the number of rows.
+
+def resampled(random: Generator, rows: Ints, squares: Values, unit: float) -> Ints:
+    """Counts of bins of other rows like these: Poisson numbers of rows, each of the weight that rows of its bin have.
+
+    `rows` are counts in this unit, above 0, and `squares` sums of squared weights.
     """
-    squares = snapshot.squares()
-    if squares is None:
-        raise refusal("no_squares", "sketch")
-    return effective(snapshot.rows.sum(axis=2) * snapshot.weight_unit, squares)
-
-
-def effective(totals: Floats, squares: Floats) -> Floats:
-    """The same from the sums of weights and of squared weights of each label and group, (3, K)."""
-    out = np.empty((4, totals.shape[1]))
-    for r, labels in LABELS.items():
-        out[r] = totals[list(labels)].sum(axis=0) ** 2 / np.maximum(squares[list(labels)].sum(axis=0), 1e-300)
-    return out
+    if unit == 1.0:
+        return np.asarray(random.poisson(rows), dtype=np.int64)
+    sums = rows * unit
+    drawn = np.rint(random.poisson(sums**2 / squares) * (squares / sums / unit))
+    return np.asarray(drawn, dtype=np.int64)

@@ -28,7 +28,9 @@ def fairest(search: Search, plain: Result) -> Ints | None:
     if len(choices) == 0:
         return None
     cost = p.cost[p.start[:-1] + choices].sum(axis=1) / p.unit
-    rows = float(search.table.totals[:2].sum()) * search.snapshot.weight_unit
+    snapshot = search.snapshot
+    labelled = float(search.table.totals[:2].sum()) * snapshot.weight_unit
+    rows = labelled**2 / float(snapshot.squares()[:2].sum()) if snapshot.weighted else labelled
     within = WITHIN * float(np.sqrt(plain.error * (1 - plain.error) / rows))
     near = np.flatnonzero(cost <= cost.min() + within + 1e-15)
     numbers: Ints = choices[int(near[0])]  # gaps rise along the frontier

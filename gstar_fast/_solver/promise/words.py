@@ -93,6 +93,7 @@ def _worst_cell(known: Ground, beliefs: Beliefs, level: float) -> str:
     name = known.names[k]
     rows = known.n[:2, k].min() if r == BALANCED else known.n[r, k]
     what = "rows of a class" if r == BALANCED else _ROWS_OF[r]
+    what = f"effective {what}" if known.weighted else what
     has = f"{name!r} has {row_count(round(float(rows)))} {what}"
     return f"{has}, so its {RATES[r]} is known to within {within:.2g} only"
 

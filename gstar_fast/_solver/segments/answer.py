@@ -6,15 +6,17 @@ import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import Mix
-from gstar_fast._base.arrays import Ints, Values
+from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import row_count
 from gstar_fast._solver.degenerate import Caution, cautions
+from gstar_fast._solver.promise.effective import hits_of, kish
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.rates import Outcome, has_rate, rates_by_group, rates_of
 from gstar_fast._solver.result import Result
@@ -55,7 +57,7 @@ class Answer:
         """Put candidates with weights into words and numbers; `bound` is one of E where it is not the answer's own."""
         counts, scale, objective, snapshot = search.counts, search.scale, search.objective, self.snapshot
         accepted = accepted_by(counts, parts, mixed)
-        totals, unit = counts.totals, snapshot.weight_unit
+        totals, of_each = counts.totals, SegmentCounts.of(snapshot, self.asked.roles, snapshot.n_rows[:, :, None])
         after = Outcome.of(accepted.sum(axis=2), totals, scale)
         before = Outcome.of(counts.rows[..., search.unified :].sum(axis=(2, 3)), totals, scale)
         loss = after.weighted_error**2
@@ -66,16 +68,16 @@ class Answer:
             message = (
                 f"proven to within {left} of the least possible loss; the search was ended after {iterations} boxes"
             )
-        by_segment, rows = counts.rows.sum(axis=(1, 3)), totals.sum(axis=0) * unit
+        by_segment = counts.rows.sum(axis=(1, 3))
         at_segment = rates_of(accepted.sum(axis=1), by_segment)
         notes = cautions(
             *(counts.protected, after, before, totals, scale, objective),
-            weight_unit=unit,
+            effective=lambda: self.effective,
             can_mix=not mixed,
             can_pool=False,
             segments=(counts.segments, at_segment[2], by_segment),
         )
-        notes += too_many(counts, unit) if objective.limits else []
+        notes += too_many(counts, self.effective, snapshot.weighted) if objective.limits else []
         mixtures = {
             name: tuple((float(snapshot.candidates[t]), w) for t, w in part.items())
             for name, part in zip(counts.segments, parts, strict=True)
@@ -87,12 +89,12 @@ class Answer:
             cost=after.weighted_error,
             loss=loss,
             gaps=after.gaps,
-            rates=after.by_group(counts.protected, rows),
+            rates=after.by_group(counts.protected, of_each.totals.sum(axis=0)),
             segment_rates=rates_by_group(
                 counts.segments,
                 at_segment,
                 has_rate(by_segment),
-                by_segment.sum(axis=0) * unit,
+                of_each.rows.sum(axis=(0, 1, 3)),
             ),
             verdict=verdict,
             message=message,
@@ -105,7 +107,7 @@ class Answer:
             before_error=before.error,
             before_cost=before.weighted_error,
             before_gaps=before.gaps,
-            n_rows=float(rows.sum()),
+            n_rows=float(snapshot.n_rows.sum()),
             score_column=snapshot.score_column,
             # who decides gives the number that was cut, and not the counted column
             group_column=self.asked.group_column(self.asked.roles.decide_by) if self.cuts is None else None,
@@ -116,10 +118,23 @@ class Answer:
             fair_between=self.asked.fair_between,
             decide_by=self.asked.decide_by,
             monotone=self.monotone,
-            notes=(*search.notes, *notes),
+            notes=(*snapshot.notes, *search.notes, *notes),
             _digest=snapshot.digest,
             _proof=proof,
         )
+
+    @cached_property
+    def squares(self) -> SegmentCounts | None:
+        """Sums of squared weights in the place of rows; None without weights."""
+        snapshot = self.snapshot
+        return SegmentCounts.of(snapshot, self.asked.roles, snapshot.squares()) if snapshot.weighted else None
+
+    @cached_property
+    def effective(self) -> Floats:
+        """Rows behind tpr, fpr, selection rate and accuracy of each protected group, (4, A), at any thresholds."""
+        totals = SegmentCounts.of(self.snapshot, self.asked.roles).totals * self.snapshot.weight_unit
+        squares = totals if self.squares is None else self.squares.totals
+        return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])
 
     def chosen(self, seconds: float) -> Result:
         """One threshold for each segment."""
@@ -195,14 +210,15 @@ class Answer:
         return self.objective.lower + (", rising or falling along the segments" if self.monotone else "")
 
 
-def too_many(counts: SegmentCounts, unit: float) -> list[str]:
+def too_many(counts: SegmentCounts, effective: Floats, weighted: bool) -> list[str]:
     """A note where there are more segments than the smallest cell can carry."""
-    cells, m = counts.totals[:2] * unit, len(counts.segments)
+    cells, m = effective[[1, 0]], len(counts.segments)  # rows of labels 0 and 1
     label, a = np.unravel_index(int(np.argmin(np.where(cells > 0, cells, np.inf))), cells.shape)
     enough = max(1, int(cells[label, a] // EACH))
     if m <= enough:
         return []
-    found = (m, counts.protected[int(a)], row_count(round(float(cells[label, a]))), int(label))
+    rows = row_count(round(float(cells[label, a]))) + " effective" * weighted
+    found = (m, counts.protected[int(a)], rows, int(label))
     return [Caution.made(refusal("overfit", "decide_by", value=found, limit=enough), "overfit: ")]
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from gstar_fast._backends.common.segments import SegmentArrays
-from gstar_fast._base.arrays import Bools, Floats, Ints
+from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._criteria import RATES
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
@@ -52,17 +52,19 @@ class SegmentCounts:
     rows: Ints  # (3, A, m, C)
 
     @classmethod
-    def of(cls, snapshot: Snapshot, roles: Roles) -> SegmentCounts:
+    def of(cls, snapshot: Snapshot, roles: Roles, values: Values | None = None) -> SegmentCounts:
+        """Lay out the rows of a snapshot, or other values of its groups and bins, (3, K, C)."""
+        given = snapshot.rows if values is None else values
         protected = tuple(sorted({roles.protected(name) for name in snapshot.groups}, key=sort_key))
         segments = tuple(sorted({roles.segment(name) for name in snapshot.groups}, key=sort_key))
         at = [(protected.index(roles.protected(name)), segments.index(roles.segment(name))) for name in snapshot.groups]
-        shape = (3, len(protected), len(segments), snapshot.rows.shape[2])
+        shape = (3, len(protected), len(segments), given.shape[2])
         if at == list(np.ndindex(shape[1:3])):  # every pair once and in order: the counts lie as they should
-            return cls(protected, segments, snapshot.rows.reshape(shape))
-        rows = np.zeros(shape, dtype=np.int64)
-        some = slice(3 if snapshot.rows[2].any() else 2)
+            return cls(protected, segments, given.reshape(shape))
+        rows = np.zeros(shape, dtype=given.dtype)
+        some = slice(3 if given[2].any() else 2)
         for k, (a, j) in enumerate(at):
-            rows[some, a, j] += snapshot.rows[some, k]
+            rows[some, a, j] += given[some, k]
         return cls(protected, segments, rows)
 
     def accepted(self, j: int, candidate: int) -> Ints:

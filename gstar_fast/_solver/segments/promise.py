@@ -26,12 +26,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._base.arrays import Floats, Ints
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._solver.promise import words
 from gstar_fast._solver.promise.beliefs import BALANCED, SURE, Ground, active_rates, matched, moments
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
 from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers, with_verdict
-from gstar_fast._solver.promise.effective import effective
+from gstar_fast._solver.promise.effective import effective, hits_of, resampled
 from gstar_fast._solver.promise.hints import looser
 from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import Promise, RowsNeeded
@@ -74,6 +73,8 @@ class SegmentsKnown(Ground):
     """Rates of protected groups, and the rows they rest on, at any thresholds by segment."""
 
     counts: SegmentCounts
+    squares: SegmentCounts | None  # sums of squared weights in the place of rows; None without weights
+    unit: float  # what one count stands for
     searches: tuple[SegmentSearch, ...]  # one, or one for each order
     randomize: bool
 
@@ -82,10 +83,9 @@ class SegmentsKnown(Ground):
         snapshot, objective = answer.snapshot, answer.objective
         counts = SegmentCounts.of(snapshot, answer.asked.roles)
         searches = _searches(counts, answer)
-        rows = float(counts.totals.sum()) * snapshot.weight_unit
-        n = effective(counts.totals.astype(np.float64) * snapshot.weight_unit, _squares(snapshot, counts, answer))
-        active = active_rates(objective)
-        return cls(objective, counts.protected, rows, active, n, counts, searches, randomize)
+        ground = objective, counts.protected, float(snapshot.n_rows.sum()), snapshot.weighted, active_rates(objective)
+        unit = snapshot.weight_unit
+        return cls(*ground, answer.effective, counts, answer.squares, unit, searches, randomize)
 
     # ------------------------------------------------------------------------------------------------------- beliefs
 
@@ -94,9 +94,19 @@ class SegmentsKnown(Ground):
         counts = self.counts if counts is None else counts
         return rates_of(accepted_by(counts, parts, self.randomize).sum(axis=2), counts.totals)
 
+    def rows_at(self, parts: Parts) -> Floats:
+        """Effective rows at some thresholds, (4, A): weights of accepted rows may be others than those of all."""
+        if self.squares is None:
+            return self.n
+        weights, squares = (
+            hits_of(accepted_by(counts, parts, self.randomize).sum(axis=2) * unit, counts.totals * unit)
+            for counts, unit in ((self.counts, self.unit), (self.squares, 1.0))
+        )
+        return effective(*weights, *squares)
+
     def beliefs(self, parts: Parts, shift: Floats | None = None) -> Beliefs:
         """What is known at some thresholds; `shift` (5, A) is what new rows are expected to differ by."""
-        rates = self.rates(parts)
+        rates, n = self.rates(parts), self.rows_at(parts)
         if shift is not None:
             rates = np.clip(rates + shift, 0.0, 1.0)
         everybody = all(set(part) == {0} for part in parts)
@@ -104,23 +114,23 @@ class SegmentsKnown(Ground):
         a, b, sure = np.empty(shape), np.empty(shape), np.full(shape, np.nan)
         for i, r in enumerate(self.active):
             if r == BALANCED:
-                one, two = (self._moments(rates, part, parts) for part in (0, 1))
+                one, two = (self._moments(rates, n, part, parts) for part in (0, 1))
                 a[i], b[i] = matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
             elif self.randomize and r != 3:  # accuracy is not nested: rows of one class count when rejected
-                a[i], b[i] = matched(*self._moments(rates, r, parts))
+                a[i], b[i] = matched(*self._moments(rates, n, r, parts))
             else:
-                a[i], b[i] = rates[r] * self.n[r] + PRIOR, (1 - rates[r]) * self.n[r] + PRIOR
+                a[i], b[i] = rates[r] * n[r] + PRIOR, (1 - rates[r]) * n[r] + PRIOR
             if everybody and r in SURE:
                 sure[i] = 1.0
         return Beliefs(a, b, sure, has_rate(self.counts.totals)[self.active])
 
-    def _moments(self, rates: Floats, r: int, parts: Parts) -> tuple[Floats, Floats]:
-        """Mean and variance of a rate of each group.
+    def _moments(self, rates: Floats, n: Floats, r: int, parts: Parts) -> tuple[Floats, Floats]:
+        """Mean and variance of a rate of each group, which n rows are behind.
 
         A row counts with the probability v that it is accepted. Thresholds of a segment are nested, so the mean of v
         squared is the sum, over segments and pairs of their parts, of both weights times the smaller accepted share.
         """
-        mean, variance = moments(rates[r], self.n[r])
+        mean, variance = moments(rates[r], n[r])
         if self.randomize:
             labels = {0: [1], 1: [0], 2: [0, 1, 2]}[r]
             total = np.maximum(self.counts.totals[labels].sum(axis=0), 1)
@@ -139,14 +149,14 @@ class SegmentsKnown(Ground):
     def family(self, plain: Option) -> list[Option]:
         """Plain thresholds and those with tighter limits, each once, in order of error."""
         found = [plain]
-        rates, apart = self.rates(plain.parts), np.zeros(len(self.active))
+        rates, n, apart = self.rates(plain.parts), self.rows_at(plain.parts), np.zeros(len(self.active))
         for i, r in enumerate(self.active):
             has = has_rate(self.counts.totals)[r]
             if r == BALANCED:
-                tpr, fpr = (moments(rates[part], self.n[part])[1] for part in (0, 1))
+                tpr, fpr = (moments(rates[part], n[part])[1] for part in (0, 1))
                 variance = (tpr + fpr) / 4
             else:
-                variance = moments(rates[r], self.n[r])[1]
+                variance = moments(rates[r], n[r])[1]
             apart[i] = math.sqrt(float(np.sort(variance[has])[-2:].sum()))
         limit, ratio, total = self.asked
         tighter = [Limits(q * limit, np.where(ratio >= 0, 1 - q * (1 - ratio), -1.0), q * total) for q in SHARES]
@@ -204,17 +214,18 @@ class SegmentsKnown(Ground):
 
 def replicates_of(answer: Answer, counts: SegmentCounts) -> list[tuple[SegmentCounts, tuple[SegmentSearch, ...]]]:
     """Resampled counts, and the question asked of them. Which draws a cell gets depends on its rows, not on names."""
-    rows = counts.rows * answer.snapshot.weight_unit
+    rows, squares, unit = counts.rows, answer.squares, answer.snapshot.weight_unit
     groups, segments = np.argsort(_keys(rows.sum(axis=2))), np.arange(rows.shape[2])
     if not answer.monotone:
         segments = np.argsort(_keys(rows.sum(axis=1)))
     ordered = rows[:, groups][:, :, segments]
+    powers = ordered if squares is None else squares.rows[:, groups][:, :, segments]
     occupied = np.flatnonzero(ordered)
     random = np.random.default_rng(SEED)
     found = []
     for _ in range(REPLICATES):
         drawn = np.zeros(ordered.shape, dtype=np.int64)
-        drawn.flat[occupied] = random.poisson(ordered.flat[occupied])
+        drawn.flat[occupied] = resampled(random, ordered.flat[occupied], powers.flat[occupied], unit)
         back = np.empty_like(drawn)
         back[np.ix_(np.arange(3), groups, segments)] = drawn
         one = replace(counts, rows=back)
@@ -223,7 +234,7 @@ def replicates_of(answer: Answer, counts: SegmentCounts) -> list[tuple[SegmentCo
     return found
 
 
-def _keys(rows: Floats) -> Ints:
+def _keys(rows: Ints) -> Ints:
     """Ranks of columns (3, n, C) by their rows."""
     texts = [rows[:, k].astype(">f8").tobytes() for k in range(rows.shape[1])]
     return np.array([sorted(set(texts)).index(text) for text in texts])
@@ -233,17 +244,6 @@ def _searches(counts: SegmentCounts, answer: Answer) -> tuple[SegmentSearch, ...
     scale = scale_of(answer.objective, *counts.totals[:2].sum(axis=1).tolist())
     orders = ORDERS if answer.monotone else (None,)
     return tuple(lay_out(counts, answer.objective, scale, has_rate(counts.totals), order) for order in orders)
-
-
-def _squares(snapshot: Snapshot, counts: SegmentCounts, answer: Answer) -> Floats:
-    """Sums of squared weights of each label and protected group."""
-    squares = snapshot.squares()
-    if squares is None:
-        raise refusal("no_squares", "sketch")
-    out = np.zeros((3, len(counts.protected)))
-    for k, name in enumerate(snapshot.groups):
-        out[:, counts.protected.index(answer.asked.roles.protected(name))] += squares[:, k]
-    return out
 
 
 # -------------------------------------------------------------------------------------------------------------- answers

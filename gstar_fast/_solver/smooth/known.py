@@ -53,7 +53,9 @@ def snapshot_of(cells: Densities) -> Snapshot:
         total = max(round(math.ldexp(float(one.n_rows or 0.0), exponent)), 1)
         before = np.rint(total * np.maximum.accumulate(one.at(edges)[0])).astype(np.int64)
         rows[label, names.index(name)] = np.diff(before, prepend=0, append=total)
-    return Snapshot(names, edges, rows, 2.0**-exponent, lambda: None, None, None, lambda: None)
+    unit = 2.0**-exponent
+    expected = np.asarray(rows * unit, dtype=np.float64)
+    return Snapshot(names, edges, rows, unit, lambda: None, None, None, expected.sum(axis=2), lambda: expected)
 
 
 def _edges(cells: Densities) -> Floats:

@@ -16,6 +16,7 @@ from gstar_fast._criteria import RATES
 from gstar_fast._density.density import Density, densities
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
+from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import Objective, Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, has_rate, linear_forms, rates_of
 from gstar_fast._solver.result import Result
@@ -370,15 +371,15 @@ def finish_smooth(
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
     loss = s.loss(thresholds)
-    unit = s.snapshot.weight_unit
-    notes = cautions(s.groups, after, before, totals, s.scale, s.objective, weight_unit=unit, unified=unified)
+    asked = s.groups, after, before, totals, s.scale, s.objective
+    notes = cautions(*asked, effective=lambda: effective_rows(s.snapshot), unified=unified)
     return Result(
         thresholds=dict(zip(s.groups, (float(x) for x in thresholds), strict=True)),
         error=after.error,
         cost=after.weighted_error,
         loss=loss,
         gaps=after.gaps,
-        rates=after.by_group(s.groups, totals.sum(axis=0) * unit),
+        rates=after.by_group(s.groups, s.snapshot.n_rows.sum(axis=0)),
         verdict=verdict,
         message=message,
         lower_bound=min(lower_bound, loss),
@@ -390,7 +391,7 @@ def finish_smooth(
         before_error=before.error,
         before_cost=before.weighted_error,
         before_gaps=before.gaps,
-        n_rows=float(totals.sum() * unit),
+        n_rows=float(s.snapshot.n_rows.sum()),
         score_column=s.snapshot.score_column,
         group_column=s.snapshot.group_column,
         _digest=s.snapshot.digest,
@@ -399,5 +400,5 @@ def finish_smooth(
         costs=s.objective.costs,
         balanced=s.objective.balanced,
         unified=unified,
-        notes=(*s.notes, *notes),
+        notes=(*s.snapshot.notes, *s.notes, *notes),
     )

@@ -214,7 +214,7 @@ def test_weights_count_as_effective_rows(backend):
     assert effective == pytest.approx(0.8 * rows, rel=0.05)
     result = gf.solve(weighted, limits={"equalized_odds": 0.1}, confidence=0.9)
     assert result.verdict == "promised"
-    same = gf.Sketch(bins=256, range=(-8, 8)).update(scores, labels, groups, weights=np.full(12_000, 2.0))
+    same = gf.Sketch(bins=256, range=(-8, 8)).update(scores, labels, groups, repeats=np.full(12_000, 2))
     twice = plain + plain
     assert gf.solve(same, limits=ODDS, confidence=0.9) == gf.solve(twice, limits=ODDS, confidence=0.9)
 
