@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.solve import solve as solve
     from gstar_fast._solver.words.points import Frontier as Frontier
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
+    from gstar_fast.errors import ExpiredWarning as ExpiredWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
     from gstar_fast.errors import NoiseWarning as NoiseWarning
@@ -91,6 +92,7 @@ _ROOMS = {
     "_solver.solve": ("solve",),
     "errors": (
         "DegenerateWarning",
+        "ExpiredWarning",
         "InfeasibleWarning",
         "MissingClassWarning",
         "NoiseWarning",

@@ -400,5 +400,6 @@ int main() {
         t.groups.clear();
         CHECK(throws<std::invalid_argument>([&] { live.swap(t); }));
         CHECK(live.version() == 2);
+        CHECK(!live.expired() && !live.seconds_left());
     }
 }

@@ -58,8 +58,13 @@ public:
         return lookup_->find(number);
     }
 
+    /// Slot of a group, or `none`. Called for each row of `update_one`: an int or a
+    /// string is its own dict key, and is found without a copy.
     std::uint32_t slot_of(const name& n) const {
-        const auto it = slots_.find(as_dict_key(n));
+        if (n.type == name::kind::integer && find(n.number) >= 0)
+            return static_cast<std::uint32_t>(find(n.number));
+        const bool own = n.type == name::kind::integer || n.type == name::kind::text;
+        const auto it = own ? slots_.find(n) : slots_.find(as_dict_key(n));
         if (it == slots_.end()) return none;
         if (names_[it->second] != n) refuse_twins(names_[it->second], n);
         return it->second;
