@@ -20,7 +20,7 @@ namespace {
 
 struct live_object {
     PyObject_HEAD vectorcallfunc call;
-    PyObject* now;  ///< a core_object
+    PyObject* now;      ///< a core_object
     PyObject* answers;  ///< ((False, version), (True, version))
     std::int64_t due;   ///< when to warn that `now` has expired, or `never`
     std::uint64_t version;
