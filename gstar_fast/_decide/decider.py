@@ -101,7 +101,8 @@ class Decider:
         }
         if not isinstance(thresholds, str):
             return decider_of(make(thresholds, **options), kind=cls)
-        given = [name for name, value in options.items() if value is not Decider.__new__.__kwdefaults__[name]]
+        defaults = Decider.__new__.__kwdefaults__ or {}
+        given = [name for name, value in options.items() if value is not defaults[name]]
         if given:
             raise TypeError(f"thresholds given as JSON have their options in it; leave out {', '.join(given)}")
         return decider_of(document.read(thresholds).thresholds, kind=cls)

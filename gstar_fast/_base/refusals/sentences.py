@@ -318,8 +318,8 @@ ROWS |= entries(
 ROWS |= entries(
     ExpiredWarning,
     decides_expired=lambda e, _: (
-        f"the thresholds in use expired on {e.value}; solve again and swap to the new result. Decisions go on, and this "
-        "warning is not repeated for them"
+        f"the thresholds in use expired on {e.value}; solve again and swap to the new result. Decisions go on by them, "
+        "and this warning is not repeated"
     ),
 )
 ROWS |= entries(
