@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
     else if (kind == "count") {
         gstar::sketch sketch{gstar::sketch_options{}};
         const gstar::name group = gstar::name::of(0);
+        for (const double score : scores) sketch.update_one(score, 1, group);
         cost = run(n, [&](std::size_t) {
             sketch.update_one(0.25, 1, group);
             return true;
