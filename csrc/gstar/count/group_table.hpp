@@ -63,18 +63,11 @@ public:
     /// Slot of a group, or `none`. Called for each row of `update_one`, so that a
     /// known int or string is found without a copy.
     std::uint32_t slot_of(const name& n) const {
-        if (n.type == name::kind::text) {
-            const std::int32_t at = texts_.find(number_of(n.text));
-            if (at >= 0 && names_[static_cast<std::uint32_t>(at)].text == n.text)
-                return static_cast<std::uint32_t>(at);
-        } else if (n.type == name::kind::integer) {
+        if (n.type == name::kind::integer) {
             const std::int32_t at = find(n.number);
             if (at >= 0) return static_cast<std::uint32_t>(at);
         }
-        const auto it = slots_.find(as_dict_key(n));
-        if (it == slots_.end()) return none;
-        if (names_[it->second] != n) refuse_twins(names_[it->second], n);
-        return it->second;
+        return slot_by_name(n);
     }
 
     /// Which of these names are new, in canonical order, each once.
@@ -196,6 +189,18 @@ private:
     [[noreturn]] static void refuse_twins(const name& a, const name& b) {
         refuse({"indistinct_groups", "groups", -1,
                 std::vector<name>{std::min(a, b), std::max(a, b)}});
+    }
+
+    std::uint32_t slot_by_name(const name& n) const {
+        if (n.type == name::kind::text) {
+            const std::int32_t at = texts_.find(number_of(n.text));
+            if (at >= 0 && names_[static_cast<std::uint32_t>(at)].text == n.text)
+                return static_cast<std::uint32_t>(at);
+        }
+        const auto it = slots_.find(as_dict_key(n));
+        if (it == slots_.end()) return none;
+        if (names_[it->second] != n) refuse_twins(names_[it->second], n);
+        return it->second;
     }
 
     /// Length, first and last eight bytes, which the table mixes. Names that differ
