@@ -5,7 +5,7 @@
 #   make demo            the whole road on ten million scores, from counting to a report
 #   make test            Python tests on every backend, C++ tests, Python tests with the sanitized core
 #   make python-test-shuffled  the same Python tests in random order, with Ctrl-C and hang-up ignored
-#   make engines-test    tests on real engines: Dask, Spark and databases; needs Java, and PostgreSQL's programs
+#   make engines-test    tests on real engines: Dask, Spark, MLflow and databases; needs Java, and PostgreSQL's programs
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
 #   make paper           the paper's comparison with its rivals, on real data; 90 minutes on two cores; can be resumed

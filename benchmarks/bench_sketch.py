@@ -15,8 +15,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -181,7 +183,7 @@ def threads(case: Case) -> dict[str, Any]:
 
 
 def small_batches(calls: int = 2_000) -> dict[str, harness.Timing]:
-    """Seconds a call: an update of 100 rows, and update_one beyond an empty Python loop."""
+    """Seconds a call: an update of 100 rows, update_one and an empty loop in Python, and update_one in C++."""
     rows = make_rows(Case(rows=100))
     sketch = count(rows, 4096)  # a stream: window and groups are known after the first batch
     scores, labels, groups = rows.scores, rows.labels, rows.groups
@@ -203,7 +205,12 @@ def small_batches(calls: int = 2_000) -> dict[str, harness.Timing]:
 
     runs = {"update of 100 rows": update_100, "update_one": update_one, "empty loop": empty}
     times = harness.race(runs, repeats=20)
-    return {name: harness.Timing(t.least / calls, t.median / calls, t.repeats) for name, t in times.items()}
+    found = {name: harness.Timing(t.least / calls, t.median / calls, t.repeats) for name, t in times.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        if (program := harness.row_cost(folder)) is not None:
+            cpp = [float(harness.output(program, "count", "1e6")) * 1e-9 for _ in range(20)]
+            found["update_one in C++"] = harness.Timing(min(cpp), statistics.median(cpp), len(cpp))
+    return found
 
 
 def backends(case: Case) -> dict[str, harness.Timing]:
@@ -292,6 +299,9 @@ def goals(standard: dict[str, harness.Timing], report: dict[str, Any]) -> list[t
         ("import, times numpy's own", imports["gstar_fast"] / imports["numpy"], 1.25, False),
         ("dearest row of a stream's cost curve, times the cheapest", report["cost_spread"], 1.5, False),
     ]
+    if "update_one in C++" in small:
+        ratio = small["update_one in C++"].least / small["update_one"].least
+        found.append(("update_one in C++, times Python's", ratio, 1.5, False))
     if "backends" in report:
         times = report["backends"]
         found.append(

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import time
@@ -16,6 +17,8 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import gstar_fast as gf
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -45,6 +48,22 @@ def race(contenders: dict[str, Callable[[], Any]], *, repeats: int = 7, budget: 
             run()
             spent[name].append(time.perf_counter() - start)
     return {name: Timing(min(times), statistics.median(times), len(times)) for name, times in spent.items()}
+
+
+def row_cost(folder: str) -> str | None:
+    """The program that measures one row in C++, compiled into a folder; None without a compiler."""
+    compiler = next((name for name in ("c++", "g++", "clang++") if shutil.which(name)), None)
+    if compiler is None:
+        return None
+    program, source = str(Path(folder, "row_cost")), Path(__file__).parent / "row_cost.cpp"
+    flags = ["-std=c++17", "-O3", "-DNDEBUG", "-ffp-contract=off", "-pthread", f"-I{gf.get_include()}"]
+    subprocess.run([compiler, *flags, str(source), "-o", program], check=True)
+    return program
+
+
+def output(*command: str) -> str:
+    """What a program prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def machine() -> dict[str, Any]:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.solve import solve as solve
     from gstar_fast._solver.words.points import Frontier as Frontier
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
+    from gstar_fast.errors import ExpiredWarning as ExpiredWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
     from gstar_fast.errors import LabelWarning as LabelWarning
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
@@ -92,6 +93,7 @@ _ROOMS = {
     "_solver.solve": ("solve",),
     "errors": (
         "DegenerateWarning",
+        "ExpiredWarning",
         "InfeasibleWarning",
         "LabelWarning",
         "MissingClassWarning",

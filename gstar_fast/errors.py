@@ -10,6 +10,7 @@ from typing import Any
 
 __all__ = [
     "DegenerateWarning",
+    "ExpiredWarning",
     "InfeasibleError",
     "InfeasibleWarning",
     "InputError",
@@ -123,6 +124,10 @@ class DegenerateWarning(_Coded, UserWarning):
     They accept nearly nobody or nearly everybody of a group, or of all rows, or lose most of what the unified threshold
     gains. The message names the groups whose few rows force it, and what helps.
     """
+
+
+class ExpiredWarning(_Coded, UserWarning):
+    """A `LiveDecider` decides by thresholds that have expired; given once for each set of thresholds."""
 
 
 class InfeasibleWarning(UserWarning):

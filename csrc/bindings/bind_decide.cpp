@@ -5,6 +5,8 @@
 // a swap neither waits for it nor pulls the set away.
 #include <cstddef>
 #include <cstdint>
+#include <ctime>  // time
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -18,9 +20,13 @@ namespace {
 
 struct live_object {
     PyObject_HEAD vectorcallfunc call;
-    PyObject* now;  ///< a core_object
+    PyObject* now;      ///< a core_object
+    PyObject* answers;  ///< ((False, version), (True, version))
+    std::int64_t due;   ///< when to warn that `now` has expired, or `never`
     std::uint64_t version;
 };
+
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 // ---- making and ending ------------------------------------------------------
 
@@ -62,15 +68,44 @@ py::object current(PyObject* self) {
         reinterpret_cast<live_object*>(self)->now);
 }
 
+/// Warn, once for each set, that the thresholds have expired; false if the warning
+/// is an error. `time` reads one word of memory, and is read only where a set expires.
+bool warned_if_due(PyObject* self) {
+    auto* const live = reinterpret_cast<live_object*>(self);
+    if (live->due == never || std::time(nullptr) < live->due) return true;
+    const std::int64_t due = std::exchange(live->due, never);
+    PyObject* const done = PyObject_CallMethod(self, "_warn_expired", "L",
+                                               static_cast<long long>(due));
+    Py_XDECREF(done);
+    return done != nullptr;
+}
+
 PyObject* live_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
                    PyObject* names) {
+    if (!warned_if_due(self)) return nullptr;
     const py::object held = current(self);
     return one_of(inside(held.ptr()), args, n, names);
+}
+
+PyObject* live_one_with_version(PyObject* self, PyObject* const* args, Py_ssize_t n,
+                                PyObject* names) {
+    if (!warned_if_due(self)) return nullptr;
+    const py::object held = current(self);
+    const auto answers = py::reinterpret_borrow<py::object>(
+        reinterpret_cast<live_object*>(self)->answers);
+    PyObject* const accepted = one_of(inside(held.ptr()), args, n, names);
+    if (accepted == nullptr) return nullptr;
+    PyObject* const out =
+        PyTuple_GET_ITEM(answers.ptr(), accepted == Py_True ? 1 : 0);
+    Py_DECREF(accepted);
+    Py_INCREF(out);
+    return out;
 }
 
 PyObject* live_call(PyObject* self, PyObject* const* args, std::size_t n,
                     PyObject* names) {
     if (names == nullptr) {
+        if (!warned_if_due(self)) return nullptr;
         const py::object held = current(self);
         return core_call(held.ptr(), args, n, names);
     }
@@ -84,6 +119,21 @@ PyObject* live_read(PyObject* self, PyObject*) {
                          static_cast<unsigned long long>(live->version));
 }
 
+/// The same, to decide by: warns if the set has expired.
+PyObject* live_begin(PyObject* self, PyObject* unused) {
+    return warned_if_due(self) ? live_read(self, unused) : nullptr;
+}
+
+/// Both answers that one row can get, with the version that gives them.
+PyObject* answers_of(std::uint64_t version) {
+    const auto v = static_cast<unsigned long long>(version);
+    return Py_BuildValue("((OK)(OK))", Py_False, v, Py_True, v);
+}
+
+std::int64_t due_of(PyObject* core) {
+    return inside(core).what.set().expires.value_or(never);
+}
+
 PyObject* live_put(PyObject* self, PyObject* next) {
     if (PyObject_TypeCheck(next, core_type) == 0) {
         PyErr_SetString(PyExc_TypeError,
@@ -91,10 +141,15 @@ PyObject* live_put(PyObject* self, PyObject* next) {
         return nullptr;
     }
     auto* const live = reinterpret_cast<live_object*>(self);
-    PyObject* const old = live->now;
+    const std::uint64_t version = live->version + 1;
+    PyObject* const answers = answers_of(version);
+    if (answers == nullptr) return nullptr;
     Py_INCREF(next);
-    live->now = next;
-    const std::uint64_t version = ++live->version;
+    PyObject* const old = std::exchange(live->now, next);
+    PyObject* const old_answers = std::exchange(live->answers, answers);
+    live->due = due_of(next);
+    live->version = version;
+    Py_DECREF(old_answers);
     Py_DECREF(old);  // the last: it may run anything
     return PyLong_FromUnsignedLongLong(version);
 }
@@ -109,12 +164,17 @@ PyObject* live_new(PyTypeObject* type, PyObject* args, PyObject*) {
     Py_INCREF(first);
     live->now = first;
     live->version = 1;
-    return self;
+    live->due = due_of(first);
+    live->answers = answers_of(1);
+    if (live->answers != nullptr) return self;
+    Py_DECREF(self);
+    return nullptr;
 }
 
 void live_end(PyObject* self) {
     PyTypeObject* const type = Py_TYPE(self);
     Py_XDECREF(reinterpret_cast<live_object*>(self)->now);
+    Py_XDECREF(reinterpret_cast<live_object*>(self)->answers);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -133,6 +193,9 @@ PyMethodDef core_methods[] = {
 PyMethodDef live_methods[] = {
     {"one", as_method(live_one), METH_FASTCALL | METH_KEYWORDS,
      "Decide one row by the thresholds of the moment."},
+    {"one_with_version", as_method(live_one_with_version),
+     METH_FASTCALL | METH_KEYWORDS, "The same, and the version that decided."},
+    {"begin", live_begin, METH_NOARGS, "As `read`, before deciding many rows."},
     {"read", live_read, METH_NOARGS, "The decider of the moment and its version."},
     {"put", live_put, METH_O, "Put another decider in place; the new version."},
     {nullptr, nullptr, 0, nullptr}};
@@ -171,10 +234,13 @@ void own_methods(const py::type& kind) {
     const bool is_core = PyType_IsSubtype(type, core_type) != 0;
     if (!is_core && PyType_IsSubtype(type, live_type) == 0)
         throw py::type_error("a subclass of DecideCore or LiveCore is needed");
-    const auto one = py::reinterpret_steal<py::object>(
-        PyDescr_NewMethod(type, is_core ? core_methods : live_methods));
-    if (!one) throw py::error_already_set();
-    py::setattr(kind, "one", one);
+    PyMethodDef* const all = is_core ? core_methods : live_methods;
+    for (int i = 0; i < (is_core ? 1 : 2); ++i) {  // one, one_with_version
+        const auto method =
+            py::reinterpret_steal<py::object>(PyDescr_NewMethod(type, all + i));
+        if (!method) throw py::error_already_set();
+        py::setattr(kind, all[i].ml_name, method);
+    }
     type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;  // as Python 3.12 does by itself
 }
 

@@ -15,6 +15,33 @@ void bind_sketch(py::module_& m);
 void bind_smooth(py::module_& m);
 void bind_solver(py::module_& m);
 
+namespace {
+
+PyObject* reduce(PyObject* self, PyObject*) {
+    PyErr_Format(PyExc_TypeError,
+                 "%s belongs to one process and cannot be pickled; save the object "
+                 "of gstar_fast that holds it",
+                 Py_TYPE(self)->tp_name);
+    return nullptr;
+}
+
+PyMethodDef reduce_method = {"__reduce__", reduce, METH_NOARGS,
+                             "Raise TypeError: compiled objects are not pickled."};
+
+/// Python's own `__reduce__` makes an object of the base class of pybind11, which
+/// ends the process. `__reduce_ex__`, and so copy and pickle, call the one here.
+void refuse_pickles(const py::module_& m) {
+    for (const auto& entry : py::cast<py::dict>(m.attr("__dict__"))) {
+        if (PyType_Check(entry.second.ptr()) == 0) continue;
+        auto* const type = reinterpret_cast<PyTypeObject*>(entry.second.ptr());
+        const auto method = py::reinterpret_steal<py::object>(
+            PyDescr_NewMethod(type, &reduce_method));
+        if (!method) throw py::error_already_set();
+        py::setattr(entry.second, "__reduce__", method);
+    }
+}
+
+}  // namespace
 }  // namespace gstar_py
 
 PYBIND11_MODULE(_core, m) {
@@ -49,4 +76,5 @@ PYBIND11_MODULE(_core, m) {
     gstar_py::bind_solver(m);
     gstar_py::bind_smooth(m);
     gstar_py::bind_segments(m);
+    gstar_py::refuse_pickles(m);
 }

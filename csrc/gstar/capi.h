@@ -40,7 +40,8 @@ GSTAR_API gstar_decider* gstar_decider_read(const void* bytes, size_t size);
 GSTAR_API gstar_decider* gstar_decider_open(const char* path);
 GSTAR_API void gstar_decider_release(gstar_decider* decider);
 
-/* Replace the set; readers never wait, and a batch is decided by one set. */
+/* Replace the set; readers never wait, and a batch is decided by one set. Fails for
+   a set that has expired. */
 GSTAR_API int gstar_decider_swap(gstar_decider* decider, const void* bytes,
                                  size_t size);
 GSTAR_API uint64_t gstar_decider_version(gstar_decider* decider);

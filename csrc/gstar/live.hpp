@@ -3,10 +3,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>  // size_t
 #include <cstdint>
 #include <memory>  // unique_ptr
 #include <mutex>
+#include <optional>
 #include <thread>   // yield
 #include <utility>  // move
 
@@ -66,7 +68,10 @@ public:
     };
 
     /// Replace the thresholds; returns the new version once nobody uses the old.
+    /// Expired thresholds are rejected.
     std::uint64_t swap(thresholds t) {
+        if (seconds_until(t.expires).value_or(1) <= 0)
+            refuse({"swap_expired", "thresholds", -1, *t.expires});
         decider next(std::move(t));  // may throw: nothing has changed
         const std::lock_guard<std::mutex> lock(guard_);
         const std::uint64_t version = now_.load()->version + 1;
@@ -81,7 +86,24 @@ public:
 
     std::uint64_t version() { return reading(*this).version(); }
 
+    /// Seconds until the thresholds of the moment expire, 0 once they have; none
+    /// where they do not expire.
+    std::optional<double> seconds_left() {
+        return seconds_until(reading(*this)->set().expires);
+    }
+
+    /// Whether the thresholds of the moment have expired. Decisions go on by them.
+    bool expired() { return seconds_left().value_or(1) <= 0; }
+
 private:
+    static std::optional<double> seconds_until(std::optional<std::int64_t> end) {
+        if (!end) return std::nullopt;
+        const std::chrono::duration<double> now =
+            std::chrono::system_clock::now().time_since_epoch();
+        const double left = static_cast<double>(*end) - now.count();
+        return left > 0 ? left : 0;
+    }
+
     void wait_for(unsigned side) const {
         for (const count& c : counts_[side])
             while (c.readers.load() != 0) std::this_thread::yield();

@@ -37,25 +37,26 @@ inline std::vector<std::uint8_t> to_bytes(const thresholds& t) {
     const auto policies = static_cast<std::uint32_t>(t.unknown) |
                           static_cast<std::uint32_t>(t.nan) << 8;
     detail::byte_writer to(thresholds_magic, 1, flags, policies);
-    if (t.default_threshold) to.real(*t.default_threshold);
-    if (t.unknown == unknown_policy::use_number) to.real(t.unknown_number);
+    const auto real = [&to](double v) { to.real(v + 0.0); };  // -0.0 is 0.0
+    if (t.default_threshold) real(*t.default_threshold);
+    if (t.unknown == unknown_policy::use_number) real(t.unknown_number);
     if (t.sketch_digest)
         to.out.insert(to.out.end(), t.sketch_digest->begin(),
                       t.sketch_digest->end());
     if (t.expires) to.fixed(static_cast<std::uint64_t>(*t.expires), 8);
     if (t.cuts) {
         to.varint(t.cuts->size());
-        for (const double cut : *t.cuts) to.real(cut);
+        for (const double cut : *t.cuts) real(cut);
     }
     to.varint(t.groups.size());
     for (const group_threshold& g : t.groups) {
         to.group(g.group);
-        to.real(g.threshold);
+        real(g.threshold);
         if (!t.randomized) continue;
         to.varint(g.mixture.size());
         for (const mixture_part& part : g.mixture) {
-            to.real(part.threshold);
-            to.real(part.probability);
+            real(part.threshold);
+            real(part.probability);
         }
     }
     return to.sealed();

@@ -21,11 +21,14 @@
 namespace gstar {
 namespace detail {
 
+/// Of a value that `check_document` found to be a number: -0.0 is 0.0.
+inline double number_in(const json& v) noexcept { return v.real + 0.0; }
+
 /// Of a value that `check_document` found to be a number, "inf" or "-inf".
 inline double threshold_number(const json& v) noexcept {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (v.type == json::kind::text) return v.text == "inf" ? infinity : -infinity;
-    return v.real + 0.0;  // -0.0 is 0.0
+    return number_in(v);
 }
 
 inline name threshold_name(const json& v, const std::string& where,
@@ -148,7 +151,7 @@ inline group_threshold read_group(const json& entry, const std::string& where) {
     if (const json* mixture = entry.find("mixture"))
         for (const json& part : mixture->list)
             g.mixture.push_back({threshold_number(*part.find("threshold")),
-                                 part.find("probability")->real});
+                                 number_in(*part.find("probability"))});
     return g;
 }
 
@@ -264,7 +267,7 @@ inline thresholds thresholds_of(const json& document) {
     if (const json* v = given(document, "expires")) t.expires = seconds_of(v->text);
     if (const json* v = given(document, "cuts")) {
         t.cuts.emplace();
-        for (const json& cut : v->list) t.cuts->push_back(cut.real + 0.0);
+        for (const json& cut : v->list) t.cuts->push_back(number_in(cut));
     }
     for (const json& entry : document.find("groups")->list)
         t.groups.push_back(

@@ -400,5 +400,19 @@ int main() {
         t.groups.clear();
         CHECK(throws<std::invalid_argument>([&] { live.swap(t); }));
         CHECK(live.version() == 2);
+        CHECK(!live.expired() && !live.seconds_left());
+    }
+    {  // thresholds expire: a swap rejects expired ones, decisions go on by them
+        thresholds t = numbered(2, 1);
+        t.expires = 0;
+        live_decider late(t);
+        CHECK(late.expired() && *late.seconds_left() == 0);
+        CHECK(live_decider::reading(late)->one(inf, std::int64_t{0}));
+        live_decider live(numbered(2, 1));
+        CHECK(throws<std::invalid_argument>([&] { live.swap(t); }));
+        CHECK(live.version() == 1 && !live.expired());
+        t.expires = std::int64_t{1} << 40;
+        CHECK(live.swap(t) == 2);
+        CHECK(!live.expired() && *live.seconds_left() > 1e11);
     }
 }

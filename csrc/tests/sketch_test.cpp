@@ -208,5 +208,32 @@ int main() {
         CHECK(throws<std::invalid_argument>(
             [&] { s.update_one(1.0, 1, name::of_bool(true)); }));
         CHECK(s.n_groups() == 1);
+        sketch other{sketch_options{}};
+        other.update_one(1.0, 1, name::of_bool(true));
+        CHECK(throws<std::invalid_argument>(
+            [&] { other.update_one(1.0, 1, name::of(1)); }));
+    }
+    {  // names are found whatever they have in common
+        std::vector<name> names;
+        for (const char* text :
+             {"", "a", "b", "ab", "ba", "7 bytes", "8 bytes.", "9 bytes..",
+              "beginning A ending", "beginning B ending", "beginning C ending"})
+            names.push_back(name::of_text(text));
+        names.push_back(name::of_text(std::string(3, '\0')));
+        names.push_back(name::of_text(std::string(7, '\0')));
+        for (const std::int64_t number : {-1, 0, 1, 70000})
+            names.push_back(name::of(number));
+        names.push_back(name::of_tuple({name::of(1), name::of_text("a")}));
+        sketch s{sketch_options{}};
+        sketch apart{sketch_options{}};
+        for (int round = 0; round < 3; ++round)
+            for (const name& n : names) {
+                s.update_one(0.5, 1, n);
+                sketch one{sketch_options{}};
+                one.update_one(0.5, 1, n);
+                apart.merge(one);
+            }
+        CHECK(s.n_groups() == names.size());
+        CHECK(to_bytes(s) == to_bytes(apart));
     }
 }

@@ -124,16 +124,16 @@ int main() {
         const std::string content =
             R"("unified": false, "score_column": "\u00e4", "group_column": null,)"
             R"( "verdict": "optimal", "message": "", "method": "exact", "density": "kde",)"
-            R"( "iterations": 3, "balanced": false, "error": 0.25, "loss": 0.0625,)"
+            R"( "iterations": 3, "balanced": false, "error": 0.25, "cost": 0.5, "loss": 0.0625,)"
             R"( "lower_bound": 0, "optimality_gap": 0, "n_rows": 8, "sketch_digest": null,)"
             R"( "limits": {}, "penalties": {}, "costs": [1, 2], "notes": [],)"
             R"( "gaps": {"equalized_odds": 0.5}, "default_threshold": "inf", "groups": [)"
             R"({"name": 9007199254740993, "threshold": 1.0, "rows": 1e300, "tpr": null,)"
             R"( "fpr": 0, "selection_rate": 1, "accuracy": 0.5, "balanced_accuracy": null}],)"
-            R"( "before": {"error": -0.0, "gaps": {}}, "trace": [0.1, "inf"])";
+            R"( "before": {"error": -0.0, "cost": 1, "gaps": {}}, "trace": [0.1, "inf"])";
         const std::string head =
             R"({"format": "gstar_fast.result", "version": 2, )";
-        const std::string tail = R"(, "checksum": "crc32:33a059c9"})";
+        const std::string tail = R"(, "checksum": "crc32:a3bccee6"})";
         const auto reads = [](const std::string& document) {
             return !throws<std::invalid_argument>(
                 [&] { thresholds_from_json(document); });
@@ -149,8 +149,8 @@ int main() {
         CHECK(reads(with("-0.0", "0")));
         CHECK(reads(with("1e300", "10.0E+299")));
         CHECK(reads(with("\\u00e4", "\xC3\xA4")));
-        CHECK(reads(with(R"("error": -0.0, "gaps": {})",
-                         "\n\"gaps\" : {} , \"error\":-0")));
+        CHECK(reads(with(R"("error": -0.0, "cost": 1, "gaps": {})",
+                         "\n\"gaps\" : {} , \"cost\":1.0,\"error\":-0")));
         // what is said differently, or not at all
         CHECK(!reads(with("1.0", "1.5")));
         CHECK(!reads(with("9007199254740993", "9007199254740992")));
@@ -231,6 +231,17 @@ int main() {
                       head + R"("groups": [{"name": 1, "threshold": -0.0}]})")
                       .groups[0]
                       .threshold));
+    }
+    {  // -0.0 is 0.0 wherever a set has a number
+        thresholds plus;
+        plus.groups.push_back({name::of(1), 0.0, {{0.0, 1.0}, {0.0, 0.0}}});
+        plus.randomized = true;
+        plus.default_threshold = plus.unknown_number = 0.0;
+        plus.unknown = unknown_policy::use_number;
+        thresholds minus = plus;
+        minus.groups[0] = {name::of(1), -0.0, {{-0.0, 1.0}, {-0.0, -0.0}}};
+        minus.default_threshold = minus.unknown_number = -0.0;
+        CHECK(to_bytes(plus) == to_bytes(minus));
     }
     {  // dates
         CHECK(detail::seconds_of("1970-01-01T00:00:00Z") == 0);

@@ -12,7 +12,7 @@ import io
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -63,12 +63,17 @@ def _mode_of(target: Path) -> int | None:
 
 def read_limited(
     path: str | os.PathLike[str],
-    most: int,
+    most: int | Callable[[bytes], int],
     why: str = "larger than any sketch within memory_limit; raise it, or check the path",
 ) -> bytes:
-    """Read a file, but not one too large to be meant; `why` says what it is then, and what to do."""
+    """Read a file, but not one too large to be meant; `why` says what it is then, and what to do.
+
+    `most` is the largest size in bytes, or computes it from the first 64.
+    """
     with Path(path).open("rb") as file:
-        data = read_at_most(file, most + 1, os.fstat(file.fileno()).st_size + 1)
+        head = read_at_most(file, 64) if callable(most) else b""
+        most = most(head) if callable(most) else most
+        data = head + read_at_most(file, max(0, most + 1 - len(head)), os.fstat(file.fileno()).st_size + 1)
     if len(data) > most:
         raise ValueError(f"{os.fspath(path)!r} is {why}")
     return data

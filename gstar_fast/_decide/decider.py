@@ -33,7 +33,8 @@ class Decider:
     Parameters
     ----------
     thresholds : dict
-        Group -> number; -inf accepts everybody, inf only a score of inf.
+        Group -> number; -inf accepts everybody, inf only a score of inf. Or the text of `to_json`, which has the
+        options too.
     unknown : {"raise", "default"} or float
         For a group that has no threshold: refuse it, take `default`, or take this threshold.
     nan : {"raise", False, True}
@@ -72,7 +73,7 @@ class Decider:
 
     def __new__(
         cls,
-        thresholds: Mapping[Any, float],  # Name; but to a type checker a dict[str, float] is no Mapping[Name, float]
+        thresholds: Mapping[Any, float] | str,  # Name; but to a type checker dict[str, float] is no Mapping[Name, ...]
         *,
         unknown: Unknown = "raise",
         nan: Nan = "raise",
@@ -86,22 +87,25 @@ class Decider:
         cuts: Iterable[float] | None = None,
     ) -> Decider:
         """Check the thresholds and make a decider of the current backend."""
-        return decider_of(
-            make(
-                thresholds,
-                unknown=unknown,
-                nan=nan,
-                default=default,
-                unified=checked_flag("unified", unified),
-                mixtures=mixtures,
-                sketch_digest=sketch_digest,
-                expires=expires,
-                score_column=score_column,
-                group_column=group_column,
-                cuts=cuts,
-            ),
-            kind=cls,
-        )
+        options: dict[str, Any] = {
+            "unknown": unknown,
+            "nan": nan,
+            "default": default,
+            "unified": checked_flag("unified", unified),
+            "mixtures": mixtures,
+            "sketch_digest": sketch_digest,
+            "expires": expires,
+            "score_column": score_column,
+            "group_column": group_column,
+            "cuts": cuts,
+        }
+        if not isinstance(thresholds, str):
+            return decider_of(make(thresholds, **options), kind=cls)
+        defaults = Decider.__new__.__kwdefaults__ or {}
+        given = [name for name, value in options.items() if value is not defaults[name]]
+        if given:
+            raise TypeError(f"thresholds given as JSON have their options in it; leave out {', '.join(given)}")
+        return decider_of(document.read(thresholds).thresholds, kind=cls)
 
     # -------------------------------------------------------------------------------------------------------- deciding
 
@@ -332,7 +336,7 @@ class Decider:
         return decider_of(thresholds)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return decider_of, (self._thresholds, None, type(self))
+        return type(self), (self.to_json(),)  # skops takes no other function than the class, and only plain values
 
 
 # --------------------------------------------------------------------------------------------------------------- making

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from typing import Literal, NoReturn, TypedDict, Unpack, overload
 
 import numpy as np
@@ -11,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from gstar_fast._backends.interface import Key
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.thresholds import Nan, Unknown
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.thresholds import Nan, Unknown, date_text
+from gstar_fast._base.warn import warn
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider, decider_of
 from gstar_fast._input.options import checked_flag
 
@@ -37,7 +41,8 @@ class LiveDecider:
     """A decider whose thresholds are swapped while other threads decide.
 
     A batch is decided by one set of thresholds from its first row to its last; nobody waits for a swap, and a set is
-    freed when the last batch it decides is done.
+    freed when the last batch it decides is done. Thresholds that expire while they are in use go on deciding, with one
+    `ExpiredWarning`; `expired` and `seconds_left` are for health checks.
 
     Parameters
     ----------
@@ -62,6 +67,7 @@ class LiveDecider:
     _unknown: Unknown
     _nan: Nan
     _now: tuple[Decider, int]  # one tuple, so that decider and version change together
+    _due: float  # when to warn that the thresholds have expired; inf if they do not expire, or have been warned about
     _swapping: threading.Lock  # only those who swap wait for each other
 
     def __new__(cls, first: SolvedLike | Decider, *, unknown: Unknown = "raise", nan: Nan = "raise") -> LiveDecider:
@@ -74,7 +80,7 @@ class LiveDecider:
             self = QuickLiveDecider.of(decider)
         else:
             self = object.__new__(cls)
-            self._now, self._swapping = (decider, 1), threading.Lock()
+            self._now, self._due, self._swapping = (decider, 1), _due(decider), threading.Lock()
         self._backend = decider._backend
         self._unknown, self._nan = unknown, nan
         return self
@@ -82,9 +88,12 @@ class LiveDecider:
     def swap(self, following: SolvedLike | Decider) -> int:
         """Decide by other thresholds from now on; returns their version.
 
-        Batches under way end as they began. What cannot be made into a decider is refused and changes nothing.
+        Batches under way end as they began. What cannot be made into a decider, and thresholds that have expired, are
+        rejected and change nothing.
         """
         decider = as_decider(following, self._unknown, self._nan)
+        if _seconds_left(decider) == 0:
+            raise refusal("swap_expired", "thresholds", value=date_text(decider._thresholds.expires or 0))
         if decider._backend != self._backend:
             decider = decider_of(decider._thresholds, self._backend)
         return self._put(decider)
@@ -98,6 +107,16 @@ class LiveDecider:
     def decider(self) -> Decider:
         """The decider of the moment."""
         return self._read()[0]
+
+    @property
+    def expired(self) -> bool:
+        """Whether the thresholds of the moment have expired; False if they have no expiry."""
+        return self.seconds_left == 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the thresholds of the moment expire, 0 once they have; None if they have no expiry."""
+        return _seconds_left(self.decider)
 
     @overload
     def __call__(
@@ -127,36 +146,51 @@ class LiveDecider:
     ) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], int]:
         """Decide many rows as `Decider` does; `with_version=True` also tells by which version."""
         with_version = checked_flag("with_version", with_version)
-        decider, version = self._read()
+        decider, version = self._begin()
         answers = decider(scores, groups, **options)
         return (answers, version) if with_version else answers
 
     def one(self, score: float, group: Name | float | None = None, key: Key | None = None) -> bool:
         """Decide one row."""
-        return self._read()[0].one(score, group, key)
+        return self._begin()[0].one(score, group, key)
 
     def one_with_version(
         self, score: float, group: Name | float | None = None, key: Key | None = None
     ) -> tuple[bool, int]:
         """Decide one row and tell by which version, for the audit log."""
-        decider, version = self._read()
+        decider, version = self._begin()
         return decider.one(score, group, key), version
 
     def margin(
         self, scores: ArrayLike, groups: ArrayLike | None = None, **options: Unpack[MarginOptions]
     ) -> NDArray[np.float64]:
         """Score minus threshold of each row; see `Decider.margin`."""
-        return self.decider.margin(scores, groups, **options)
+        return self._begin()[0].margin(scores, groups, **options)
 
     def _read(self) -> tuple[Decider, int]:
         """The decider of the moment and its version."""
         return self._now
 
+    def _begin(self) -> tuple[Decider, int]:
+        """The same, to decide by: warns if its thresholds have expired."""
+        if time.time() >= self._due:
+            with self._swapping:  # one of many threads warns
+                due = self._due
+                if is_due := time.time() >= due:
+                    self._due = math.inf
+            if is_due:
+                self._warn_expired(int(due))
+        return self._now
+
+    def _warn_expired(self, due: int) -> None:
+        """Warn in the name of the caller."""
+        warn(refusal("decides_expired", value=date_text(due)))
+
     def _put(self, decider: Decider) -> int:
         """Put another decider in place; the new version."""
         with self._swapping:
             version = self._now[1] + 1
-            self._now = (decider, version)
+            self._now, self._due = (decider, version), _due(decider)
         return version
 
     def __repr__(self) -> str:
@@ -165,3 +199,15 @@ class LiveDecider:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a live decider belongs to one process; send its decider instead: live.decider")
+
+
+def _due(decider: Decider) -> float:
+    """When the thresholds of a decider expire, in seconds since 1970."""
+    expires = decider._thresholds.expires
+    return math.inf if expires is None else expires
+
+
+def _seconds_left(decider: Decider) -> float | None:
+    """Seconds until the thresholds of a decider expire, 0 once they have; None if they have no expiry."""
+    due = _due(decider)
+    return None if due == math.inf else max(0.0, due - time.time())

@@ -7,6 +7,8 @@ core's own slots. What these do not know they hand to the methods of the class t
 
 from __future__ import annotations
 
+from typing import SupportsIndex
+
 from gstar_fast._backends.native.decide import Core
 from gstar_fast._base.thresholds import Thresholds
 from gstar_fast._core import LiveCore, own_methods
@@ -28,8 +30,10 @@ class QuickDecider(Core, Decider):
     def _core(self) -> QuickDecider:
         return self
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return decider_of, (self._thresholds,)  # another process may have another backend
+    __reduce__ = Decider.__reduce__
+
+    def __reduce_ex__(self, _: SupportsIndex) -> tuple[object, ...]:
+        return Decider, (self.to_json(),)  # another process may have another backend
 
 
 class QuickLiveDecider(LiveCore, LiveDecider):
@@ -47,8 +51,15 @@ class QuickLiveDecider(LiveCore, LiveDecider):
         assert isinstance(decider, QuickDecider)
         return decider, version
 
+    def _begin(self) -> tuple[Decider, int]:
+        decider, version = self.begin()
+        assert isinstance(decider, QuickDecider)
+        return decider, version
+
     def _put(self, decider: Decider) -> int:
         return self.put(_quick(decider))
+
+    __reduce__ = LiveDecider.__reduce__
 
 
 def _quick(decider: Decider) -> QuickDecider:
@@ -58,5 +69,7 @@ def _quick(decider: Decider) -> QuickDecider:
     return quick
 
 
+QuickDecider.__module__ = Decider.__module__  # what a file of skops names
+QuickDecider.__name__ = QuickDecider.__qualname__ = Decider.__name__
 own_methods(QuickDecider)
 own_methods(QuickLiveDecider)

@@ -32,6 +32,7 @@ from gstar_fast._estimator.groups import EVERYBODY, Source
 from gstar_fast._estimator.probability import GroupProbability
 from gstar_fast._estimator.question import check_question, question_of
 from gstar_fast._estimator.rows import decide, read_rows
+from gstar_fast._estimator.saved import Saved
 from gstar_fast._estimator.training import count, labels_for, positive_of, prefit, train
 from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.sketch import Sketch
@@ -52,7 +53,7 @@ def _estimator_has(name: str) -> Callable[[GroupThresholdClassifier], bool]:
 
 
 @lives_in("gstar_fast")
-class GroupThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Binary classifier that decides by one threshold for each group, found by `solve` on out-of-fold scores.
 
     `fit` trains `estimator` on parts of the rows and counts the scores of the rows left out, so that thresholds are not

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -379,12 +379,14 @@ class Sketch(FromBins, SketchView):
             plain = bytes(memoryview(data))
         except TypeError:
             raise refusal("not_bytes", "data", value=data, limit="Sketch.load(path)") from None
-        passing = checked_passing(nan, missing, missing_group=missing_group)
-        limit, backend = checked_limit(memory_limit), _backends.current()
         new = cls.__new__(cls)
-        core = _backends.room("sketch", backend).Core
-        new._set_up(backend, passing, lambda watch: core.from_bytes(plain, limit, watch))
+        new._read(plain, checked_passing(nan, missing, missing_group=missing_group), checked_limit(memory_limit))
         return new
+
+    def _read(self, data: bytes, passing: Passing, limit: int) -> None:
+        backend = _backends.current()
+        core = _backends.room("sketch", backend).Core
+        self._set_up(backend, passing, lambda watch: core.from_bytes(data, limit, watch))
 
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of the counted rows and of `positive`: whatever their columns were called."""
@@ -410,9 +412,17 @@ class Sketch(FromBins, SketchView):
         data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
         return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        nan, *missing = self._passing.options
-        return _unpickled, (type(self), self.to_bytes(), nan, self._core.memory_limit, self._warned, *missing)
+    def __getstate__(self) -> dict[str, object]:
+        return {  # plain values, which skops saves too
+            "data": self.to_bytes(),
+            "skip": tuple(self._passing),
+            "memory_limit": self._core.memory_limit,
+            "warned": sorted(self._warned),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._read(state["data"], Passing(*state["skip"]), state["memory_limit"])
+        self._warned = frozenset(state["warned"])
 
     # --------------------------------------------------------------------------------------------------------- showing
 
@@ -436,20 +446,6 @@ class Sketch(FromBins, SketchView):
 
     def _repr_html_(self) -> str:
         return show.html(self)
-
-
-def _unpickled(
-    cls: type[Sketch],
-    data: bytes,
-    nan: Literal["raise", "skip"],
-    limit: int,
-    warned: frozenset[str],
-    missing: Missing = None,
-    missing_group: Name = "raise",
-) -> Sketch:
-    new = cls.from_bytes(data, nan=nan, missing=missing, memory_limit=limit, missing_group=missing_group)
-    new._warned = warned
-    return new
 
 
 def check_sketch(given: object) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 import struct
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Final, Literal, NoReturn, Self, Unpack
+from typing import Any, Final, Literal, NoReturn, Self, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -19,9 +18,9 @@ from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._input.missing import Missing
+from gstar_fast._input.missing import Missing, Passing, checked_passing
 from gstar_fast._input.options import checked_limit
-from gstar_fast._sketch.options import LoadOptions, ReadOptions, SketchOptions, TableOptions, UpdateOptions
+from gstar_fast._sketch.options import LoadOptions, SketchOptions, TableOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -33,8 +32,8 @@ MAGIC: Final = b"\x89GPANE\r\n"
 VERSION: Final = 1
 HEADER: Final = struct.Struct("<8sHHIQQ")
 LENGTH: Final = struct.Struct("<Q")
-LEAST_MEMORY: Final = 2**12  # about what a sketch without rows takes
 MOST_PANES: Final = 2**31 - 1
+MOST_MEMORY: Final = 2**36  # bytes that all panes of a window could have taken where it was built
 
 
 def _refuse(why: str) -> NoReturn:
@@ -85,10 +84,10 @@ class Window:
         blank = Sketch(**options)
         self._set_up(n, blank, [blank.copy()])
 
-    def _set_up(self, most: int, blank: Sketch, panes: Sequence[Sketch]) -> None:
+    def _set_up(self, most: int, blank: Sketch, panes: Sequence[Sketch | bytes]) -> None:
         self._blank = blank  # never counted into: every new pane is a copy
         self._lock = threading.Lock()
-        self._panes: deque[Sketch] = deque(panes, maxlen=most)
+        self._panes: deque[Sketch | bytes] = deque(panes, maxlen=most)  # older ones as bytes if they were read
         self._closed: Sketch | None = None  # the sum of all panes but the newest
 
     @property
@@ -104,7 +103,7 @@ class Window:
         **options: Unpack[UpdateOptions],
     ) -> Self:
         """Count a batch into the newest pane; takes what `Sketch.update` takes."""
-        pane = self._panes[-1]
+        pane = self._newest
         try:
             pane.update(scores, labels, groups, **options)
         finally:  # a warning that is an error comes after the rows were counted
@@ -115,7 +114,7 @@ class Window:
         self, data: object, *, score: str, label: str | None, group: str | list[str], **options: Unpack[TableOptions]
     ) -> Self:
         """Count the rows of a table into the newest pane; takes what `Sketch.update_table` takes."""
-        pane = self._panes[-1]
+        pane = self._newest
         try:
             pane.update_table(data, score=score, label=label, group=group, **options)
         finally:
@@ -124,11 +123,20 @@ class Window:
 
     def update_one(self, score: float, label: int | None, group: Name, **load: Unpack[LoadOptions]) -> None:
         """Count one row into the newest pane; takes what `Sketch.update_one` takes."""
-        pane = self._panes[-1]
+        pane = self._newest
         try:
             pane.update_one(score, label, group, **load)
         finally:
             self._counted_into(pane)
+
+    @property
+    def _newest(self) -> Sketch:
+        pane = self._panes[-1]
+        assert isinstance(pane, Sketch), "only older panes are bytes"
+        return pane
+
+    def _as_sketch(self, pane: Sketch | bytes) -> Sketch:
+        return pane if isinstance(pane, Sketch) else _pane(pane, self._blank._passing, self._blank._core.memory_limit)
 
     def _counted_into(self, pane: Sketch) -> None:
         """Drop the sum of the older panes if this pane became one of them while its rows were being counted."""
@@ -148,13 +156,13 @@ class Window:
     def sketch(self) -> Sketch:
         """All panes merged, a new sketch each time."""
         with self._lock:
-            *old, newest = self._panes
+            *old, _ = self._panes
             if self._closed is None:
                 closed = self._blank.copy()
                 for pane in old:
-                    closed += pane
+                    closed += self._as_sketch(pane)
                 self._closed = closed  # kept only if every pane could be merged
-            return self._closed + newest
+            return self._closed + self._newest
 
     def __len__(self) -> int:
         return len(self._panes)
@@ -167,8 +175,8 @@ class Window:
     def to_bytes(self) -> bytes:
         """The window as bytes: versioned, checksummed, the same for the same rows in the same panes."""
         with self._lock:
-            sketches = [self._blank, *self._panes]
-        blobs = [sketch.to_bytes() for sketch in sketches]
+            panes = [self._blank, *self._panes]
+        blobs = [pane if isinstance(pane, bytes) else pane.to_bytes() for pane in panes]
         body = b"".join(LENGTH.pack(len(blob)) + blob for blob in blobs)
         return ENVELOPE.seal((0, len(blobs), self.panes), body)
 
@@ -189,31 +197,32 @@ class Window:
         data : bytes
             What `to_bytes` gave.
         nan, missing, memory_limit, missing_group
-            Options of every pane that bytes do not hold, see `Sketch`. Besides, all panes that are read may take
-            `memory_limit` together.
+            Options of every pane that bytes do not hold, see `Sketch`. `memory_limit` is for each pane, as in `Window`;
+            older panes stay bytes until `sketch` adds them up, so that reading takes the memory of one pane.
         """
-        limit = checked_limit(memory_limit)
-        options: ReadOptions = {"nan": nan, "missing": missing, "missing_group": missing_group}
-        return cls._read(data, options, limit, limit)
+        new = cls.__new__(cls)
+        new._read(data, checked_passing(nan, missing, missing_group=missing_group), checked_limit(memory_limit))
+        return new
 
-    @classmethod
-    def _read(cls, data: bytes, options: ReadOptions, limit: int, together: float) -> Self:
+    def _read(self, data: bytes, passing: Passing, limit: int) -> None:
         try:
             plain = memoryview(data).cast("B")
         except TypeError:
             raise refusal("not_bytes", "data", value=data, limit="Window.load(path)") from None
         most, blobs = _cut(plain)
-        need = sum(map(_memory, blobs))
-        if need > together:
-            raise refusal("panes_need_too_much_memory", "memory_limit", value=(len(blobs) - 1, need), limit=together)
-        blank, *panes = (Sketch.from_bytes(blob, **options, memory_limit=limit) for blob in blobs)
+        need = sum(memory_of(n_groups, bins, weighted) for bins, n_groups, weighted in map(sketch_format.front, blobs))
+        if need > MOST_MEMORY:  # more than was ever in memory: reading would take hours
+            raise refusal("panes_need_too_much_memory", "data", value=(len(blobs) - 1, need), limit=MOST_MEMORY)
+        blank = _pane(blobs[0], passing, limit)
         if blank.n_rows or blank.skipped or blank.weighted:
             _refuse("the empty pane is not empty")
-        if any(_shape(pane) != _shape(blank) for pane in panes):
-            _refuse("a pane has other options than the rest")
-        new = cls.__new__(cls)
-        new._set_up(most, blank, panes)
-        return new
+        panes: list[Sketch | bytes] = []
+        for blob in blobs[1:]:
+            pane = _pane(blob, passing, limit)
+            if _shape(pane) != _shape(blank):
+                _refuse("a pane has other options than the rest")
+            panes.append(pane if len(panes) == len(blobs) - 2 else pane.to_bytes())
+        self._set_up(most, blank, panes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the bytes to a file, atomically: the old file stays until the new one is whole and on disk."""
@@ -230,24 +239,27 @@ class Window:
         missing_group: Name = "raise",
     ) -> Self:
         """Read a file that `save` wrote; options as in `from_bytes`."""
-        data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
+        limit = checked_limit(memory_limit)
+        data = files.read_limited(path, lambda head: _sketches_in(head) * (2 * limit + 2**20))
         return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        nan, *missing = self._blank._passing.options
-        return _unpickled, (type(self), self.to_bytes(), nan, self._blank._core.memory_limit, *missing)
+    def __getstate__(self) -> dict[str, object]:
+        blank = self._blank  # its options are those of all panes
+        return {"data": self.to_bytes(), "skip": tuple(blank._passing), "memory_limit": blank._core.memory_limit}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._read(state["data"], Passing(*state["skip"]), state["memory_limit"])
 
 
-def _unpickled(
-    cls: type[Window],
-    data: bytes,
-    nan: Literal["raise", "skip"],
-    limit: int,
-    missing: Missing = None,
-    missing_group: Name = "raise",
-) -> Window:
-    options: ReadOptions = {"nan": nan, "missing": missing, "missing_group": missing_group}
-    return cls._read(data, options, limit, math.inf)  # what was in memory may be there again
+def _pane(blob: bytes, passing: Passing, limit: int) -> Sketch:
+    new = Sketch.__new__(Sketch)
+    new._read(blob, passing, limit)
+    return new
+
+
+def _sketches_in(head: bytes) -> int:
+    """How many sketches a file says that it holds; 1 where it does not begin like a window."""
+    return HEADER.unpack_from(head)[3] if len(head) >= HEADER.size and head.startswith(MAGIC) else 1
 
 
 def _cut(data: memoryview) -> tuple[int, list[bytes]]:
@@ -268,12 +280,6 @@ def _cut(data: memoryview) -> tuple[int, list[bytes]]:
     if at != end:
         _refuse("there are more bytes than the panes need")
     return most, blobs
-
-
-def _memory(blob: bytes) -> int:
-    """What a sketch will take, read from the front of its bytes before anything is made of them."""
-    bins, n_groups, weighted = sketch_format.front(blob)
-    return LEAST_MEMORY + memory_of(n_groups, bins, weighted)
 
 
 def _shape(sketch: Sketch) -> tuple[object, ...]:

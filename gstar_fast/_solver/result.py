@@ -167,8 +167,10 @@ class Result:
         return saved
 
     def __getstate__(self) -> dict[str, object]:
-        self.sketch_digest, self.mixing_saves  # noqa: B018 - a pickle holds the text and the number, not the sketch
-        return dict(vars(self))
+        return {"json": self.to_json(), "between": self._between}  # plain values, which skops saves too
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(vars(Result.from_json(state["json"])), _between=state["between"])
 
     @property
     def groups(self) -> tuple[Name, ...]:

@@ -31,6 +31,11 @@ public:
         to = {value, slot};
     }
 
+    /// Make room for so many numbers, so that `put` needs no memory.
+    void reserve(std::size_t n) {
+        while (2 * n > entries_.size()) grow();
+    }
+
     /// Places looked at to find a number that is in the table.
     std::size_t reach(std::int64_t value) const noexcept {
         return ((place(value) - home(value)) & mask()) + 1;

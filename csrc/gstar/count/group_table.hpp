@@ -7,10 +7,12 @@
 #include <algorithm>  // max, sort
 #include <cstddef>    // size_t
 #include <cstdint>
+#include <cstring>  // memcpy
 #include <map>
 #include <memory>  // shared_ptr
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>  // move
 #include <vector>
 
@@ -58,11 +60,14 @@ public:
         return lookup_->find(number);
     }
 
+    /// Slot of a group, or `none`. Called for each row of `update_one`, so that a
+    /// known int or string is found without a copy.
     std::uint32_t slot_of(const name& n) const {
-        const auto it = slots_.find(as_dict_key(n));
-        if (it == slots_.end()) return none;
-        if (names_[it->second] != n) refuse_twins(names_[it->second], n);
-        return it->second;
+        if (n.type == name::kind::integer) {
+            const std::int32_t at = find(n.number);
+            if (at >= 0) return static_cast<std::uint32_t>(at);
+        }
+        return slot_by_name(n);
     }
 
     /// Which of these names are new, in canonical order, each once.
@@ -127,13 +132,18 @@ public:
         out.lookup = std::move(numbers);
         if (names_.capacity() < slot)
             names_.reserve(std::max<std::size_t>(slot, 2 * names_.size()));
+        texts_.reserve(slot);
         return out;
     }
 
     /// Take in what was prepared, with no other addition in between.
     void commit(addition more) noexcept {
         if (!more.any) return;
-        for (name& n : more.names) names_.push_back(std::move(n));
+        for (name& n : more.names) {
+            if (n.type == name::kind::text)
+                texts_.put(number_of(n.text), static_cast<std::int32_t>(size()));
+            names_.push_back(std::move(n));
+        }
         slots_.merge(more.slots);
         if (more.lookup) lookup_ = std::move(more.lookup);
         given_ = more.given;
@@ -181,7 +191,37 @@ private:
                 std::vector<name>{std::min(a, b), std::max(a, b)}});
     }
 
+    std::uint32_t slot_by_name(const name& n) const {
+        if (n.type == name::kind::text) {
+            const std::int32_t at = texts_.find(number_of(n.text));
+            if (at >= 0 && names_[static_cast<std::uint32_t>(at)].text == n.text)
+                return static_cast<std::uint32_t>(at);
+        }
+        const auto it = slots_.find(as_dict_key(n));
+        if (it == slots_.end()) return none;
+        if (names_[it->second] != n) refuse_twins(names_[it->second], n);
+        return it->second;
+    }
+
+    /// Length, first and last eight bytes, which the table mixes. Names that differ
+    /// only between them share a number, and all but the last are found by `slots_`.
+    static std::int64_t number_of(std::string_view text) noexcept {
+        const std::size_t size = text.size();
+        std::uint64_t first = 0;
+        std::uint64_t last = 0;
+        if (size >= 8) {
+            std::memcpy(&first, text.data(), 8);
+            std::memcpy(&last, text.data() + size - 8, 8);
+        } else {
+            for (const char c : text)
+                first = first << 8 | static_cast<unsigned char>(c);
+        }
+        return static_cast<std::int64_t>((first ^ size) * 0x9E3779B97F4A7C15u +
+                                         last);
+    }
+
     std::vector<name> names_;
+    number_table texts_;  ///< slots by `number_of`; `slots_` has all names
     std::map<name, std::uint32_t> slots_;
     std::shared_ptr<const group_lookup> lookup_ = std::make_shared<group_lookup>();
     bool given_ = false;

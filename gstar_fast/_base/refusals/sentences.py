@@ -11,6 +11,7 @@ from gstar_fast._base.refusals.wording import Entry, Face, Words, entries, kind_
 from gstar_fast._base.text import first_few
 from gstar_fast._words import UNLABELLED
 from gstar_fast.errors import (
+    ExpiredWarning,
     InputMemoryError,
     InputOverflowError,
     InputTypeError,
@@ -122,8 +123,8 @@ ROWS |= entries(
     not_valid=lambda e, _: f"not {'' if e.argument == 'thresholds' else 'a '}valid {e.argument}: {e.value}",
     bytes_need_too_much_memory=_memory,
     panes_need_too_much_memory=lambda e, _: (
-        f"{e.value[0]} panes need {e.value[1]} bytes of memory together, memory_limit is {e.limit}; pass a larger one "
-        "if you trust these bytes"
+        f"{e.value[0]} panes need {e.value[1]} bytes of memory together, and at most {e.limit} are read; check where "
+        "these bytes come from"
     ),
     other_checkpoint=lambda e, _: (
         f"batch {e.value} comes after {e.limit} was written, so that file is from another checkpoint of the stream; "
@@ -313,6 +314,16 @@ ROWS |= entries(
     expired=lambda e, say: (
         f"{e.argument or ''}these thresholds expired on {e.value}; solve again, or {say.give} "
         f"{say.option('allow_expired', 'True')}"
+    ),
+    swap_expired=lambda e, _: (
+        f"these thresholds expired on {e.value}, so the ones in use stay; solve again and swap to the new result"
+    ),
+)
+ROWS |= entries(
+    ExpiredWarning,
+    decides_expired=lambda e, _: (
+        f"the thresholds in use expired on {e.value}; solve again and swap to the new result. Decisions go on by them, "
+        "and this warning is not repeated"
     ),
 )
 ROWS |= entries(

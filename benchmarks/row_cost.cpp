@@ -1,6 +1,7 @@
-// decide_cost.cpp - nanoseconds of one embedded decision; run by bench_decide.py, also under callgrind.
+// row_cost.cpp - nanoseconds of one embedded decision, or of counting one row; run by bench_decide.py, also
+// under callgrind, and by bench_sketch.py.
 //
-//     decide_cost KIND N      KIND: number, text, live, nothing; prints nanoseconds a decision
+//     row_cost KIND N      KIND: number, text, live, count, nothing; prints nanoseconds a row
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "gstar/live.hpp"
+#include "gstar/sketch.hpp"
 
 namespace {
 
@@ -49,7 +51,15 @@ int main(int argc, char** argv) {
         cost = run(n, [&](std::size_t i) {
             return decider.one(scores[i & 1023], static_cast<std::int64_t>(i & 7));
         });
-    else if (kind == "text")
+    else if (kind == "count") {
+        gstar::sketch sketch{gstar::sketch_options{}};
+        const gstar::name group = gstar::name::of(0);
+        for (const double score : scores) sketch.update_one(score, 1, group);
+        cost = run(n, [&](std::size_t) {
+            sketch.update_one(0.25, 1, group);
+            return true;
+        });
+    } else if (kind == "text")
         cost = run(n, [&](std::size_t i) {
             return decider.one(scores[i & 1023], std::string_view(names[i & 7]));
         });
