@@ -14,7 +14,7 @@ import numpy as np
 
 from gstar_fast._base.names import Name, Scalar, as_tuple
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sql import DIALECTS, STANDARD, literal, quoted
+from gstar_fast._decide.dialects import DIALECTS, STANDARD, literal, quoted
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
 
 if TYPE_CHECKING:
