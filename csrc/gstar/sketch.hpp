@@ -226,8 +226,8 @@ public:
         for (const name& n : names)
             if (seen.insert(n).second) options.groups.push_back(n);
         auto out = std::make_unique<sketch>(options);
-        out->groups_.commit(out->make_ready(
-            options.groups, from->counts_.unlabelled.cells() != 0));
+        out->groups_.commit(
+            out->make_ready(options.groups, from->counts_.unlabelled.cells() != 0));
         std::vector<std::uint32_t> slots(order.size());
         for (std::size_t i = 0; i < order.size(); ++i)
             slots[from->groups_.slot_of(order[i])] = out->groups_.slot_of(names[i]);
@@ -321,8 +321,8 @@ private:
         check_mergeable(other);
         check_sums({&other.counts_});
         group_table::addition more =
-            make_ready(other.groups_.names(),
-                       other.counts_.unlabelled.cells() != 0, &other.groups_);
+            make_ready(other.groups_.names(), other.counts_.unlabelled.cells() != 0,
+                       &other.groups_);
         std::vector<std::uint32_t> slots;
         for (const name& n : other.groups_.names())
             slots.push_back(slot_of(n, more));
@@ -369,7 +369,8 @@ private:
 
     /// The names we do not have, ready to be taken in, and room for their counts:
     /// cells that no group has are not seen.
-    group_table::addition make_ready(const std::vector<name>& names, bool unlabelled,
+    group_table::addition make_ready(const std::vector<name>& names,
+                                     bool unlabelled,
                                      const group_table* joined = nullptr) {
         const std::vector<name> fresh = groups_.missing(names);
         if (!fresh.empty()) check_room(groups_.size() + fresh.size());

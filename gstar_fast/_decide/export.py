@@ -14,8 +14,8 @@ import numpy as np
 
 from gstar_fast._base.names import Name, Scalar, as_tuple
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sql import DIALECTS, STANDARD, literal, quoted
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
+from gstar_fast._decide.dialects import DIALECTS, STANDARD, literal, quoted
 
 if TYPE_CHECKING:
     import onnx

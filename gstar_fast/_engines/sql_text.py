@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gstar_fast._base.grid import LOWEST_LEVEL, Extent, Grid, Window
-from gstar_fast._base.sql import Dialect
+from gstar_fast._decide.dialects import Dialect
 
 NORMAL: Final = -1022  # the octave of the smallest normal float64
 DEPTH: Final = 5  # log2 of the octaves that one tree tells apart

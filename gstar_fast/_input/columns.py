@@ -17,6 +17,7 @@ from gstar_fast._base.factorize import clean_codes, cross, factorize, number_str
 from gstar_fast._base.grid import as_float
 from gstar_fast._base.names import Name, clean_name, is_missing
 from gstar_fast._base.refusals.refusal import Words, about, refusal
+from gstar_fast._base.warn import warn
 from gstar_fast._input.arrow import Column, is_arrow, read_column
 from gstar_fast._input.group_columns import check_one_length, columns_of, without_missing
 from gstar_fast._input.missing import RAISE, SKIP
@@ -69,6 +70,7 @@ def batch_of_columns(
     scores = as_scores(*score)
     given = {"scores": scores, "labels": labels, "groups": codes, "weights": weights, "repeats": repeats}
     check_one_length({name: len(array) for name, array in given.items() if array is not None})
+    _warn_of_merged(score.values)
     return Batch(scores, labels, codes, names, weights, unlabelled_code, repeats, absent)
 
 
@@ -202,6 +204,18 @@ def as_scores(values: Values, valid: Mask, names: tuple[object, ...] | None, arg
     if valid is not None:
         values = np.where(valid, values, np.nan).astype(values.dtype)
     return values
+
+
+def _warn_of_merged(values: Values) -> None:
+    """Warn where different whole numbers become one float64."""
+    if values.dtype == object:
+        values = np.array([v for v in values.tolist() if isinstance(v, (int, np.integer))], object)
+    elif values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
+        return
+    large = np.unique(values[(values >= 2**53) | (values <= -(2**53))])
+    kept = len(np.unique(large.astype(np.float64)))
+    if kept < len(large):
+        warn(refusal("merged_integers", "scores", value=(len(large), kept)))
 
 
 def _narrowed(values: Values, valid: Mask, argument: str) -> Values:

@@ -111,46 +111,42 @@ def look_at(sketch: Watched) -> None:
 def warn_if_coarse(sketch: Watched, thresholds: Mapping[Name, Sequence[float]]) -> None:
     """Warn where a bin next to a threshold of its group holds so many rows that differ that it may cost something."""
     core = sketch._core.copy()
-    found = max((_coarsest_near(core, place, at) for place, at in _places(core, thresholds)), default=None)
-    if found is None or found[0] <= max(COARSE, 16 / core.bins):
+    near = (_coarsest_near(core, label, thresholds) for label in range(2))
+    found = max((one for one in near if one is not None), default=None)
+    if found is None:
         return
     share, label, place, index = found
     lo, hi = core.edges[index : index + 2].tolist()
     _, smallest, largest, _, _ = core.pooled()
-    near = Coarsest(share, label, core.groups[place], lo, hi)
-    warn(refusal("resolution", "scores", value=(*near, smallest, largest, core.bins)))
+    coarse = Coarsest(share, label, core.groups[place], lo, hi)
+    warn(refusal("resolution", "scores", value=(*coarse, smallest, largest, core.bins)))
 
 
-def _places(core: SketchCore, thresholds: Mapping[Name, Sequence[float]]) -> list[tuple[int, NDArray[np.float64]]]:
-    """Positions of groups, with the thresholds that decide about them."""
-    return [(k, np.asarray(thresholds[name], float)) for k, name in enumerate(core.groups) if name in thresholds]
-
-
-def _coarsest_near(core: SketchCore, place: int, thresholds: NDArray[np.float64]) -> tuple[float, int, int, int]:
-    """Share, label, position of the group and index of the fullest bin on either side of its thresholds."""
-    best = (0.0, 0, place, 0)
+def _coarsest_near(
+    core: SketchCore, label: int, thresholds: Mapping[Name, Sequence[float]]
+) -> tuple[float, int, int, int] | None:
+    """Share, label, position of the group and index of the fullest bin next to a threshold; None if all are fine."""
     least = FEW_ROWS * _one_row(core)
-    cuts = np.searchsorted(core.edges, thresholds)
-    for label in range(2):
-        row = core.counts(label)[place]
-        total = int(row.sum()) + int(core.below()[label, place]) + int(core.above()[label, place])
-        used = np.flatnonzero(row)
-        if not len(used):
-            continue
-        at = np.searchsorted(used, cuts)
-        near = used[np.unique(np.clip([at - 1, at], 0, len(used) - 1))]
-        for index in near[row[near] >= least].tolist():
-            if float(row[index]) / total > best[0] and not _has_one_score(core, label, place, index):
-                best = (float(row[index]) / total, label, place, index)
-    return best
+    counts, edges = core.counts(label), core.edges
+    totals = counts.sum(axis=1) + core.below()[label] + core.above()[label]
+    found = []
+    for place, name in enumerate(core.groups):
+        used = np.flatnonzero(counts[place])
+        if name in thresholds and len(used):
+            at = np.searchsorted(used, np.searchsorted(edges, np.asarray(thresholds[name], float)))
+            near = used[np.unique(np.clip([at - 1, at], 0, len(used) - 1))]
+            shares = counts[place, near] / totals[place]
+            coarse = (counts[place, near] >= least) & (shares > max(COARSE, 16 / core.bins))
+            found += [(float(shares[i]), label, place, int(near[i])) for i in np.flatnonzero(coarse)]
+    if found and sums_in(core.sections):
+        means = core.means(label)
+        found = [one for one in found if not _may_be_one_score(means[one[2:]])]
+    return max(found, default=None)
 
 
-def _has_one_score(core: SketchCore, label: int, place: int, index: int) -> bool:
+def _may_be_one_score(mean: float) -> bool:
     """Whether all rows of a bin may have one score: their mean has no more than the 24 bits of a score."""
-    if not sums_in(core.sections):
-        return False
-    fraction = np.frexp(core.means(label)[place, index])[0]
-    return bool((fraction * 2.0**24).is_integer())
+    return bool((np.frexp(mean)[0] * 2.0**24).is_integer())
 
 
 def _find_sentinel(core: SketchCore) -> tuple[object, ...] | None:

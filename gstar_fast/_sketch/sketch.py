@@ -390,9 +390,7 @@ class Sketch(FromBins, SketchView):
 
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of the counted rows and of `positive`: whatever their columns were called."""
-        import hashlib  # slow, and needed here only
-
-        return hashlib.sha256(self._core.row_bytes()).hexdigest()
+        return digest_of(self._core)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the bytes to a file, atomically: the old file stays until the new one is whole and on disk."""
@@ -452,3 +450,10 @@ def check_sketch(given: object) -> None:
     """Refuse what is not a sketch, such as the rows themselves."""
     if not isinstance(given, Sketch):
         raise refusal("needs_a_sketch", "sketch", value=given)
+
+
+def digest_of(core: SketchCore) -> str:
+    """SHA-256, in hexadecimal, of a core's rows."""
+    import hashlib  # slow, and needed here only
+
+    return hashlib.sha256(core.row_bytes()).hexdigest()

@@ -270,8 +270,9 @@ class Result:
         `optimal` and `infeasible` are proven by certificates in whole numbers, by code that shares nothing with the
         search: thresholds by segment keep those of their search, also in JSON; others are searched for again, which
         may take minutes for twenty groups and a tight limit. Other results (penalties, smooth densities, pooled groups,
-        promises) are solved again and compared. Only `message`, `notes`, `iterations` and names of columns are not
-        checked. A result with verdict `not_converged` claims nothing that could be proven, and raises.
+        promises) are solved again and compared. `message` and `notes` have to be those of this release. Only
+        `iterations` and names of columns are not checked. A result with verdict `not_converged` claims nothing that
+        could be proven, and raises.
         """
         from gstar_fast._solver.segments.recheck import check_result  # it knows results
 

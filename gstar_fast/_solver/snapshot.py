@@ -12,12 +12,13 @@ from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.columns import columns_in
+from gstar_fast._sketch.sketch import Sketch, digest_of
 from gstar_fast._words import WEIGHT_UNIT
 
 # Bytes that solving takes for each group and bin beside the sketch, measured on full bins, rounded up: as a rule, and
 # where every candidate of every group is kept (one threshold for all groups) or looked at again (promises).
-SOLVING_BYTES = {"native": (64, 160), "numba": (336, 432), "numpy": (160, 288)}
+SOLVING_BYTES = {"native": (64, 208), "numba": (448, 528), "numpy": (208, 336)}
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,11 @@ class Snapshot:
         if need > sketch._core.memory_limit:
             limit = (sketch._core.memory_limit, len(sketch._core.groups), sketch._core.bins)
             raise refusal("solving_needs_too_much_memory", "memory_limit", value=need, limit=limit)
-        frozen = sketch.copy()  # others may go on updating the sketch
-        names = tuple(frozen.groups)
+        core = sketch._core.copy()  # others may go on updating the sketch
+        names = core.groups
         if not names:
             raise refusal("no_rows", "solving")
         order = sorted(range(len(names)), key=lambda k: sort_key(names[k]))
-        # each public property copies the counts first, to be safe from updates; a copy of our own needs that only once
-        core = frozen._core
         rows = np.zeros((3, len(names), core.bins + 2), dtype=np.int64)
         rows[:, :, 0], rows[:, :, -1] = core.below(), core.above()
         for label in range(3):
@@ -56,7 +55,7 @@ class Snapshot:
         if order != list(range(len(names))):
             rows = np.ascontiguousarray(rows[:, order])
         unit = 1 / WEIGHT_UNIT if core.weighted else 1.0
-        columns = frozen.columns.of_thresholds(names)
+        columns = columns_in(core.sections).of_thresholds(names)
 
         def squares() -> Floats:
             if not core.weighted:
@@ -65,7 +64,7 @@ class Snapshot:
 
         numbers = core.rows()[:, order] if core.weighted else None
         named = tuple(names[k] for k in order)
-        return cls(named, core.edges, rows, unit, frozen.digest, *columns, numbers, squares)
+        return cls(named, core.edges, rows, unit, lambda: digest_of(core), *columns, numbers, squares)
 
     @property
     def weighted(self) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from helpers.databases import DATABASES, absent
 
 import gstar_fast as gf
-from gstar_fast._base.sql import DIALECTS, literal, quoted
+from gstar_fast._decide.dialects import DIALECTS, literal, quoted
 from gstar_fast._engines.sql_text import Constants
 
 SQLGLOT = {"mssql": "tsql"}  # what it calls the others is what we call them

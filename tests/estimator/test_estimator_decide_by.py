@@ -207,8 +207,8 @@ def test_the_hint_names_the_text_column_and_the_flag_that_leaves_it_out():
         model.fit(with_text(X), y)
     assert error.value.__notes__ == [
         (
-            "The estimator was given columns of X that hold text: 'region'. Encode text in a pipeline, or leave it out of "
-            "X."
+            "The estimator was given columns of X that hold text: 'region'. "
+            "Encode text in a pipeline, or leave it out of X."
         ),
         "drop_decide_by=True leaves out decide_by='region'.",
     ]

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from gstar_fast._base.sql import dialect_named, quoted
+from gstar_fast._decide.dialects import dialect_named, quoted
 
 DATABASES = ("duckdb", "sqlite", "postgres", "clickhouse")
 TYPES = {

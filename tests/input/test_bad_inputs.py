@@ -356,3 +356,12 @@ def test_bytes_as_the_name_of_one_group_are_refused_as_in_a_column(backend, name
     for take in (lambda: gf.Sketch(groups=[name]), lambda: gf.Sketch().update_one(0.5, 1, name)):
         with pytest.raises(TypeError, match=r"got bytes.*; decode bytes first: name\.decode\(\)"):
             take()
+
+
+@pytest.mark.parametrize("kind", [list, np.array, lambda scores: np.array(scores, object)])
+def test_whole_numbers_that_become_one_float_are_warned_about(backend, kind):
+    with pytest.warns(gf.errors.ResolutionWarning, match=r"keeps 1 of 3 different values apart") as caught:
+        sketch = gf.Sketch.from_rows(kind([2**62, 2**62 + 1, 2**62 + 7, 5]), [0, 1, 1, 0], [0, 0, 1, 1])
+    assert [one.filename for one in caught] == [__file__]
+    assert sketch.n_rows == 4
+    gf.Sketch.from_rows(kind([2**62, 2**62 + 2**12, 2**53 + 1, -5]), [0, 1, 1, 0], [0, 0, 1, 1])

@@ -357,6 +357,7 @@ FIELDS = {
     "solving_needs_too_much_memory": {"value": 2**31, "limit": (2**30, 250, 4096)},
     "resolution": {"value": (0.25, 1, "x", 0.0, 1.0, -3.0, 1e9, 64)},
     "sentinel": {"value": (-999.0, 20, 0.0, 1.0)},
+    "merged_integers": {"value": (3, 1)},
     "criterion_number": {"argument": "limits:equalized_odds"},
     "noise": {"value": ("equalized_odds", 0.01, "tpr", 0.05, "b", 75.0, "positive labels"), "limit": ("more rows",)},
     "proxy_row": {"value": [0.5, 0.4]},

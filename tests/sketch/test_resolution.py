@@ -1,11 +1,13 @@
 """How finely bins divide the rows: what spoils a sketch, what does not, and the warnings that say so."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import gstar_fast as gf
+from gstar_fast._sketch.resolution import warn_if_coarse
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -202,3 +204,37 @@ def test_range_keeps_the_resolution_and_sentinels_out(logits):
     scores = np.append(logits, [1e9] * 20)
     assert count(scores, range=(-8, 8)).resolution > 1000
     assert warned(scores, range=(-8, 8)) == []
+
+
+class Reads:
+    """A core that notes which of its methods are called."""
+
+    def __init__(self, core):
+        self.core, self.called = core, []
+
+    def copy(self):
+        return self
+
+    def __getattr__(self, name):
+        self.called.append(name)
+        return getattr(self.core, name)
+
+
+def test_looking_for_coarse_bins_reads_the_counts_once_for_all_groups(logits):
+    """Each read copies the counts of every group."""
+    rows = np.arange(len(logits))
+    sketch = gf.Sketch.from_rows(logits, rows % 2, rows % 50)
+    reads = Reads(sketch._core)
+    warn_if_coarse(SimpleNamespace(_core=reads), {group: [0.5] for group in range(50)})
+    assert reads.called.count("counts") == 2
+    assert reads.called.count("means") <= 2
+
+
+def test_rows_beyond_the_range_are_read_before_and_after_the_sums():
+    for settle in (repr, gf.Sketch.to_bytes):
+        sketch = gf.Sketch(range=(0, 1), groups=["b", "a", "none"])
+        sketch.update([-1.0, -2.0, 0.5], [0, 1, 1], ["a", "a", "b"])
+        settle(sketch)  # some backends keep new rows apart until then
+        sketch.update([3.0, -4.0], [1, 0], ["b", "a"])
+        assert sketch._core.below().tolist() == [[0, 2, 0], [0, 1, 0], [0, 0, 0]]
+        assert sketch._core.above().tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]

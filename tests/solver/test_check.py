@@ -136,6 +136,28 @@ def test_the_question_of_a_result_cannot_be_changed(backend, question):
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
+def test_the_words_of_a_result_cannot_be_changed(backend, question):
+    sketch, result = answered(question)
+    message = f"no other thresholds have an error above 0.01; {result.message}"
+    others = [{"message": message}, {"message": "all is well"}, {"notes": (*result.notes, "the gap was 0.5 before")}]
+    others += [{"notes": result.notes[1:]}] if result.notes else []
+    for other in others:
+        with pytest.raises(ValueError, match="does not hold"):
+            replace(result, **other).check(sketch)
+
+
+@pytest.mark.parametrize("options", [{}, {"randomize": True}, {**BY, "randomize": True}, BY], ids=str)
+def test_points_of_a_frontier_pass(options):
+    score, label, group, segment = people()
+    sketch = gf.Sketch.from_rows(score, label, [group, segment] if "decide_by" in options else group, bins=16)
+    points = gf.frontier(sketch, "equalized_odds", **options)
+    for i in (0, len(points) // 2, len(points) - 1):
+        points.result(i).check(sketch)
+        with pytest.raises(ValueError, match="does not hold"):
+            replace(points.result(i), notes=("the gap was 0.5 before",)).check(sketch)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
 def test_another_sketch_does_not_pass(question):
     sketch, result = answered(question)
     other, _ = answered(question, seed=6)

@@ -121,9 +121,8 @@ void count_blocks(const rows& r, std::size_t begin, std::size_t end,
 template <class Float>
 sizes check_scores(const std::vector<Float>& scores, bool skip_nan) {
     constexpr std::size_t lanes = 16;  // no branch, and nothing waits: vectors
-    const auto most = static_cast<Float>(
-        std::min(greatest_score(),
-                 static_cast<double>(std::numeric_limits<Float>::max())));
+    const auto most = static_cast<Float>(std::min(
+        greatest_score(), static_cast<double>(std::numeric_limits<Float>::max())));
     const Float inf = std::numeric_limits<Float>::infinity();
     Float far[lanes] = {};
     Float near[lanes] = {};

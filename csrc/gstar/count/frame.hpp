@@ -24,7 +24,8 @@ struct frame {
     /// runs: a new score beyond them then mostly needs no move.
     window at;
     window canonical;  ///< the window as the rows define it
-    extent reach = {};  ///< of a linear tally that of rows after version 1; not of a fixed one
+    extent reach =
+        {};  ///< of a linear tally that of rows after version 1; not of a fixed one
     double lo = std::numeric_limits<double>::infinity();  ///< of all cells
     double hi = -std::numeric_limits<double>::infinity();
 
@@ -87,10 +88,12 @@ struct frame {
         }
         of.add(reach.below);
         of.add(reach.above);
-        const int level = empty() ? window_of(first, at.bins()).level() : at.level();
+        const int level =
+            empty() ? window_of(first, at.bins()).level() : at.level();
         if (!(of.far < std::ldexp(1.0, level + 24))) return false;
         const extent all{of, of, true};
-        const double least = std::ldexp(1.0, window_of(all, at.bins()).on().least());
+        const double least =
+            std::ldexp(1.0, window_of(all, at.bins()).on().least());
         return of.near > std::max(least, std::numeric_limits<double>::min());
     }
 

@@ -253,7 +253,8 @@ public:
                 if (!has_rows(c)) continue;
                 const std::size_t first = std::size_t{c} * bins_;
                 zero_sums* const zero = zeros_[c].get();
-                if (pending_ != 0) move_words(words_.data() + first, zero, steps, n);
+                if (pending_ != 0)
+                    move_words(words_.data() + first, zero, steps, n);
                 if (counts_.size() != 0)
                     move_counts(counts_.data() + first, sums_.data() + first,
                                 weighted_ ? squares_.data() + first : nullptr, zero,

@@ -197,6 +197,14 @@ class Pending:
             if name in index and self.ends[6 * slot + 2 * label] < math.inf:
                 self._add_rows(counts[index[name]], slice(3 * slot + label, 3 * slot + label + 1), window)
 
+    def add_beyond_to(self, rows: Ints, side: int, groups: Sequence[Name]) -> None:
+        """Add the rows under the first edge (side 0) or over the last one to (3, n_groups) of them."""
+        beyond = self.beyond.reshape(self.room, 3, 2)
+        for place, name in enumerate(groups):
+            slot = self.slots.get(sort_key(name), -1)
+            if slot >= 0:
+                rows[:, place] += beyond[slot, :, side]
+
     def add_pooled_to(self, counts: Ints, window: Window) -> None:
         """Add the rows of all cells to counts of each bin of a window of the same grid."""
         self._add_rows(counts, slice(3 * len(self.names)), window)

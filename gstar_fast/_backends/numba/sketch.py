@@ -373,6 +373,23 @@ class Core(reference.Core):
                 self._pending.add_counts_to(counts, label, self.groups, self.window)
             return counts
 
+    def below(self) -> Ints:
+        """Rows under the first edge, of each label and group, without settling all sums first."""
+        return self._beyond(0)
+
+    def above(self) -> Ints:
+        """Rows at or over the last edge, of each label and group, without settling all sums first."""
+        return self._beyond(1)
+
+    def _beyond(self, side: int) -> Ints:
+        with LOCK:
+            self._find_window()
+            self._move_cells()
+            rows: Ints = (self._cells.below, self._cells.above)[side].copy()
+            if self._pending is not None:
+                self._pending.add_beyond_to(rows, side, self.groups)
+            return rows
+
     def _pooled_rows(self) -> Ints:
         self._find_window()
         self._move_cells()

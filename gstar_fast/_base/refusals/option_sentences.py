@@ -91,7 +91,15 @@ def _sentinel(e: Any, say: Face) -> str:
     )
 
 
-OPTIONS |= entries(ResolutionWarning, resolution=_resolution)
+def _merged_integers(e: Any, _: Face) -> str:
+    different, kept = e.value
+    return (
+        f"{e.argument} are whole numbers beyond 2**53, where float64 keeps {kept} of {different} different values "
+        "apart. Subtract a constant from them, so that they are smaller"
+    )
+
+
+OPTIONS |= entries(ResolutionWarning, resolution=_resolution, merged_integers=_merged_integers)
 OPTIONS |= entries(SentinelWarning, sentinel=_sentinel)
 
 

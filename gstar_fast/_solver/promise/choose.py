@@ -12,7 +12,6 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
-from gstar_fast._solver.promise import words
 from gstar_fast._solver.promise.beliefs import Ground, Known
 from gstar_fast._solver.promise.candidates import Option, family, in_order
 from gstar_fast._solver.promise.chance import Beliefs
@@ -23,6 +22,7 @@ from gstar_fast._solver.promise.targets import aimed
 from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, lay_out
+from gstar_fast._solver.words import promises as words
 
 SMALL_PRICE = 0.05  # of the gain over a constant decision: where a looser limit is first looked for
 FINEST = 100  # limits that could be promised are found to one part in so many

@@ -20,7 +20,6 @@ from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture, corners_of
-from gstar_fast._solver.promise import words
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.promise.candidates import WIDTHS, Option, option_at
 from gstar_fast._solver.promise.choose import upper_of, with_verdict
@@ -29,6 +28,7 @@ from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.question import Objective, check_confidence
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, prepare
+from gstar_fast._solver.words import promises as words
 
 FROM_EACH = 16  # points of the frontier of each width
 BOXES = 2_000_000

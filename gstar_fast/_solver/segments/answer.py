@@ -149,8 +149,7 @@ class Answer:
         if not choice.finished:
             bound = max(choice.bound, 0.0)
             return self.result(choice.search, parts, "not_converged", "", choice.nodes, bound=bound)
-        message = f"no other thresholds by segment, at bin edges, have {self._lower()}"
-        return self.result(choice.search, parts, "optimal", message, choice.nodes, proof=proof)
+        return self.result(choice.search, parts, "optimal", self.least(), choice.nodes, proof=proof)
 
     def _without(self, choice: SegmentChoice, proof: Proof | None, end: float) -> Result:
         """Thresholds that miss the limits by the least, or the least found by `end`, as `finish.infeasible`."""
@@ -192,9 +191,8 @@ class Answer:
         found = mix_by_segment(self.snapshot, self.asked.roles, self.objective, monotone=self.monotone)
         if found.best is not None:
             search, mix = found.best
-            message = f"no mixture of thresholds by segment has {self._lower()} ({mix.scans} scans)"
-            proof = Proof(found.certificates)
-            return self.result(search, parts_of(search, mix), "optimal", message, mix.scans, mixed=True, proof=proof)
+            parts, proof = parts_of(search, mix), Proof(found.certificates)
+            return self.result(search, parts, "optimal", self.least(mix.scans), mix.scans, mixed=True, proof=proof)
 
         def find(slack: float) -> tuple[tuple[SegmentSearch, Mix] | None, bool]:
             mixes = [(search, room("segments").mix(loosened(search.nominal(), slack))) for search, _ in found.parts]
@@ -206,8 +204,12 @@ class Answer:
         message = f"no mixture of thresholds by segment meets these limits; {near.words('mixtures')}"
         return self.result(search, parts_of(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
 
-    def _lower(self) -> str:
-        return self.objective.lower + (", rising or falling along the segments" if self.monotone else "")
+    def least(self, scans: int | None = None) -> str:
+        """The message of a proof: of thresholds, or of a mixture that was found in so many scans."""
+        lower = self.objective.lower + (", rising or falling along the segments" if self.monotone else "")
+        if scans is None:
+            return f"no other thresholds by segment, at bin edges, have {lower}"
+        return f"no mixture of thresholds by segment has {lower} ({scans} scans)"
 
 
 def too_many(counts: SegmentCounts, effective: Floats, weighted: bool) -> list[str]:

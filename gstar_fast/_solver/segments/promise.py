@@ -26,7 +26,6 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._base.arrays import Floats, Ints
-from gstar_fast._solver.promise import words
 from gstar_fast._solver.promise.beliefs import BALANCED, SURE, Ground, active_rates, matched, moments
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
 from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers, with_verdict
@@ -42,6 +41,7 @@ from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, lay_out
 from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
 from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.words import promises as words
 
 SHARES = (0.75, 0.5, 0.25)  # of the limit: q, at z = 0
 WIDTHS = (0.5, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)  # standard errors: z, at q = 1

@@ -26,6 +26,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
+from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.promise.stable import SIGN
 from gstar_fast._solver.question import Objective, Scale, scale_of
 from gstar_fast._solver.rates import has_rate
@@ -46,7 +47,7 @@ MOST_COUNTS: Final = 2**24  # of groups as segments: groups times groups times b
 CLOSE: Final = 1e-12  # of numbers on counts
 CLOSE_CHANCE: Final = 1e-9  # of a promise
 CLOSE_SMOOTH: Final = 1e-8  # of numbers on densities, which iterate
-# words and effort, which later releases may say in another way, and names of columns
+# effort and names of columns are not compared; `_check_words` compares what is said
 METADATA: Final = frozenset({"message", "notes", "iterations", "score_column", "group_column", "cuts"})
 # `_digest` and `_mixing` are compared where they are known, `_proof` is what is checked
 HIDDEN: Final = frozenset({"_digest", "_mixing", "_proof", "_between"})
@@ -54,31 +55,40 @@ SEARCHED: Final = frozenset({"evidence", "promise"})  # not made from thresholds
 SLACK: Final = re.compile(
     r"if each were (\S+) looser; shown are \w+ that miss the limits by the least( that was found)?$"
 )
+# how the message of a point of a frontier begins, or all of it
+POINT: Final = re.compile(
+    r"(?:(?:point \d+|between points \d+ and \d+) of \d+ on the frontier of (\w+)"
+    r"|the least .+ gap of at most \S+)(?:; |$)"
+)
 
 
 class _NoCertificateError(Exception):
     """The search for certificates is too large, or was ended early."""
 
 
-def check_result(result: Result, sketch: Sketch) -> None:
-    """Raise ValueError where a number of a result is not that of the sketch, or where its verdict is not proven."""
+def check_result(result: Result, sketch: Sketch, *, plain: bool = False) -> None:
+    """Raise ValueError where a number of a result is not that of the sketch, or where its verdict is not proven.
+
+    `plain` for the answer that stands behind a promise.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were given when the result was found
         try:
-            _check(*on_its_columns(result, sketch))
+            _check(*on_its_columns(result, sketch), plain)
         except (TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:  # a field of another type
             raise refusal("proof", value=f"a field of it cannot be read ({type(error).__name__}: {error})") from error
 
 
-def _check(result: Result, sketch: Sketch) -> None:
+def _check(result: Result, sketch: Sketch, plain: bool) -> None:
     digest = result.sketch_digest
     if digest is not None and digest != sketch.digest():
         raise refusal("proof", value=f"it came from the sketch with digest {digest}")
     if result.promise is not None:
-        check_result(result.promise.plain, sketch)
-    why = _without_certificate(result)
+        check_result(result.promise.plain, sketch, plain=True)
+    why, again = _without_certificate(result), None
     if why is None:
-        compare(result, again_from_thresholds(result, sketch), without=SEARCHED)
+        made = again_from_thresholds(result, sketch)
+        compare(result, made, without=SEARCHED)
         if result.verdict == "not_converged":
             raise refusal(
                 "no_proof", value="the verdict is 'not_converged', which does not say that the error is the least"
@@ -93,6 +103,23 @@ def _check(result: Result, sketch: Sketch) -> None:
         compare(result, again)
         if type(result._mixing) in (int, float) and not _same(result._mixing, again.mixing_saves, 1e-9):
             raise _differs("mixing_saves", result._mixing, again.mixing_saves)
+    if again is None and (plain or POINT.match(result.message)):
+        again = made
+    elif again is None and result._proof is not None:
+        roles = asked_roles(sketch, result.fair_between, result.decide_by).roles
+        again = told_of_noise(made, Snapshot.of(sketch), roles.protected)
+    _check_words(result, solve_again(result, sketch) if again is None else again)
+
+
+def _check_words(result: Result, expected: Result) -> None:
+    """Raise where message and notes are not those of another result; of a point of a frontier, all but its place."""
+    found, notes = POINT.sub("", result.message, count=1), tuple(map(str, expected.notes))
+    if tuple(map(str, result.notes)) != notes:
+        raise _differs("notes", result.notes, notes)
+    if result.verdict == "infeasible" and (slack := SLACK.search(found)):  # the number in it is checked with the limits
+        found = "" if not re.search(r"\d", found[: slack.start(1)]) else found
+    if found not in (expected.message, ""):
+        raise _differs("message", result.message, expected.message)
 
 
 def _without_certificate(result: Result) -> str | None:
@@ -197,7 +224,8 @@ def _by_segment(result: Result, sketch: Sketch, objective: Objective) -> Result:
     search = prepare_segments(snapshot, asked.roles, objective, ORDERS[0] if result.monotone else None)
     parts = [dict(part) for part in _own_parts(result, search.counts.segments, snapshot)]
     answer = Answer(snapshot, asked, objective, result.monotone, result.cuts)
-    return answer.result(search, parts, "optimal", result.message, result.iterations, mixed=result.randomized)
+    message = answer.least(result.iterations if result.randomized else None)
+    return answer.result(search, parts, "optimal", message, result.iterations, mixed=result.randomized)
 
 
 def _own_parts(result: Result, names: tuple[Any, ...], snapshot: Snapshot) -> tuple[tuple[tuple[int, float], ...], ...]:
@@ -246,7 +274,10 @@ def _prove(result: Result, sketch: Sketch) -> None:
     """Raise where certificates do not prove the verdict on the counts of a sketch."""
     snapshot = Snapshot.of(sketch)
     counts = _counts(result, sketch, snapshot)
-    objective = Objective.of(result.limits, None, result.costs, result.balanced)
+    limits = dict(result.limits)
+    if (point := POINT.match(result.message)) and point[1] in result.gaps:
+        limits[point[1]] = result.gaps[point[1]]  # a point of a frontier has the least error of all that meet its gap
+    objective = Objective.of(limits, None, result.costs, result.balanced)
     names = snapshot.groups if result.decide_by is None else counts.segments
     own = _own_parts(result, names, snapshot)[: len(counts.segments)]
     rows = counts.rows.tolist()
