@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast.errors import NoiseWarning as NoiseWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
     from gstar_fast.errors import OverfitWarning as OverfitWarning
+    from gstar_fast.errors import RepeatedRowsWarning as RepeatedRowsWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
     from gstar_fast.errors import SentinelWarning as SentinelWarning
     from gstar_fast.errors import UnpromisedWarning as UnpromisedWarning
@@ -96,6 +97,7 @@ _ROOMS = {
         "NoiseWarning",
         "NotConvergedWarning",
         "OverfitWarning",
+        "RepeatedRowsWarning",
         "ResolutionWarning",
         "SentinelWarning",
         "UnpromisedWarning",

@@ -25,6 +25,7 @@ __all__ = [
     "OptionTypeError",
     "OptionValueError",
     "OverfitWarning",
+    "RepeatedRowsWarning",
     "ResolutionWarning",
     "SentinelWarning",
     "UnpromisedWarning",
@@ -151,6 +152,14 @@ class OverfitWarning(_Coded, UserWarning):
     """There are more segments than the counted rows can carry, so that limits hardly hold on new ones.
 
     Given by `solve` with `decide_by`; the result's notes say it too.
+    """
+
+
+class RepeatedRowsWarning(_Coded, UserWarning):
+    """Two sketches that are merged hold the same rows, which then count twice.
+
+    What is said about new rows, such as a promise, is then said with too much confidence. Sketches are compared by
+    `Sketch.digest`, so rows that are repeated inside a sum are not seen.
     """
 
 

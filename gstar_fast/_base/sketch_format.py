@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gstar_fast._base.bytes import Envelope, Reader, name_bytes, varint, zigzag
+from gstar_fast._base.bytes import CHECKSUM, Envelope, Reader, name_bytes, varint, zigzag
 from gstar_fast._base.grid import (
     HIGHEST_LEVEL,
     LARGEST_SCORE,
@@ -42,9 +42,10 @@ from gstar_fast._base.sketch_parts.content import (
     WEIGHTED,
     Cell,
     Content,
+    Section,
     refuse,
 )
-from gstar_fast._base.sketch_parts.sections import read_sections, sections_bytes
+from gstar_fast._base.sketch_parts.sections import OF_ROWS, read_sections, sections_bytes
 
 VERSION: Final = 2
 BELOW, ZERO, ABOVE = 1, 2, 4  # sides of zero that have scores
@@ -160,6 +161,18 @@ def front(data: bytes) -> tuple[int, int]:
     if _version(data) == 1:
         return version_1.front(source)[:2]
     return _read_front(source, bool(flags & FIXED), bool(flags & LINEAR))[:2]
+
+
+def rows_in(data: bytes, sections: Sequence[Section]) -> bytes | None:
+    """Canonical bytes that have these sections, with none but those that speak of the rows; None for old versions."""
+    if _version(data) != VERSION:
+        return None
+    kept = [one for one in sections if one[0] in OF_ROWS]
+    if len(kept) == len(sections):
+        return data
+    fields = HEADER.unpack_from(data)[2:-1]
+    end = len(data) - CHECKSUM.size - len(sections_bytes(sections))
+    return ENVELOPE.seal(fields, data[HEADER.size : end] + sections_bytes(kept))
 
 
 def _version(data: bytes) -> int:

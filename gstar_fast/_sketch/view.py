@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gstar_fast._backends.interface import SketchCore
@@ -15,11 +17,19 @@ from gstar_fast._sketch.resolution import Coarsest, coarsest_of, resolution_of
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 
+class Known(NamedTuple):
+    """A digest, and the state of the core that it belongs to."""
+
+    state: tuple[object, ...]
+    digest: str
+
+
 class SketchView:
     """The half of `Sketch` that only reads."""
 
     _core: SketchCore
     _backend: str
+    _known: Known | None  # the last digest that was computed
 
     @property
     def groups(self) -> tuple[Name, ...]:
@@ -184,10 +194,41 @@ class SketchView:
         """
         return coarsest_of(self._core.copy())
 
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of the counted rows and of `positive`: whatever their columns were called.
+
+        The sketch remembers it until rows are added.
+        """
+        known = self._known_digest()
+        if known is not None:
+            return known
+        import hashlib  # slow, and needed here only
+
+        state = _state(self._core)
+        found = hashlib.sha256(self._core.row_bytes()).hexdigest()
+        if _state(self._core) == state:  # no thread has added rows in between
+            self._known = Known(state, found)
+        return found
+
+    def _known_digest(self) -> str | None:
+        """The digest if it was computed since rows were last added."""
+        known = self._known
+        return known.digest if known is not None and known.state == _state(self._core) else None
+
     @property
     def nbytes(self) -> int:
         """Memory the counts take, as it is held against `memory_limit`."""
         return memory_of(len(self.groups), self.bins)
+
+
+def _state(core: SketchCore) -> tuple[object, ...]:
+    """What differs between any two moments at which a core, in its life, would give different row bytes.
+
+    Rows are added and never taken away, so their total and the number of those passed over tell such moments apart. The
+    rest may change when a sketch without rows is merged.
+    """
+    options = core.bins, core.level, core.first, core.given, core.fixed, core.linear, core.groups
+    return core.total, core.skipped, core.weighted, core.squared_weights() is None, options, core.sections
 
 
 def _in_rows(counts: Ints, core: SketchCore) -> Values:

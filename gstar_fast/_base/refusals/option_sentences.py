@@ -17,6 +17,7 @@ from gstar_fast.errors import (
     OptionTypeError,
     OptionValueError,
     OverfitWarning,
+    RepeatedRowsWarning,
     ResolutionWarning,
     SentinelWarning,
 )
@@ -90,6 +91,13 @@ def _sentinel(e: Any, say: Face) -> str:
 
 OPTIONS |= entries(ResolutionWarning, resolution=_resolution)
 OPTIONS |= entries(SentinelWarning, sentinel=_sentinel)
+OPTIONS |= entries(
+    RepeatedRowsWarning,
+    repeated_rows=lambda e, _: (
+        f"{e.value} have the same digest, so the same rows now count twice, and promises are too confident; merge "
+        "each sketch once"
+    ),
+)
 
 
 # -------------------------------------------------------------------------------------------------- options of a solver
