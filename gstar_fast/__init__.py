@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.segments.cut import Segments as Segments
     from gstar_fast._solver.solve import solve as solve
     from gstar_fast._solver.words.points import Frontier as Frontier
+    from gstar_fast.errors import AssumptionWarning as AssumptionWarning
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
     from gstar_fast.errors import MissingClassWarning as MissingClassWarning
@@ -91,6 +92,7 @@ _ROOMS = {
     "_solver.segments.cut": ("Segments",),
     "_solver.solve": ("solve",),
     "errors": (
+        "AssumptionWarning",
         "DegenerateWarning",
         "InfeasibleWarning",
         "MissingClassWarning",

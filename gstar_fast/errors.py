@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "AssumptionWarning",
     "DegenerateWarning",
     "InfeasibleError",
     "InfeasibleWarning",
@@ -115,6 +116,13 @@ class InfeasibleError(InputError, ValueError):
 
 class InputWarning(_Coded, UserWarning):
     """An argument is allowed, but hardly what was meant."""
+
+
+class AssumptionWarning(_Coded, UserWarning):
+    """The counts of a `ProxySketch` contradict what `unmixed` assumes of the probabilities.
+
+    Rates, gaps and promises from the unmixed sketch may then be wrong by any amount.
+    """
 
 
 class DegenerateWarning(_Coded, UserWarning):

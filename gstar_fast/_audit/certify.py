@@ -184,7 +184,7 @@ class _Rows:
                 least[:, k] += weight * low
                 most[:, k] += weight * high
                 cut += int((high - low).sum())
-        notes = []
+        notes = [*snapshot.notes]
         if cut:
             notes.append(
                 f"thresholds inside a bin of the fresh rows: {cut * snapshot.weight_unit:g} rows may lie on either "

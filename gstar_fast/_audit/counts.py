@@ -47,6 +47,7 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     snapshot = Snapshot.of(sketch)
     bins = Bins(snapshot.edges, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
+    notes = [*snapshot.notes, *notes]
     totals = snapshot.rows.sum(axis=2)
     columns: list[Values] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
     inside: list[str] = []

@@ -20,6 +20,7 @@ from gstar_fast._report.contents import (
     sentence_list,
 )
 from gstar_fast._report.html import Html, tag
+from gstar_fast._sketch.columns import ASSUMED
 from gstar_fast._solver.degenerate import SIGN
 from gstar_fast._solver.question import is_met
 from gstar_fast._solver.result import Result
@@ -76,6 +77,9 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
     if any(note.startswith(SIGN) for note in r.notes):
         return "warn", f"{met if r.limits else least}, but the thresholds hardly decide"
+    if any(note.startswith(ASSUMED) for note in r.notes):
+        new = f"promised for new rows, {_sure(r)}" if r.verdict == "promised" else "met"
+        return "warn", f"{f'The {_limits(r)} {new}' if r.limits else least}, if the groups were estimated rightly"
     if r.verdict == "promised":
         return "good", f"The {_limits(r)} promised for new rows, {_sure(r)}"
     if r.limits:

@@ -12,7 +12,7 @@ from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import Name, Scalar, clean_name, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.cell import Moments, SketchCell
-from gstar_fast._sketch.columns import Columns, columns_in, positive_in, sums_in
+from gstar_fast._sketch.columns import Columns, assumption_in, columns_in, positive_in, sums_in
 from gstar_fast._sketch.resolution import Coarsest, coarsest_of, resolution_of
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
@@ -96,6 +96,14 @@ class SketchView:
         them, and densities other than the empirical one are refused.
         """
         return sums_in(self._core.sections)
+
+    @property
+    def assumption(self) -> str | None:
+        """What the groups rest on where they were estimated, see `ProxySketch.unmixed`; None where they are known.
+
+        It is part of the bytes, and results from the sketch have it among their notes.
+        """
+        return assumption_in(self._core.sections)
 
     @property
     def means(self) -> Floats:

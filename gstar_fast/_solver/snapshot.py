@@ -31,6 +31,7 @@ class Snapshot:
     score_column: str | None
     group_column: str | None
     squares: Callable[[], Floats | None]  # (3, K) sums of squared weights when called; None where they are not known
+    notes: tuple[str, ...] = ()  # what every result from the sketch shall say
 
     @classmethod
     def of(cls, sketch: Sketch, *, wide: bool = False) -> Snapshot:
@@ -60,7 +61,8 @@ class Snapshot:
             found = core.squared_weights()
             return None if found is None else found[:, order]
 
-        return cls(tuple(names[k] for k in order), core.edges, rows, unit, frozen.digest, *columns, squares)
+        notes = () if frozen.assumption is None else (frozen.assumption,)
+        return cls(tuple(names[k] for k in order), core.edges, rows, unit, frozen.digest, *columns, squares, notes)
 
     def thresholds(self, candidates: Ints) -> Floats:
         """Candidate 0 is -inf, candidate 1 + i is edge i, the one after the last edge is +inf."""

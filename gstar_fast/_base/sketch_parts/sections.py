@@ -14,8 +14,13 @@ from gstar_fast._base.sketch_parts.content import Section, refuse
 COLUMNS: Final = 1
 POSITIVE: Final = 2
 NO_SUMS: Final = 3
-KNOWN: Final = (COLUMNS, POSITIVE, NO_SUMS)
-OF_ROWS: Final = (POSITIVE, NO_SUMS)  # part of what was counted, not of where that came from; readers need these
+UNMIXED: Final = 5
+KNOWN: Final = (COLUMNS, POSITIVE, NO_SUMS, UNMIXED)
+OF_ROWS: Final = (
+    POSITIVE,
+    NO_SUMS,
+    UNMIXED,
+)  # part of what was counted, not of where that came from; readers need these
 
 
 def sections_bytes(sections: Sequence[Section]) -> bytes:
@@ -46,7 +51,7 @@ def check_sections(sections: Sequence[Section]) -> None:
             refuse(f"it needs a section of type {kind}, which this library does not know; install a newer one")
         if needed != (kind in OF_ROWS) or (kind == COLUMNS and columns_of(content) == ((), (), ())):
             refuse("a section is impossible")
-        if kind == NO_SUMS and content:
+        if (kind == NO_SUMS and content) or (kind == UNMIXED and content not in (b"\0", b"\1")):
             refuse("a section is impossible")
         if kind == POSITIVE:
             positive_of(content)
@@ -115,6 +120,8 @@ def merged_sections(
     if COLUMNS in a and COLUMNS in b:
         pairs = zip(columns_of(a[COLUMNS]), columns_of(b[COLUMNS]), strict=True)
         merged[COLUMNS] = columns_bytes([_merged_columns(x, y) for x, y in pairs])
+    if UNMIXED in a and UNMIXED in b:
+        merged[UNMIXED] = max(a[UNMIXED], b[UNMIXED])
     return tuple((kind, kind in OF_ROWS, merged[kind]) for kind in sorted(merged))
 
 
