@@ -149,11 +149,14 @@ def _promise(contents: Contents) -> list[Html]:
     if r.promise is None or r.verdict != "promised":
         return []
     limits = [f"{gap_word(name)} {bound_word(name)} {limit:g}" for name, limit in r.limits.items()]
+    price = percent(r.promise.cost) + " of error"
+    if contents.costly:
+        price = f"{short_number(max(r.cost - r.promise.plain.cost, 0.0))} in cost"
     at_best = [f"{bound_word(name)} {short_number(upper)}" for name, upper in r.promise.upper.items()]
     said = (
         f"{sentence_list(limits)} on new rows, {_sure(r)}. Given the counts, the chance of more is "
         f"{percent(r.promise.chance)}; {sentence_list(at_best)} could have been promised as well. The promise costs "
-        f"{percent(r.promise.cost)} of error. It is about people drawn as the counted ones were, with right labels and "
+        f"{price}. It is about people drawn as the counted ones were, with right labels and "
         "out-of-fold scores. It does not cover drift."
     )
     return [tag("p", tag("strong", "Promise: "), said)]

@@ -113,7 +113,7 @@ def promised(search: Search, plain: Result, level: float, solve: Solve, *, unifi
     result = plain if option is asked.plain else _made(known.search, option, unified, plain)
     cost = max(result.error - plain.error, 0.0) if result is not plain else 0.0
     promise = Promise(level, found, upper, cost, plain, plain_chance)
-    return with_verdict(result, promise, "promised", words.promised(promise, plain))
+    return with_verdict(result, promise, "promised", words.promised(promise, result))
 
 
 def first_kept(asked: Asked, plain_chance: float) -> tuple[Option | None, float]:
