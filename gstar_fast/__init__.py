@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.segments.cut import Segments as Segments
     from gstar_fast._solver.solve import solve as solve
     from gstar_fast._solver.words.points import Frontier as Frontier
+    from gstar_fast.errors import AssumptionWarning as AssumptionWarning
     from gstar_fast.errors import DegenerateWarning as DegenerateWarning
     from gstar_fast.errors import ExpiredWarning as ExpiredWarning
     from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
@@ -58,6 +59,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast.errors import NoiseWarning as NoiseWarning
     from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
     from gstar_fast.errors import OverfitWarning as OverfitWarning
+    from gstar_fast.errors import RepeatedRowsWarning as RepeatedRowsWarning
     from gstar_fast.errors import ResolutionWarning as ResolutionWarning
     from gstar_fast.errors import SentinelWarning as SentinelWarning
     from gstar_fast.errors import UnpromisedWarning as UnpromisedWarning
@@ -92,6 +94,7 @@ _ROOMS = {
     "_solver.segments.cut": ("Segments",),
     "_solver.solve": ("solve",),
     "errors": (
+        "AssumptionWarning",
         "DegenerateWarning",
         "ExpiredWarning",
         "InfeasibleWarning",
@@ -100,6 +103,7 @@ _ROOMS = {
         "NoiseWarning",
         "NotConvergedWarning",
         "OverfitWarning",
+        "RepeatedRowsWarning",
         "ResolutionWarning",
         "SentinelWarning",
         "UnpromisedWarning",

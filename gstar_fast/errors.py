@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "AssumptionWarning",
     "DegenerateWarning",
     "ExpiredWarning",
     "InfeasibleError",
@@ -27,6 +28,7 @@ __all__ = [
     "OptionTypeError",
     "OptionValueError",
     "OverfitWarning",
+    "RepeatedRowsWarning",
     "ResolutionWarning",
     "SentinelWarning",
     "UnpromisedWarning",
@@ -118,6 +120,13 @@ class InputWarning(_Coded, UserWarning):
     """An argument is allowed, but hardly what was meant."""
 
 
+class AssumptionWarning(_Coded, UserWarning):
+    """The counts of a `ProxySketch` contradict what `unmixed` assumes of the probabilities.
+
+    Rates, gaps and promises from the unmixed sketch may then be wrong by any amount.
+    """
+
+
 class DegenerateWarning(_Coded, UserWarning):
     """Thresholds meet the limits, but hardly decide.
 
@@ -165,6 +174,14 @@ class OverfitWarning(_Coded, UserWarning):
     """There are more segments than the counted rows can carry, so that limits hardly hold on new ones.
 
     Given by `solve` with `decide_by`; the result's notes say it too.
+    """
+
+
+class RepeatedRowsWarning(_Coded, UserWarning):
+    """Two sketches that are merged hold the same rows, which then count twice.
+
+    What is said about new rows, such as a promise, is then said with too much confidence. Sketches are compared by
+    `Sketch.digest`, so rows that are repeated inside a sum are not seen.
     """
 
 

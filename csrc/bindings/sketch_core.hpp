@@ -149,9 +149,11 @@ public:
     py::bytes to_bytes() { return bytes_of(gstar::to_bytes(*sketch_)); }
     py::bytes row_bytes() { return bytes_of(gstar::row_bytes(*sketch_)); }
 
-    void merge_bytes(const py::bytes& data) {
-        gstar::merge_bytes(*sketch_, view_of(data));
+    py::tuple merge_bytes(const py::bytes& data) {
+        py::tuple told =
+            tuple_of_sections(gstar::merge_bytes(*sketch_, view_of(data)));
         tell();
+        return told;
     }
 
     static std::unique_ptr<sketch_core> from_bytes(const py::bytes& data,
@@ -160,13 +162,7 @@ public:
         return std::make_unique<sketch_core>(read(data, limit), std::move(watch));
     }
 
-    /// (type, needed, content) of each section.
-    py::tuple sections() const {
-        py::list out;
-        for (const gstar::section& s : sketch_->sections())
-            out.append(py::make_tuple(s.type, s.needed, py::bytes(s.content)));
-        return py::tuple(out);
-    }
+    py::tuple sections() const { return tuple_of_sections(sketch_->sections()); }
 
     void set_sections(
         const std::vector<std::tuple<std::uint64_t, bool, py::bytes>>& all) {
@@ -182,6 +178,13 @@ private:
     static gstar::span<const std::uint8_t> view_of(const py::bytes& data) {
         const auto view = static_cast<std::string_view>(data);
         return {reinterpret_cast<const std::uint8_t*>(view.data()), view.size()};
+    }
+    /// (type, needed, content) of each section.
+    static py::tuple tuple_of_sections(const gstar::sections& all) {
+        py::list out;
+        for (const gstar::section& s : all)
+            out.append(py::make_tuple(s.type, s.needed, py::bytes(s.content)));
+        return py::tuple(out);
     }
     static py::bytes bytes_of(const std::vector<std::uint8_t>& out) {
         return {reinterpret_cast<const char*>(out.data()), out.size()};

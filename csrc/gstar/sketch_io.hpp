@@ -246,8 +246,10 @@ struct sketch_bytes {
         return out;
     }
 
-    static void merge(sketch& s, span<const std::uint8_t> bytes) {
+    /// The sections of the bytes, as they were before they were merged.
+    static sections merge(sketch& s, span<const std::uint8_t> bytes) {
         const stored_sketch from = checked(s, bytes);
+        sections told = from.sections();
         const std::lock_guard<std::mutex> lock(s.guard_);
         sections joined = merged_sections(s.sections_, from.sections(),
                                           s.total() > 0, from.total() > 0);
@@ -256,6 +258,7 @@ struct sketch_bytes {
         else if (!is_neutral(from))
             add(s, from);
         s.sections_ = std::move(joined);
+        return told;
     }
 
 private:
@@ -399,9 +402,9 @@ inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
 }
 
 /// Add what bytes describe: the same as merging `from_bytes`, without a second
-/// sketch. Refusals change nothing.
-inline void merge_bytes(sketch& s, span<const std::uint8_t> bytes) {
-    sketch_bytes::merge(s, bytes);
+/// sketch. Refusals change nothing. Returns the sections of the bytes.
+inline sections merge_bytes(sketch& s, span<const std::uint8_t> bytes) {
+    return sketch_bytes::merge(s, bytes);
 }
 
 }  // namespace gstar

@@ -190,7 +190,7 @@ class _Rows:
                     low_squares, high_squares = _ends(bins, squares[:, k], threshold, name)
                     least_squares[:, k] += weight * low_squares
                     most_squares[:, k] += weight * high_squares
-        notes = []
+        notes = [*snapshot.notes]
         if cut:
             notes.append(
                 f"thresholds inside a bin of the fresh rows: {cut * snapshot.weight_unit:g} rows may lie on either "

@@ -119,7 +119,9 @@ class SketchCore(Protocol):
         self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
     ) -> None: ...
     def merge(self, other: SketchCore, /) -> None: ...  # of any backend
-    def merge_bytes(self, data: bytes) -> None: ...  # as merge(from_bytes(data)), within our own memory_limit
+    def merge_bytes(
+        self, data: bytes
+    ) -> tuple[Section, ...]: ...  # as merge(from_bytes(data)), within our own memory_limit; the sections of the bytes
     def copy(self) -> Self: ...
     def relabelled(self, names: tuple[Name, ...]) -> Self: ...  # groups that get one name become one group
     def set_sections(self, sections: tuple[Section, ...]) -> None: ...  # all of them; refuses wrong forms

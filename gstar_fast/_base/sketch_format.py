@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gstar_fast._base.bytes import Envelope, Reader, name_bytes, varint, zigzag
+from gstar_fast._base.bytes import CHECKSUM, Envelope, Reader, name_bytes, varint, zigzag
 from gstar_fast._base.grid import (
     HIGHEST_LEVEL,
     LARGEST_SCORE,
@@ -43,10 +43,11 @@ from gstar_fast._base.sketch_parts.content import (
     WEIGHTED,
     Cell,
     Content,
+    Section,
     Weights,
     refuse,
 )
-from gstar_fast._base.sketch_parts.sections import LABELS, read_sections, sections_bytes
+from gstar_fast._base.sketch_parts.sections import LABELS, OF_ROWS, read_sections, sections_bytes
 
 VERSION: Final = 2
 BELOW, ZERO, ABOVE = 1, 2, 4  # sides of zero that have scores
@@ -176,6 +177,18 @@ def front(data: bytes) -> tuple[int, int, bool]:
     else:
         bins, n_groups, *_ = _read_front(source, bool(flags & FIXED), bool(flags & LINEAR))
     return bins, n_groups, bool(flags & WEIGHTED)
+
+
+def rows_in(data: bytes, sections: Sequence[Section]) -> bytes | None:
+    """Canonical bytes that have these sections, with none but those that speak of the rows; None for old versions."""
+    if _version(data) != VERSION:
+        return None
+    kept = [one for one in sections if one[0] in OF_ROWS]
+    if len(kept) == len(sections):
+        return data
+    fields = HEADER.unpack_from(data)[2:-1]
+    end = len(data) - CHECKSUM.size - len(sections_bytes(sections))
+    return ENVELOPE.seal(fields, data[HEADER.size : end] + sections_bytes(kept))
 
 
 def _version(data: bytes) -> int:

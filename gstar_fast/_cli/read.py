@@ -101,10 +101,12 @@ def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
     """The sum of saved sketches, each named once."""
     if len(paths) == 1:
         return load_sketch(paths[0], unfinished=unfinished)
+    from gstar_fast._sketch.merging import merge_named  # brings NumPy
+
     refuse_twins(paths)
     names = [STANDARD_INPUT if path == "-" else without_secrets(path) for path in paths]
     try:
-        return gf.merge_all(_content(path, unfinished) for path in paths)
+        return merge_named(zip((_content(path, unfinished) for path in paths), names, strict=True), gf.Sketch())
     except InputError as error:
         if error.code != "cannot_merge" or error.row is None:
             raise

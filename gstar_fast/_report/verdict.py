@@ -20,6 +20,7 @@ from gstar_fast._report.contents import (
     sentence_list,
 )
 from gstar_fast._report.html import Html, tag
+from gstar_fast._sketch.columns import ASSUMED
 from gstar_fast._solver.degenerate import SIGN
 from gstar_fast._solver.question import is_met
 from gstar_fast._solver.result import Result
@@ -76,6 +77,9 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
     if any(note.startswith(SIGN) for note in r.notes):
         return "warn", f"{met if r.limits else least}, but the thresholds hardly decide"
+    if any(note.startswith(ASSUMED) for note in r.notes):
+        new = f"promised for new rows, {_sure(r)}" if r.verdict == "promised" else "met"
+        return "warn", f"{f'The {_limits(r)} {new}' if r.limits else least}, if the groups were estimated rightly"
     if r.verdict == "promised":
         return "good", f"The {_limits(r)} promised for new rows, {_sure(r)}"
     if r.limits:
@@ -145,11 +149,14 @@ def _promise(contents: Contents) -> list[Html]:
     if r.promise is None or r.verdict != "promised":
         return []
     limits = [f"{gap_word(name)} {bound_word(name)} {limit:g}" for name, limit in r.limits.items()]
+    price = percent(r.promise.cost) + " of error"
+    if contents.costly:
+        price = f"{short_number(max(r.cost - r.promise.plain.cost, 0.0))} in cost"
     at_best = [f"{bound_word(name)} {short_number(upper)}" for name, upper in r.promise.upper.items()]
     said = (
         f"{sentence_list(limits)} on new rows, {_sure(r)}. Given the counts, the chance of more is "
         f"{percent(r.promise.chance)}; {sentence_list(at_best)} could have been promised as well. The promise costs "
-        f"{percent(r.promise.cost)} of error. It is about people drawn as the counted ones were, with right labels and "
+        f"{price}. It is about people drawn as the counted ones were, with right labels and "
         "out-of-fold scores. It does not cover drift."
     )
     return [tag("p", tag("strong", "Promise: "), said)]

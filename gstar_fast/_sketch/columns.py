@@ -18,6 +18,7 @@ from gstar_fast._base.sketch_parts.sections import (
     LABELS,
     NO_SUMS,
     POSITIVE,
+    UNMIXED,
     LabelTexts,
     columns_bytes,
     columns_of,
@@ -88,6 +89,13 @@ def in_words(columns: Columns, positive: Scalar | None) -> str:
     return "; ".join(filter(None, told))
 
 
+ASSUMED: Final = (
+    "groups were estimated from probabilities, so all numbers assume that these are calibrated for each label and say "
+    "nothing about the score that group and label do not"
+)
+CONTRADICTED: Final = b"\1"
+
+
 # ------------------------------------------------------------------------------------------------------------- sections
 
 
@@ -146,6 +154,14 @@ def labels_in(sections: Iterable[Section]) -> LabelTexts:
 def sums_in(sections: Iterable[Section]) -> bool:
     """Whether sums of scores are those of the rows."""
     return all(kind != NO_SUMS for kind, _, _ in sections)
+
+
+def assumption_in(sections: Iterable[Section]) -> str | None:
+    """What the groups of some rows rest on, where they were estimated; None where all are known."""
+    content = next((content for kind, _, content in sections if kind == UNMIXED), None)
+    if content is None:
+        return None
+    return f"{ASSUMED}; {'the counts contradict this' if content == CONTRADICTED else 'the counts cannot prove it'}"
 
 
 # --------------------------------------------------------------------------------------------------------------- labels

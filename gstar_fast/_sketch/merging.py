@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Literal, TypeAlias
 
-from gstar_fast._base import files
+from gstar_fast._base import files, sketch_format
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.sketch_parts.content import Section
+from gstar_fast._base.text import counted, without_secrets
+from gstar_fast._base.warn import warn
 from gstar_fast._input.missing import Missing
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._words import WEIGHT_UNIT
 
-__all__ = ["add", "merge_all"]
+__all__ = ["add", "merge_all", "merge_named"]
+
+Part: TypeAlias = Sketch | bytes | bytearray | memoryview | str | os.PathLike[str]
 
 
 def merge_all(
-    sketches: Iterable[Sketch | bytes | str | os.PathLike[str]],
+    sketches: Iterable[Part],
     *,
     nan: Literal["raise", "skip"] = "raise",
     missing: Missing = None,
@@ -45,6 +51,11 @@ def merge_all(
         If there is none, or one of them is not a sketch or cannot be merged with those before it; `row` of the error
         and its message say which.
 
+    Warns
+    -----
+    RepeatedRowsWarning
+        If two of them have rows and the same digest.
+
     Examples
     --------
     >>> import gstar_fast as gf
@@ -57,25 +68,61 @@ def merge_all(
     if single or not isinstance(sketches, Iterable):
         raise refusal("not_several", "sketches", value=sketches)
     total = Sketch(nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
-    empty = True
-    for position, one in enumerate(sketches):
-        empty = False
+    return merge_named(((one, _name(one, position)) for position, one in enumerate(sketches)), total)
+
+
+def merge_named(parts: Iterable[tuple[Part, str]], total: Sketch) -> Sketch:
+    """Add sketches, each with the name that a warning gives it, to one without rows."""
+    first: dict[str, str] = {}  # the name of the first sketch that has a digest
+    repeated: list[str] = []
+    position = -1
+    for position, (one, name) in enumerate(parts):
         if not isinstance(one, (Sketch, bytes, bytearray, memoryview, str, os.PathLike)):
             raise refusal("not_mergeable", "sketches", position, one)
+        before = _weight(total)
         try:
-            add(total, one)
+            digest_of = add(total, one)
         except ValueError as error:
             raise refusal("cannot_merge", "sketches", position, str(error)) from error
-    if empty:
+        if _weight(total) > before:
+            digest = digest_of()
+            if digest in first:
+                repeated.append(f"{first[digest]} and {name}")
+            first.setdefault(digest, name)
+    if position < 0:
         raise refusal("nothing_to_merge", "sketches")
+    if repeated:
+        more = f" (and {counted(len(repeated) - 1, 'more pair')})" if len(repeated) > 1 else ""
+        warn(refusal("repeated_rows", "sketches", value=repeated[0] + more))
     return total
 
 
-def add(total: Sketch, one: Sketch | bytes | bytearray | memoryview | str | os.PathLike[str]) -> None:
-    """Add a sketch, the bytes of one, or a file of such bytes to a sketch."""
+def _name(one: object, position: int) -> str:
+    return without_secrets(str(one)) if isinstance(one, (str, os.PathLike)) else f"sketch {position}"
+
+
+def _weight(sketch: Sketch) -> int:
+    core = sketch._core
+    return core.total if core.weighted else core.total * WEIGHT_UNIT
+
+
+def add(total: Sketch, one: Part) -> Callable[[], str]:
+    """Add a sketch, the bytes of one, or a file of such bytes to a sketch; what returns its digest."""
     if isinstance(one, Sketch):
         total.merge(one)
-        return
+        return one.digest
     if isinstance(one, (str, os.PathLike)):
         one = files.read_limited(one, 2 * total._core.memory_limit + 2**20)
-    total._core.merge_bytes(bytes(one))
+    data = bytes(one)
+    sections = total._core.merge_bytes(data)
+    return lambda: _digest(data, sections, total._core.memory_limit)
+
+
+def _digest(data: bytes, sections: tuple[Section, ...], memory_limit: int) -> str:
+    """The digest of the sketch that was written as these bytes, which have these sections."""
+    import hashlib  # slow, and needed here only
+
+    rows = sketch_format.rows_in(data, sections)
+    if rows is None:
+        return Sketch.from_bytes(data, memory_limit=memory_limit).digest()
+    return hashlib.sha256(rows).hexdigest()

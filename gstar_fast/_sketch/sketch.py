@@ -16,6 +16,7 @@ from gstar_fast._base.names import Name, Scalar, given_names
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.sketch_parts.sections import LabelTexts
+from gstar_fast._base.warn import warn
 from gstar_fast._input.columns import as_batch
 from gstar_fast._input.missing import NOTHING, Missing, Passing, checked_passing
 from gstar_fast._input.options import checked_bins, checked_limit, checked_threads, checked_window
@@ -98,6 +99,7 @@ class Sketch(FromBins, SketchView):
         self._backend = backend
         self._passing = passing
         self._warned: frozenset[str] = frozenset()  # the kinds of warnings it has given
+        self._known = None
         self._looked = 0  # how much it held when it was last looked at for warnings
         self._core = make_core(watch_of(weakref.ref(self)))
         if passing == NOTHING:  # the core's own bound method, so that a row at a time costs no Python frame
@@ -294,19 +296,34 @@ class Sketch(FromBins, SketchView):
     def __iadd__(self, other: object) -> Self:
         if not isinstance(other, Sketch):
             return NotImplemented
+        repeats = self._repeats(other)
         told, self._warned = self._warned, self._warned | other._warned  # what was said of its rows is not said again
         try:
             self._core.merge(other._core)
         except BaseException:
             self._warned = told
             raise
+        if repeats:
+            warn(refusal("repeated_rows", "other", value="both sketches"))
         return self
+
+    def _repeats(self, other: Sketch) -> bool:
+        """Whether another sketch is known to hold the rows of this one; nothing is computed to find out."""
+        if self._known is None or other._known is None or not self._core.total:
+            return False
+        ours = self._known_digest()
+        return ours is not None and ours == other._known_digest()
 
     def merge(self, other: Sketch) -> Self:
         """Add the rows of another sketch to this one and return it; the same as `+=`.
 
         Groups are merged by name. Different `bins`, `range` or `positive` are refused; an empty default sketch merges
         with any. For many sketches or files see `merge_all`.
+
+        Warns
+        -----
+        RepeatedRowsWarning
+            If `digest` of both is known, because it was asked for since rows were last added, and the same.
         """
         if not isinstance(other, Sketch):
             raise refusal("not_a_sketch", "other", value=other)
@@ -344,7 +361,10 @@ class Sketch(FromBins, SketchView):
 
     def copy(self) -> Self:
         """An independent copy."""
-        return type(self)._around(self._core, self)
+        known = self._known  # read before the rows are: if rows were added since, the copy has more than it tells of
+        new = type(self)._around(self._core, self)
+        new._known = known
+        return new
 
     __copy__ = copy
 
@@ -387,10 +407,6 @@ class Sketch(FromBins, SketchView):
         backend = _backends.current()
         core = _backends.room("sketch", backend).Core
         self._set_up(backend, passing, lambda watch: core.from_bytes(data, limit, watch))
-
-    def digest(self) -> str:
-        """SHA-256, in hexadecimal, of the counted rows and of `positive`: whatever their columns were called."""
-        return digest_of(self._core)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the bytes to a file, atomically: the old file stays until the new one is whole and on disk."""
@@ -450,10 +466,3 @@ def check_sketch(given: object) -> None:
     """Refuse what is not a sketch, such as the rows themselves."""
     if not isinstance(given, Sketch):
         raise refusal("needs_a_sketch", "sketch", value=given)
-
-
-def digest_of(core: SketchCore) -> str:
-    """SHA-256, in hexadecimal, of a core's rows."""
-    import hashlib  # slow, and needed here only
-
-    return hashlib.sha256(core.row_bytes()).hexdigest()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gstar_fast._backends.interface import SketchCore
@@ -10,9 +12,24 @@ from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import Name, Scalar, clean_name, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.cell import Moments, SketchCell
-from gstar_fast._sketch.columns import Columns, columns_in, labels_in, labels_there, positive_in, sums_in
+from gstar_fast._sketch.columns import (
+    Columns,
+    assumption_in,
+    columns_in,
+    labels_in,
+    labels_there,
+    positive_in,
+    sums_in,
+)
 from gstar_fast._sketch.resolution import Coarsest, coarsest_of, resolution_of
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
+
+
+class Known(NamedTuple):
+    """A digest, and the state of the core that it belongs to."""
+
+    state: tuple[object, ...]
+    digest: str
 
 
 class SketchView:
@@ -20,6 +37,7 @@ class SketchView:
 
     _core: SketchCore
     _backend: str
+    _known: Known | None  # the last digest that was computed
 
     @property
     def groups(self) -> tuple[Name, ...]:
@@ -98,6 +116,14 @@ class SketchView:
         them, and densities other than the empirical one are refused.
         """
         return sums_in(self._core.sections)
+
+    @property
+    def assumption(self) -> str | None:
+        """What the groups rest on where they were estimated, see `ProxySketch.unmixed`; None where they are known.
+
+        It is part of the bytes, and results from the sketch have it among their notes.
+        """
+        return assumption_in(self._core.sections)
 
     @property
     def means(self) -> Floats:
@@ -195,10 +221,45 @@ class SketchView:
         """
         return coarsest_of(self._core.copy())
 
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of the counted rows and of `positive`: whatever their columns were called.
+
+        The sketch remembers it until rows are added.
+        """
+        state = _state(self._core)
+        found = digest_of(self._core, self._known)
+        if _state(self._core) == state:  # no thread has added rows in between
+            self._known = Known(state, found)
+        return found
+
+    def _known_digest(self) -> str | None:
+        """The digest if it was computed since rows were last added."""
+        known = self._known
+        return known.digest if known is not None and known.state == _state(self._core) else None
+
     @property
     def nbytes(self) -> int:
         """Memory the counts take, as it is held against `memory_limit`."""
         return memory_of(len(self.groups), self.bins, self.weighted)
+
+
+def digest_of(core: SketchCore, known: Known | None = None) -> str:
+    """SHA-256, in hexadecimal, of the rows of a core, unless it is known already."""
+    if known is not None and known.state == _state(core):
+        return known.digest
+    import hashlib  # slow, and needed here only
+
+    return hashlib.sha256(core.row_bytes()).hexdigest()
+
+
+def _state(core: SketchCore) -> tuple[object, ...]:
+    """What differs between any two moments at which a core, in its life, would give different row bytes.
+
+    Rows are added and never taken away, so their total and the number of those passed over tell such moments apart. The
+    rest may change when a sketch without rows is merged.
+    """
+    options = core.bins, core.level, core.first, core.given, core.fixed, core.linear, core.groups
+    return core.total, core.skipped, core.weighted, options, core.sections
 
 
 def _in_rows(counts: Ints, core: SketchCore) -> Values:

@@ -57,7 +57,7 @@ def finish(
     if lower_bound is None:
         lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
     can_mix = not unified and not objective.penalties
-    notes = [*search.snapshot.notes, *search.notes, *search.cautions(after, before, unified, can_mix)]
+    notes = [*search.notes, *search.cautions(after, before, unified, can_mix)]
     if message is None:
         if verdict == "optimal":
             others = (
@@ -124,7 +124,7 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
         message=f"no mixture of thresholds at bin edges has {search.objective.lower} ({mixture.pivots} pivots)",
         lower_bound=loss,
         optimality_gap=0.0,
-        notes=(*search.snapshot.notes, *search.notes, *search.cautions(after, before)),
+        notes=(*search.notes, *search.cautions(after, before)),
     )
 
 

@@ -81,7 +81,7 @@ def prepare(
     totals = snapshot.rows.sum(axis=2)
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
-    notes = check_groups(objective, snapshot.groups, has)
+    notes = [*snapshot.notes, *check_groups(objective, snapshot.groups, has)]
     return lay_out(snapshot, objective, totals, scale, has, tuple(notes), swept, shared, certain)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._backends.interface import Floats, Ints, SketchCore
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._sketch.columns import columns_in
-from gstar_fast._sketch.sketch import Sketch, digest_of
+from gstar_fast._sketch.columns import assumption_in, columns_in
+from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.view import digest_of
 from gstar_fast._words import WEIGHT_UNIT
 
 # Bytes that solving takes for each group and bin beside the sketch, measured on full bins, rounded up: as a rule, and
@@ -34,6 +35,7 @@ class Snapshot:
     group_column: str | None
     numbers: Values | None  # (3, K) rows of each cell; None without weights, where `rows` says it
     squares: Callable[[], Floats]  # (3, K, C) sums of squared weights when called, of the rows that `rows` counts
+    notes: tuple[str, ...] = ()  # what every result from the sketch shall say
 
     @classmethod
     def of(cls, sketch: Sketch, *, wide: bool = False) -> Snapshot:
@@ -63,8 +65,9 @@ class Snapshot:
             return np.stack([core.squares(label)[order] for label in range(3)])
 
         numbers = core.rows()[:, order] if core.weighted else None
-        named = tuple(names[k] for k in order)
-        return cls(named, core.edges, rows, unit, lambda: digest_of(core), *columns, numbers, squares)
+        named, known = tuple(names[k] for k in order), sketch._known
+        digest = partial(digest_of, core, known)
+        return cls(named, core.edges, rows, unit, digest, *columns, numbers, squares, _notes(core))
 
     @property
     def weighted(self) -> bool:
@@ -76,14 +79,6 @@ class Snapshot:
         """Rows of each label and group, (3, K), whatever their weights."""
         return self.rows.sum(axis=2) if self.numbers is None else self.numbers
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of rates and rows should know."""
-        if not self.weighted:
-            return ()
-        weight = float(self.rows.sum()) * self.weight_unit
-        return (f"rows have weights, {weight:.10g} in all: error, rates and gaps are by weight",)
-
     def thresholds(self, candidates: Ints) -> Floats:
         """Candidate 0 is -inf, candidate 1 + i is edge i, the one after the last edge is +inf."""
         return self.candidates[candidates]
@@ -92,3 +87,13 @@ class Snapshot:
     def candidates(self) -> Floats:
         """All of them: -inf, then every edge, then +inf."""
         return np.concatenate([[-np.inf], self.edges, [np.inf]])
+
+
+def _notes(core: SketchCore) -> tuple[str, ...]:
+    """What a reader of rates and rows should know."""
+    assumption = assumption_in(core.sections)
+    notes = () if assumption is None else (assumption,)
+    if not core.weighted:
+        return notes
+    weight = core.total / WEIGHT_UNIT
+    return (*notes, f"rows have weights, {weight:.10g} in all: error, rates and gaps are by weight")

@@ -47,6 +47,7 @@ from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.spread import pooled_sketch, spread
+from gstar_fast._solver.words.table import is_weighted
 
 MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
 
@@ -241,7 +242,9 @@ def _stable(search: Search, plain: Result) -> Result:
     if numbers is None:
         return plain
     found = finish(search, numbers, plain.verdict, plain.iterations, lower_bound=plain.lower_bound)
-    return replace(found, message=f"{SIGN} ({plain.error:.4f}); nothing is promised of new rows")
+    within = "half a standard error of"
+    near = f"cost is within {within} the error rate above" if is_weighted(plain) else f"error is within {within}"
+    return replace(found, message=f"{SIGN}{near} the least ({plain.cost:.4f}); nothing is promised of new rows")
 
 
 def _saved_by_mixing(search: Search, plain: Result) -> float | None:

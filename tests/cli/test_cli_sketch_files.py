@@ -75,6 +75,13 @@ def test_merge_takes_folders_and_patterns(days, capsys):
     assert json.loads(capsys.readouterr().out)["passed_over"] == ["days/_old.gstar", "days/scores.csv"]
 
 
+def test_two_files_of_the_same_rows_give_a_note(days, capsys):
+    Path("days/again.gstar").write_bytes(Path("days/1.gstar").read_bytes())
+    assert main(["merge", "days", "-o", "all.gstar"]) == 0
+    assert "note: days/1.gstar and days/again.gstar have the same digest" in capsys.readouterr().err
+    assert gf.Sketch.load("all.gstar").n_rows == 8
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -72,6 +72,15 @@ def weights_for_a_model_without():
     return model.fit(scores[:, None], labels, sensitive_features=groups, sample_weight=np.full(300, 2.0))
 
 
+def contradicted():
+    """The probability of a group tells the score, whatever the group."""
+    rng = np.random.default_rng(1)
+    groups, labels = rng.integers(0, 2, 4_000), rng.integers(0, 2, 4_000)
+    likely = 1 / (1 + np.exp(-0.6 * (rng.normal(0.6 * groups) - 0.3)))
+    scores = rng.normal(4.0 * labels - 6.0 * groups + 6.0 * likely)
+    return gf.ProxySketch([0, 1]).update(scores, labels, np.column_stack([1 - likely, likely])).unmixed()
+
+
 def saved(result, tmp_path):
     path = tmp_path / "t.json"
     path.write_text(result.to_json())
@@ -79,12 +88,14 @@ def saved(result, tmp_path):
 
 
 CASES = {
+    "contradicted": (gf.AssumptionWarning, contradicted),
     "degenerate": (gf.DegenerateWarning, lambda: gf.solve(sketch_of(3_000, 2), costs=(1.0, 1e-6))),
     "low ratio": (errors.InputWarning, lambda: gf.solve(sketch_of(3_000, 2), limits={"disparate_impact": 0.1})),
     "missing class": (gf.MissingClassWarning, missing_class),
     "noise": (gf.NoiseWarning, lambda: gf.solve(sketch_of(300, 2), limits={"equalized_odds": 0.001})),
     "not converged": (gf.NotConvergedWarning, converge_early),
     "overfit": (gf.OverfitWarning, overfit),
+    "repeated rows": (gf.RepeatedRowsWarning, lambda: gf.merge_all([sketch_of(300, 2).to_bytes()] * 2)),
     "resolution": (gf.ResolutionWarning, resolution),
     "sentinel": (gf.SentinelWarning, sentinel),
     "weights": (UserWarning, weights_for_a_model_without),

@@ -181,9 +181,11 @@ class Core:
             self.sections = sections
         self._tell()
 
-    def merge_bytes(self, data: bytes) -> None:
-        """Add the rows of a sketch that was written."""
-        self.merge(type(self).from_bytes(data, self.memory_limit))
+    def merge_bytes(self, data: bytes) -> tuple[Section, ...]:
+        """Add the rows of a sketch that was written, and return its sections."""
+        twin = type(self).from_bytes(data, self.memory_limit)
+        self.merge(twin)
+        return twin.sections
 
     def _is_neutral(self) -> bool:
         """Whether this is an empty sketch without options, which merges with any other."""

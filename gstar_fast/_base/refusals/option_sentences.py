@@ -8,6 +8,7 @@ from gstar_fast._base.refusals.wording import Entry, Face, entries, kind_of
 from gstar_fast._base.text import first_few, near
 from gstar_fast._criteria import not_offered
 from gstar_fast.errors import (
+    AssumptionWarning,
     DegenerateWarning,
     InfeasibleError,
     InputTypeError,
@@ -18,6 +19,7 @@ from gstar_fast.errors import (
     OptionTypeError,
     OptionValueError,
     OverfitWarning,
+    RepeatedRowsWarning,
     ResolutionWarning,
     SentinelWarning,
 )
@@ -101,6 +103,22 @@ def _merged_integers(e: Any, _: Face) -> str:
 
 OPTIONS |= entries(ResolutionWarning, resolution=_resolution, merged_integers=_merged_integers)
 OPTIONS |= entries(SentinelWarning, sentinel=_sentinel)
+OPTIONS |= entries(
+    AssumptionWarning,
+    assumption=lambda e, _: (
+        "the counts contradict what unmixing assumes: shares of rows in score ranges are not linear in the "
+        f"probabilities of the groups (chi-square {e.value[0]:.4g} with {e.value[1]} degrees of freedom, chance "
+        f"{e.value[2]:.1g}), so gaps may be wrong by any amount; take probabilities that come from elsewhere than the "
+        "score, calibrate them for each label, and check them on rows of known group"
+    ),
+)
+OPTIONS |= entries(
+    RepeatedRowsWarning,
+    repeated_rows=lambda e, _: (
+        f"{e.value} have the same digest, so the same rows now count twice, and promises are too confident; merge "
+        "each sketch once"
+    ),
+)
 
 
 # -------------------------------------------------------------------------------------------------- options of a solver

@@ -15,8 +15,9 @@ COLUMNS: Final = 1
 POSITIVE: Final = 2
 NO_SUMS: Final = 3
 LABELS: Final = 4
-KNOWN: Final = (COLUMNS, POSITIVE, NO_SUMS, LABELS)
-OF_ROWS: Final = (POSITIVE, NO_SUMS)  # part of what was counted, not of where that came from; readers need these
+UNMIXED: Final = 5
+KNOWN: Final = (COLUMNS, POSITIVE, NO_SUMS, LABELS, UNMIXED)
+OF_ROWS: Final = (POSITIVE, NO_SUMS, UNMIXED)  # part of what was counted, not of where it came from; readers need these
 
 
 def sections_bytes(sections: Sequence[Section]) -> bytes:
@@ -47,7 +48,7 @@ def check_sections(sections: Sequence[Section]) -> None:
             refuse(f"it needs a section of type {kind}, which this library does not know; install a newer one")
         if needed != (kind in OF_ROWS) or (kind == COLUMNS and columns_of(content) == ((), (), ())):
             refuse("a section is impossible")
-        if kind == NO_SUMS and content:
+        if (kind == NO_SUMS and content) or (kind == UNMIXED and content not in (b"\0", b"\1")):
             refuse("a section is impossible")
         if kind == POSITIVE:
             positive_of(content)
@@ -160,6 +161,8 @@ def merged_sections(
         merged[COLUMNS] = columns_bytes([_merged_columns(x, y) for x, y in pairs])
     if LABELS in a and LABELS in b:
         merged[LABELS] = (labels_of(a[LABELS]) | labels_of(b[LABELS])).to_bytes()
+    if UNMIXED in a and UNMIXED in b:
+        merged[UNMIXED] = max(a[UNMIXED], b[UNMIXED])
     return tuple((kind, kind in OF_ROWS, merged[kind]) for kind in sorted(merged))
 
 

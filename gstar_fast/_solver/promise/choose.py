@@ -10,6 +10,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
+from gstar_fast._sketch.columns import ASSUMED
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise.beliefs import Ground, Known
@@ -112,7 +113,7 @@ def promised(search: Search, plain: Result, level: float, solve: Solve, *, unifi
     result = plain if option is asked.plain else _made(known.search, option, unified, plain)
     cost = max(result.error - plain.error, 0.0) if result is not plain else 0.0
     promise = Promise(level, found, upper, cost, plain, plain_chance)
-    return with_verdict(result, promise, "promised", words.promised(promise, plain))
+    return with_verdict(result, promise, "promised", words.promised(promise, result))
 
 
 def first_kept(asked: Asked, plain_chance: float) -> tuple[Option | None, float]:
@@ -166,6 +167,8 @@ def _unpromised(
 def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -> Result:
     """The result with what is said of its promise, and a note on asking more than once."""
     notes = (*result.notes, words.one_question(promise.confidence))
+    if any(note.startswith(ASSUMED) for note in notes):
+        message += "; all this only if the groups were estimated rightly, see the note"
     return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
 
 

@@ -61,7 +61,7 @@ class Curve(NamedTuple):
         chance, plain_chance = (of.chance(one.beliefs(of)) for one in (option, other))
         cost = max(made.error - plain.error, 0.0)
         promise = Promise(self.level, chance, {self.criterion: limit}, cost, plain, plain_chance)
-        return with_verdict(made, promise, "promised", words.promised(promise, plain))
+        return with_verdict(made, promise, "promised", words.promised(promise, made))
 
     def thresholds(self) -> Floats:
         """One row a point; of a mixture the most probable."""

@@ -16,7 +16,7 @@ from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search
 
 WITHIN = 0.5  # standard errors
-SIGN = "the smallest gap whose error is within half a standard error of the least"  # how the message begins
+SIGN = "the smallest gap whose "  # how the message begins
 POINTS = 20_000_000  # boxes
 
 

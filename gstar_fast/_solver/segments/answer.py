@@ -118,7 +118,7 @@ class Answer:
             fair_between=self.asked.fair_between,
             decide_by=self.asked.decide_by,
             monotone=self.monotone,
-            notes=(*snapshot.notes, *search.notes, *notes),
+            notes=(*search.notes, *notes),
             _digest=snapshot.digest,
             _proof=proof,
         )

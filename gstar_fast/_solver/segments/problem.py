@@ -135,7 +135,7 @@ def prepare(snapshot: Snapshot, roles: Roles, objective: Objective, monotone: st
     counts = SegmentCounts.of(snapshot, roles)
     totals = counts.totals
     has = has_rate(totals)
-    notes = check_groups(objective, counts.protected, has)
+    notes = [*snapshot.notes, *check_groups(objective, counts.protected, has)]
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
     return lay_out(counts, objective, scale, has, monotone, tuple(notes))
 

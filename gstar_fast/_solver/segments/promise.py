@@ -306,7 +306,7 @@ def promised_by_segment(answer: Answer, plain: Result, level: float, randomize: 
         result = plain if option.parts == asked.plain.parts else _made(asked, option, plain)
         upper = uppers(known, asked.beliefs(option), asked.risk)
         promise = Promise(level, chance, upper, max(result.error - plain.error, 0.0), plain, plain_chance)
-        return with_verdict(result, promise, "promised", words.promised(promise, plain))
+        return with_verdict(result, promise, "promised", words.promised(promise, result))
     promise = Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance, asked.needed())
     message = words.unpromised(promise, known, own, _hints(asked))
     return with_verdict(plain, promise, "unpromised", message)

@@ -124,7 +124,7 @@ def prepare_smooth(sketch: Sketch | None, objective: Objective, kind: Kind, extr
     totals = rows.sum(axis=2)
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
-    notes = check_groups(objective, groups, has)
+    notes = [*snapshot.notes, *check_groups(objective, groups, has)]
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
     active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in extra]
     edges = snapshot.edges
@@ -400,5 +400,5 @@ def finish_smooth(
         costs=s.objective.costs,
         balanced=s.objective.balanced,
         unified=unified,
-        notes=(*s.snapshot.notes, *s.notes, *notes),
+        notes=(*s.notes, *notes),
     )

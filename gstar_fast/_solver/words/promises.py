@@ -17,15 +17,18 @@ from gstar_fast._solver.promise.hints import Offer
 from gstar_fast._solver.promise.record import Promise
 from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.words.table import is_weighted
 
 _ROWS_OF = ("positive rows", "negative rows", "rows", "labelled rows")
 
 
-def promised(promise: Promise, plain: Result) -> str:
-    """The message of a promise."""
+def promised(promise: Promise, result: Result) -> str:
+    """The message of a promise, that of a result; its price is in what was minimised."""
+    plain = promise.plain
     several = len(plain.limits) > 1
     at = f"the chance that {'a gap is above its limit' if several else 'the gap is above the limit'}"
-    price = f"at an error {promise.cost:.4f} higher than without it" if promise.cost > 0 else "at no cost in error"
+    what, more = ("a cost", result.cost - plain.cost) if is_weighted(plain) else ("an error", promise.cost)
+    price = f"at {what} {more:.4f} higher than without it" if more > 0 else f"at {what} no higher than without it"
     return (
         f"the {'limits hold' if several else 'limit holds'} on new rows with {promise.confidence:g} confidence, "
         f"{price}; {at} is {_percent(promise.chance)}, and {_percent(promise.plain_chance)} without the promise"

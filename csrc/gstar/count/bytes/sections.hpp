@@ -1,12 +1,13 @@
 // sections.hpp - what the bytes of a sketch say beside its rows.
 //
-// Four types are known: the columns that rows came from, the value that label 1
-// stood for, that sums of scores are not those of the rows, and the texts of labels
-// while all labelled rows have the same one. Others are kept as they are, unless a
-// reader must know them (docs/sketch_format.md).
+// Five types are known: the columns that rows came from, the value that label 1
+// stood for, that sums of scores are not those of the rows, the texts of labels while
+// all labelled rows have the same one, and that groups were unmixed from
+// probabilities. Others are kept as they are, unless a reader must know them
+// (docs/sketch_format.md).
 #pragma once
 
-#include <algorithm>  // set_union, sort
+#include <algorithm>  // max, set_union, sort
 #include <array>
 #include <cstddef>  // size_t
 #include <cstdint>
@@ -26,6 +27,7 @@ struct section {
     static constexpr std::uint64_t positive = 2;  ///< what label 1 stood for
     static constexpr std::uint64_t no_sums = 3;   ///< sums are of bins, not rows
     static constexpr std::uint64_t labels = 4;    ///< texts of labels in tables
+    static constexpr std::uint64_t unmixed = 5;   ///< groups are estimates
     static constexpr std::uint64_t most_type = (std::uint64_t{1} << 63) - 1;
 
     std::uint64_t type = 0;
@@ -38,7 +40,7 @@ struct section {
 
     /// Whether it is part of what was counted, not of where that came from.
     bool speaks_of_rows() const noexcept {
-        return type == positive || type == no_sums;
+        return type == positive || type == no_sums || type == unmixed;
     }
 };
 
@@ -187,7 +189,10 @@ inline void check_sections(const sections& all) {
                               ", which this library does not know; install a "
                               "newer one");
         if (s.needed != s.speaks_of_rows() ||
-            (s.type == section::no_sums && !s.content.empty()))
+            (s.type == section::no_sums && !s.content.empty()) ||
+            (s.type == section::unmixed &&
+             (s.content.size() != 1 ||
+              static_cast<unsigned char>(s.content[0]) > 1)))
             detail::bad_bytes("sketch", "a section is impossible");
         if (s.type == section::columns &&
             detail::columns_of(s.content) ==
@@ -207,7 +212,8 @@ inline sections merged_sections(const sections& ours, const sections& theirs,
     if (ours.empty() && !we_have_rows) return theirs;
     sections out;
     for (const std::uint64_t type :
-         {section::columns, section::positive, section::no_sums, section::labels}) {
+         {section::columns, section::positive, section::no_sums, section::labels,
+          section::unmixed}) {
         const section* const a = detail::find_section(ours, type);
         const section* const b = detail::find_section(theirs, type);
         if (a == nullptr && b == nullptr) continue;
@@ -219,6 +225,8 @@ inline sections merged_sections(const sections& ours, const sections& theirs,
                     text_of(detail::positive_of(a->content))});
         out.back().content = type == section::labels
                                  ? detail::joined_labels(a->content, b->content)
+                             : type == section::unmixed
+                                 ? std::max(a->content, b->content)
                                  : detail::joined_columns(a->content, b->content);
     }
     if (we_have_rows != they_have_rows)

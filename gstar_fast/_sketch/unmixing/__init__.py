@@ -1,0 +1,1 @@
+"""Whether counts agree with what unmixing assumes."""
