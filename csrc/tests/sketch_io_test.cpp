@@ -162,7 +162,7 @@ int main() {
             return s;
         };
         const std::vector<std::array<std::string, 3>> cases = {
-            {"bd", "ad", "abd"}, {"aceg", "bdfh", "abcdefgh"}};
+            {"xz", "wz", "wxz"}, {"aceg", "bdfh", "abcdefgh"}};
         for (const auto& [ours, theirs, both] : cases) {
             auto s = with(of(ours, false));
             merge_bytes(*s, view(to_bytes(*with(of(theirs, false)))));
