@@ -77,6 +77,10 @@ class Snapshot:
         """Rows of each label and group, (3, K), whatever their weights."""
         return self.rows.sum(axis=2) if self.numbers is None else self.numbers
 
+    def amount(self, count: float) -> str:
+        """A count in words: rows, or rows of a weight."""
+        return f"rows of weight {count * self.weight_unit:.6g}" if self.weighted else f"{count:g} rows"
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of rates and rows should know."""
