@@ -41,13 +41,6 @@ class UpdateOptions(TypedDict, total=False):
     threads: int
 
 
-class LoadOptions(TypedDict, total=False):
-    """Options of `Sketch.update_one`."""
-
-    weight: float
-    repeats: int
-
-
 class PlotOptions(TypedDict, total=False):
     """Options of `Sketch.plot`."""
 

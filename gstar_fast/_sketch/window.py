@@ -21,7 +21,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.missing import Missing
 from gstar_fast._input.options import checked_limit
-from gstar_fast._sketch.options import LoadOptions, SketchOptions, UpdateOptions
+from gstar_fast._sketch.options import SketchOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -35,6 +35,7 @@ HEADER: Final = struct.Struct("<8sHHIQQ")
 LENGTH: Final = struct.Struct("<Q")
 LEAST_MEMORY: Final = 2**12  # about what a sketch without rows takes
 MOST_PANES: Final = 2**31 - 1
+ONE: Final = 1
 
 
 def _refuse(why: str) -> NoReturn:
@@ -111,11 +112,16 @@ class Window:
             self._counted_into(pane)
         return self
 
-    def update_one(self, score: float, label: int | None, group: Name, **load: Unpack[LoadOptions]) -> None:
+    def update_one(
+        self, score: float, label: int | None, group: Name, *, weight: float = ONE, repeats: int = ONE
+    ) -> None:
         """Count one row into the newest pane; takes what `Sketch.update_one` takes."""
         pane = self._panes[-1]
         try:
-            pane.update_one(score, label, group, **load)
+            if weight is ONE and repeats is ONE:  # as nearly always, and quicker without the names
+                pane.update_one(score, label, group)
+            else:
+                pane.update_one(score, label, group, weight=weight, repeats=repeats)
         finally:
             self._counted_into(pane)
 
