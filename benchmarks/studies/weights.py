@@ -22,6 +22,8 @@ import numpy as np
 
 import gstar_fast as gf
 from benchmarks.harness import heading, machine, table, write
+from benchmarks.studies.quality import by_column
+from benchmarks.studies.quality_tables import rows_of
 from gstar_fast._solver.promise import choose
 
 DRAWS, ROWS, BINS, CONFIDENCE = 400, 2000, 512, 0.95
@@ -120,8 +122,9 @@ def percent(lines: list[Line], key: str) -> str:
     return f"{100 * sum(float(line[key]) for line in lines) / len(lines):.1f}"
 
 
-def page(about: dict[str, Any], lines: list[Line]) -> str:
+def page(report: dict[str, Any]) -> str:
     """The tables, and how to read them."""
+    lines = rows_of(report["rows"])
     by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in KINDS}
     by_kind = {kind: some for kind, some in by_kind.items() if some}
     effective = {kind: f"{np.mean([line['effective'] for line in some]):.0f}" for kind, some in by_kind.items()}
@@ -140,7 +143,7 @@ def page(about: dict[str, Any], lines: list[Line]) -> str:
     of_fixed = [f"{word}, {name}" for name in FIXED for word in ("certified", "gap", "rates")]
     return f"""# Weights
 
-{heading(about)}
+{heading(report["machine"])}
 
 `python -m benchmarks.studies.weights`: {draws} samples of {ROWS:,} rows for each kind of weights, from two groups with
 normal scores whose rates are known. Weights are drawn beside the rows and do not depend on them. In the last line they
@@ -192,11 +195,11 @@ def main() -> None:
                     lines.append(drawn(kind, draw, mass))
                     file.write(json.dumps(lines[-1]) + "\n")
                     file.flush()
-    text = page(about, lines)
+    report = {"machine": about, "rows": by_column(lines)}
+    text = page(report)
     print(text)
     if given.results is not None:
-        columns = {key: [line[key] for line in lines] for key in lines[0]}
-        write(given.results, "weights", {"machine": about, "lines": columns}, text, indent=None)
+        write(given.results, "weights", report, text, indent=None)
 
 
 if __name__ == "__main__":

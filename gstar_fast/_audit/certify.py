@@ -172,9 +172,9 @@ class _Rows:
         segments = BySegment.of(given, sketch)
         thresholds = thresholds_of(given) if segments is None else segments.thresholds
         mixtures, _ = mixtures_of(thresholds, snapshot.groups)
-        if exact and (snapshot.weight_unit != 1 or any(len(parts) > 1 for parts in mixtures.values())):
-            weighted = snapshot.weight_unit != 1
-            raise refusal("exact_with", "exact", value="rows have weights" if weighted else "thresholds are mixed")
+        if exact and (snapshot.weighted or any(len(parts) > 1 for parts in mixtures.values())):
+            why = "rows have weights" if snapshot.weighted else "thresholds are mixed"
+            raise refusal("exact_with", "exact", value=why)
         bins = Bins(snapshot.edges, bool(sketch._core.fixed))
         totals = snapshot.rows.sum(axis=2)
         squares = snapshot.squares() / snapshot.weight_unit**2 if snapshot.weighted else np.zeros((3, len(mixtures), 0))
@@ -193,8 +193,8 @@ class _Rows:
         notes = [*snapshot.notes]
         if cut:
             notes.append(
-                f"thresholds inside a bin of the fresh rows: {cut * snapshot.weight_unit:g} rows may lie on either "
-                "side, and the worse is taken"
+                f"thresholds inside a bin of the fresh rows: {snapshot.amount(cut)} may lie on either side, and the "
+                "worse is taken"
             )
         missing = [] if isinstance(thresholds, float) or thresholds.unified else list(thresholds.values)
         absent = [name for name in missing if name not in mixtures] if segments is None else segments.absent

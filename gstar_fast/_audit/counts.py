@@ -63,7 +63,7 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
             if squares is not None:
                 powers.append(probability * bins.accepted(squares[:, k], threshold, name)[0])
             if split:
-                inside.append(f"{name!r} ({split * snapshot.weight_unit:g} rows)")
+                inside.append(f"{name!r} ({snapshot.amount(split)})")
         mixed = np.minimum(sum(parts), totals[:, k])  # probabilities may add up to a little more than 1
         columns.append(parts[0] if len(parts) == 1 else mixed)
         squared.append(np.sum(powers, axis=0))
@@ -74,7 +74,7 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     if bins.fixed and (beyond := _beyond_at_inf(mixtures, snapshot)):
         notes.append(
             f"a threshold of inf accepts rows whose score is inf, which range= does not tell from others above "
-            f"it; all {beyond * snapshot.weight_unit:g} such rows are counted as rejected"
+            f"it; all {snapshot.amount(beyond)} there are counted as rejected"
         )
     counts = Counts(
         groups=snapshot.groups,

@@ -79,6 +79,10 @@ class Snapshot:
         """Rows of each label and group, (3, K), whatever their weights."""
         return self.rows.sum(axis=2) if self.numbers is None else self.numbers
 
+    def amount(self, count: float) -> str:
+        """A count in words: rows, or rows of a weight."""
+        return f"rows of weight {count * self.weight_unit:.6g}" if self.weighted else f"{count:g} rows"
+
     def thresholds(self, candidates: Ints) -> Floats:
         """Candidate 0 is -inf, candidate 1 + i is edge i, the one after the last edge is +inf."""
         return self.candidates[candidates]

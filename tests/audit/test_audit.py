@@ -440,7 +440,7 @@ def test_inf_in_a_fixed_range_says_what_it_cannot_know(backend):
     sketch = gf.Sketch.from_rows([0.5, 2.0, np.inf], [0, 1, 1], ["a"] * 3, range=(0, 1))
     audit = gf.audit(sketch, {"a": np.inf})
     assert audit.overall["tpr"].value == 0
-    assert any("all 2 such rows are counted as rejected" in note for note in audit.notes)
+    assert any("all 2 rows there are counted as rejected" in note for note in audit.notes)
     assert not any("such rows" in note for note in gf.audit(sketch, {"a": 0.5}).notes)
 
 

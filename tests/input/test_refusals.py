@@ -349,8 +349,8 @@ def test_what_is_not_a_sketch_is_named(ask):
 FIELDS = {
     "lengths": {"value": {"scores": 2, "labels": 3}},
     "shape": {"value": (4, 2)},
-    "too_much_memory": {"value": (5, 4096), "limit": 1000},
-    "bytes_need_too_much_memory": {"value": (5, 4096), "limit": 1000},
+    "too_much_memory": {"value": (5, 4096, 0), "limit": 1000},
+    "bytes_need_too_much_memory": {"value": (5, 4096, 0), "limit": 1000},
     "bad_tuple": {"value": (), "limit": 16},
     "indistinct_groups": {"value": (True, 1)},
     "panes_need_too_much_memory": {"value": (20, 1000)},

@@ -1,4 +1,4 @@
-"""The studies of group probabilities and of the noise: they count right, and their pages are those of the record."""
+"""The studies of group probabilities, noise and weights: they count right, and their pages are those of the record."""
 
 import importlib
 import json
@@ -24,6 +24,11 @@ def noise():
 
 
 @pytest.fixture(scope="module")
+def weights():
+    return importlib.import_module("benchmarks.studies.weights")
+
+
+@pytest.fixture(scope="module")
 def file(tmp_path_factory):
     """A score file of 6,000 rows whose groups need thresholds of their own."""
     path = tmp_path_factory.mktemp("scores") / "german_lr_s0.npz"
@@ -35,7 +40,7 @@ def file(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", ["proxy", "noise"])
+@pytest.mark.parametrize("name", ["proxy", "noise", "weights"])
 def test_pages_are_made_from_the_record(name, request):
     report = json.loads((RESULTS / f"{name}.json").read_text())
     assert request.getfixturevalue(name).page(report) == (RESULTS / f"{name}.md").read_text()
@@ -51,6 +56,25 @@ def test_docs_have_the_figures_of_the_record(proxy, noise):
     found = noise.rows_of(json.loads((RESULTS / "noise.json").read_text())["rows"])
     recorded = [[limit, *line[1:]] for limit, *line in _cells(noise.by(found, "limit"))]
     assert table_in("docs/reference/problem.md", "noise") == recorded
+
+
+def test_samples_with_weights_are_those_of_the_record_and_meet_the_goals(weights):
+    rows = weights.rows_of(json.loads((RESULTS / "weights.json").read_text())["rows"])
+    kinds = list(weights.KINDS)
+    assert {row["kind"] for row in rows} == set(kinds)
+    for kind in kinds:
+        some = [row for row in rows if row["kind"] == kind]
+        assert len(some) == weights.DRAWS
+        for limit in weights.LIMITS:
+            assert np.mean([row[f"false {limit}"] for row in some]) <= weights.MOST_FALSE
+        for name in weights.FIXED:
+            assert np.mean([row[f"certified {name}"] for row in some]) <= weights.MOST_FALSE
+            assert np.mean([row[f"gap {name}"] for row in some]) >= weights.LEAST_COVERED
+    recorded = next(row for row in rows if row["kind"] == kinds[1] and row["draw"] == 3)
+    again = weights.drawn(kinds[1], 3, weights.population())
+    assert {key: recorded[key] for key in again if key != "effective"} == {
+        key: value for key, value in again.items() if key != "effective"
+    }
 
 
 def test_each_way_is_judged_as_an_audit_does(proxy, file):

@@ -159,8 +159,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no tuple": (5, "row 1 of rows must be a tuple"),
     "text": ("abcdefg", "row 1 of rows must be a tuple"),
     "too few values": (GOOD[:6], "has 6 values"),
-    "another number of values": (GOOD[:5], "has 5 values; all rows have 5, 7 or 8"),
-    "squares in one row only": ((*GOOD, 1), "has 8 values"),
+    "another number of values": (GOOD[:5], "has 5 values; all rows have 5, 7 or 9"),
+    "squares in one row only": ((*GOOD, 1, 1), "has 9 values"),
     "a group that is no name": (but(group=1.5), "group names must be"),
     "no group": (but(group=None), "groups has a missing value"),
     "True beside 1": (but(group=True), "Python cannot tell apart"),
@@ -222,9 +222,11 @@ def test_rows_that_contradict_what_is_said_of_them_are_refused(backend):
     with pytest.raises(MemoryError, match="memory_limit"):
         gf.Sketch.from_bins([GOOD], memory_limit=1000)
     with pytest.raises(ValueError, match="squares of -1"):
-        gf.Sketch.from_bins([(*GOOD, -1)])
+        gf.Sketch.from_bins([(*GOOD, 1, -1)])
+    with pytest.raises(ValueError, match="number of 0"):
+        gf.Sketch.from_bins([(*GOOD, 0, 1)])
     with pytest.raises(ValueError, match="a sum of squared weights is impossible"):
-        gf.Sketch.from_bins([(*GOOD, 5)])
+        gf.Sketch.from_bins([(*GOOD, 1, 5)])
 
 
 def test_scores_outside_of_a_range_need_no_sum(backend):

@@ -123,7 +123,7 @@ def test_a_row_counted_while_its_pane_is_closed_is_seen(backend, monkeypatch):
     window = gf.Window(panes=3)
     pane = window._panes[-1]
     count = pane.update_one
-    monkeypatch.setattr(pane, "update_one", lambda *row: (advance_and_look(window), count(*row)))
+    monkeypatch.setattr(pane, "update_one", lambda *row, **load: (advance_and_look(window), count(*row, **load)))
     window.update_one(0.5, 1, "a")
     assert window.sketch.n_rows == 1
     assert is_the_sum_of_its_panes(window)

@@ -29,7 +29,7 @@ def check_size(n_groups: int, bins: int, weighted: bool, memory_limit: int, code
     if n_groups > MOST_GROUPS:
         raise refusal("too_many_groups", "groups", value=n_groups, limit=MOST_GROUPS)
     if memory_of(n_groups, bins, weighted) > memory_limit:
-        raise refusal(code, "memory_limit", value=(n_groups, bins, weighted), limit=memory_limit)
+        raise refusal(code, "memory_limit", value=(n_groups, bins, int(weighted)), limit=memory_limit)
 
 
 class Rows(NamedTuple):
