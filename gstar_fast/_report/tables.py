@@ -60,6 +60,8 @@ def asked_section(contents: Contents) -> Html:
     )
     fp, fn = r.costs
     kind = f"{'a mixture' if r.randomized else 'one'} for each {contents.kind}"
+    if r.evidence is not None:
+        kind += f" if that costs less than one for everybody, with {r.evidence.level:g} confidence"
     if r.decide_by is not None:
         columns = (", ".join(map(str, names or ())) for names in (r.decide_by, r.fair_between))
         kind += " ({}); gaps are between groups ({})".format(*columns)
@@ -69,6 +71,11 @@ def asked_section(contents: Contents) -> Html:
     proof += f"; the loss is {loss_words(r)}"
     if r.verdict == "infeasible":
         proof = "none: no thresholds meet the limits"
+    if r.evidence is not None and r.evidence.z is not None and r.evidence.needed is not None:
+        proof += (
+            f"; the {contents.measure} of thresholds by {contents.kind} is {short_number(r.evidence.cost)}, "
+            f"z = {r.evidence.z:.2f} ({r.evidence.needed:.2f} needed)"
+        )
     if r.verdict == "promised" and r.promise is not None:
         least = short_number(r.promise.plain.cost)
         proof = f"none that the {contents.measure} is the least; with plain thresholds it is {least}"

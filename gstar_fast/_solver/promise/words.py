@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -21,15 +22,23 @@ from gstar_fast._solver.result import Result
 _ROWS_OF = ("positive rows", "negative rows", "rows", "labelled rows")
 
 
-def promised(promise: Promise, plain: Result) -> str:
+def promised(promise: Promise) -> str:
     """The message of a promise."""
-    several = len(plain.limits) > 1
-    at = f"the chance that {'a gap is above its limit' if several else 'the gap is above the limit'}"
     price = f"at an error {promise.cost:.4f} higher than without it" if promise.cost > 0 else "at no cost in error"
     return (
-        f"the {'limits hold' if several else 'limit holds'} on new rows with {promise.confidence:g} confidence, "
-        f"{price}; {at} is {_percent(promise.chance)}, and {_percent(promise.plain_chance)} without the promise"
+        f"{_holds(promise)}, {price}; {_above(promise)} is {_percent(promise.chance)}, and "
+        f"{_percent(promise.plain_chance)} without the promise"
     )
+
+
+def _holds(promise: Promise) -> str:
+    what = "limits hold" if len(promise.plain.limits) > 1 else "limit holds"
+    return f"the {what} on new rows with {promise.confidence:g} confidence"
+
+
+def _above(promise: Promise) -> str:
+    what = "a gap is above its limit" if len(promise.plain.limits) > 1 else "the gap is above the limit"
+    return f"the chance that {what}"
 
 
 def one_question(level: float) -> str:
@@ -37,6 +46,22 @@ def one_question(level: float) -> str:
     return (
         f"this confidence is for one question; for k questions of the same rows ask each with confidence "
         f"1 - (1 - {level:g}) / k ({1 - (1 - level) / 5:g} for k = 5)"
+    )
+
+
+def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -> Result:
+    """The result with what is said of its promise, and a note on asking more than once."""
+    notes = (*result.notes, one_question(promise.confidence))
+    return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
+
+
+def unified(plain: Result, promise: Promise) -> Result:
+    """A unified threshold, kept for lack of evidence against it, with the promise that it has."""
+    return with_verdict(
+        plain,
+        promise,
+        "unified",
+        f"{plain.message}; {_holds(promise)}, and {_above(promise)} is {_percent(promise.chance)}",
     )
 
 

@@ -30,7 +30,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._solver.promise import words
 from gstar_fast._solver.promise.beliefs import BALANCED, SURE, Ground, active_rates, matched, moments
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
-from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers, with_verdict
+from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers
 from gstar_fast._solver.promise.effective import effective
 from gstar_fast._solver.promise.hints import looser
 from gstar_fast._solver.promise.planning import plan
@@ -39,7 +39,7 @@ from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.question import TOLERANCE, scale_of
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_of
+from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_again, parts_of
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, lay_out
 from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
 from gstar_fast._solver.snapshot import Snapshot
@@ -279,37 +279,43 @@ def ask(answer: Answer, plain: Result, level: float, randomize: bool) -> Asked:
     counts, search = known.counts, known.searches[0]
     at_unified = counts.rows[..., search.unified :].sum(axis=(2, 3))
     worth, least = Worth.of(search.scale, counts.totals, at_unified), math.sqrt(plain.loss)
-    same = Option(least, _parts_again(answer.snapshot, plain), known.asked)
+    same = Option(least, parts_again(answer.snapshot, plain), known.asked)
     options = worth.useful(known.family(same), least)
     kept = [option for option in options if known.chance(known.beliefs(option.parts)) <= 1 - level]
     shift = known.shift(kept[0] if kept else same, replicates_of(answer, counts))
     return Asked(answer, known, same, options, worth, level, shift)
 
 
-def _parts_again(snapshot: Snapshot, plain: Result) -> Parts:
-    """Thresholds of a result as candidates."""
-    each = ([(t, 1.0)] for t in plain.thresholds.values()) if plain.mixtures is None else plain.mixtures.values()
-    return [{int(np.searchsorted(snapshot.candidates, t)): w for t, w in part} for part in each]
-
-
 def promised_by_segment(answer: Answer, plain: Result, level: float, randomize: bool) -> Result:
-    """The result with a promise, or with the plain thresholds and a message that says what is missing."""
-    asked = ask(answer, plain, level, randomize)
+    """The result with a promise, or with the plain thresholds and a message that says what is missing.
+
+    Where the plain thresholds are the unified one, for lack of evidence, that one is promised if it can be.
+    """
+    best = plain
+    if plain.verdict == "unified":
+        best = replace(answer.mixed() if randomize else answer.chosen(math.inf), evidence=plain.evidence)
+    asked = ask(answer, best, level, randomize)
     known, own = asked.known, asked.beliefs(asked.plain)
+    if best is not plain:
+        own = known.beliefs(parts_again(answer.snapshot, plain))  # the same for all, so hardly fitted to the rows
     plain_chance = known.chance(own)
+
+    def plain_promise(needed: RowsNeeded | None = None) -> Promise:
+        return Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance, needed)
+
     if not plain.meets_limits:
-        return replace(
-            plain, promise=Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance)
-        )
+        return replace(plain, promise=plain_promise())
+    if best is not plain and plain_chance <= asked.risk and plain.cost <= asked.worth.most(asked.plain.cost):
+        return words.unified(plain, plain_promise())
     option, chance = first_kept(asked)
     if option is not None:
-        result = plain if option.parts == asked.plain.parts else _made(asked, option, plain)
+        result = best if option.parts == asked.plain.parts else _made(asked, option, best)
         upper = uppers(known, asked.beliefs(option), asked.risk)
         promise = Promise(level, chance, upper, max(result.error - plain.error, 0.0), plain, plain_chance)
-        return with_verdict(result, promise, "promised", words.promised(promise, plain))
-    promise = Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance, asked.needed())
+        return words.with_verdict(result, promise, "promised", words.promised(promise))
+    promise = plain_promise(asked.needed())
     message = words.unpromised(promise, known, own, _hints(asked))
-    return with_verdict(plain, promise, "unpromised", message)
+    return words.with_verdict(plain, promise, "unpromised", message)
 
 
 def first_kept(asked: Asked) -> tuple[Option | None, float]:
@@ -347,4 +353,4 @@ def _made(asked: Asked, option: Option, plain: Result) -> Result:
         asked.known.searches[0], option.parts, "optimal", "-", plain.iterations, mixed=asked.known.randomize
     )
     lower = min(plain.lower_bound, made.loss)
-    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower)
+    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower, evidence=plain.evidence)
