@@ -10,6 +10,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
+from gstar_fast._solver.evidence.by_group import settled_by_group
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise import words
@@ -110,26 +111,23 @@ def promised(
     if plain.verdict == "infeasible":
         upper = uppers(known, own.beliefs(known), asked.risk)
         return replace(plain, promise=Promise(level, plain_chance, upper, 0.0, plain, plain_chance))
-    if plain is not best and plain_chance <= asked.risk and asked.worth.useful([own], asked.plain.cost):
-        upper = uppers(known, own.beliefs(known), asked.risk)
-        return words.unified(plain, Promise(level, plain_chance, upper, 0.0, plain, plain_chance))
-    option, found = first_kept(asked, plain_chance if plain is best else None)
+    option, found = first_kept(asked, own, plain_chance)
     if option is None:
         return _unpromised(search, asked, own, plain, plain_chance, solve, unified=unified, randomize=randomize)
     upper = uppers(known, option.beliefs(known), asked.risk)
+    if option is own and plain is not best:
+        return words.unified(plain, Promise(level, plain_chance, upper, 0.0, plain, plain_chance))
     result = best if option is asked.plain else _made(known.search, option, unified, best)
     cost = max(result.error - plain.error, 0.0) if result is not plain else 0.0
     promise = Promise(level, found, upper, cost, plain, plain_chance)
     return words.with_verdict(result, promise, "promised", words.promised(promise))
 
 
-def first_kept(asked: Asked, plain_chance: float | None = None) -> tuple[Option | None, float]:
-    """The first option that may be promised, and its chance; that of `asked.plain` may be known."""
-    for option in asked.options:
-        if plain_chance is not None and option is asked.plain:
-            at = plain_chance
-        else:
-            at = asked.known.chance(option.beliefs(asked.known))
+def first_kept(asked: Asked, own: Option, own_chance: float) -> tuple[Option | None, float]:
+    """The first option that may be promised, and its chance; `own` is the plain one, which comes first if unified."""
+    unified = [] if own is asked.plain else asked.worth.useful([own], asked.plain.cost)
+    for option in (*unified, *asked.options):
+        at = own_chance if option is own else asked.known.chance(option.beliefs(asked.known))
         if at <= asked.risk:
             return option, at
     return None, 1.0
@@ -167,8 +165,11 @@ def _unpromised(
         objective = replace(search.objective, limits=limits)
         parts = (search.snapshot, objective, search.table.totals, search.scale, search.has, search.notes)
         other = lay_out(*parts, shared=unified)
-        again = ask(other, solve(other, unified, mixed, None), asked.level, unified, mixed)
-        option, _ = first_kept(again)
+        best = solve(other, unified, mixed, None)
+        again = ask(other, best, asked.level, unified, mixed)
+        alike = best if plain.evidence is None else settled_by_group(other, best, plain.evidence.level)
+        first = _found_again(again.known, alike) if alike.verdict == "unified" else again.plain
+        option, _ = first_kept(again, first, again.known.chance(first.beliefs(again.known)))
         return None if option is None else option.cost
 
     limits = known.objective.limits

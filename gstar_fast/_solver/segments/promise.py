@@ -295,9 +295,7 @@ def promised_by_segment(answer: Answer, plain: Result, level: float, randomize: 
     if plain.verdict == "unified":
         best = replace(answer.mixed() if randomize else answer.chosen(math.inf), evidence=plain.evidence)
     asked = ask(answer, best, level, randomize)
-    known, own = asked.known, asked.beliefs(asked.plain)
-    if best is not plain:
-        own = known.beliefs(parts_again(answer.snapshot, plain))  # the same for all, so hardly fitted to the rows
+    known, own = asked.known, _own_beliefs(asked, plain)
     plain_chance = known.chance(own)
 
     def plain_promise(needed: RowsNeeded | None = None) -> Promise:
@@ -305,7 +303,7 @@ def promised_by_segment(answer: Answer, plain: Result, level: float, randomize: 
 
     if not plain.meets_limits:
         return replace(plain, promise=plain_promise())
-    if best is not plain and plain_chance <= asked.risk and plain.cost <= asked.worth.most(asked.plain.cost):
+    if _keeps_unified(asked, plain, plain_chance):
         return words.unified(plain, plain_promise())
     option, chance = first_kept(asked)
     if option is not None:
@@ -314,8 +312,20 @@ def promised_by_segment(answer: Answer, plain: Result, level: float, randomize: 
         promise = Promise(level, chance, upper, max(result.error - plain.error, 0.0), plain, plain_chance)
         return words.with_verdict(result, promise, "promised", words.promised(promise))
     promise = plain_promise(asked.needed())
-    message = words.unpromised(promise, known, own, _hints(asked))
+    message = words.unpromised(promise, known, own, _hints(asked, plain))
     return words.with_verdict(plain, promise, "unpromised", message)
+
+
+def _own_beliefs(asked: Asked, plain: Result) -> Beliefs:
+    """What is known of the plain thresholds; a unified one is hardly fitted to the rows."""
+    if plain.verdict == "unified":
+        return asked.known.beliefs(parts_again(asked.answer.snapshot, plain))
+    return asked.beliefs(asked.plain)
+
+
+def _keeps_unified(asked: Asked, plain: Result, chance: float) -> bool:
+    """Whether the plain thresholds are the unified one, and may be promised."""
+    return plain.verdict == "unified" and chance <= asked.risk and plain.cost <= asked.worth.most(asked.plain.cost)
 
 
 def first_kept(asked: Asked) -> tuple[Option | None, float]:
@@ -327,14 +337,21 @@ def first_kept(asked: Asked) -> tuple[Option | None, float]:
     return None, 1.0
 
 
-def _hints(asked: Asked) -> words.Hints:
-    """What would be promised instead."""
+def _hints(asked: Asked, plain: Result) -> words.Hints:
+    """What would be promised instead of the plain thresholds."""
+    evidence = 0.0 if plain.evidence is None else plain.evidence.level
     known, answer, limits = asked.known, asked.answer, asked.known.objective.limits
 
     def granted(limits: Mapping[str, float], mixed: bool) -> float | None:
         other = replace(answer, objective=replace(answer.objective, limits=limits))
-        plain = other.mixed() if mixed else other.chosen(math.inf)
-        option = first_kept(ask(other, plain, asked.level, mixed))[0] if plain.meets_limits else None
+        best = other.mixed() if mixed else other.chosen(math.inf)
+        if not best.meets_limits:
+            return None
+        again = ask(other, best, asked.level, mixed)
+        alike = other.mixed(evidence) if mixed else other.chosen(math.inf, evidence)
+        if _keeps_unified(again, alike, again.known.chance(_own_beliefs(again, alike))):
+            return alike.cost
+        option = first_kept(again)[0]
         return None if option is None else option.cost
 
     gain = max(asked.worth.constant - asked.plain.cost, 0.0)
