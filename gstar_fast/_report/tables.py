@@ -71,11 +71,6 @@ def asked_section(contents: Contents) -> Html:
     proof += f"; the loss is {loss_words(r)}"
     if r.verdict == "infeasible":
         proof = "none: no thresholds meet the limits"
-    if r.evidence is not None and r.evidence.z is not None and r.evidence.needed is not None:
-        proof += (
-            f"; the {contents.measure} of thresholds by {contents.kind} is {short_number(r.evidence.cost)}, "
-            f"z = {r.evidence.z:.2f} ({r.evidence.needed:.2f} needed)"
-        )
     if r.verdict == "promised" and r.promise is not None:
         least = short_number(r.promise.plain.cost)
         proof = f"none that the {contents.measure} is the least; with plain thresholds it is {least}"
@@ -88,6 +83,12 @@ def asked_section(contents: Contents) -> Html:
         ("method", f"{r.method}, on {where}"),
         ("proof", proof),
     ]
+    if r.evidence is not None and r.evidence.z is not None and r.evidence.needed is not None:
+        said = (
+            f"the {contents.measure} of thresholds by {contents.kind} is {short_number(r.evidence.cost)}, that of one "
+        )
+        said += f"for everybody {short_number(r.before_cost)}; z = {r.evidence.z:.2f}, needed {r.evidence.needed:.2f}"
+        facts.append(("evidence", said))
     return section("asked", "What was asked", asked_for, _facts(facts))
 
 
