@@ -38,7 +38,7 @@ def make(rows: int, n_groups: int) -> dict[str, Any]:
     table = paper_synthetic(rows=rows, seed=5)
     groups = table.groups if n_groups == 2 else np.random.default_rng(5).integers(0, n_groups, rows)
     sketch = gf.Sketch.from_rows(table.scores, table.labels, groups)
-    result = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    result = gf.solve(sketch, limits={"equalized_odds": 0.02}, evidence=0)
     decisions = result.decider()(table.scores, groups)
     return {"decisions": decisions, "labels": table.labels, "groups": groups, "sketch": sketch, "result": result}
 

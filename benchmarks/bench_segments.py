@@ -55,7 +55,7 @@ def laid_out(sketch: gf.Sketch, m: int) -> np.ndarray:
 
 def by_segment(sketch: gf.Sketch, limits: dict[str, float], **options: Any) -> gf.Result:
     """What is timed."""
-    return gf.solve(sketch, limits=limits, fair_between=0, decide_by=1, **options)
+    return gf.solve(sketch, limits=limits, fair_between=0, decide_by=1, evidence=0, **options)
 
 
 def against_highs(m: int, bins: int, patience: float) -> list[list[str]]:

@@ -48,7 +48,9 @@ def found(score: np.ndarray, split: Split, cut: Any, limits: dict[str, float], r
     sketch = gf.Sketch.from_rows(score, split.fit.y, [split.fit.a, cut.cut(split.oof_q)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a record has the verdict instead
-        return gf.solve(sketch, limits=limits, fair_between=0, decide_by=1, monotone=True, randomize=randomize)
+        return gf.solve(
+            sketch, limits=limits, fair_between=0, decide_by=1, monotone=True, randomize=randomize, evidence=0
+        )
 
 
 def _by_segment(name: str, title: str, *, randomize: bool) -> Method:

@@ -73,7 +73,7 @@ def figure1(split: Split) -> Found:
             }
         )
     loop = gf.solve(sketch, penalties={"equalized_odds": LAMBDA}, method="alternating", density="best")
-    exact = gf.solve(sketch, limits={"equalized_odds": 0.02})
+    exact = gf.solve(sketch, limits={"equalized_odds": 0.02}, evidence=0)
     found = {"loop": loop.thresholds, "exact": exact.thresholds}
     return {
         "data": split.data,

@@ -60,7 +60,7 @@ def found(
         warnings.simplefilter("ignore", UserWarning)  # a record has the verdict instead
         sketch = gf.Sketch.from_rows(score, y, a)
         began, worked = time.perf_counter(), time.process_time()
-        result = gf.solve(sketch, **question)
+        result = gf.solve(sketch, **question, evidence=0)
         spent = {"wall": time.perf_counter() - began, "cpu": time.process_time() - worked}
     return Thresholds(result, scores, spent)
 

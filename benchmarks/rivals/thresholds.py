@@ -143,7 +143,7 @@ def ours(density: str = "empirical", randomize: bool = False) -> Callable[..., D
     def fit(scores: np.ndarray, labels: np.ndarray, groups: np.ndarray, criterion: str, limit: float) -> Decide:
         sketch = gf.Sketch.from_rows(scores, labels, groups)
         limits = {"equalized_odds": limit, "demographic_parity": limit} if criterion == "both" else {criterion: limit}
-        result = gf.solve(sketch, limits=limits, density=density, randomize=randomize)
+        result = gf.solve(sketch, limits=limits, density=density, randomize=randomize, evidence=0)
         names = max(result.groups) + 1
 
         def decide(scores: np.ndarray, groups: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ def asked(sketch: gf.Sketch, train: Rows, test: Rows, criterion: str, limit: flo
     """What `solve` says about one question, and the gap on test rows."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        result = gf.solve(sketch, limits={criterion: limit})
+        result = gf.solve(sketch, limits={criterion: limit}, evidence=0)
     kinds = {warning.category for warning in said}
     decisions = result.decider(unknown="default")(test[0], test[2])
     row = {

@@ -80,7 +80,8 @@ def judged(population: Population, setting: Setting, result: Any) -> Line:
 
 
 def ask(setting: Setting, sketch: gf.Sketch, confidence: float) -> Any:
-    return gf.solve(sketch, limits={setting.criterion: setting.limit}, randomize=setting.mixture, confidence=confidence)
+    limits = {setting.criterion: setting.limit}
+    return gf.solve(sketch, limits=limits, randomize=setting.mixture, confidence=confidence, evidence=0)
 
 
 def one_draw(setting: Setting, population: Population, draw: int) -> Line:
@@ -96,7 +97,7 @@ def one_draw(setting: Setting, population: Population, draw: int) -> Line:
         if confidence == CONFIDENCE:
             line["plain"] = judged(population, setting, result.promise.plain)
     if not setting.mixture:
-        stable = gf.solve(sketch, limits={setting.criterion: setting.limit}, prefer="stable")
+        stable = gf.solve(sketch, limits={setting.criterion: setting.limit}, prefer="stable", evidence=0)
         line["stable"] = judged(population, setting, stable)
     return line
 
@@ -156,7 +157,7 @@ def halves(path: Path) -> Line:
     line: Line = {"asked": 0, "promised": 0, "above": 0, "broken": 0, "plain_above": 0, "plain_broken": 0}
     for here, there in (parts, parts[::-1]):
         for criterion, limit in HALVES:
-            result = gf.solve(here, limits={criterion: limit}, confidence=CONFIDENCE)
+            result = gf.solve(here, limits={criterion: limit}, confidence=CONFIDENCE, evidence=0)
             made = result.verdict == "promised"
             line["asked"] += 1
             line["promised"] += made
@@ -174,14 +175,14 @@ def timed(setting: Setting, population: Population, rows: int) -> Line:
     limits = {setting.criterion: setting.limit}
     times = race(
         {
-            "plain": lambda: gf.solve(sketch, limits=limits),
-            "promised": lambda: gf.solve(sketch, limits=limits, confidence=CONFIDENCE),
+            "plain": lambda: gf.solve(sketch, limits=limits, evidence=0),
+            "promised": lambda: gf.solve(sketch, limits=limits, confidence=CONFIDENCE, evidence=0),
             "planned": lambda: gf.rows_needed(sketch, limits=limits, confidence=CONFIDENCE),
         },
         repeats=5,
         budget=5.0,
     )
-    verdict = gf.solve(sketch, limits=limits, confidence=CONFIDENCE).verdict
+    verdict = gf.solve(sketch, limits=limits, confidence=CONFIDENCE, evidence=0).verdict
     return {"rows": rows, "verdict": verdict, **{name: one.least for name, one in times.items()}}
 
 

@@ -164,6 +164,7 @@ def run(setting: Setting, folder: Path | None, draws: int) -> dict[str, Any]:
             monotone=setting.monotone,
             randomize=setting.mixture,
             confidence=CONFIDENCE,
+            evidence=0,
         )
         seconds.append(time.perf_counter() - start)
         plain_gap, plain_error = judged(population, result.promise.plain, setting.criterion)  # type: ignore[union-attr]

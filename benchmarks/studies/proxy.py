@@ -125,7 +125,8 @@ def _of_logit(logit: np.ndarray) -> np.ndarray:
 def plain(train: Rows, test: Rows) -> Iterator[dict[str, Any]]:
     """The model as it is, and what is found with true groups, without a limit and with it."""
     truth = gf.Sketch.from_rows(*train)
-    found = (lambda scores, _: scores >= 0.0), gf.solve(truth).decider(), gf.solve(truth, limits=LIMITS).decider()
+    free, within = (gf.solve(truth, limits=limits, evidence=0).decider() for limits in (None, LIMITS))
+    found = (lambda scores, _: scores >= 0.0), free, within
     for way, decide in zip(PLAIN, found, strict=True):
         yield {"way": way} | judged(decide, test)
 
@@ -146,7 +147,7 @@ def compared(train: Rows, test: Rows, share: np.ndarray) -> Iterator[dict[str, A
     for way, sketch in found.items():
         row = {"way": way} | about
         try:
-            result = gf.solve(sketch(), limits=LIMITS)
+            result = gf.solve(sketch(), limits=LIMITS, evidence=0)
         except ValueError as error:
             yield row | {"refused": str(error)[:120]}
         else:

@@ -104,7 +104,9 @@ class SolveSegments:
         scale = scale_of(objective, *labelled)
         orders = ORDERS if self.result.monotone else (None,)
         searches = [lay_out(counts, objective, scale, has, order) for order in orders]
-        if self.result.randomized:
+        if self.result.verdict == "unified":
+            parts = [{searches[0].unified: 1.0}] * len(counts.segments)
+        elif self.result.randomized:
             mixture = mix_among(searches).best
             if mixture is None:
                 return None

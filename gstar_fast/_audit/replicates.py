@@ -87,8 +87,9 @@ def draw_again(
     )
     if roles is not None:  # an audit tells of protected groups, which have no thresholds
         return Again(new_rows=new_rows, notes=notes)
-    if result.randomized or replicates < FEWEST:
-        why = "it mixes thresholds at random" if result.randomized else _takes_long(snapshot)
+    at_random = result.randomized and result.verdict != "unified"
+    if at_random or replicates < FEWEST:
+        why = "it mixes thresholds at random" if at_random else _takes_long(snapshot)
         return Again(new_rows=new_rows, notes=[*notes, f"the thresholds have no intervals: {why}"])
     found = zip(result.thresholds.values(), *(side.tolist() for side in resolved.limits(confidence)), strict=True)
     return Again([(min(low, value), max(high, value)) for value, low, high in found], new_rows, notes)
@@ -128,7 +129,9 @@ def affordable(result: Result, snapshot: Snapshot) -> int:
     By counts and by the steps that the result itself took, not by the clock: the same seed gives the same audit.
     """
     k, work, most = len(snapshot.groups), snapshot.rows.size, REPLICATES
-    if result.randomized and result.decide_by is None:
+    if result.verdict == "unified":
+        pass
+    elif result.randomized and result.decide_by is None:
         work, most = work + result.iterations * (2**14 + 2**9 * k * k), MIXED_REPLICATES
     elif result.penalties and k > 2:
         work = work * k // 2 + result.iterations * k * 2**8
@@ -195,6 +198,8 @@ def solve_again(
 ) -> Resolved | None:
     """Thresholds of resampled counts; None if the counts themselves give other thresholds than the result has."""
     objective = Objective(result.limits, result.penalties, result.costs, result.balanced)
+    if result.verdict == "unified":  # the best unified threshold, whatever its gaps
+        objective = replace(objective, limits={})
     if roles is None:
         upward = np.cumsum(snapshot.rows[:, :, ::-1], axis=2)[:, :, ::-1]
         find: Find = partial(_found, objective=objective, result=result, upward=upward)
@@ -221,8 +226,9 @@ def _found(
     snapshot: Snapshot, objective: Objective, result: Result, upward: Ints
 ) -> tuple[Floats, Floats | Ints] | None:
     """Threshold of each group, of a mixture the likeliest, and the rows accepted of those that `upward` counts."""
-    if not result.randomized:
-        candidates = solved(snapshot, objective, result.unified)
+    alike = result.verdict == "unified"
+    if alike or not result.randomized:
+        candidates = solved(snapshot, objective, result.unified or alike)
         if candidates is None:
             return None
         return snapshot.thresholds(candidates), upward[:, np.arange(len(candidates)), candidates]

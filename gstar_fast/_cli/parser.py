@@ -176,6 +176,14 @@ def _solve(p: argparse.ArgumentParser) -> None:
         "--prefer", choices=("stable",), help="stable: a little more error for a smaller gap; no promise"
     )
     group.add_argument(
+        "--evidence",
+        type=float,
+        default=0.95,
+        metavar="X",
+        help="one threshold for everybody, unless thresholds by group cost less with this confidence "
+        "(default: %(default)s; 0: the least cost)",
+    )
+    group.add_argument(
         "--min-rows", type=float, default=0, metavar="N", help="pool groups of under N rows: they share one threshold"
     )
     group.add_argument("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")

@@ -11,6 +11,7 @@ _ARGUMENTS = {
     "confidence": "--confidence",
     "costs": "--cost-fp and --cost-fn",
     "decide_by": "--decide-by",
+    "evidence": "--evidence",
     "fair_between": "--fair-between",
     "limits": "--limit",
     "max_seconds": "--max-seconds",

@@ -13,7 +13,7 @@ from typing import Any, Final
 from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._words import METHODS
 
-VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible", "promised", "unpromised")
+VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible", "unified", "promised", "unpromised")
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ OF_RESULT: Final = {
     "min_rows": Member(NUMBER, required=False),
     "mixing_saves": Member(NUMBER | NULL, required=False),
     "promise": Member(OBJECT | NULL, required=False),
+    "evidence": Member(OBJECT | NULL, required=False),
     "roles": Member(OBJECT | NULL, required=False),
     "proof": Member(LIST | NULL, required=False),  # read by `Result.check`
 }
@@ -120,6 +121,7 @@ OF_PROMISE: Final = {
     **dict.fromkeys(("upper", "plain"), Member(OBJECT)),
     "rows_needed": Member(OBJECT | NULL),
 }
+OF_EVIDENCE: Final = {"level": Member(NUMBER), **dict.fromkeys(("cost", "z", "needed"), Member(NUMBER | NULL))}
 OF_ROWS_NEEDED: Final = {
     **dict.fromkeys(("times", "rows"), Member(NUMBER | NULL)),
     **dict.fromkeys(("by_group", "too_small"), Member(LIST)),
@@ -162,6 +164,8 @@ def check_result(content: Mapping[str, Any]) -> None:
     if content.get("roles") is not None:
         _check_roles(content["roles"])
         compared = content["roles"]["protected"]
+    if content.get("evidence") is not None:
+        check_members(content["evidence"], OF_EVIDENCE, "evidence")
     if content.get("promise") is not None:
         _check_promise(content["promise"], len(compared))
 

@@ -64,10 +64,11 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
     ----------
     estimator : estimator
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
-    limits, penalties, method, density, costs, balanced, unified, randomize, min_rows, max_seconds, confidence, prefer
-        What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`. If `confidence`
-        is given and the limits cannot be promised for new rows, `fit` warns (`UnpromisedWarning`), and the thresholds
-        are those found without it.
+    limits, penalties, method, density, costs, balanced, unified, randomize
+        What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
+    min_rows, max_seconds, confidence, prefer, evidence
+        As in `solve`. If `confidence` is given and the limits cannot be promised for new rows, `fit` warns
+        (`UnpromisedWarning`), and the thresholds are those found without it.
     sensitive_features : str, int or list of these, optional
         Columns of X that say which group a row is in: names of a data frame, or positions. Several make intersections:
         groups are then tuples such as ``('F', 'black')``. This is the form that works wherever scikit-learn calls
@@ -159,6 +160,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         max_seconds: float | None = None,
         confidence: float | None = None,
         prefer: str | None = None,
+        evidence: float = 0.95,
         sensitive_features: object = None,
         decide_by: object = None,
         monotone: bool | None = None,
@@ -187,6 +189,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.max_seconds = max_seconds
         self.confidence = confidence
         self.prefer = prefer
+        self.evidence = evidence
         self.sensitive_features = sensitive_features
         self.decide_by = decide_by
         self.monotone = monotone

@@ -87,6 +87,10 @@ def _question(r: Result) -> list[str]:
         out.append(f"min_rows={r.min_rows:g}")
     if r.promise is not None:
         out.append(f"confidence={r.promise.confidence!r}")
+    if r.evidence is not None and r.evidence.level != 0.95:
+        out.append(f"evidence={r.evidence.level!r}")
+    elif r.evidence is None and r.density == "empirical" and not r.penalties and not r.unified:
+        out.append("evidence=0")
     if r.message.startswith(STABLE):
         out.append("prefer='stable'")
     if r.decide_by is not None:

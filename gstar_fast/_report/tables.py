@@ -60,6 +60,8 @@ def asked_section(contents: Contents) -> Html:
     )
     fp, fn = r.costs
     kind = f"{'a mixture' if r.randomized else 'one'} for each {contents.kind}"
+    if r.evidence is not None:
+        kind += f" if that costs less than one for everybody, with {r.evidence.level:g} confidence"
     if r.decide_by is not None:
         columns = (", ".join(map(str, names or ())) for names in (r.decide_by, r.fair_between))
         kind += " ({}); gaps are between groups ({})".format(*columns)
@@ -81,6 +83,12 @@ def asked_section(contents: Contents) -> Html:
         ("method", f"{r.method}, on {where}"),
         ("proof", proof),
     ]
+    if r.evidence is not None and r.evidence.z is not None and r.evidence.needed is not None:
+        said = (
+            f"the {contents.measure} of thresholds by {contents.kind} is {short_number(r.evidence.cost)}, that of one "
+        )
+        said += f"for everybody {short_number(r.before_cost)}; z = {r.evidence.z:.2f}, needed {r.evidence.needed:.2f}"
+        facts.append(("evidence", said))
     return section("asked", "What was asked", asked_for, _facts(facts))
 
 

@@ -87,6 +87,8 @@ def _where(contents: Contents, points: FrontierPoints) -> str:
         return "The chosen thresholds are a point of the curve."
     if r.unified:
         why = "since one threshold for everybody is a narrower choice than one for each group"
+    elif r.verdict == "unified":
+        why = f"since there is no evidence that thresholds by {contents.kind} have a lower {contents.measure}"
     elif r.verdict == "infeasible":
         why = "since the limits could not be met and thresholds that miss them by the least are shown instead"
     elif r.verdict == "promised":

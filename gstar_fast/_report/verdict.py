@@ -69,18 +69,20 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         return "warn", f"Met by the {r.density} densities, but not on the counted rows: {', '.join(map(plain, missed))}"
     if r.verdict == "unpromised":
         return "warn", f"The {_limits(r)} met on the counted rows, but not promised for new ones"
-    if r.verdict not in ("optimal", "promised"):
+    if r.verdict not in ("optimal", "unified", "promised"):
         return "warn", "Thresholds found, but not proven to be the best"
     met = f"The {_limits(r)} met"
     least = f"Least {'loss' if r.penalties else contents.measure}"
+    if r.verdict == "unified":
+        least = f"No evidence of a lower {contents.measure} than with one threshold for everybody"
     if trivial := _all_alike(contents):
         return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
     if any(note.startswith(SIGN) for note in r.notes):
         return "warn", f"{met if r.limits else least}, but the thresholds hardly decide"
     if any(note.startswith(ASSUMED) for note in r.notes):
-        new = f"promised for new rows, {_sure(r)}" if r.verdict == "promised" else "met"
+        new = f"promised for new rows, {_sure(r)}" if r.promised else "met"
         return "warn", f"{f'The {_limits(r)} {new}' if r.limits else least}, if the groups were estimated rightly"
-    if r.verdict == "promised":
+    if r.promised:
         return "good", f"The {_limits(r)} promised for new rows, {_sure(r)}"
     if r.limits:
         doubt = _doubt(contents)
@@ -125,8 +127,9 @@ def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
     """What the thresholds change, in a sentence or two."""
     r = contents.result
     unified = f"the best single threshold for everybody, {threshold_number(r.default_threshold)}"
-    kind = "one threshold for everybody" if r.unified else f"one threshold for each {contents.kind}"
-    if r.randomized:
+    alike = r.unified or r.verdict == "unified"
+    kind = "one threshold for everybody" if alike else f"one threshold for each {contents.kind}"
+    if r.randomized and not alike:
         kind = f"thresholds that are mixed by chance in each {contents.kind}"
     said: list[object] = [f"With {kind} the error rate goes from {percent(r.before_error)} to {percent(r.error)}"]
     if contents.costly:
@@ -146,7 +149,7 @@ def _change(contents: Contents, name: str) -> str:
 def _promise(contents: Contents) -> list[Html]:
     """What is promised of new rows, and at what price; nothing where no promise was made."""
     r = contents.result
-    if r.promise is None or r.verdict != "promised":
+    if r.promise is None or not r.promised:
         return []
     limits = [f"{gap_word(name)} {bound_word(name)} {limit:g}" for name, limit in r.limits.items()]
     price = percent(r.promise.cost) + " of error"
@@ -165,7 +168,7 @@ def _promise(contents: Contents) -> list[Html]:
 def _on_new_rows(contents: Contents) -> list[Html]:
     """The gaps to expect where the thresholds will be used, each beside its limit."""
     r, expected = contents.result, contents.audit.new_rows
-    if r.verdict in ("infeasible", "promised") or len(r.rates) == 1 or not asked(r):
+    if r.verdict == "infeasible" or r.promised or len(r.rates) == 1 or not asked(r):
         return []
     words = []
     for name in asked(r):
@@ -235,12 +238,12 @@ def _threshold_card(contents: Contents) -> tuple[str, str]:
         used = [threshold for mixture in r.mixtures.values() for threshold, _ in mixture]
     count = (
         "one for everybody"
-        if r.unified
+        if r.unified or r.verdict == "unified"
         else f"one for each of {n} {contents.kind}s"
         if n > 1
         else f"one {contents.kind}"
     )
-    if r.randomized:
+    if r.randomized and r.verdict != "unified":
         count = f"mixed by chance in each of {n} {contents.kind}s" if n > 1 else "mixed by chance"
     low, high = threshold_number(min(used)), threshold_number(max(used))
     return low if low == high else f"{low} to {high}", count

@@ -60,6 +60,13 @@ class TableOptions(TypedDict, total=False):
     missing_group: Name | None
 
 
+class LoadOptions(TypedDict, total=False):
+    """Options of `Sketch.update_one`."""
+
+    weight: float
+    repeats: int
+
+
 class PlotOptions(TypedDict, total=False):
     """Options of `Sketch.plot`."""
 

@@ -20,7 +20,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.missing import Missing, Passing, checked_passing
 from gstar_fast._input.options import checked_limit
-from gstar_fast._sketch.options import SketchOptions, TableOptions, UpdateOptions
+from gstar_fast._sketch.options import LoadOptions, SketchOptions, TableOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -34,7 +34,6 @@ HEADER: Final = struct.Struct("<8sHHIQQ")
 LENGTH: Final = struct.Struct("<Q")
 MOST_PANES: Final = 2**31 - 1
 MOST_MEMORY: Final = 2**36  # bytes that all panes of a window could have taken where it was built
-ONE: Final = 1
 
 
 def _refuse(why: str) -> NoReturn:
@@ -122,16 +121,14 @@ class Window:
             self._counted_into(pane)
         return self
 
-    def update_one(
-        self, score: float, label: int | None, group: Name, *, weight: float = ONE, repeats: int = ONE
-    ) -> None:
+    def update_one(self, score: float, label: int | None, group: Name, **load: Unpack[LoadOptions]) -> None:
         """Count one row into the newest pane; takes what `Sketch.update_one` takes."""
         pane = self._newest
         try:
-            if weight is ONE and repeats is ONE:  # as nearly always, and quicker without the names
+            if load:
+                pane.update_one(score, label, group, **load)
+            else:  # quicker without the names
                 pane.update_one(score, label, group)
-            else:
-                pane.update_one(score, label, group, weight=weight, repeats=repeats)
         finally:
             self._counted_into(pane)
 

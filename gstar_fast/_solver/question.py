@@ -313,6 +313,16 @@ def check_confidence(given: object) -> float:
     return level
 
 
+def check_evidence(given: object) -> float:
+    """The evidence that was asked for; 95 for 0.95 raises with a hint."""
+    if isinstance(given, (bool, np.bool_, str)) or not isinstance(given, (Real, np.number)):
+        raise refusal("evidence_type", "evidence", value=given)
+    level = float(given)
+    if not 0 <= level < 1:
+        raise refusal("evidence", "evidence", value=given)
+    return level
+
+
 def check_promise(objective: Objective, *, counted: bool, max_seconds: float | None = None) -> None:
     """Refuse to promise what is no limit on counted rows."""
     if not objective.limits:

@@ -21,6 +21,7 @@ from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
 from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.evidence.record import Evidence
 from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.question import is_met
 from gstar_fast._solver.words.table import is_weighted, text_of
@@ -65,10 +66,14 @@ class Result:
         Every criterion that is defined for these groups; `definitions` says how each is measured.
     rates : dict of GroupRates
         By group.
-    verdict : {"optimal", "converged", "not_converged", "infeasible", "promised", "unpromised"}
-        `message` says it in a sentence; the last two only where `solve` was given a `confidence`.
+    verdict : {"optimal", "converged", "not_converged", "infeasible", "unified", "promised", "unpromised"}
+        `message` says it in a sentence. `unified`: the best unified threshold for every group, because it meets the
+        limits and there is no evidence that thresholds by group cost less. The last two only where `solve` was given a
+        `confidence`.
     promise : Promise or None
         With `confidence`: what is promised of the limits on new rows.
+    evidence : Evidence or None
+        The `evidence` that was asked for, and what the rows say. None with ``evidence=0``, and where it is not used.
     lower_bound, optimality_gap : float
         No allowed thresholds have a loss below `lower_bound`; `optimality_gap` is what is left of `loss` above it.
     iterations : int
@@ -136,6 +141,7 @@ class Result:
     score_column: str | None = None
     group_column: str | None = None
     promise: Promise | None = None
+    evidence: Evidence | None = None
     fair_between: tuple[str | int, ...] | None = None
     decide_by: tuple[str | int, ...] | None = None
     monotone: bool = False
@@ -190,6 +196,11 @@ class Result:
         """
         held = (is_met(name, limit, self.gaps.get(name), 1e-9) is not False for name, limit in self.limits.items())
         return self.verdict != "infeasible" and all(held)
+
+    @property
+    def promised(self) -> bool:
+        """Whether the limits are promised for new rows."""
+        return self.promise is not None and self.verdict in ("promised", "unified")
 
     @property
     def definitions(self) -> dict[str, str]:
@@ -324,6 +335,7 @@ def _content(r: Result) -> dict[str, object]:
         "trace": [encode_number(x) for x in r.trace],
         **document.encode_cuts(r.cuts),
         **({} if r.promise is None else {"promise": _promise_content(r.promise)}),
+        **({} if r.evidence is None else {"evidence": vars(r.evidence)}),
         **({} if r.decide_by is None else {"roles": _roles_content(r)}),
         **({} if r._proof is None else {"proof": r._proof.content}),
     }
@@ -384,6 +396,10 @@ def _promise_of(saved: document.Document, limits: Mapping[str, float]) -> Promis
     )
 
 
+def _evidence_of(saved: Mapping[str, float | None] | None) -> Evidence | None:
+    return None if saved is None else Evidence(**{name: _real(value) for name, value in saved.items()})
+
+
 def _proof_of(saved: object) -> Proof | None:
     from gstar_fast._solver.segments.proof import Proof  # it comes later on the road
 
@@ -421,6 +437,7 @@ def _of(saved: document.Document) -> Result:
         _digest=found.sketch_digest,
         _mixing=_real(content.get("mixing_saves")),
         promise=_promise_of(saved, _reals(content["limits"])),
+        evidence=_evidence_of(content.get("evidence")),
         _proof=_proof_of(content.get("proof")),
         **plain,
         **more,

@@ -15,6 +15,7 @@ from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.degenerate import warned
+from gstar_fast._solver.evidence.by_group import settled_by_group
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture, infeasible, infeasible_mixture
 from gstar_fast._solver.mixture import mix, mixed
 from gstar_fast._solver.noise import told_of_noise
@@ -24,6 +25,7 @@ from gstar_fast._solver.question import (
     Objective,
     check_confidence,
     check_densities,
+    check_evidence,
     check_options,
     check_prefer,
     check_promise,
@@ -47,6 +49,7 @@ from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.spread import pooled_sketch, spread
+from gstar_fast._solver.words.gaps import with_gap_notes
 from gstar_fast._solver.words.table import is_weighted
 
 MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
@@ -67,6 +70,7 @@ def solve(
     max_seconds: float | None = None,
     confidence: float | None = None,
     prefer: str | None = None,
+    evidence: float = 0.95,
     fair_between: ColumnsLike | None = None,
     decide_by: ColumnsLike | None = None,
     monotone: bool | None = None,
@@ -111,6 +115,11 @@ def solve(
     prefer : {"stable"}, optional
         `stable` takes the thresholds with the smallest gap whose error is within half a standard error of the least
         within the limit. They keep the limit on new rows more often, and promise nothing. With one limit only.
+    evidence : float
+        From 0 to below 1. If the best unified threshold meets the limits, and it cannot be said with this confidence
+        that thresholds by group (or segment) cost less, the answer is the unified threshold for every group and the
+        verdict is "unified". 0 always gives the least cost. It is not used with penalties, smooth densities or
+        ``unified=True``.
     fair_between, decide_by : str, int or several, optional
         Group columns, by name or position, of a sketch that counts several. Gaps are measured between groups of
         `fair_between`; thresholds depend on `decide_by` alone, so that nobody needs the protected group to decide.
@@ -154,6 +163,7 @@ def solve(
     (0.0, 'optimal')
     """
     objective = Objective.of(limits, penalties, costs, balanced)
+    sure = check_evidence(evidence)
     unified, randomize = checked_flag("unified", unified), checked_flag("randomize", randomize)
     if isinstance(sketch, Mapping):
         asked_too = {"density": density != "empirical", "min_rows": min_rows != 0, "monotone": bool(monotone)}
@@ -165,7 +175,7 @@ def solve(
         )
         question_limits(objective.limits)
         known = checked_densities(sketch)
-        return warned(solve_smooth(None, objective, method=method, kind=known, unified=unified))
+        return warned(with_gap_notes(solve_smooth(None, objective, method=method, kind=known, unified=unified)))
     check_sketch(sketch)
     question_limits(objective.limits)
     check_options(
@@ -189,9 +199,10 @@ def solve(
     if asked is not None and asked.by_segment:
         check_segments(objective, density=density, unified=unified, prefer=prefer, min_rows=least)
         answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone), cuts)
-        result = answer.mixed() if randomize else answer.chosen(math.inf if max_seconds is None else float(max_seconds))
+        seconds = math.inf if max_seconds is None else float(max_seconds)
+        result = with_gap_notes(answer.mixed(sure) if randomize else answer.chosen(seconds, sure))
         if level is not None:
-            return warned(promised_by_segment(answer, result, level, randomize), whole)
+            return warned(with_gap_notes(promised_by_segment(answer, result, level, randomize)), whole)
         return warned(told_of_noise(result, answer.snapshot, asked.roles.protected), whole)
     if asked is not None:
         unified = unified or not asked.roles.decide_by
@@ -205,15 +216,21 @@ def solve(
         counted, name = pooled_sketch(sketch, least, objective, density)
     if counts:
         search = prepare(counted, objective, shared=unified, wide=level is not None)
-        result = solve_exact(search, unified, randomize, max_seconds)
-        if prefer is not None and result.meets_limits:
-            result = _stable(search, result)
+        best = result = solve_exact(search, unified, randomize, max_seconds)
+        if sure > 0 and not unified and not objective.penalties:
+            result = settled_by_group(search, best, sure)
+        if result.verdict == "unified":
+            best = replace(best, evidence=result.evidence)
+        else:
+            stable = prefer is not None and result.meets_limits
+            best = result = with_gap_notes(_stable(search, result) if stable else result)
         if level is not None:
-            result = promised(search, result, level, solve_exact, unified=unified, randomize=randomize)
+            result = promised(search, best, result, level, solve_exact, unified=unified, randomize=randomize)
+            result = with_gap_notes(result)
         else:
             result = told_of_noise(result, search.snapshot)
     else:
-        result = solve_smooth(counted, objective, method=method, kind=density, unified=unified)
+        result = with_gap_notes(solve_smooth(counted, objective, method=method, kind=density, unified=unified))
         result = told_of_noise(result, Snapshot.of(counted))
     if least > 0:
         result = spread(result, sketch, counted, name, least)
@@ -244,7 +261,8 @@ def _stable(search: Search, plain: Result) -> Result:
     found = finish(search, numbers, plain.verdict, plain.iterations, lower_bound=plain.lower_bound)
     within = "half a standard error of"
     near = f"cost is within {within} the error rate above" if is_weighted(plain) else f"error is within {within}"
-    return replace(found, message=f"{SIGN}{near} the least ({plain.cost:.4f}); nothing is promised of new rows")
+    message = f"{SIGN}{near} the least ({plain.cost:.4f}); nothing is promised of new rows"
+    return replace(found, message=message, evidence=plain.evidence)
 
 
 def _saved_by_mixing(search: Search, plain: Result) -> float | None:

@@ -42,6 +42,24 @@ def test_solve_takes_every_option_of_the_library(sketch, capsys):
     assert json.loads(capsys.readouterr().out)["density"] == "normal"
 
 
+def test_one_threshold_for_lack_of_evidence_is_an_answer(here, capsys):
+    """The exit code is 0, and the thresholds are written."""
+    rng = np.random.default_rng(1)
+    labels = (rng.random(6_000) < 0.4).astype(int)
+    alike = gf.Sketch.from_rows(rng.normal(size=6_000) + labels, labels, rng.integers(0, 2, 6_000))
+    alike.save("s.gstar")
+    asked = ["solve", "s.gstar", "--limit", "equalized_odds=0.1"]
+    assert main([*asked, "-o", "t.json"]) == 0
+    assert capsys.readouterr().out.startswith("unified: the best unified threshold meets the limits with error")
+    assert gf.Result.load("t.json") == gf.solve(alike, limits={"equalized_odds": 0.1})
+    assert main([*asked, "--evidence", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "optimal"
+    said = fails(capsys, 2, *asked, "--evidence", "95")
+    assert "--evidence must be at least 0 and below 1, got 95.0; 95 % is 0.95" in said
+    assert main(["solve", "s.gstar", "--evidence", "0"]) == 0
+    assert "note: no limit was asked for: the " in capsys.readouterr().out
+
+
 def test_solve_counts_tables_itself_and_remembers_their_columns(scores, sketch, capsys):
     words = [
         "solve",

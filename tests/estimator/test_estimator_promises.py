@@ -1,7 +1,8 @@
-"""GroupThresholdClassifier passes `confidence` and `prefer` on, and warns where nothing is promised."""
+"""GroupThresholdClassifier passes `confidence`, `prefer` and `evidence` on, and warns where nothing is promised."""
 
 import warnings
 
+import numpy as np
 import pytest
 from helpers.estimator_cases import people
 from sklearn.base import clone
@@ -62,3 +63,16 @@ def test_wrong_options_are_refused_before_anything_is_trained(options, text):
     with pytest.raises((ValueError, TypeError), match=text):
         model.fit(FEATURES, y, sensitive_features=SEX)
     assert not hasattr(model, "sketch_")
+
+
+def test_evidence_is_that_of_solve():
+    lots = np.random.default_rng(0).integers(0, 2, len(y))
+    for evidence, verdict in ((0.95, "unified"), (0, "optimal")):
+        model = GroupThresholdClassifier(LogisticRegression(), evidence=evidence).fit(
+            FEATURES, y, sensitive_features=lots
+        )
+        assert model.result_.verdict == verdict
+        assert clone(model).get_params()["evidence"] == evidence
+    assert set(model.predict(FEATURES, sensitive_features=lots)) <= set(y)
+    with pytest.raises(ValueError, match="evidence must be at least 0 and below 1"):
+        fitted(evidence=1)

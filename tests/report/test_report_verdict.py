@@ -184,3 +184,17 @@ def test_what_is_not_proven_is_not_green():
     result = gf.solve(sketch, density="kde", method="newton", penalties={"equalized_odds": 1.0})
     assert result.verdict == "converged"
     assert 'class="verdict warn"' in gf.report(result, sketch, frontier=False).html
+
+
+def test_a_unified_threshold_for_lack_of_evidence_is_told(backend):
+    rng = np.random.default_rng(1)
+    labels = (rng.random(6_000) < 0.4).astype(int)
+    sketch = gf.Sketch.from_rows(rng.normal(size=6_000) + 1.2 * labels, labels, rng.integers(0, 2, 6_000))
+    result = gf.solve(sketch)
+    assert result.verdict == "unified"
+    page = gf.report(result, sketch).html
+    assert "No evidence of a lower error than with one threshold for everybody" in page
+    assert "With one threshold for everybody the error rate goes from" in page
+    assert f"z = {result.evidence.z:.2f}, needed {result.evidence.needed:.2f}" in page
+    assert "evidence=" not in page
+    assert "evidence=0)" in gf.report(gf.solve(sketch, evidence=0), sketch).html

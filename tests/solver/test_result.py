@@ -67,8 +67,8 @@ def test_schema_names_every_field(sketch):
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     for _, result in results(sketch):
         written = json.loads(result.to_json())
-        sometimes = {"promise", "roles", "cuts", "cost", "proof"}
-        assert set(written) | sometimes == set(schema["properties"]) >= set(schema["required"])
+        optional = {"promise", "evidence", "roles", "cuts", "cost", "proof"}
+        assert set(written) | optional == set(schema["properties"]) >= set(schema["required"])
         for entry in written["groups"]:
             assert set(schema["properties"]["groups"]["items"]["required"]) <= set(entry)
             assert set(entry) <= set(schema["properties"]["groups"]["items"]["properties"])

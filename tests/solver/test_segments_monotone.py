@@ -45,7 +45,7 @@ def circle() -> MonotoneProblem:
 def solved(problem, **options):
     sketch = gf.Sketch.from_rows(problem.scores, problem.labels, [problem.groups, problem.segments], bins=16)
     options |= {"limits": problem.limits, "costs": problem.costs, "balanced": problem.balanced}
-    return sketch, gf.solve(sketch, **options, fair_between=0, decide_by=1, monotone=True)
+    return sketch, gf.solve(sketch, **options, fair_between=0, decide_by=1, monotone=True, evidence=0)
 
 
 def assert_least(problem, sketch, result):

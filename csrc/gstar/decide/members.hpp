@@ -250,8 +250,8 @@ inline void check_roles(const json& v) {
 /// What a result says beside its thresholds.
 inline void check_result(const json& v) {
     check_word(*v.find("verdict"),
-               {"optimal", "converged", "not_converged", "infeasible", "promised",
-                "unpromised"},
+               {"optimal", "converged", "not_converged", "infeasible", "unified",
+                "promised", "unpromised"},
                "verdict");
     check_word(*v.find("method"),
                {"exact", "alternating", "gauss_newton", "newton"}, "method");
@@ -284,6 +284,13 @@ inline void check_result(const json& v) {
         check_roles(*roles);
         compared = roles->find("protected");
     }
+    static constexpr member evidence_members[] = {{"level", is_number, true},
+                                                  {"cost", is_number | is_null, true},
+                                                  {"z", is_number | is_null, true},
+                                                  {"needed", is_number | is_null, true}};
+    const json* const evidence = v.find("evidence");
+    if (evidence != nullptr && evidence->type != json::kind::null)
+        check_members(*evidence, evidence_members, "evidence");
     const json* const promise = v.find("promise");
     if (promise != nullptr && promise->type != json::kind::null)
         check_promise(*promise, compared->list.size());
@@ -339,6 +346,7 @@ inline void check_document(const json& v, bool is_result) {
         {"min_rows", is_number, false},
         {"mixing_saves", is_number | is_null, false},
         {"promise", is_object | is_null, false},
+        {"evidence", is_object | is_null, false},
         {"roles", is_object | is_null, false},
         {"proof", is_list | is_null, false},  // read by Result.check in Python
         {"gaps", is_object, true},

@@ -439,14 +439,22 @@ def _confidence(e: Any, say: Face) -> str:
     return f"{say.argument('confidence')} must be from 0.5 to 0.999, got {e.value!r}{hint}"
 
 
+def _evidence(e: Any, say: Face) -> str:
+    level = float(e.value)
+    hint = f"; {level:g} % is {level / 100:g}" if 1 < level < 100 else ""
+    return f"{say.argument('evidence')} must be at least 0 and below 1, got {e.value!r}{hint}"
+
+
 OPTIONS |= entries(
     OptionTypeError,
     confidence_type=lambda e, say: f"{say.argument('confidence')} must be a number such as 0.95, got {e.value!r}",
+    evidence_type=lambda e, say: f"{say.argument('evidence')} must be a number such as 0.95, got {e.value!r}",
     whole_type=lambda e, say: f"{say.argument(e.argument)} must be a whole number, got {e.value!r}",
 )
 OPTIONS |= entries(
     OptionValueError,
     confidence=_confidence,
+    evidence=_evidence,
     seed=lambda e, say: f"{say.argument('seed')} must be a whole number that is not negative, got {e.value!r}",
     replicates=lambda e, say: f"{say.argument(e.argument)} must be 0, or from {e.limit} to 1000000, got {e.value}",
 )

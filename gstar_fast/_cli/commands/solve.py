@@ -42,6 +42,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         max_seconds=given.max_seconds,
         confidence=given.confidence,
         prefer=given.prefer,
+        evidence=given.evidence,
         fair_between=columns_or_positions(given.fair_between, sketch),
         decide_by=columns_or_positions(given.decide_by, sketch),
         monotone=given.monotone,

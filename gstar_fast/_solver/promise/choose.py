@@ -10,7 +10,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
-from gstar_fast._sketch.columns import ASSUMED
+from gstar_fast._solver.evidence.by_group import settled_by_group
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise.beliefs import Ground, Known
@@ -95,31 +95,39 @@ def _found_again(known: Known, plain: Result) -> Option:
     return Option(cost, Mixture(np.array(entries), np.array(weights), 0.0, 0))
 
 
-def promised(search: Search, plain: Result, level: float, solve: Solve, *, unified: bool, randomize: bool) -> Result:
+def promised(
+    search: Search, best: Result, plain: Result, level: float, solve: Solve, *, unified: bool, randomize: bool
+) -> Result:
     """The result with a promise, or with the plain thresholds and a message that says what is missing.
 
-    `solve` finds the plain thresholds of the questions that the message names instead.
+    `best` has the least error. `plain` is the same, or the unified threshold where there is no evidence against it,
+    which is then promised if it can be. `solve` finds the best thresholds of the questions that the message names
+    instead.
     """
-    asked = ask(search, plain, level, unified, randomize)
+    asked = ask(search, best, level, unified, randomize)
     known = asked.known
-    plain_chance = known.chance(asked.plain.beliefs(known))
+    own = asked.plain if plain is best else _found_again(known, plain)
+    plain_chance = known.chance(own.beliefs(known))
     if plain.verdict == "infeasible":
-        upper = uppers(known, asked.plain.beliefs(known), asked.risk)
+        upper = uppers(known, own.beliefs(known), asked.risk)
         return replace(plain, promise=Promise(level, plain_chance, upper, 0.0, plain, plain_chance))
-    option, found = first_kept(asked, plain_chance)
+    option, found = first_kept(asked, own, plain_chance)
     if option is None:
-        return _unpromised(search, asked, plain, plain_chance, solve, unified=unified, randomize=randomize)
+        return _unpromised(search, asked, own, plain, plain_chance, solve, unified=unified, randomize=randomize)
     upper = uppers(known, option.beliefs(known), asked.risk)
-    result = plain if option is asked.plain else _made(known.search, option, unified, plain)
+    if option is own and plain is not best:
+        return words.unified(plain, Promise(level, plain_chance, upper, 0.0, plain, plain_chance))
+    result = best if option is asked.plain else _made(known.search, option, unified, best)
     cost = max(result.error - plain.error, 0.0) if result is not plain else 0.0
     promise = Promise(level, found, upper, cost, plain, plain_chance)
-    return with_verdict(result, promise, "promised", words.promised(promise, result))
+    return words.with_verdict(result, promise, "promised", words.promised(promise, result))
 
 
-def first_kept(asked: Asked, plain_chance: float) -> tuple[Option | None, float]:
-    """The first option that may be promised, and its chance."""
-    for option in asked.options:
-        at = plain_chance if option is asked.plain else asked.known.chance(option.beliefs(asked.known))
+def first_kept(asked: Asked, own: Option, own_chance: float) -> tuple[Option | None, float]:
+    """The first option that may be promised, and its chance; `own` is the plain one, which comes first if unified."""
+    unified = [] if own is asked.plain else asked.worth.useful([own], asked.plain.cost)
+    for option in (*unified, *asked.options):
+        at = own_chance if option is own else asked.known.chance(option.beliefs(asked.known))
         if at <= asked.risk:
             return option, at
     return None, 1.0
@@ -132,14 +140,23 @@ def _made(search: Search, option: Option, unified: bool, plain: Result) -> Resul
     else:
         made = finish(search, option.entries - search.table.start[:-1], "optimal", plain.iterations, unified=unified)
     lower = min(plain.lower_bound, made.loss)
-    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower)
+    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower, evidence=plain.evidence)
 
 
 def _unpromised(
-    search: Search, asked: Asked, plain: Result, plain_chance: float, solve: Solve, *, unified: bool, randomize: bool
+    search: Search,
+    asked: Asked,
+    own: Option,
+    plain: Result,
+    plain_chance: float,
+    solve: Solve,
+    *,
+    unified: bool,
+    randomize: bool,
 ) -> Result:
+    """The plain thresholds, which are the option `own`, and what is missing for a promise."""
     known = asked.known
-    beliefs = asked.plain.beliefs(known)
+    beliefs = own.beliefs(known)
     promise = Promise(
         asked.level, plain_chance, uppers(known, beliefs, asked.risk), 0.0, plain, plain_chance, asked.needed()
     )
@@ -148,8 +165,11 @@ def _unpromised(
         objective = replace(search.objective, limits=limits)
         parts = (search.snapshot, objective, search.table.totals, search.scale, search.has, search.notes)
         other = lay_out(*parts, shared=unified)
-        again = ask(other, solve(other, unified, mixed, None), asked.level, unified, mixed)
-        option, _ = first_kept(again, again.known.chance(again.plain.beliefs(again.known)))
+        best = solve(other, unified, mixed, None)
+        again = ask(other, best, asked.level, unified, mixed)
+        alike = best if plain.evidence is None else settled_by_group(other, best, plain.evidence.level)
+        first = _found_again(again.known, alike) if alike.verdict == "unified" else again.plain
+        option, _ = first_kept(again, first, again.known.chance(first.beliefs(again.known)))
         return None if option is None else option.cost
 
     limits = known.objective.limits
@@ -161,15 +181,7 @@ def _unpromised(
         worth=None if asked.options else asked.worth,
     )
     message = words.unpromised(promise, known, beliefs, hints)
-    return with_verdict(plain, promise, "unpromised", message)
-
-
-def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -> Result:
-    """The result with what is said of its promise, and a note on asking more than once."""
-    notes = (*result.notes, words.one_question(promise.confidence))
-    if any(note.startswith(ASSUMED) for note in notes):
-        message += "; all this only if the groups were estimated rightly, see the note"
-    return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
+    return words.with_verdict(plain, promise, "unpromised", message)
 
 
 def uppers(known: Ground, beliefs: Beliefs, risk: float) -> dict[str, float]:

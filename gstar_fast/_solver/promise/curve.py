@@ -22,7 +22,7 @@ from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture, corners_of
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.promise.candidates import WIDTHS, Option, option_at
-from gstar_fast._solver.promise.choose import upper_of, with_verdict
+from gstar_fast._solver.promise.choose import upper_of
 from gstar_fast._solver.promise.record import Promise
 from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.question import Objective, check_confidence
@@ -61,7 +61,7 @@ class Curve(NamedTuple):
         chance, plain_chance = (of.chance(one.beliefs(of)) for one in (option, other))
         cost = max(made.error - plain.error, 0.0)
         promise = Promise(self.level, chance, {self.criterion: limit}, cost, plain, plain_chance)
-        return with_verdict(made, promise, "promised", words.promised(promise, made))
+        return words.with_verdict(made, promise, "promised", words.promised(promise, made))
 
     def thresholds(self) -> Floats:
         """One row a point; of a mixture the most probable."""

@@ -16,6 +16,7 @@ from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import row_count
 from gstar_fast._solver.degenerate import Caution, cautions
+from gstar_fast._solver.evidence.rule import paired_z, settled
 from gstar_fast._solver.promise.effective import hits_of, kish
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.rates import Outcome, has_rate, rates_by_group, rates_of
@@ -136,20 +137,40 @@ class Answer:
         squares = totals if self.squares is None else self.squares.totals
         return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])
 
-    def chosen(self, seconds: float) -> Result:
-        """One threshold for each segment."""
+    def chosen(self, seconds: float, evidence: float = 0.0) -> Result:
+        """One threshold for each segment, or one for all where `evidence` asks for it."""
         end = time.monotonic() + seconds
         choice = choose_by_segment(
             self.snapshot, self.asked.roles, self.objective, monotone=self.monotone, seconds=seconds
         )
         proof = Proof(choice.certificates) if choice.finished else None
         if choice.candidates is None:
-            return self._without(choice, proof, end)
+            return self._settled(choice.search, self._without(choice, proof, end), evidence)
         parts = [{t: 1.0} for t in choice.candidates]
         if not choice.finished:
             bound = max(choice.bound, 0.0)
-            return self.result(choice.search, parts, "not_converged", "", choice.nodes, bound=bound)
-        return self.result(choice.search, parts, "optimal", self.least(), choice.nodes, proof=proof)
+            found = self.result(choice.search, parts, "not_converged", "", choice.nodes, bound=bound)
+            return self._settled(choice.search, found, evidence)
+        found = self.result(choice.search, parts, "optimal", self.least(), choice.nodes, proof=proof)
+        return self._settled(choice.search, found, evidence)
+
+    def _settled(self, search: SegmentSearch, best: Result, evidence: float) -> Result:
+        """The best thresholds, or the unified one if there is no evidence against it."""
+        if evidence == 0:
+            return best
+        snapshot, segments = self.snapshot, search.counts.segments
+
+        def z() -> float:
+            parts = dict(zip(segments, parts_again(snapshot, best), strict=True))
+            of_each = [parts[self.asked.roles.segment(name)].items() for name in snapshot.groups]
+            return paired_z(snapshot, of_each, search.unified, search.scale)
+
+        def unified() -> Result:
+            parts: Parts = [{search.unified: 1.0}] * len(segments)
+            return self.result(search, parts, "unified", "", best.iterations, mixed=best.randomized)
+
+        labelled = int(search.counts.rows[:2].any(axis=(0, 1, 3)).sum())
+        return settled(best, evidence, labelled, z, unified)
 
     def _without(self, choice: SegmentChoice, proof: Proof | None, end: float) -> Result:
         """Thresholds that miss the limits by the least, or the least found by `end`, as `finish.infeasible`."""
@@ -186,13 +207,15 @@ class Answer:
         message = f"{message}; {near.words('thresholds')}"
         return self.result(search, parts, verdict, message, choice.nodes, bound=0.0, proof=proof)
 
-    def mixed(self) -> Result:
-        """The best mixture for each segment."""
+    def mixed(self, evidence: float = 0.0) -> Result:
+        """The best mixture for each segment, or one threshold for all where `evidence` asks for it."""
         found = mix_by_segment(self.snapshot, self.asked.roles, self.objective, monotone=self.monotone)
         if found.best is not None:
             search, mix = found.best
             parts, proof = parts_of(search, mix), Proof(found.certificates)
-            return self.result(search, parts, "optimal", self.least(mix.scans), mix.scans, mixed=True, proof=proof)
+            message = self.least(mix.scans)
+            best = self.result(search, parts, "optimal", message, mix.scans, mixed=True, proof=proof)
+            return self._settled(search, best, evidence)
 
         def find(slack: float) -> tuple[tuple[SegmentSearch, Mix] | None, bool]:
             mixes = [(search, room("segments").mix(loosened(search.nominal(), slack))) for search, _ in found.parts]
@@ -202,7 +225,8 @@ class Answer:
         near = nearest(find)
         search, mix = near.found
         message = f"no mixture of thresholds by segment meets these limits; {near.words('mixtures')}"
-        return self.result(search, parts_of(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
+        best = self.result(search, parts_of(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
+        return self._settled(search, best, evidence)
 
     def least(self, scans: int | None = None) -> str:
         """The message of a proof: of thresholds, or of a mixture that was found in so many scans."""
@@ -231,6 +255,12 @@ def accepted_by(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed:
         each = [counts.accepted(j, t) * (w if mixed else 1) for t, w in part.items()]
         columns.append(np.sum(each, axis=0))
     return np.stack(columns, axis=2)
+
+
+def parts_again(snapshot: Snapshot, result: Result) -> Parts:
+    """Thresholds of a result as candidates."""
+    each = ([(t, 1.0)] for t in result.thresholds.values()) if result.mixtures is None else result.mixtures.values()
+    return [{int(np.searchsorted(snapshot.candidates, t)): w for t, w in part} for part in each]
 
 
 def parts_of(search: SegmentSearch, mix: Mix) -> Parts:

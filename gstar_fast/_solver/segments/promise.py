@@ -28,7 +28,7 @@ import numpy as np
 from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._solver.promise.beliefs import BALANCED, SURE, Ground, active_rates, matched, moments
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
-from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers, with_verdict
+from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers
 from gstar_fast._solver.promise.effective import effective, hits_of, resampled
 from gstar_fast._solver.promise.hints import looser
 from gstar_fast._solver.promise.planning import plan
@@ -37,10 +37,9 @@ from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.question import TOLERANCE, scale_of
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_of
+from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_again, parts_of
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, lay_out
 from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
-from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.words import promises as words
 
 SHARES = (0.75, 0.5, 0.25)  # of the limit: q, at z = 0
@@ -279,37 +278,53 @@ def ask(answer: Answer, plain: Result, level: float, randomize: bool) -> Asked:
     counts, search = known.counts, known.searches[0]
     at_unified = counts.rows[..., search.unified :].sum(axis=(2, 3))
     worth, least = Worth.of(search.scale, counts.totals, at_unified), math.sqrt(plain.loss)
-    same = Option(least, _parts_again(answer.snapshot, plain), known.asked)
+    same = Option(least, parts_again(answer.snapshot, plain), known.asked)
     options = worth.useful(known.family(same), least)
     kept = [option for option in options if known.chance(known.beliefs(option.parts)) <= 1 - level]
     shift = known.shift(kept[0] if kept else same, replicates_of(answer, counts))
     return Asked(answer, known, same, options, worth, level, shift)
 
 
-def _parts_again(snapshot: Snapshot, plain: Result) -> Parts:
-    """Thresholds of a result as candidates."""
-    each = ([(t, 1.0)] for t in plain.thresholds.values()) if plain.mixtures is None else plain.mixtures.values()
-    return [{int(np.searchsorted(snapshot.candidates, t)): w for t, w in part} for part in each]
-
-
 def promised_by_segment(answer: Answer, plain: Result, level: float, randomize: bool) -> Result:
-    """The result with a promise, or with the plain thresholds and a message that says what is missing."""
-    asked = ask(answer, plain, level, randomize)
-    known, own = asked.known, asked.beliefs(asked.plain)
+    """The result with a promise, or with the plain thresholds and a message that says what is missing.
+
+    Where the plain thresholds are the unified one, for lack of evidence, that one is promised if it can be.
+    """
+    best = plain
+    if plain.verdict == "unified":
+        best = replace(answer.mixed() if randomize else answer.chosen(math.inf), evidence=plain.evidence)
+    asked = ask(answer, best, level, randomize)
+    known, own = asked.known, _own_beliefs(asked, plain)
     plain_chance = known.chance(own)
+
+    def plain_promise(needed: RowsNeeded | None = None) -> Promise:
+        return Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance, needed)
+
     if not plain.meets_limits:
-        return replace(
-            plain, promise=Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance)
-        )
+        return replace(plain, promise=plain_promise())
+    if _keeps_unified(asked, plain, plain_chance):
+        return words.unified(plain, plain_promise())
     option, chance = first_kept(asked)
     if option is not None:
-        result = plain if option.parts == asked.plain.parts else _made(asked, option, plain)
+        result = best if option.parts == asked.plain.parts else _made(asked, option, best)
         upper = uppers(known, asked.beliefs(option), asked.risk)
         promise = Promise(level, chance, upper, max(result.error - plain.error, 0.0), plain, plain_chance)
-        return with_verdict(result, promise, "promised", words.promised(promise, result))
-    promise = Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance, asked.needed())
-    message = words.unpromised(promise, known, own, _hints(asked))
-    return with_verdict(plain, promise, "unpromised", message)
+        return words.with_verdict(result, promise, "promised", words.promised(promise, result))
+    promise = plain_promise(asked.needed())
+    message = words.unpromised(promise, known, own, _hints(asked, plain))
+    return words.with_verdict(plain, promise, "unpromised", message)
+
+
+def _own_beliefs(asked: Asked, plain: Result) -> Beliefs:
+    """What is known of the plain thresholds; a unified one is hardly fitted to the rows."""
+    if plain.verdict == "unified":
+        return asked.known.beliefs(parts_again(asked.answer.snapshot, plain))
+    return asked.beliefs(asked.plain)
+
+
+def _keeps_unified(asked: Asked, plain: Result, chance: float) -> bool:
+    """Whether the plain thresholds are the unified one, and may be promised."""
+    return plain.verdict == "unified" and chance <= asked.risk and plain.cost <= asked.worth.most(asked.plain.cost)
 
 
 def first_kept(asked: Asked) -> tuple[Option | None, float]:
@@ -321,14 +336,21 @@ def first_kept(asked: Asked) -> tuple[Option | None, float]:
     return None, 1.0
 
 
-def _hints(asked: Asked) -> words.Hints:
-    """What would be promised instead."""
+def _hints(asked: Asked, plain: Result) -> words.Hints:
+    """What would be promised instead of the plain thresholds."""
+    evidence = 0.0 if plain.evidence is None else plain.evidence.level
     known, answer, limits = asked.known, asked.answer, asked.known.objective.limits
 
     def granted(limits: Mapping[str, float], mixed: bool) -> float | None:
         other = replace(answer, objective=replace(answer.objective, limits=limits))
-        plain = other.mixed() if mixed else other.chosen(math.inf)
-        option = first_kept(ask(other, plain, asked.level, mixed))[0] if plain.meets_limits else None
+        best = other.mixed() if mixed else other.chosen(math.inf)
+        if not best.meets_limits:
+            return None
+        again = ask(other, best, asked.level, mixed)
+        alike = other.mixed(evidence) if mixed else other.chosen(math.inf, evidence)
+        if _keeps_unified(again, alike, again.known.chance(_own_beliefs(again, alike))):
+            return alike.cost
+        option = first_kept(again)[0]
         return None if option is None else option.cost
 
     gain = max(asked.worth.constant - asked.plain.cost, 0.0)
@@ -347,4 +369,4 @@ def _made(asked: Asked, option: Option, plain: Result) -> Result:
         asked.known.searches[0], option.parts, "optimal", "-", plain.iterations, mixed=asked.known.randomize
     )
     lower = min(plain.lower_bound, made.loss)
-    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower)
+    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower, evidence=plain.evidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from gstar_fast._base.text import row_count
 from gstar_fast._criteria import RATES
+from gstar_fast._sketch.columns import ASSUMED
 from gstar_fast._solver.promise.beliefs import BALANCED, Ground
 from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.promise.hints import Offer
@@ -25,14 +27,22 @@ _ROWS_OF = ("positive rows", "negative rows", "rows", "labelled rows")
 def promised(promise: Promise, result: Result) -> str:
     """The message of a promise, that of a result; its price is in what was minimised."""
     plain = promise.plain
-    several = len(plain.limits) > 1
-    at = f"the chance that {'a gap is above its limit' if several else 'the gap is above the limit'}"
     what, more = ("a cost", result.cost - plain.cost) if is_weighted(plain) else ("an error", promise.cost)
     price = f"at {what} {more:.4f} higher than without it" if more > 0 else f"at {what} no higher than without it"
     return (
-        f"the {'limits hold' if several else 'limit holds'} on new rows with {promise.confidence:g} confidence, "
-        f"{price}; {at} is {_percent(promise.chance)}, and {_percent(promise.plain_chance)} without the promise"
+        f"{_holds(promise)}, {price}; {_above(promise)} is {_percent(promise.chance)}, and "
+        f"{_percent(promise.plain_chance)} without the promise"
     )
+
+
+def _holds(promise: Promise) -> str:
+    what = "limits hold" if len(promise.plain.limits) > 1 else "limit holds"
+    return f"the {what} on new rows with {promise.confidence:g} confidence"
+
+
+def _above(promise: Promise) -> str:
+    what = "a gap is above its limit" if len(promise.plain.limits) > 1 else "the gap is above the limit"
+    return f"the chance that {what}"
 
 
 def one_question(level: float) -> str:
@@ -40,6 +50,24 @@ def one_question(level: float) -> str:
     return (
         f"this confidence is for one question; for k questions of the same rows ask each with confidence "
         f"1 - (1 - {level:g}) / k ({1 - (1 - level) / 5:g} for k = 5)"
+    )
+
+
+def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -> Result:
+    """The result with what is said of its promise, and a note on asking more than once."""
+    notes = (*result.notes, one_question(promise.confidence))
+    if any(note.startswith(ASSUMED) for note in notes):
+        message += "; all this only if the groups were estimated rightly, see the note"
+    return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
+
+
+def unified(plain: Result, promise: Promise) -> Result:
+    """A unified threshold, kept for lack of evidence against it, with the promise that it has."""
+    return with_verdict(
+        plain,
+        promise,
+        "unified",
+        f"{plain.message}; {_holds(promise)}, and {_above(promise)} is {_percent(promise.chance)}",
     )
 
 

@@ -63,7 +63,8 @@ def test_names_and_their_order_change_nothing(backend, many):
     names = np.array(["g", "a", "z", "m", "c", "q"])
     one = gf.Sketch.from_rows(scores, labels, groups, bins=256, range=(-8, 8))
     two = gf.Sketch.from_rows(scores, labels, names[groups], bins=256, range=(-8, 8))
-    first, second = (gf.solve(sketch, limits={"equalized_odds": 0.1}, confidence=0.95) for sketch in (one, two))
+    asked = {"limits": {"equalized_odds": 0.1}, "confidence": 0.95, "evidence": 0}
+    first, second = (gf.solve(sketch, **asked) for sketch in (one, two))
     assert first.verdict == second.verdict == "promised"
     assert {str(names[k]): t for k, t in first.thresholds.items()} == second.thresholds
     assert (first.promise.chance, first.promise.upper) == (second.promise.chance, second.promise.upper)

@@ -1,0 +1,102 @@
+"""The comparison of thresholds by group with the best unified threshold.
+
+Both rules decide most rows alike. The others lie between the two thresholds of a group: each is right under one rule
+and wrong under the other. z is what thresholds by group save on these rows, divided by the root of the sum of squared
+prices (McNemar's test, with prices and weights).
+
+Thresholds by group are chosen on the same rows, so they save something by chance where groups do not differ, and more
+with every group. Simulated for identical groups (benchmarks/studies/evidence.py), z of K groups has a mean of about
+1.1 sqrt(K - 1) - 0.35 and a standard deviation of 0.4 to 0.55, for any number of rows. `needed_z` is a little larger,
+so that it also holds for weak scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from statistics import NormalDist
+
+from gstar_fast._solver.evidence.record import Evidence
+from gstar_fast._solver.question import Scale, is_met
+from gstar_fast._solver.result import Result
+from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.words.table import is_weighted
+
+SLOPE, SHIFT, SPREAD = 1.15, -0.3, 0.5
+MOST_DIGITS = 9
+
+CandidateWeights = Iterable[tuple[int, float]]  # candidates of one group and their probabilities
+
+
+def needed_z(level: float, n_thresholds: int) -> float:
+    """The z that chance alone exceeds with a probability of at most 1 - level, for so many chosen thresholds."""
+    return SLOPE * math.sqrt(max(n_thresholds - 1, 0)) + SHIFT + SPREAD * NormalDist().inv_cdf(level)
+
+
+def paired_z(snapshot: Snapshot, parts: Sequence[CandidateWeights], unified: int, scale: Scale) -> float:
+    """What candidates save over the unified one, in standard errors; `parts` are those of each group."""
+    squares = snapshot.squares() if snapshot.weighted else None
+    gains, variances = [], []
+    for k, part in enumerate(map(list, parts)):
+        for low, high in pairwise(sorted({unified, *(candidate for candidate, _ in part)})):
+            more = math.fsum([*(weight for candidate, weight in part if candidate <= low), -float(unified <= low)])
+            negative, positive = snapshot.rows[:2, k, low:high].sum(axis=1).tolist()
+            gains.append(more * (scale.fn * positive - scale.fp * negative) * snapshot.weight_unit)
+            if squares is not None:  # of the weights of these rows
+                negative, positive = squares[:2, k, low:high].sum(axis=1).tolist()
+            variances.append(more**2 * (scale.fp**2 * negative + scale.fn**2 * positive))
+    variance = math.fsum(variances)
+    return math.fsum(gains) / math.sqrt(variance) if variance > 0 else 0.0
+
+
+def settled(
+    best: Result,
+    level: float,
+    n_thresholds: int,
+    z_of: Callable[[], float],
+    unified_of: Callable[[], Result],
+) -> Result:
+    """The best result, or the unified threshold if it meets the limits and there is no evidence against it.
+
+    `z_of` computes the z of `best`, and `unified_of` the result of the unified threshold.
+    """
+    met = all(is_met(name, limit, best.before_gaps.get(name)) is not False for name, limit in best.limits.items())
+    used = set(best.thresholds.values())
+    if best.mixtures is not None:
+        used = {threshold for mixture in best.mixtures.values() for threshold, _ in mixture}
+    if not met or used == {best.default_threshold}:
+        return replace(best, evidence=Evidence(level))
+    evidence = Evidence(level, best.cost, z_of(), needed_z(level, n_thresholds))
+    assert evidence.z is not None
+    assert evidence.needed is not None
+    if evidence.z > evidence.needed:
+        return replace(best, evidence=evidence)
+    unified = unified_of()
+    lower = min(best.lower_bound, unified.loss)
+    return replace(
+        unified,
+        verdict="unified",
+        message=_message(unified, evidence),
+        lower_bound=lower,
+        optimality_gap=unified.loss - lower,
+        iterations=best.iterations,
+        evidence=evidence,
+    )
+
+
+def _message(unified: Result, evidence: Evidence) -> str:
+    """Both costs, and why the difference is not enough."""
+    assert evidence.cost is not None
+    digits = 4
+    while digits < MOST_DIGITS and f"{unified.cost:.{digits}f}" == f"{evidence.cost:.{digits}f}":
+        digits += 1
+    what = "cost" if is_weighted(unified) else "error"
+    mixed = "mixtures of thresholds" if unified.randomized else "thresholds"
+    own = f"{mixed} by {'group' if unified.decide_by is None else 'segment'}"
+    return (
+        f"the best unified threshold {'meets the limits with' if unified.limits else 'has'} {what} "
+        f"{unified.cost:.{digits}f}; {own} have {evidence.cost:.{digits}f}, which is not lower beyond chance "
+        f"(z = {evidence.z:.2f}, {evidence.level:g} confidence needs {evidence.needed:.2f})"
+    )

@@ -1,0 +1,44 @@
+"""Notes on gaps that thresholds by group make wider than the best unified threshold does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gstar_fast._base.text import short_number
+from gstar_fast._criteria import ADDED
+from gstar_fast._solver.result import Result
+
+RATIO = "disparate_impact"
+VISIBLE = 1e-9  # smaller differences are rounding
+
+
+def with_gap_notes(result: Result) -> Result:
+    """The same result, with a note on each asked gap that is wider than before, or on the widest if none was asked."""
+    notes = tuple(note for note in _notes(result) if note not in result.notes)
+    return replace(result, notes=(*result.notes, *notes)) if notes else result
+
+
+def _notes(r: Result) -> list[str]:
+    if r.unified:
+        return []
+    wider = {name: by for name in r.gaps if name in r.before_gaps and (by := _wider(r, name)) > VISIBLE}
+    asked = {**r.limits, **r.penalties}
+    if asked:
+        return [f"the {_numbers(r, name)} at the best unified threshold" for name in wider if name in asked]
+    own = [name for name in wider if name not in (RATIO, ADDED)]
+    if not own:
+        return []
+    name = max(own, key=lambda name: wider[name])
+    return [f"no limit was asked for: the {_numbers(r, name)} at the best unified threshold"]
+
+
+def _wider(r: Result, name: str) -> float:
+    """By how much a gap is wider than before; a ratio, by how much it is lower."""
+    more = r.gaps[name] - r.before_gaps[name]
+    return -more if name == RATIO else more
+
+
+def _numbers(r: Result, name: str) -> str:
+    now, before = short_number(r.gaps[name]), short_number(r.before_gaps[name])
+    what = f"{name} ratio is {now}, lower than" if name == RATIO else f"{name} gap is {now}, wider than"
+    return f"{what} {before}"
