@@ -80,9 +80,10 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
     PyObject* given[5] = {};
     if (n > 3 || !take(args, n, names, words, given) || given[0] == nullptr ||
         given[1] == nullptr || given[2] == nullptr) {
-        PyErr_SetString(PyExc_TypeError,
-                        "update_one takes score, label and group, and by name weight "
-                        "and repeats");
+        PyErr_SetString(
+            PyExc_TypeError,
+            "update_one takes score, label and group, and by name weight "
+            "and repeats");
         return nullptr;
     }
     return guarded([&] {
