@@ -409,7 +409,8 @@ private:
         const double most_usual = std::min(top, greatest);
         for (std::size_t i = 0; i < n; ++i) {
             const double x = found[i].score + 0.0;  // -0.0 counts as 0.0
-            const row_load row = loads != nullptr ? loads[found[i].row] : row_load();
+            const row_load row =
+                loads != nullptr ? loads[found[i].row] : row_load();
             if (!(x > least_usual && x < most_usual)) {
                 if (std::isnan(x)) {
                     if (!skip_nan) refuse_nan(row_of(first_row, found[i]));
