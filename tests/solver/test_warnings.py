@@ -81,6 +81,21 @@ def contradicted():
     return gf.ProxySketch([0, 1]).update(scores, labels, np.column_stack([1 - likely, likely])).unmixed()
 
 
+def wrong_positive():
+    """No row has the label that is said to mean 1."""
+    import polars as pl
+
+    scores, labels, groups = rows(300, 2)
+    table = pl.DataFrame({"p": scores, "y": np.where(labels, "yes", "no"), "g": groups})
+    sketch = gf.Sketch().update_table(table, score="p", label="y", group="g", positive="Yes")
+    return gf.solve(sketch)
+
+
+def expired():
+    live = gf.LiveDecider(gf.Decider({"F": 0.25}, expires="2001-02-03T04:05:06Z"))
+    return live([0.5], ["F"])
+
+
 def saved(result, tmp_path):
     path = tmp_path / "t.json"
     path.write_text(result.to_json())
@@ -90,6 +105,8 @@ def saved(result, tmp_path):
 CASES = {
     "contradicted": (gf.AssumptionWarning, contradicted),
     "degenerate": (gf.DegenerateWarning, lambda: gf.solve(sketch_of(3_000, 2), costs=(1.0, 1e-6))),
+    "expired": (gf.ExpiredWarning, expired),
+    "label": (gf.LabelWarning, wrong_positive),
     "low ratio": (errors.InputWarning, lambda: gf.solve(sketch_of(3_000, 2), limits={"disparate_impact": 0.1})),
     "missing class": (gf.MissingClassWarning, missing_class),
     "noise": (gf.NoiseWarning, lambda: gf.solve(sketch_of(300, 2), limits={"equalized_odds": 0.001})),
