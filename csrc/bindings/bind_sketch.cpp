@@ -61,6 +61,10 @@ bool is_one(PyObject* number) {
 /// How much a row counts; Python says which numbers are weights and repeats.
 gstar::row_weight weight_of(PyObject* weight, PyObject* repeats) {
     if (is_one(weight) && is_one(repeats)) return {};
+    if (weight != nullptr && PyFloat_CheckExact(weight) && is_one(repeats)) {
+        const double w = PyFloat_AS_DOUBLE(weight);
+        if (w >= 0 && w < 1e12) return {1, gstar::detail::parts_of_weight(w, -1)};
+    }
     static python_function clean("gstar_fast._backends.common.rows", "load_of");
     const py::int_ one(1);
     const auto [rows, parts] = py::cast<std::pair<std::uint64_t, std::uint64_t>>(
@@ -76,9 +80,10 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
     PyObject* given[5] = {};
     if (n > 3 || !take(args, n, names, words, given) || given[0] == nullptr ||
         given[1] == nullptr || given[2] == nullptr) {
-        PyErr_SetString(PyExc_TypeError,
-                        "update_one takes score, label and group, and by name weight "
-                        "and repeats");
+        PyErr_SetString(
+            PyExc_TypeError,
+            "update_one takes score, label and group, and by name weight "
+            "and repeats");
         return nullptr;
     }
     return guarded([&] {

@@ -89,7 +89,8 @@ public:
         if (!repeats.is_none()) r.repeats = column_of(repeats.ptr(), n[3]);
         r.two_is_unlabelled = unlabelled_code;
         const auto is_real = [](const py::object& given, const gstar::column& c) {
-            return given.is_none() || c.type == gstar::dtype::f64 || is_whole(c.type);
+            return given.is_none() || c.type == gstar::dtype::f64 ||
+                   is_whole(c.type);
         };
         if (!is_float(r.scores.type) || !is_number(r.groups.type) ||
             (!labels.is_none() && !is_whole(r.labels.type)) ||

@@ -109,8 +109,8 @@ int weigh_many(gstar_sketch* sketch, std::size_t n, const Float* scores,
     });
 }
 
-void weigh_one(gstar_sketch* sketch, double score, unsigned label, const name& group,
-              double weight, std::uint64_t repeats) {
+void weigh_one(gstar_sketch* sketch, double score, unsigned label,
+               const name& group, double weight, std::uint64_t repeats) {
     if (label > 2) gstar::refuse_label(std::uint64_t{label}, -1);
     sketch->counts->update_one(score, label, group, weight, repeats);
 }
@@ -298,9 +298,8 @@ int gstar_sketch_weigh_text(gstar_sketch* sketch, double score, unsigned label,
 
 int gstar_sketch_weigh_number(gstar_sketch* sketch, double score, unsigned label,
                               int64_t group, double weight, uint64_t repeats) {
-    return guarded([&] {
-        weigh_one(sketch, score, label, name::of(group), weight, repeats);
-    });
+    return guarded(
+        [&] { weigh_one(sketch, score, label, name::of(group), weight, repeats); });
 }
 
 int gstar_sketch_weigh_f32(gstar_sketch* sketch, size_t n, const float* scores,

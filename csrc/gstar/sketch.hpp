@@ -76,7 +76,8 @@ public:
     bool is_small(const rows& r) {
         const std::lock_guard<std::mutex> lock(guard_);
         const std::size_t places = std::size_t{2} * n_groups() * bins();
-        return !r.weights && !r.repeats && r.n <= std::max<std::size_t>(4096, places / 4);
+        return !r.weights && !r.repeats &&
+               r.n <= std::max<std::size_t>(4096, places / 4);
     }
 
     /// Count rows in place; for those that are `is_small`.
@@ -226,13 +227,13 @@ public:
         for (const name& n : names)
             if (seen.insert(n).second) options.groups.push_back(n);
         auto out = std::make_unique<sketch>(options);
-        out->groups_.commit(out->make_ready(
-            options.groups, from->counts_.unlabelled.cells() != 0));
+        out->groups_.commit(
+            out->make_ready(options.groups, from->counts_.unlabelled.cells() != 0));
         std::vector<std::uint32_t> slots(order.size());
         for (std::size_t i = 0; i < order.size(); ++i)
             slots[from->groups_.slot_of(order[i])] = out->groups_.slot_of(names[i]);
         if (from->weighted()) out->counts_.make_weighted();
-        out->counts_.merge({added(from->counts_, slots)});
+        out->counts_.merge({detail::added(from->counts_, slots)});
         out->sections_ = from->sections_;
         return out;
     }
@@ -270,15 +271,6 @@ public:
         check_sections(all);
         const std::lock_guard<std::mutex> lock(guard_);
         sections_ = std::move(all);
-    }
-
-    /// Bytes that the counts of so many groups take.
-    static double memory_for(std::uint64_t groups, std::uint64_t bins,
-                             bool weighted) noexcept {
-        // Counts and sums of two cells' bins, squared weights where there are
-        // weights, and the wide sums beside them.
-        return static_cast<double>(groups) *
-               (static_cast<double>(bins) * (weighted ? 96 : 64) + 4096);
     }
 
     /// Refuse more groups than there is room for.
@@ -321,12 +313,12 @@ private:
         check_mergeable(other);
         check_sums({&other.counts_});
         group_table::addition more =
-            make_ready(other.groups_.names(),
-                       other.counts_.unlabelled.cells() != 0, &other.groups_);
+            make_ready(other.groups_.names(), other.counts_.unlabelled.cells() != 0,
+                       &other.groups_);
         std::vector<std::uint32_t> slots;
         for (const name& n : other.groups_.names())
             slots.push_back(slot_of(n, more));
-        counts_.merge({added(other.counts_, slots)});
+        counts_.merge({detail::added(other.counts_, slots)});
         groups_.commit(std::move(more));
     }
 
@@ -364,12 +356,14 @@ private:
 
     /// Refuse a row whose weight takes more room than there is.
     void check_room_for(std::size_t groups, const row_weight& row) const {
-        if (row.parts != one_weight && !weighted()) check_room(groups, bins(), true);
+        if (row.parts != one_weight && !weighted())
+            check_room(groups, bins(), true);
     }
 
     /// The names we do not have, ready to be taken in, and room for their counts:
     /// cells that no group has are not seen.
-    group_table::addition make_ready(const std::vector<name>& names, bool unlabelled,
+    group_table::addition make_ready(const std::vector<name>& names,
+                                     bool unlabelled,
                                      const group_table* joined = nullptr) {
         const std::vector<name> fresh = groups_.missing(names);
         if (!fresh.empty()) check_room(groups_.size() + fresh.size());
@@ -400,21 +394,6 @@ private:
         }
     }
 
-    /// A tally whose slot i is our `slots[i]`.
-    static tally::addend added(tally& from,
-                               const std::vector<std::uint32_t>& slots) {
-        tally::addend out{&from, {}, slots};
-        out.labelled.assign(from.labelled.cells(), plane::no_cell);
-        for (std::size_t i = 0; i < slots.size() && 2 * i < out.labelled.size();
-             ++i) {
-            if (slots[i] == group_table::none) continue;
-            out.labelled[2 * i] = 2 * slots[i];
-            out.labelled[2 * i + 1] = 2 * slots[i] + 1;
-        }
-        out.unlabelled.resize(from.unlabelled.cells(), plane::no_cell);
-        return out;
-    }
-
     void add_batches(std::vector<batch>& parts) {
         std::vector<const tally*> more;
         for (const batch& b : parts) more.push_back(&b.counts);
@@ -435,7 +414,7 @@ private:
             std::vector<std::uint32_t> slots;
             for (std::uint32_t i = 0; i < b.n_known; ++i) slots.push_back(i);
             for (const name& n : b.learned) slots.push_back(slot_of(n, groups));
-            all.push_back(added(b.counts, slots));
+            all.push_back(detail::added(b.counts, slots));
         }
         counts_.merge(all);
         groups_.commit(std::move(groups));
@@ -475,8 +454,7 @@ private:
         }
         check_sum(total(), r.n);
         if (skip_nan) check_sum(skipped(), r.n);
-        const bool apart =
-            !cells.learned().empty() || weighted() || total() == 0;
+        const bool apart = !cells.learned().empty() || weighted() || total() == 0;
         std::vector<batch> part;
         if (apart) {
             // NaN rows bring no group, and parts of a weight need scaling.

@@ -253,7 +253,8 @@ struct sketch_bytes {
 
 private:
     static stored_sketch checked(const sketch& s, span<const std::uint8_t> bytes) {
-        return {bytes, [&](std::uint64_t groups, std::uint32_t bins, bool weighted) {
+        return {bytes,
+                [&](std::uint64_t groups, std::uint32_t bins, bool weighted) {
                     try {
                         s.check_room(groups, bins, weighted);
                     } catch (const memory_limit_error& e) {
@@ -289,9 +290,8 @@ private:
         from.read_cells([&](std::uint32_t g, unsigned label) {
             const std::uint32_t slot = slots[g];
             plane& cells = label < 2 ? to.labelled : to.unlabelled;
-            return detail::cell_adder(bins, cells,
-                                      label < 2 ? 2 * slot + label : slot, to.at(),
-                                      from);
+            return detail::cell_adder(
+                bins, cells, label < 2 ? 2 * slot + label : slot, to.at(), from);
         });
         bins.arrive();
     }

@@ -18,7 +18,8 @@
 namespace {
 
 std::atomic<bool> counting{false};
-std::atomic<long> left{0};  ///< allocations until one fails, or below zero: none does
+std::atomic<long> left{
+    0};  ///< allocations until one fails, or below zero: none does
 
 bool fails() noexcept { return counting && left-- == 0; }
 
@@ -171,7 +172,8 @@ void check_updates(const making& make) {
     const columns<Score, Group> tiny(40, 2, 1e-30, 5);
     for (const auto* c : {&known, &learned, &wide, &tiny})
         for (const bool labelled : {false, true})
-            for (const bool weighted : {false, true}) update(*c, labelled, weighted);
+            for (const bool weighted : {false, true})
+                update(*c, labelled, weighted);
     columns<Score, Group> mixed = known;
     for (std::size_t i = 0; i < mixed.labels.size(); i += 3) mixed.labels[i] = 2;
     update(mixed, true, false);
@@ -244,7 +246,8 @@ int main() {
     {  // given groups are taken over, and written down in an order of their own
         sketch_options o = few_bins();
         o.given = true;
-        for (std::int64_t g : {6, 5, 4, 3, 2, 1, 0}) o.groups.push_back(name::of(g));
+        for (std::int64_t g : {6, 5, 4, 3, 2, 1, 0})
+            o.groups.push_back(name::of(g));
         const std::unique_ptr<sketch> given = with_rows(o)();
         const bytes stored = to_bytes(*given);
         fail_each(with_rows(few_bins()), [&](sketch& s) { s.merge(*given); });
@@ -270,9 +273,8 @@ int main() {
     }
     {  // in threads: the one that fails ends nothing but the update
         const columns<float, std::uint8_t> c(1 << 17, 3, 1, 6);
-        CHECK(fail_each(with_rows(few_bins()), [&](sketch& s) {
-                  s.update(c.view(), false, 2);
-              }) > 0);
+        CHECK(fail_each(with_rows(few_bins()),
+                        [&](sketch& s) { s.update(c.view(), false, 2); }) > 0);
     }
     return 0;
 }

@@ -167,7 +167,8 @@ void check_against(sketch& s, const std::vector<row>& given) {
             if (r.score < at.edge(0) || std::isinf(r.score) ||
                 r.score >= at.edge(at.bins())) {
                 (r.score < at.edge(0) ? c.below : c.above) += times;
-                (r.score < at.edge(0) ? c.below_squares : c.above_squares) += squared;
+                (r.score < at.edge(0) ? c.below_squares : c.above_squares) +=
+                    squared;
                 continue;
             }
             bin_of_rows& b = c.bins[at.index(at.on().number(r.score))];
@@ -197,7 +198,8 @@ void check_against(sketch& s, const std::vector<row>& given) {
                 }
                 const int in = t.weighted() ? -squared_weight_unit : 0;
                 CHECK(places[0] == expected.below_squares.to_double(in));
-                CHECK(places[at.bins() + 1] == expected.above_squares.to_double(in));
+                CHECK(places[at.bins() + 1] ==
+                      expected.above_squares.to_double(in));
                 CHECK(p.p.total(p.cell) == expected.total);
                 CHECK(p.p.rows(p.cell) == expected.rows);
                 CHECK(p.p.below(p.cell) == expected.below);

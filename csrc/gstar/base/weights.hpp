@@ -57,7 +57,8 @@ inline std::vector<std::uint64_t> read_repeats(const column& c, std::size_t n) {
     std::vector<double> real(n);
     read_as<double>(c, 0, n, real.data());
     for (std::size_t i = 0; i < n; ++i) {
-        if (!(real[i] >= 0) || std::isinf(real[i]) || real[i] != std::floor(real[i]))
+        if (!(real[i] >= 0) || std::isinf(real[i]) ||
+            real[i] != std::floor(real[i]))
             refuse_repeats(real[i], static_cast<std::int64_t>(i));
         if (real[i] >= std::ldexp(1.0, 63)) refuse_overflow();
         out[i] = static_cast<std::uint64_t>(real[i]);
@@ -99,7 +100,8 @@ inline std::vector<std::uint64_t> read_parts(const column& c, std::size_t n) {
 /// What rows count, in parts of a weight or as rows. One of weight 0 is not there.
 inline row_load load_of(const row_weight& row, bool in_parts) {
     const row_load out{row.parts == 0 ? 0 : row.rows, in_parts ? row.parts : 1};
-    if (out.each != 0 && out.rows > detail::most_total / out.each) refuse_overflow();
+    if (out.each != 0 && out.rows > detail::most_total / out.each)
+        refuse_overflow();
     return out;
 }
 

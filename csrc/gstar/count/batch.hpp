@@ -38,7 +38,29 @@ struct counting_job {
     std::vector<batch> parts;
 };
 
+/// Bytes that the counts of so many groups take.
+inline double memory_for(std::uint64_t groups, std::uint64_t bins,
+                         bool weighted) noexcept {
+    // Counts and sums of two cells' bins, squared weights where there are
+    // weights, and the wide sums beside them.
+    return static_cast<double>(groups) *
+           (static_cast<double>(bins) * (weighted ? 96 : 64) + 4096);
+}
+
 namespace detail {
+
+/// A tally whose slot i is the `slots[i]` of another.
+inline tally::addend added(tally& from, const std::vector<std::uint32_t>& slots) {
+    tally::addend out{&from, {}, slots};
+    out.labelled.assign(from.labelled.cells(), plane::no_cell);
+    for (std::size_t i = 0; i < slots.size() && 2 * i < out.labelled.size(); ++i) {
+        if (slots[i] == group_table::none) continue;
+        out.labelled[2 * i] = 2 * slots[i];
+        out.labelled[2 * i + 1] = 2 * slots[i] + 1;
+    }
+    out.unlabelled.resize(from.unlabelled.cells(), plane::no_cell);
+    return out;
+}
 
 /// Rows from bytes that are counted at once.
 constexpr std::size_t most_quick_rows = 16384;
@@ -68,8 +90,8 @@ inline std::vector<name> names_of(const rows& r,
 
 template <class Float>
 void add_block(tally& to, const Float* scores, const resolved_block& b,
-               std::size_t n, bool has_labels, const row_load* loads,
-               bool skip_nan, std::size_t row) {
+               std::size_t n, bool has_labels, const row_load* loads, bool skip_nan,
+               std::size_t row) {
     const auto first_row = static_cast<std::int64_t>(row);
     if (loads == nullptr && !b.mixed) {
         plane& p = has_labels ? to.labelled : to.unlabelled;
@@ -89,8 +111,8 @@ void add_block(tally& to, const Float* scores, const resolved_block& b,
 /// is no room for so many.
 template <class Float, class Room>
 void count_blocks(const rows& r, std::size_t begin, std::size_t end,
-                  resolver& cells, const row_load* loads, bool skip_nan,
-                  tally& to, const Room& check_room) {
+                  resolver& cells, const row_load* loads, bool skip_nan, tally& to,
+                  const Room& check_room) {
     resolved_block block;
     Float copied[block_rows];
     const bool plain = r.scores.is_array_of<Float>();
@@ -121,9 +143,8 @@ void count_blocks(const rows& r, std::size_t begin, std::size_t end,
 template <class Float>
 sizes check_scores(const std::vector<Float>& scores, bool skip_nan) {
     constexpr std::size_t lanes = 16;  // no branch, and nothing waits: vectors
-    const auto most = static_cast<Float>(
-        std::min(greatest_score(),
-                 static_cast<double>(std::numeric_limits<Float>::max())));
+    const auto most = static_cast<Float>(std::min(
+        greatest_score(), static_cast<double>(std::numeric_limits<Float>::max())));
     const Float inf = std::numeric_limits<Float>::infinity();
     Float far[lanes] = {};
     Float near[lanes] = {};

@@ -87,13 +87,13 @@ public:
     // ---- memory -------------------------------------------------------------
 
     void need_words() {
-        if (words_.size() == 0 && !weighted_) words_ = zeroed<std::uint64_t>(room(1));
+        if (words_.size() == 0 && !weighted_)
+            words_ = zeroed<std::uint64_t>(room(1));
     }
     void need_counts() { need_counts(weighted_); }
     /// The same, and room for sums of squared weights.
     void need_counts(bool squares) {
-        if (squares && squares_.size() == 0)
-            squares_ = zeroed<weight_sum>(room(0));
+        if (squares && squares_.size() == 0) squares_ = zeroed<weight_sum>(room(0));
         if (counts_.size() != 0) return;
         zeroed<bin_sum> sums(room(0));
         counts_ = zeroed<std::int64_t>(room(0));
@@ -253,7 +253,8 @@ public:
                 if (!has_rows(c)) continue;
                 const std::size_t first = std::size_t{c} * bins_;
                 zero_sums* const zero = zeros_[c].get();
-                if (pending_ != 0) move_words(words_.data() + first, zero, steps, n);
+                if (pending_ != 0)
+                    move_words(words_.data() + first, zero, steps, n);
                 if (counts_.size() != 0)
                     move_counts(counts_.data() + first, sums_.data() + first,
                                 weighted_ ? squares_.data() + first : nullptr, zero,
@@ -489,7 +490,7 @@ private:
     cell_extremes ends_;
     std::vector<std::int64_t> below_, above_;
     std::vector<std::unique_ptr<zero_sums>> zeros_;
-    std::uint32_t with_zeros_ = 0;  ///< cells before this one have them
+    std::uint32_t with_zeros_ = 0;       ///< cells before this one have them
     std::vector<cell_weights> weights_;  ///< zeros in a plane without weights
 };
 

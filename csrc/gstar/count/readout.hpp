@@ -214,8 +214,7 @@ inline full_bin fullest(const tally& t, const slot_list& slots,
             std::uint32_t at = 0;
             for (std::uint32_t b = 0; b < t.at().bins(); ++b) {
                 const std::int64_t n = c.p.count(c.cell, b);
-                if (n < least || n <= most ||
-                    is_one_value(c.p, t.at(), c.cell, b))
+                if (n < least || n <= most || is_one_value(c.p, t.at(), c.cell, b))
                     continue;
                 most = n;
                 at = b;

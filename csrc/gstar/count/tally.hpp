@@ -25,9 +25,7 @@ namespace gstar {
 class tally {
 public:
     tally(const window& at, window_kind kind)
-        : labelled(at.bins()),
-          unlabelled(at.bins()),
-          frame_{kind, at, at} {
+        : labelled(at.bins()), unlabelled(at.bins()), frame_{kind, at, at} {
         prepare();
     }
 
@@ -194,7 +192,8 @@ public:
             labelled.need_weighted();
             unlabelled.need_weighted();
         }
-        if (frame_.at.on() == wider.at.on() || !frame_.may_touch_zero(wider.at.on()))
+        if (frame_.at.on() == wider.at.on() ||
+            !frame_.may_touch_zero(wider.at.on()))
             return;
         labelled.need_zeros();
         unlabelled.need_zeros();
@@ -365,14 +364,15 @@ private:
         bins_.lowest = on.least() + on.per;
         bins_.highest = on.level + on.per;
         bins_.least_above = std::max(least, fixed() ? 0 : frame_.reach.above.near);
-        bins_.least_below =
-            std::max(std::nextafter(least, inf), fixed() ? 0 : frame_.reach.below.near);
+        bins_.least_below = std::max(std::nextafter(least, inf),
+                                     fixed() ? 0 : frame_.reach.below.near);
         // Offsets fit the words as long as scores are no further apart than bins
         // are wide. Kernels know nothing of which rows a linear tally had first.
         const std::int64_t most = std::int64_t{1} << 24;
         const bool near =
-            fixed() ? frame_.at.first() > -most && frame_.at.last() < most
-                    : std::max(-frame_.lo, frame_.hi) < std::ldexp(1.0, on.level + 24);
+            fixed()
+                ? frame_.at.first() > -most && frame_.at.last() < most
+                : std::max(-frame_.lo, frame_.hi) < std::ldexp(1.0, on.level + 24);
         near_ = near;
         for_kernels_ = near && frame_.kind != window_kind::linear;
         if (!near) return;
@@ -409,7 +409,8 @@ private:
         const double most_usual = std::min(top, greatest);
         for (std::size_t i = 0; i < n; ++i) {
             const double x = found[i].score + 0.0;  // -0.0 counts as 0.0
-            const row_load row = loads != nullptr ? loads[found[i].row] : row_load();
+            const row_load row =
+                loads != nullptr ? loads[found[i].row] : row_load();
             if (!(x > least_usual && x < most_usual)) {
                 if (std::isnan(x)) {
                     if (!skip_nan) refuse_nan(row_of(first_row, found[i]));
@@ -457,7 +458,7 @@ private:
     count_grid bins_;           ///< the window, for kernels
     bool near_ = false;         ///< whether packed words have room for offsets
     bool for_kernels_ = false;  ///< whether block kernels may count
-    sizes plain_{-1};  ///< for these `keeps_plain` was true, and is
+    sizes plain_{-1};           ///< for these `keeps_plain` was true, and is
     std::int64_t total_ = 0;
 };
 

@@ -38,7 +38,7 @@ struct stored_bin {
     std::int64_t k;
     std::uint64_t n;
     weight_sum squared;  ///< where bytes have weights
-    bin_sum sum;  ///< of offsets, in units of 2^grid::unit(k)
+    bin_sum sum;         ///< of offsets, in units of 2^grid::unit(k)
     zero_sum zero;
 };
 
@@ -93,7 +93,8 @@ private:
         weight_sum out;
         const bool fits = read_varint(from, out);
         // A row of t parts adds t^2, which is no less than t.
-        const bool least = n == 0 ? out.is_zero() : out.limb(1) != 0 || out.limb(0) >= n;
+        const bool least =
+            n == 0 ? out.is_zero() : out.limb(1) != 0 || out.limb(0) >= n;
         t.fits = t.fits && fits && least;
         t.squared += out;
         t.fits = t.fits && t.squared.bits() <= 126;
