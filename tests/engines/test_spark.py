@@ -105,22 +105,24 @@ def test_pushed_down_to_spark_the_bytes_are_the_same(frame, spark):
     assert spark.catalog.listTables() == []
     with pytest.raises(ValueError, match="pushdown=True counts with queries that have no missing, got -1"):
         gf.spark.sketch(small, **COLUMNS, missing=-1, pushdown=True)
+    with pytest.raises(ValueError, match="pushdown=True counts with queries that have no repeats, got 'n'"):
+        gf.spark.sketch(small, **COLUMNS, repeats="n", pushdown=True)
 
 
 def test_options_decimals_and_hostile_names_go_along(spark):
     from pyspark.sql import functions as F  # noqa: N812
 
     rows = [
-        (0.25, "yes", 3, True, 2.0),
-        (0.5, "no", 3, False, 1.0),
-        (-999.0, "yes", 4, True, 1.0),
-        (0.75, None, 3, True, 0.5),
+        (0.25, "yes", 3, True, 2.0, 3),
+        (0.5, "no", 3, False, 1.0, 1),
+        (-999.0, "yes", 4, True, 1.0, 2),
+        (0.75, None, 3, True, 0.5, 0),
     ]
-    frame = spark.createDataFrame(rows, "`a.b` double, `y``` string, `g 1` smallint, `g'2` boolean, w double")
+    frame = spark.createDataFrame(rows, "`a.b` double, `y``` string, `g 1` smallint, `g'2` boolean, w double, n int")
     frame = frame.withColumn("a.b", F.col("`a.b`").cast("decimal(10,4)"))
-    options = {"positive": "yes", "missing": -999, "weight": "w"}
+    options = {"positive": "yes", "missing": -999, "weight": "w", "repeats": "n"}
     names = {"score": "a.b", "label": "y`", "group": ["g 1", "g'2"]}
-    table = pa.Table.from_pylist([dict(zip(["a.b", "y`", "g 1", "g'2", "w"], row, strict=True)) for row in rows])
+    table = pa.Table.from_pylist([dict(zip(["a.b", "y`", "g 1", "g'2", "w", "n"], row, strict=True)) for row in rows])
     one = gf.Sketch(bins=64).update_table(table, **names, **options)
     assert gf.spark.sketch(frame, **names, **options, bins=64).to_bytes() == one.to_bytes()
     with pytest.raises(ValueError, match=r"df has no column 'b'; its columns are 'a\.b'"):
