@@ -26,7 +26,7 @@ GROUPS = (2, 3, 5, 10, 20)
 ROWS = (5_000, 20_000, 50_000, 200_000)
 LIMITS = (None, 0.3, 0.05)  # on equalized odds; None: no limit
 CRITERIA = ("equalized_odds", "demographic_parity", "equal_opportunity")
-FILE_LIMITS = (0.01, 0.02, 0.05, 0.1)
+FILE_LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, groups
 
@@ -159,6 +159,10 @@ it are about these draws. *fresh gap*: mean equalized odds gap on a new sample o
 Thresholds by group are the answer in {100 * by_group:.1f} % of all compared draws. Their share is at most 5 % plus
 three standard errors in {within} of {len(compared)} settings, and the mean fresh gap is at most 1.1 times that of
 `unified=True` in {close} of {len(compared)}; the largest ratio is {worst["gap"] / worst["unified_gap"]:.2f}.
+
+The rule was chosen on the same draws. A first one, 1.15 sqrt(K - 1) - 0.3 + 0.5 q for K groups, kept the share of 5 % too,
+but not the ratio: it was up to 1.20 (5 groups, 200,000 rows, no limit). `unified=True` is the best unified threshold,
+which meets the limit in all compared draws.
 
 {settings_table(rows)}
 """
