@@ -160,9 +160,9 @@ Thresholds by group are the answer in {100 * by_group:.1f} % of all compared dra
 three standard errors in {within} of {len(compared)} settings, and the mean fresh gap is at most 1.1 times that of
 `unified=True` in {close} of {len(compared)}; the largest ratio is {worst["gap"] / worst["unified_gap"]:.2f}.
 
-The rule was chosen on the same draws. A first one, 1.15 sqrt(K - 1) - 0.3 + 0.5 q for K groups, kept the share of 5 % too,
-but not the ratio: it was up to 1.20 (5 groups, 200,000 rows, no limit). `unified=True` is the best unified threshold,
-which meets the limit in all compared draws.
+The rule was chosen on the same draws. A first one, 1.15 sqrt(K - 1) - 0.3 + 0.5 q for K groups, kept the share of 5 %
+too, but not the ratio: it was up to 1.20 (5 groups, 200,000 rows, no limit). `unified=True` is the best unified
+threshold, which meets the limit in all compared draws.
 
 {settings_table(rows)}
 """

@@ -135,7 +135,7 @@ def test_groups_of_other_parts_have_no_group_columns():
     frame = frame.with_columns(b=pl.Series([g[1] for g in groups]))
     sketch = gf.Sketch(bins=64).update_table(frame, score="p", label="y", group=["a", "b"])
     assert gf.solve(sketch.pooled(min_rows=3), evidence=0).group_column is None
-    assert gf.solve(sketch, min_rows=3).group_column == "a,b"
+    assert gf.solve(sketch, min_rows=3, evidence=0).group_column == "a,b"
 
 
 def test_a_window_keeps_names():
