@@ -251,7 +251,7 @@ def test_counts_are_solved_as_solve_does(backend, rows, limit, unified, balanced
     sketch = rows.into(gf.Sketch(bins=16))
     assume(len(sketch.groups) > 1 and (not balanced or 0 < sum(rows.labels) < len(rows.labels)))
     for asked in ({"limits": {"demographic_parity": limit}}, {"penalties": {"demographic_parity": limit}}):
-        result = gf.solve(sketch, **asked, unified=unified, balanced=balanced)
+        result = gf.solve(sketch, **asked, unified=unified, balanced=balanced, evidence=0)
         snapshot = Snapshot.of(sketch)
         objective = Objective.of(asked.get("limits"), asked.get("penalties"), (1, 1), balanced)
         found = solved(snapshot, objective, unified)

@@ -21,7 +21,7 @@ def fitted(**options):
 
 def test_a_promise_is_that_of_solve_on_the_out_of_fold_scores():
     model = fitted(limits={"demographic_parity": 0.5}, confidence=0.9)
-    assert model.result_.verdict == "promised"
+    assert model.result_.promised
     expected = gf.solve(model.sketch_, limits={"demographic_parity": 0.5}, confidence=0.9)
     assert model.thresholds_ == expected.thresholds
     assert clone(model).get_params()["confidence"] == 0.9

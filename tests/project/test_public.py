@@ -53,7 +53,14 @@ def answers():
     quality = gf.fit_quality(sketch, kinds=("normal",))
     yield from (sketch, gf.Window(panes=2), sketch.moments(1, 0), result, result.decider(), audit, bounds, bounds[1])
     yield from (gf.report(result, sketch), gf.GroupThresholdClassifier(LogisticRegression()))
-    yield from (result.rates[0], audit.gaps["equalized_odds"], audit.new_rows["equalized_odds"], quality, quality[0])
+    yield from (
+        result.evidence,
+        result.rates[0],
+        audit.gaps["equalized_odds"],
+        audit.new_rows["equalized_odds"],
+        quality,
+        quality[0],
+    )
     yield from (sketch.columns, results.Mixed.MIXED, gf.Segments((0.5,)), gf.ProxySketch(["a", "b"]))
     yield gf.group_probability(LogisticRegression())
     unpromised = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)

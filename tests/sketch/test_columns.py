@@ -135,8 +135,8 @@ def test_groups_of_other_parts_have_no_group_columns():
     frame = pl.DataFrame({"p": np.linspace(0, 1, 13), "y": [0, 1] * 6 + [1], "a": [g[0] for g in groups]})
     frame = frame.with_columns(b=pl.Series([g[1] for g in groups]))
     sketch = gf.Sketch(bins=64).update_table(frame, score="p", label="y", group=["a", "b"])
-    assert gf.solve(sketch.pooled(min_rows=3)).group_column is None
-    assert gf.solve(sketch, min_rows=3).group_column == "a,b"
+    assert gf.solve(sketch.pooled(min_rows=3), evidence=0).group_column is None
+    assert gf.solve(sketch, min_rows=3, evidence=0).group_column == "a,b"
 
 
 def test_a_window_keeps_names():
