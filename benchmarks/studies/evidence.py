@@ -1,6 +1,6 @@
 """How often `solve` gives thresholds by group where groups do not differ, and what `evidence` changes on score files.
 
-    python -m benchmarks.studies.evidence [--data FOLDER] [--draws N] [--results FOLDER]
+    python -m benchmarks.studies.evidence [--data FOLDER] [--draws N] [--seed N] [--results FOLDER]
 
 Identical groups: scores are standard normal, those of positive rows one higher, 40 % of rows are positive, and groups
 are drawn at random. Each answer is compared with that of `unified=True` on a fresh sample of the same size. FOLDER has
@@ -45,11 +45,11 @@ def fresh_gap(rng: np.random.Generator, rows: int, thresholds: dict[Any, float])
     return float(np.ptp(rng.binomial(cells, shares) / np.maximum(cells, 1), axis=1).max())
 
 
-def identical(groups: int, rows: int, draws: int) -> list[dict[str, Any]]:
+def identical(groups: int, rows: int, draws: int, seed: int) -> list[dict[str, Any]]:
     """The settings of some identical groups; draws in which the unified threshold misses the limit are left out."""
     found: dict[float | None, list[tuple[float, ...]]] = {limit: [] for limit in LIMITS}
     for i in range(draws):
-        sketch = gf.Sketch.from_rows(*draw(np.random.default_rng([22, i, rows, groups]), rows, groups))
+        sketch = gf.Sketch.from_rows(*draw(np.random.default_rng([seed, i, rows, groups]), rows, groups))
         for limit in LIMITS:
             limits = {} if limit is None else {"equalized_odds": limit}
             result = gf.solve(sketch, limits=limits)
@@ -58,7 +58,7 @@ def identical(groups: int, rows: int, draws: int) -> list[dict[str, Any]]:
             alike = dict.fromkeys(result.thresholds, result.default_threshold)  # what unified=True finds then
             rules = [result.thresholds, alike]
             z = 0.0 if result.evidence is None or result.evidence.z is None else result.evidence.z
-            gaps = [fresh_gap(np.random.default_rng([23, i, rows, groups]), rows, rule) for rule in rules]
+            gaps = [fresh_gap(np.random.default_rng([seed, i, rows, groups, 1]), rows, rule) for rule in rules]
             found[limit].append((float(len(set(rules[0].values())) > 1), z, *gaps))
     out = []
     for limit, each in found.items():
@@ -160,8 +160,9 @@ Thresholds by group are the answer in {100 * by_group:.1f} % of all compared dra
 three standard errors in {within} of {len(compared)} settings, and the mean fresh gap is at most 1.1 times that of
 `unified=True` in {close} of {len(compared)}; the largest ratio is {worst["gap"] / worst["unified_gap"]:.2f}.
 
-The rule was chosen on the same draws. A first one, 1.15 sqrt(K - 1) - 0.3 + 0.5 q for K groups, kept the share of 5 %
-too, but not the ratio: it was up to 1.20 (5 groups, 200,000 rows, no limit). `unified=True` is the best unified
+The rule was chosen on other draws of the same settings. A first one, 1.15 sqrt(K - 1) - 0.3 + 0.5 q for K groups, kept
+the share of 5 % there too, but not the ratio: it was up to 1.20 (5 groups, 200,000 rows, no limit). The chosen one kept
+both in 58 of 58 settings, with a ratio of at most 1.09. `unified=True` is the best unified
 threshold, which meets the limit in all compared draws.
 
 {settings_table(rows)}
@@ -190,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with scores/*.npz")
     parser.add_argument("--draws", type=int, default=200, help="for each setting")
+    parser.add_argument("--seed", type=int, default=24, help="of the draws; the rule was chosen on those of 22")
     parser.add_argument("--groups", type=int, nargs="*", default=GROUPS)
     parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
     parser.add_argument("--results", type=Path, help="folder to write evidence.md and evidence.json to")
@@ -201,7 +203,7 @@ def main() -> None:
         print(path.stem, "done", flush=True)
     for groups in given.groups:
         for size in given.rows:
-            rows += identical(groups, size, given.draws)
+            rows += identical(groups, size, given.draws, given.seed)
             print(*rows[-len(LIMITS) :], sep="\n", flush=True)
     report = {"machine": about, "rows": rows, "files": files}
     text = page(report)

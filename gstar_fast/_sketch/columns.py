@@ -26,6 +26,7 @@ from gstar_fast._base.sketch_parts.sections import (
     positive_of,
 )
 from gstar_fast._base.warn import warn
+from gstar_fast._input.positive import label_text
 
 
 @lives_in("gstar_fast.results")
@@ -176,18 +177,20 @@ def labels_there(core: SketchCore) -> set[int]:
 
 def check_positive(core: SketchCore) -> None:
     """Reject a count of all rows in which no row has the label that means 1."""
-    positive = positive_in(core.sections)
-    if positive is not None and core.total and 1 not in labels_there(core):
-        raise refusal("positive_absent", "positive", value=positive, limit=labels_in(core.sections))
+    positive, found = positive_in(core.sections), labels_in(core.sections)
+    if positive is None or label_text(positive) in found.texts:  # such rows were all skipped
+        return
+    if core.total and 1 not in labels_there(core):
+        raise refusal("positive_absent", "positive", value=positive, limit=found)
 
 
 def one_label(core: SketchCore) -> Warning | None:
     """The warning that all labelled rows have one label, where the texts of labels tell what may be wrong."""
-    found = labels_in(core.sections)
+    found, positive = labels_in(core.sections), positive_in(core.sections)
     there = labels_there(core) if found.texts else set()
-    if len(there) != 1:
+    if len(there) != 1 or (there == {0} and label_text(positive) in found.texts):
         return None
-    value = (*there, positive_in(core.sections))
+    value = (*there, positive)
     warning: Warning = refusal("one_label", "positive", value=value, limit=found)
     return warning
 

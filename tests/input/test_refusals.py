@@ -17,6 +17,7 @@ import gstar_fast as gf
 from gstar_fast import _backends, errors
 from gstar_fast._base.refusals.refusal import TABLE, about, refusal, worded
 from gstar_fast._base.refusals.wording import PYTHON
+from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._cli.errors import exit_code
 from gstar_fast._cli.wording import Options, Table
 from gstar_fast._sketch.columns import Columns
@@ -347,6 +348,9 @@ def test_what_is_not_a_sketch_is_named(ask):
 
 # fields that the sentence of a code needs; all others can do with a row and a number
 FIELDS = {
+    "assumption": {"value": (40.0, 8, 0.001)},
+    "one_label": {"value": (0, "Yes"), "limit": LabelTexts(("no", "yes"))},
+    "positive_absent": {"value": "Yes", "limit": LabelTexts(("no", "yes"))},
     "lengths": {"value": {"scores": 2, "labels": 3}},
     "shape": {"value": (4, 2)},
     "too_much_memory": {"value": (5, 4096, 0), "limit": 1000},

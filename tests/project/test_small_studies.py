@@ -112,7 +112,11 @@ def test_hints_are_calibrated_and_unrelated_unless_said(proxy, file):
         assert abs(np.corrcoef(rest[cell], scores[cell])[0, 1]) < abs(np.corrcoef(related[cell], scores[cell])[0, 1])
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.NoiseWarning")
+@pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.DegenerateWarning",
+    "ignore::gstar_fast.errors.NoiseWarning",
+    "ignore::gstar_fast.errors.AssumptionWarning",  # real proxies tell the score too
+)
 def test_a_split_has_every_real_proxy(proxy, tmp_path):
     proxy.tables.write(tmp_path, proxy.tables.synthetic(n=1500))
     proxy.splits.write(tmp_path, proxy.tables.load(tmp_path, "synthetic"), "lr", "frontier", 0)

@@ -42,7 +42,7 @@ def sketch_with(*sections: tuple[int, bool, bytes], rows: int = 1, bins: int = 1
 
 
 NAMED = st.sampled_from([(), None, ("p",), ("q",), ("ä",)])
-UNKNOWN = st.tuples(st.sampled_from([0, 5, 2**62]), st.just(False), st.binary(max_size=5))
+UNKNOWN = st.tuples(st.sampled_from([0, 6, 2**62]), st.just(False), st.binary(max_size=5))
 SECTIONS = st.builds(
     lambda *found: [s for s in found if s is not None],
     st.one_of(st.none(), st.builds(columns, NAMED, NAMED, st.sampled_from([(), None, ("sex",), ("sex", "age")]))),

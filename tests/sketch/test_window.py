@@ -366,8 +366,8 @@ def test_a_window_is_read_with_the_options_it_was_built_with(backend, tmp_path):
 
 def test_a_file_of_many_panes_may_be_larger_than_one_of_a_sketch(backend, tmp_path):
     limit = gf.Sketch(bins=256, groups=range(2)).nbytes
-    window = gf.Window(panes=600, bins=256, memory_limit=limit)
-    for _ in range(600):
+    window = gf.Window(panes=720, bins=256, memory_limit=limit)
+    for _ in range(720):
         window.advance().update(np.linspace(-9, 9, 1000), None, [0, 1] * 500)
     window.save(tmp_path / "months.gwindow")
     assert (tmp_path / "months.gwindow").stat().st_size > 2 * limit + 2**20

@@ -42,12 +42,10 @@ class Fit(NamedTuple):
 
     @property
     def chance(self) -> float:
-        """The chance of a chi-square as large where the assumptions hold (by Wilson and Hilferty)."""
-        if not self.degrees:
-            return 1.0
-        spread = 2 / (9 * self.degrees)
-        z = ((self.chi_square / self.degrees) ** (1 / 3) - 1 + spread) / math.sqrt(spread)
-        return 0.5 * math.erfc(z / math.sqrt(2))
+        """The chance of a chi-square as large where the assumptions hold."""
+        from scipy.special import chdtrc  # not at import: the package starts without scipy
+
+        return float(chdtrc(self.degrees, self.chi_square)) if self.degrees else 1.0
 
     @property
     def contradicts(self) -> bool:
