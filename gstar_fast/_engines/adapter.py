@@ -145,7 +145,6 @@ class Job:
 
 
 def job_of(
-    *,
     score: str,
     label: str | None,
     group: str | Sequence[str],

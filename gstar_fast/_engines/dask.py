@@ -63,16 +63,7 @@ def sketch(
     from dask.base import compute
     from dask.delayed import delayed
 
-    job = job_of(
-        score=score,
-        label=label,
-        group=group,
-        weight=weight,
-        repeats=repeats,
-        nan=nan,
-        missing_group=missing_group,
-        **options,
-    )
+    job = job_of(score, label, group, weight, repeats, nan, missing_group, **options)
     count, merge = delayed(_count, pure=False), delayed(_merge, pure=False)
     answers = [count(job, part) for part in _parts(data, job)]
     while len(answers) > 1:

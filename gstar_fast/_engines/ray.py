@@ -34,16 +34,7 @@ def sketch(
     check_frame(dataset, "dataset", "ray", "ray.data.Dataset")
     import ray
 
-    job = job_of(
-        score=score,
-        label=label,
-        group=group,
-        weight=weight,
-        repeats=repeats,
-        nan=nan,
-        missing_group=missing_group,
-        **options,
-    )
+    job = job_of(score, label, group, weight, repeats, nan, missing_group, **options)
     rows = dataset.select_columns(job.columns)
     counted = rows.map_batches(_count, fn_args=(job,), batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
     merge, answers = ray.remote(_merge), counted.to_arrow_refs()

@@ -71,16 +71,7 @@ def sketch(
     """
     pushdown = checked_flag("pushdown", pushdown)
     check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
-    job = job_of(
-        score=score,
-        label=label,
-        group=group,
-        weight=weight,
-        repeats=repeats,
-        nan=nan,
-        missing_group=missing_group,
-        **options,
-    )
+    job = job_of(score, label, group, weight, repeats, nan, missing_group, **options)
     return pushed_down(df, job) if pushdown else counted(df, job, merge_tasks)
 
 
@@ -114,16 +105,7 @@ def foreach_batch(
     InputError
         In the query, if a row is refused, or if the folder has later batches: they come from another checkpoint.
     """
-    job = job_of(
-        score=score,
-        label=label,
-        group=group,
-        weight=weight,
-        repeats=repeats,
-        nan=nan,
-        missing_group=missing_group,
-        **options,
-    )
+    job = job_of(score, label, group, weight, repeats, nan, missing_group, **options)
     place = Path(folder)
 
     def count_batch(df: DataFrame, batch_id: int) -> None:
