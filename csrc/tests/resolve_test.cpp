@@ -44,8 +44,11 @@ void* operator new(std::size_t n) {
     if (void* const p = std::malloc(n != 0 ? n : 1)) return p;
     throw std::bad_alloc();
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+// Not inlined: GCC would see `free` of what `operator new` gave, and warn.
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept {
+    std::free(p);
+}
 
 int main() {
     {  // canonical order: bools, ints, strings by code point, tuples
