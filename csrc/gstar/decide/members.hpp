@@ -284,10 +284,11 @@ inline void check_result(const json& v) {
         check_roles(*roles);
         compared = roles->find("protected");
     }
-    static constexpr member evidence_members[] = {{"level", is_number, true},
-                                                  {"cost", is_number | is_null, true},
-                                                  {"z", is_number | is_null, true},
-                                                  {"needed", is_number | is_null, true}};
+    static constexpr member evidence_members[] = {
+        {"level", is_number, true},
+        {"cost", is_number | is_null, true},
+        {"z", is_number | is_null, true},
+        {"needed", is_number | is_null, true}};
     const json* const evidence = v.find("evidence");
     if (evidence != nullptr && evidence->type != json::kind::null)
         check_members(*evidence, evidence_members, "evidence");
