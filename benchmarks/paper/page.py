@@ -232,8 +232,8 @@ def moved(lines: Sequence[Report], floor: float) -> str:
     return (
         "The paper finds accuracy the most sensitive to this noise and gaps relatively stable. Here, with alpha up to "
         f"{worst['alpha']:g}, EOd goes {gaps} and accuracy {hits}. Over all alphas accuracy falls to {least:.4f}, and "
-        f"EOd moves by at most {gap:.3f}, {below} than its noise floor of {floor:.3f}. One split cannot say which moves "
-        "first."
+        f"EOd moves by at most {gap:.3f}, {below} than its noise floor of {floor:.3f}. One split cannot say which "
+        "moves first."
     )
 
 

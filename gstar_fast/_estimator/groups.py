@@ -153,7 +153,7 @@ class Source:
 
     @contextlib.contextmanager
     def explained(self, X: object) -> Iterator[None]:
-        """Add to an error of the estimator what it cannot know of the user's X: columns of text, and dropped columns."""
+        """Add to an error of the estimator what it cannot know: columns of X that hold text, and dropped columns."""
         try:
             yield
         except Exception as error:

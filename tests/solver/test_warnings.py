@@ -142,14 +142,14 @@ def test_a_warning_of_a_model_that_scikit_learn_fits_names_the_file_of_the_calle
     from sklearn.pipeline import make_pipeline
 
     scores, labels, groups = rows(200, 2)
-    X = np.column_stack([scores, groups])
+    table = np.column_stack([scores, groups])
     model = gf.GroupThresholdClassifier(
         LogisticRegression(), limits={"equalized_odds": 0.001}, sensitive_features=1, evidence=0
     )
     ways = {
-        "pipeline": lambda: make_pipeline(model).fit(X, labels),
-        "cross_val_predict": lambda: cross_val_predict(model, X, labels, cv=2),
-        "search": lambda: GridSearchCV(model, {"cv": [2]}, cv=2).fit(X, labels),
+        "pipeline": lambda: make_pipeline(model).fit(table, labels),
+        "cross_val_predict": lambda: cross_val_predict(model, table, labels, cv=2),
+        "search": lambda: GridSearchCV(model, {"cv": [2]}, cv=2).fit(table, labels),
     }
     caught = caught_in(ways[way])
     assert any(type(one.message) is gf.NoiseWarning for one in caught)

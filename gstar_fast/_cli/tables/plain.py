@@ -101,7 +101,7 @@ def cut_short(source: Input, row: int | None = None) -> CliError:
     where = " among the names of columns" if row is None else at_row(row)
     return CliError(
         f"{source.name} ends inside quotes: a value{where} begins with one and is never closed.\n"
-        "the file was cut short, so write or copy it again; a quote that is part of a value is written as two, in quotes"
+        "if the file was cut short, write or copy it again; a quote inside a value is written as two, in quotes"
     )
 
 
