@@ -39,6 +39,8 @@ One thread each. The careful loop keeps what a sketch keeps of a bin and of a ce
 keeps 32-bit counts in float32 arithmetic, and a bad row makes it write anywhere. Both are told the bins, which a sketch
 has to find. This is a run of its own: DuckDB and polars use all cores, and would have lost time on a busy machine."""
 
+OTHER_RUN = "A ten-line Numba loop that only counts is compared [in a run of its own](sketch_loops.md)."
+
 
 @dataclass(frozen=True)
 class Case:
@@ -371,7 +373,7 @@ def main() -> None:
     case = Case(rows=options.rows)
     standard = race(case)
     report["standard"] = {"case": str(case), "times": standard}
-    show(f"{case}", race_table(case, standard))
+    show(f"{case}", f"{race_table(case, standard)}\n\n{OTHER_RUN}")
     if options.huge:
         large = replace(case, rows=100_000_000)
         times = race(large, kll=False)

@@ -210,7 +210,8 @@ def paper_figures(records: Sequence[Record], curves: Report, drawn: set[str]) ->
             given = curves["noise"]["parameters"]
             said = ", ".join(f"{key} {value:.3f}" for key, value in given.items())
             extra = [f"Fitted here: {said}. The paper's: df 2.235, location -0.567, scale 0.756."]
-            extra += [moved(curves["noise"]["lines"]), tables.density_noise(curves["noise"]["lines"])]
+            lines = curves["noise"]["lines"]
+            extra += [moved(lines, tables.floor_of(records, "compas")), tables.density_noise(lines)]
         parts.append(section(title, words(name), tables.floor_words(records), figure(name, drawn), *extra, level=3))
     parts.append(section("Share of EOd removed, and what it costs", tables.removal(records), level=3))
     said = "COMPAS, means of five splits; the paper's table is one run. EOd is the sum here; the paper does not say."
@@ -219,17 +220,20 @@ def paper_figures(records: Sequence[Record], curves: Report, drawn: set[str]) ->
     return parts
 
 
-def moved(lines: Sequence[Report]) -> str:
-    """Which of accuracy and EOd moves first: the largest EOd while accuracy is within half a point."""
+def moved(lines: Sequence[Report], floor: float) -> str:
+    """How far accuracy and EOd move: to the largest EOd within half a point of accuracy, and over all alphas."""
     start = next(line["test"] for line in lines if line["alpha"] == 0)
     near = [line for line in lines if abs(line["test"]["accuracy"] - start["accuracy"]) <= 0.005]
     worst = max(near, key=lambda line: line["test"]["eod_sum"])
-    far = worst["test"]
-    gaps, hits = (f"from {start[name]:{form}} to {far[name]:{form}}" for name, form in WATCHED)
+    gaps, hits = (f"from {start[name]:{form}} to {worst['test'][name]:{form}}" for name, form in WATCHED)
+    least = min(line["test"]["accuracy"] for line in lines)
+    gap = max(abs(line["test"]["eod_sum"] - start["eod_sum"]) for line in lines)
+    below = "less" if gap < floor else "more"
     return (
-        "In the paper accuracy suffers first and gaps hardly move. Here the gap moves first: with alpha up to "
-        f"{worst['alpha']:g} EOd goes {gaps} and accuracy {hits}. This is one split: gaps below the noise floor "
-        "cannot be told apart."
+        "The paper finds accuracy the most sensitive to this noise and gaps relatively stable. Here, with alpha up to "
+        f"{worst['alpha']:g}, EOd goes {gaps} and accuracy {hits}. Over all alphas accuracy falls to {least:.4f}, and "
+        f"EOd moves by at most {gap:.3f}, {below} than its noise floor of {floor:.3f}. One split cannot say which "
+        "moves first."
     )
 
 

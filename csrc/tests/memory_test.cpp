@@ -224,6 +224,23 @@ void check_merges(const making& make) {
     }
 }
 
+/// The groups under other names, and two groups under one.
+void check_relabelled(const making& make) {
+    const std::uint32_t n = make()->n_groups();
+    const name one = name::of_text("a name for several groups");
+    std::vector<name> others(n, one);
+    for (std::uint32_t i = 0; i < n; ++i) others[i] = name::of(7 * i);
+    for (const std::vector<name>& names : {std::vector<name>(n, one), others}) {
+        const bytes expected = to_bytes(*make()->relabelled(names));
+        CHECK(fail_each(make, [&](sketch& s) {
+                  const std::unique_ptr<sketch> got = s.relabelled(names);
+                  counting = false;
+                  CHECK(to_bytes(*got) == expected);
+              }) > 0);
+        fail_each(make, [&](sketch& s) { s.merge(*s.relabelled(names)); });
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -234,6 +251,7 @@ int main() {
         check_updates<double, std::int64_t>(make);
         check_one_row(make);
         check_merges(make);
+        check_relabelled(make);
     }
     {  // a fixed range, with rows out of it, and given groups
         sketch_options o = in_range();
@@ -265,6 +283,7 @@ int main() {
             return s;
         };
         CHECK(fail_each(make, [](sketch& s) { to_bytes(s); }) > 0);
+        check_relabelled(make);
         fail_each(make, [](sketch& s) { s.clone(); });
         const bytes stored = to_bytes(*make());
         fail_each(empty(few_bins()), [&](sketch& s) {

@@ -163,7 +163,7 @@ def trained(
     for number, (train, _) in enumerate(splits):
         if len(np.unique(is_group[train])) < 2:
             raise ValueError(f"fold {number} would train the model of group_probability on one group alone; use others")
-    with source.explained(rows.X):
+    with source.explained(X):
         folds = Parallel(n_jobs=model.n_jobs)(
             delayed(_one_fold)(clone(model.decide_by.estimator), rows.X, is_group, train, test, params)
             for train, test in splits

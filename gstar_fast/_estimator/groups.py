@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.factorize import cross
 from gstar_fast._base.names import Name, is_missing, joined_columns, sort_key
-from gstar_fast._estimator.tables import Table, as_table, asked, places_of, text_columns, without_columns
+from gstar_fast._estimator.tables import Table, as_table, asked, places_of, text_places, without_columns
 from gstar_fast._input.arrow import Column
 from gstar_fast._input.columns import _named, group_column
 from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of
@@ -64,6 +65,11 @@ class Named:
     def kind(self) -> str:
         """What messages call them; ``drop_`` before it is the name of the flag."""
         return "sensitive" if self.argument == "sensitive_features" else self.argument
+
+    def is_in(self, message: str) -> bool:
+        """Whether a message has the name of one of the columns in it."""
+        names = [re.escape(name) for name in asked(self.columns, self.argument) if isinstance(name, str)]
+        return bool(names) and re.search(rf"(?<!\w)({'|'.join(names)})(?!\w)", message) is not None
 
     def present(self, X: object) -> list[object]:
         """The columns, or none where X has none of them; half of them is a mistake."""
@@ -146,25 +152,36 @@ class Source:
         return without_columns(table, sorted(places))
 
     @contextlib.contextmanager
-    def explained(self, seen: object) -> Iterator[None]:
-        """Add to an error of the estimator what it cannot know: which columns it was given, and which were dropped."""
+    def explained(self, X: object) -> Iterator[None]:
+        """Add to an error of the estimator what it cannot know: columns of X that hold text, and dropped columns."""
         try:
             yield
         except Exception as error:
-            if texts := text_columns(seen):
-                error.add_note(
-                    f"The estimator was given columns of X that hold text: {', '.join(map(repr, texts))}. Encode text "
-                    "in a pipeline, or leave it out of X."
-                )
-            for role in self.named:
-                if role.drop and not texts:
-                    error.add_note(
-                        f"The columns {role.argument}={role.columns!r} were dropped before the estimator saw X; "
-                        f"drop_{role.kind}=False keeps them."
-                    )
-                elif not role.drop and {*texts} & {*asked(role.columns, role.argument)}:
-                    error.add_note(f"drop_{role.kind}=True leaves out {role.argument}={role.columns!r}.")
+            for note in self._notes(error, as_table(X) if self.named else X):
+                error.add_note(note)
             raise
+
+    def _notes(self, error: Exception, X: object) -> Iterator[str]:
+        """What may have led to this error."""
+        places = {role.kind: {*places_of(as_table(X), role.columns, role.argument)} for role in self.named}
+        dropped = {place for role in self.named if role.drop for place in places[role.kind]}
+        texts = [place for place in text_places(X) if place not in dropped]
+        names = column_names(X) or range(max(texts, default=-1) + 1)
+        missed = [role for role in self.named if role.drop and role.is_in(str(error))]
+        if texts and not missed:
+            listing = ", ".join(repr(names[place]) for place in texts)
+            yield (
+                f"The estimator was given columns of X that hold text: {listing}. Encode text in a pipeline, or leave "
+                "it out of X."
+            )
+        for role in self.named:
+            if role in missed or (role.drop and not texts and not missed):
+                yield (
+                    f"The columns {role.argument}={role.columns!r} were dropped before the estimator saw X; "
+                    f"drop_{role.kind}=False keeps them."
+                )
+            elif not role.drop and places[role.kind].intersection(texts):
+                yield f"drop_{role.kind}=True leaves out {role.argument}={role.columns!r}."
 
 
 # ----------------------------------------------------------------------------------------------- sensitive_features=...

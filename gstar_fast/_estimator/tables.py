@@ -84,16 +84,15 @@ def _place(table: Table, name: object, argument: str) -> int:
     return int(name) % n
 
 
-def text_columns(X: object) -> list[object]:
-    """Names, or positions, of the columns that hold text."""
+def text_places(X: object) -> list[int]:
+    """Positions of the columns that hold text."""
     if not hasattr(X, "shape") or len(X.shape) != 2 or hasattr(X, "tocsc"):
         return []
-    names, found = column_names(X), []
-    for place in range(X.shape[1]):
-        values = np.asarray(column_at(X, place))
-        if values.dtype.kind in "US" or (values.dtype == object and any(isinstance(v, str) for v in values.tolist())):
-            found.append(place if names is None else names[place])
-    return found
+    return [place for place in range(X.shape[1]) if _holds_text(np.asarray(column_at(X, place)))]
+
+
+def _holds_text(values: Values) -> bool:
+    return values.dtype.kind in "US" or (values.dtype == object and any(isinstance(v, str) for v in values.tolist()))
 
 
 def rows_at(table: object, rows: Values) -> object:

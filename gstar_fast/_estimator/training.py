@@ -86,7 +86,7 @@ def train(
     check_trainable(splits, y)
     method = response_method(model.estimator, model.response_method)
     by, joint = trained(model, rows, whole, source, labels, splits, group_params)
-    with source.explained(X):
+    with source.explained(whole):
         folds = out_of_fold(
             model.estimator, X, y, splits, fit_params, method=method, positive=positive, n_jobs=model.n_jobs
         )
@@ -116,7 +116,7 @@ def count(
     positive = positive_of(estimator.classes_, model.pos_label)
     labels = labels_for(model, estimator, rows)
     method = response_method(estimator, model.response_method)
-    with source.explained(rows.X):
+    with source.explained(whole):
         scores = scores_of(estimator, rows.X, method, positive)
     joint = rows.groups if by is None else by.joint(rows, whole, source)
     count_scores(sketch, scores, labels, joint, counted)

@@ -82,7 +82,8 @@ class Bounds:
             right = "-" if bound.right is None else f"{bound.right:.4g}"
             if bound.says_nothing:
                 right += f", which says nothing here: it is at most {bound.largest:.4g}"
-            lines.append(f"{number}. {bound.inequality}: {left} <= {right}")
+            sign = ">" if bound.holds is False else "<="
+            lines.append(f"{number}. {bound.inequality}: {left} {sign} {right}")
             if bound.note:
                 lines.append(f"   {bound.note}")
         return "\n".join(lines)

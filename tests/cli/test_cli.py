@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from helpers.golden import golden
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._cli import parser
+from gstar_fast._cli.tables import inputs
 from gstar_fast._words import BACKENDS
 
 # ---------------------------------------------------------------------------------------------------------- first words
@@ -167,6 +170,18 @@ def test_demo_runs_the_whole_road(here, capsys):
     assert json.loads(capsys.readouterr().out)["folder"] == "demo"
     Path("demo/precious.txt").write_text("")
     assert "has other files in it (precious.txt)" in fails(capsys, 1, "demo", "--folder", "demo")
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+def test_a_demo_on_a_full_disk_names_the_file(here, capsys, monkeypatch, arrow):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(inputs, "has_pyarrow", lambda: arrow)
+    monkeypatch.setattr(os, "write", full)
+    path = f"demo/scores/part-0.{'parquet' if arrow else 'csv'}"
+    assert f"{path}: No space left on device" in fails(capsys, 1, "demo", "--rows", "4000", "--folder", "demo")
+    assert not list(Path("demo/scores").iterdir())
 
 
 def test_info_names_backend_and_versions(here, capsys):

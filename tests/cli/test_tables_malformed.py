@@ -44,10 +44,11 @@ pa = pytest.importorskip("pyarrow")
             "t.csv: column 'p' has NaN at row 1 (counted from 0); drop such rows or give --nan skip",
         ),
         ("p,y,g\n1,1,a\n1e305,1,a\n", "t.csv: column 'p' has 1e+305 at row 1"),
-        ('p,y,g\n1,1,a\n0.7,1,"b', "t.csv ends inside quotes"),
-        ('p,y,g\n1,1,"a"\n0.7,1,"b\n', "t.csv ends inside quotes"),
-        ('p,y,g\n1,1,"a"\n0.7,1,"b""\n', "t.csv ends inside quotes"),
-        ('p,y,"g', "t.csv ends inside quotes"),
+        ('p,y,g\n1,1,a\n0.7,1,"b', "t.csv ends inside quotes: a value at row 1 (counted from 0) begins with one"),
+        ('p,y,g\n1,1,"a"\n0.7,1,"b\n', "t.csv ends inside quotes: a value at row 1 ("),
+        ('p,y,g\n1,1,"a"\n0.7,1,"b""\n', "t.csv ends inside quotes: a value at row 1 ("),
+        ('p,y,g\n1,1,a\n\n1,1,a\n"0.7,1,b\n1,1,a\n', "t.csv ends inside quotes: a value at row 2 ("),
+        ('p,y,"g', "t.csv ends inside quotes: a value among the names of columns"),
         ('p,y,g\n1,1,a\n"0,374",1,a\n', "must hold numbers, found '0,374'"),
         ('p,y,g\n1,1,a\n"0,374",1,a\n', "; write numbers with a decimal point: 0.374"),
     ],
@@ -56,6 +57,11 @@ def test_malformed_csv(here, capsys, arrow, text, words):
     Path("t.csv").write_text(text)
     assert words in said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
     assert not Path("s.gstar").exists()
+
+
+def test_quotes_that_are_not_closed_in_a_long_file_name_their_row(here, capsys, arrow):
+    Path("t.csv").write_text("p,y,g\n" + "1,1,a\n" * 1000 + '1,1,"a\n' + "1,1,a\n" * 500_000)
+    assert "a value at row 1,000 (counted from 0)" in said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)
 
 
 def test_a_quote_inside_a_value_stands_for_itself(here, arrow):

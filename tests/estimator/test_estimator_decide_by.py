@@ -9,9 +9,12 @@ import pytest
 import sklearn
 from helpers.estimator_cases import FirstColumn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 import gstar_fast as gf
@@ -212,6 +215,35 @@ def test_the_hint_names_the_text_column_and_the_flag_that_leaves_it_out():
         ),
         "drop_decide_by=True leaves out decide_by='region'.",
     ]
+
+
+@pytest.mark.parametrize("place", [2, [2], -1])
+def test_the_hint_numbers_columns_as_the_user_does(place):
+    """The estimator does not see the sensitive column, so its own numbers are others."""
+    table = with_text(X)[["skill", "sex", "region"]].to_numpy(dtype=object)
+    model = model_by(place, LogisticRegression(), sensitive_features=1, drop_decide_by=False)
+    with pytest.raises(ValueError, match="could not convert string to float") as error:
+        model.fit(table, y)
+    assert error.value.__notes__ == [
+        "The estimator was given columns of X that hold text: 2. Encode text in a pipeline, or leave it out of X.",
+        f"drop_decide_by=True leaves out decide_by={place!r}.",
+    ]
+    assert set(model.set_params(drop_decide_by=True).fit(table, y).thresholds_) == {"north", "south"}
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars"])
+def test_the_hint_names_the_dropped_column_that_a_pipeline_asks_for(form):
+    """Not the other column of text, which the pipeline encodes."""
+    table = with_text(X).assign(trade=np.where(X["job"] > 0, "smith", "baker"))
+    encode = make_column_transformer((OneHotEncoder(), ["region", "trade"]), ("passthrough", ["skill"]))
+    model = model_by("region", make_pipeline(encode, LogisticRegression()))
+    given = table if form == "pandas" else pl.from_pandas(table)
+    with pytest.raises(ValueError, match="region") as error:
+        model.fit(given, y)
+    assert error.value.__notes__ == [
+        "The columns decide_by='region' were dropped before the estimator saw X; drop_decide_by=False keeps them."
+    ]
+    assert set(model.set_params(drop_decide_by=False).fit(given, y).thresholds_) == {"north", "south"}
 
 
 def test_a_fitted_estimator_that_saw_the_deciding_columns_needs_them():

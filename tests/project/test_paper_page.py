@@ -201,9 +201,12 @@ def test_wins_over_rivals_that_saw_a_part_of_the_rows_are_marked(recorded):
     assert better.count("rival on 30,000 of 106,364 rows") == 11
 
 
-def test_the_page_says_what_noise_moves_first():
+def test_the_page_says_how_far_noise_moves_gaps():
     lines = [
         {"alpha": alpha, "test": {"eod_sum": gap, "accuracy": accuracy}}
         for alpha, gap, accuracy in ((-0.1, 0.02, 0.69), (0.0, 0.03, 0.7), (0.25, 0.07, 0.699), (2.0, 0.1, 0.6))
     ]
-    assert "with alpha up to 0.25 EOd goes from 0.030 to 0.070 and accuracy from 0.7000 to 0.6990" in page.moved(lines)
+    said = page.moved(lines, 0.08)
+    assert "with alpha up to 0.25, EOd goes from 0.030 to 0.070 and accuracy from 0.7000 to 0.6990." in said
+    assert "accuracy falls to 0.6000, and EOd moves by at most 0.070, less than its noise floor of 0.080" in said
+    assert "more than its noise floor of 0.050" in page.moved(lines, 0.05)

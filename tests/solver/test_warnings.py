@@ -134,6 +134,28 @@ def test_a_warning_names_the_file_of_the_caller(backend, case):
     assert {one.filename for one in caught} == {__file__}
 
 
+@pytest.mark.parametrize("way", ["pipeline", "cross_val_predict", "search"])
+def test_a_warning_of_a_model_that_scikit_learn_fits_names_the_file_of_the_caller(way):
+    pytest.importorskip("sklearn")
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+
+    scores, labels, groups = rows(200, 2)
+    table = np.column_stack([scores, groups])
+    model = gf.GroupThresholdClassifier(
+        LogisticRegression(), limits={"equalized_odds": 0.001}, sensitive_features=1, evidence=0
+    )
+    ways = {
+        "pipeline": lambda: make_pipeline(model).fit(table, labels),
+        "cross_val_predict": lambda: cross_val_predict(model, table, labels, cv=2),
+        "search": lambda: GridSearchCV(model, {"cv": [2]}, cv=2).fit(table, labels),
+    }
+    caught = caught_in(ways[way])
+    assert any(type(one.message) is gf.NoiseWarning for one in caught)
+    assert {one.filename for one in caught} == {__file__}
+
+
 @pytest.mark.parametrize(("make", "kind"), [(infeasible, gf.InfeasibleWarning), (unpromised, gf.UnpromisedWarning)])
 def test_thresholds_that_are_about_to_decide_name_the_file_of_the_caller(tmp_path, make, kind):
     with warnings.catch_warnings():

@@ -7,6 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from gstar_fast._base.files import open_atomically, write_atomically
 from gstar_fast._cli.errors import DONE, CliError
 from gstar_fast._cli.output import Console
 from gstar_fast._cli.tables import inputs
@@ -77,7 +78,8 @@ def _write(path: Path, table: ScoreTable) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        pq.write_table(pa.table({"score": table.scores, "label": table.labels, "group": groups}), path)
+        with open_atomically(path) as file:
+            pq.write_table(pa.table({"score": table.scores, "label": table.labels, "group": groups}), file)
         return
     lines = zip(table.scores.astype(str).tolist(), table.labels.tolist(), groups, strict=True)
-    path.write_text("score,label,group\n" + "".join(f"{s},{y},{g}\n" for s, y, g in lines))
+    write_atomically(path, ("score,label,group\n" + "".join(f"{s},{y},{g}\n" for s, y, g in lines)).encode())

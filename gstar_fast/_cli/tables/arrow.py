@@ -204,11 +204,12 @@ class CsvReader:
 
         options = self._options(columns, kinds)
         size = self._source.size
-        skipper = _Skipper(skip)
+        skipper, rows = _Skipper(skip), 0
         try:
             # types that are to be found out are those of the first piece, which a stream keeps to the end
             for piece in [] if self._typed else self._pieces():
                 table = csv.read_csv(pa.BufferReader(piece), **options)
+                rows += table.num_rows
                 for batch in table.to_batches():
                     yield from _blocks_of(skipper.rest_of(batch), self._raw.tell() / size if size else None)
             opened = self._opened(options)
@@ -216,9 +217,10 @@ class CsvReader:
                 return
             rest, batches = opened
             for batch in batches:
+                rows += batch.num_rows
                 yield from _blocks_of(skipper.rest_of(batch), self._raw.tell() / size if size else None)
             if rest.is_open(self._delimiter):
-                raise cut_short(self._source)
+                raise cut_short(self._source, rows - 1)
         except pa.ArrowInvalid as error:
             raise _explained(self._source, self.names, error) from error
 
@@ -314,4 +316,4 @@ def _explained(source: Input, names: list[str], error: Exception) -> CliError:
         return _first_wrong(source) or CliError(f"{source.name} has rows of different length: {what}")
     if "UTF8" in said.replace("-", "").upper():
         return CliError(f"{source.name} is not UTF-8 text; convert it, for instance with iconv")
-    return CliError(f"{source.name} cannot be read as CSV: {said[:200]}")
+    return _first_wrong(source) or CliError(f"{source.name} cannot be read as CSV: {said[:200]}")

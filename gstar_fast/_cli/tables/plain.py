@@ -96,19 +96,20 @@ def at_row(row: int) -> str:
     return f" at row {row:,} (counted from 0)"
 
 
-def cut_short(source: Input) -> CliError:
-    """The error for a file that ends inside quotes."""
+def cut_short(source: Input, row: int | None = None) -> CliError:
+    """The error for a file that ends inside quotes, which begin in this row, or among the names of columns."""
+    where = " among the names of columns" if row is None else at_row(row)
     return CliError(
-        f"{source.name} ends inside quotes: its last value begins with one and is never closed.\n"
-        "the file was cut short, so write or copy it anew; a quote that is part of a value is written as two, in quotes"
+        f"{source.name} ends inside quotes: a value{where} begins with one and is never closed.\n"
+        "if the file was cut short, write or copy it again; a quote inside a value is written as two, in quotes"
     )
 
 
-def malformed(source: Input, error: csv.Error) -> CliError:
+def malformed(source: Input, error: csv.Error, row: int | None = None) -> CliError:
     """The error for text that is no CSV."""
     if "unexpected end of data" in str(error):
-        return cut_short(source)
-    return CliError(f"{source.name} cannot be read as CSV: {error}")
+        return cut_short(source, row)
+    return CliError(f"{source.name} cannot be read as CSV: {error}{'' if row is None else at_row(row)}")
 
 
 class Rewound(io.RawIOBase):
@@ -171,7 +172,7 @@ class CsvReader:
         width, read = len(self.names), skip
         try:
             text = io.TextIOWrapper(self._body, encoding="utf-8", newline="")
-            records = itertools.islice(_records(text, self.delimiter), skip, None)
+            records = itertools.islice(_records(text, self.delimiter, self._source), skip, None)
             while some := list(itertools.islice(records, TEXT_ROWS)):
                 rows = [row for row, _ in some]
                 if set(map(len, rows)) != {width}:
@@ -184,8 +185,6 @@ class CsvReader:
                 yield rows, [line for _, line in some], self._raw.tell() / size if size else None
         except UnicodeDecodeError:
             raise CliError(f"{self._source.name} is not UTF-8 text; convert it, for instance with iconv") from None
-        except csv.Error as error:
-            raise malformed(self._source, error) from None
 
     def close(self) -> None:
         if self._source.path is not None:
@@ -193,19 +192,24 @@ class CsvReader:
             self._raw.close()
 
 
-def _records(text: io.TextIOWrapper, delimiter: str) -> Iterator[tuple[list[str], str]]:
+def _records(text: io.TextIOWrapper, delimiter: str, source: Input) -> Iterator[tuple[list[str], str]]:
     """Values of each record, and its line as it is written: several lines where quotes hide a line end."""
     taken: list[str] = []
+    read = 0
 
     def lines() -> Iterator[str]:
         for line in text:
             taken.append(line)
             yield line
 
-    for row in csv.reader(lines(), delimiter=delimiter, strict=True):
-        if row:  # a blank line is no record
-            yield row, taken[0] if len(taken) == 1 else "".join(taken)
-        taken.clear()
+    try:
+        for row in csv.reader(lines(), delimiter=delimiter, strict=True):
+            if row:  # a blank line is no record
+                read += 1
+                yield row, taken[0] if len(taken) == 1 else "".join(taken)
+            taken.clear()
+    except csv.Error as error:
+        raise malformed(source, error, read) from None
 
 
 class NpzReader:
