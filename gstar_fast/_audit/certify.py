@@ -190,7 +190,7 @@ class _Rows:
                     low_squares, high_squares = _ends(bins, squares[:, k], threshold, name)
                     least_squares[:, k] += weight * low_squares
                     most_squares[:, k] += weight * high_squares
-        notes = [*snapshot.notes]
+        notes = [*snapshot.assumptions]
         if cut:
             notes.append(
                 f"thresholds inside a bin of the fresh rows: {snapshot.amount(cut)} may lie on either side, and the "

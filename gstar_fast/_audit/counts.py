@@ -49,7 +49,7 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     snapshot = Snapshot.of(sketch)
     bins = Bins(snapshot.edges, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
-    notes = [*snapshot.notes, *notes]
+    notes = [*snapshot.assumptions, *notes]
     totals = snapshot.rows.sum(axis=2)
     squares = snapshot.squares() if snapshot.weighted else None
     squared: list[Values] = []

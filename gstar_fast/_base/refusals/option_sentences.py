@@ -326,7 +326,7 @@ OPTIONS |= entries(
         f"{e.value!r}"
     ),
     exact_with=lambda e, say: (
-        f"{say.option('exact', TRUE)} needs whole rows, and {e.value}; leave {say.argument('exact')} out"
+        f"{say.option('exact', TRUE)} needs whole rows, and {e.value}; leave it out"
     ),
     pooled_density=lambda _, say: (
         "densities that are ready made know nothing of pooled groups; with min_rows= pass "
