@@ -17,6 +17,7 @@ class Face:
     count_rows = "update it with scores, labels and groups before {verb}"
     count_labels = "update it with labels"
     same_bins = "the bins= and range= of the other"
+    weights = "weights"
     words_as_labels = "pass labels == <the positive one>, or positive= to update_table"
 
     def argument(self, name: str | None) -> str:
