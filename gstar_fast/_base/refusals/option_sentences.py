@@ -460,7 +460,9 @@ OPTIONS |= entries(
 )
 OPTIONS |= entries(
     InputValueError,
-    no_decisions=lambda _, __: "there are no rows to audit: decisions is empty, or all weights are 0",
+    no_decisions=lambda _, __: (
+        "there are no rows to audit: decisions is empty, all weights or repeats are 0, or no row has a group"
+    ),
     decisions_missing=lambda e, say: f"decisions has a missing value{say.at(e.row)}; drop such rows",
     decisions_nan=lambda e, say: f"decisions has NaN{say.at(e.row)}; drop such rows",
     decisions=lambda e, say: f"decisions must be 0 or 1, got {e.value}{say.at(e.row)}; {_decisions_cure(e.value)}",

@@ -11,7 +11,7 @@ class Face:
 
     give = "pass"
     choose = "choose"
-    own_group = "give them a group of their own (missing_group= of Sketch does either)"
+    own_group = "give them a group of their own (missing_group= does either where rows are counted)"
     some_limits = "give limits={...}"
     keys = "pass keys=, one for each row"
     count_rows = "update it with scores, labels and groups before {verb}"
