@@ -190,6 +190,8 @@ class Sketch(FromBins, SketchView):
 
         Warns
         -----
+        ResolutionWarning
+            If weights are so small that rounding changes them by more than 1 % on average.
         SentinelWarning
             Once, when one score holds many rows far from all others.
 

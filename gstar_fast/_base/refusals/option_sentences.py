@@ -101,7 +101,15 @@ def _merged_integers(e: Any, _: Face) -> str:
     )
 
 
-OPTIONS |= entries(ResolutionWarning, resolution=_resolution, merged_integers=_merged_integers)
+OPTIONS |= entries(
+    ResolutionWarning,
+    resolution=_resolution,
+    merged_integers=_merged_integers,
+    rounded_weights=lambda e, say: (
+        f"{say.argument(e.argument)} are so small that rounding to multiples of 2**-20 changes them by more than 1 % on "
+        "average. Multiply all of them by the same number, such as 2**20"
+    ),
+)
 OPTIONS |= entries(SentinelWarning, sentinel=_sentinel)
 OPTIONS |= entries(
     AssumptionWarning,
