@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -234,6 +235,24 @@ def test_segments_alike(backend, asked):
     assert gf.Result.from_json(result.to_json()) == result
 
 
+@pytest.mark.parametrize("randomize", [False, True])
+def test_one_threshold_for_all_segments_and_a_promise_are_not_said_to_overfit(backend, randomize):
+    scores, labels, segments = people(2_000)
+    groups, weights = np.random.default_rng(1).integers(0, 2, 2_000), np.random.default_rng(3).lognormal(size=2_000)
+    sketch = gf.Sketch.from_rows(scores, labels, [groups, segments], bins=64, weights=weights)
+    asked = {"limits": {"equalized_odds": 0.4}, "fair_between": 0, "decide_by": 1, "randomize": randomize}
+    for more, verdict, told in (
+        ({}, "unified", False),
+        ({"confidence": 0.9}, "unified", False),
+        ({"evidence": 0}, "optimal", True),
+        ({"evidence": 0, "confidence": 0.9}, "promised", False),
+    ):
+        result = gf.solve(sketch, **asked, **more)
+        assert result.verdict == verdict
+        assert any(note.startswith("overfit: ") for note in result.notes) == told
+        result.check(sketch)
+
+
 def test_with_confidence_the_unified_threshold_is_promised(backend):
     sketch = gf.Sketch.from_rows(*people(20_000))
     result = gf.solve(sketch, limits={"equalized_odds": 0.1}, confidence=0.95)
@@ -356,6 +375,24 @@ def test_an_asked_gap_that_is_wider_has_a_note(backend):
         f"the equalized_odds gap is {gaps[0]}, wider than {gaps[1]} {where}",
         f"the disparate_impact ratio is {ratios[0]}, lower than {ratios[1]} {where}",
     ]
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.UnpromisedWarning")
+@pytest.mark.parametrize("randomize", [False, True])
+@pytest.mark.parametrize("by_segment", [False, True])
+def test_results_with_the_note_are_proven_by_check(backend, by_segment, randomize):
+    """Also those behind a promise, and those read from a file; without the note they are not those of `solve`."""
+    scores, labels, segments = people(1_200)
+    groups = np.random.default_rng(0).integers(0, 2, 1_200)
+    sketch = gf.Sketch.from_rows(scores, labels, [groups, segments] if by_segment else segments, bins=32)
+    by = {"fair_between": 0, "decide_by": 1} if by_segment else {}
+    for asked in ({}, {"limits": {"equalized_odds": 0.3}}, {"limits": {"equalized_odds": 0.3}, "confidence": 0.9}):
+        result = gf.solve(sketch, **asked, **by, randomize=randomize, evidence=0)
+        assert any("at the best unified threshold" in note for note in result.notes)
+        result.check(sketch)
+        gf.Result.from_json(result.to_json()).check(sketch)
+        with pytest.raises(ValueError, match="the proof does not hold on this sketch: notes is"):
+            replace(result, notes=()).check(sketch)
 
 
 def test_promised_thresholds_have_the_note_once(backend):
