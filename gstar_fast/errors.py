@@ -188,7 +188,8 @@ class RepeatedRowsWarning(_Coded, UserWarning):
 class ResolutionWarning(_Coded, UserWarning):
     """Rows with different scores share a bin next to a threshold, so many that a rate may be off by more than a little.
 
-    The message says up to how much, names the bin, and what helps: more bins, `range=`, `missing=`.
+    The message says up to how much, names the bin, and what helps: more bins, `range=`, `missing=`. It also comes where
+    scores or weights lose digits as they are counted.
     """
 
 

@@ -20,6 +20,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
+from gstar_fast._input.missing import RAISE, checked_missing_group
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import check_confidence
@@ -145,6 +146,7 @@ def audit(
     groups: ArrayLike,
     weights: ArrayLike | None = ...,
     repeats: ArrayLike | None = ...,
+    missing_group: Name = ...,
     confidence: float = ...,
     replicates: int = ...,
     seed: int = ...,
@@ -160,6 +162,7 @@ def audit(
     groups: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
+    missing_group: Name = "raise",
     confidence: float = 0.95,
     replicates: int = 2000,
     threshold_replicates: int | None = None,
@@ -190,6 +193,8 @@ def audit(
         Weight of each row. Rates are by weight; intervals allow for weights that differ.
     repeats : array-like of shape (n_samples,), optional
         Whole numbers: a line stands for so many rows.
+    missing_group : {"raise", "skip"} or a name
+        What to do with decisions whose group is missing, as in `Sketch`; a note counts the rows that "skip" leaves out.
     confidence : float
         Of every interval by itself, from 0.5 to 0.999.
     replicates : int
@@ -225,7 +230,7 @@ def audit(
     if threshold_replicates is not None:
         threshold_replicates = _whole("threshold_replicates", threshold_replicates)
     new_rows = _checked_new_rows(new_rows, thresholds, threshold_replicates)
-    seed = _checked_seed(seed)
+    seed, policy = _checked_seed(seed), checked_missing_group(missing_group)
     by_group: dict[Name, Estimate] | None = None
     again = Again()
     if more or not (sketch is None or isinstance(sketch, Sketch)):
@@ -234,7 +239,7 @@ def audit(
             f"thresholds by position, audit(sketch, thresholds); got {_kinds(sketch, thresholds, *more)} by position"
         )
     if sketch is not None:
-        if any(array is not None for array in (decisions, labels, groups, weights, repeats)):
+        if any(array is not None for array in (decisions, labels, groups, weights, repeats)) or policy != RAISE:
             raise TypeError("a sketch holds its labels, groups and weights; call audit(sketch, thresholds)")
         notes = warn_of_labels(sketch._core)
         if isinstance(thresholds, Result):
@@ -265,7 +270,7 @@ def audit(
     elif thresholds is not None or threshold_replicates is not None:
         raise TypeError("decisions have no thresholds; thresholds and threshold_replicates= go with a sketch")
     else:
-        counts = count_decisions(decisions, labels, groups, weights, repeats)
+        counts = count_decisions(decisions, labels, groups, weights, repeats, policy)
     found = replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
     if isinstance(thresholds, Result) and thresholds.decide_by is not None:
         found = replace(found, notes=(*found.notes, *_clearly_above(found, thresholds)))

@@ -26,6 +26,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import ADDED, CRITERIA
 from gstar_fast._input.options import checked_flag
+from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.effective import effective
 from gstar_fast._solver.question import Objective, check_confidence
@@ -166,6 +167,7 @@ class _Rows:
     def of(cls, sketch: Sketch, given: ThresholdsLike, exact: bool) -> _Rows:
         if not sketch.groups:
             raise refusal("no_rows", "certifying")
+        labels = warn_of_labels(sketch._core)
         if isinstance(given, Result):
             given, sketch = on_its_columns(given, sketch)
         snapshot = Snapshot.of(sketch)
@@ -190,7 +192,7 @@ class _Rows:
                     low_squares, high_squares = _ends(bins, squares[:, k], threshold, name)
                     least_squares[:, k] += weight * low_squares
                     most_squares[:, k] += weight * high_squares
-        notes = [*snapshot.notes]
+        notes = [*labels, *snapshot.assumptions]
         if cut:
             notes.append(
                 f"thresholds inside a bin of the fresh rows: {snapshot.amount(cut)} may lie on either side, and the "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -49,7 +49,7 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     snapshot = Snapshot.of(sketch)
     bins = Bins(snapshot.edges, bool(sketch._core.fixed))
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
-    notes = [*snapshot.notes, *notes]
+    notes = [*snapshot.assumptions, *notes]
     totals = snapshot.rows.sum(axis=2)
     squares = snapshot.squares() if snapshot.weighted else None
     squared: list[Values] = []
@@ -183,9 +183,10 @@ def count_decisions(
     groups: ArrayLike,
     weights: ArrayLike | None,
     repeats: ArrayLike | None,
+    missing_group: Name,
 ) -> Counts:
     """Rows that were accepted, counted by a sketch whose scores are the decisions."""
-    sketch, clean = Sketch(bins=16, range=(-4, 4)), clean_decisions(decisions)
+    sketch, clean = Sketch(bins=16, range=(-4, 4), missing_group=missing_group), clean_decisions(decisions)
     try:
         sketch.update(clean, labels, groups, weights=weights, repeats=repeats)
     except InputError as error:
@@ -194,7 +195,9 @@ def count_decisions(
         raise about(error, "decisions") from None  # the decisions are that sketch's scores
     if not sketch.n_rows:
         raise refusal("no_decisions", "decisions")
-    return count_sketch(sketch, MIDDLE)[0]
+    counts = count_sketch(sketch, MIDDLE)[0]
+    skipped = [f"rows without a group, left out: {sketch.skipped}"] if sketch.skipped else []
+    return replace(counts, notes=(*counts.notes, *skipped))
 
 
 def clean_decisions(decisions: ArrayLike) -> NDArray[np.float32]:

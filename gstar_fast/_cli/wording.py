@@ -41,6 +41,7 @@ class Options(Face):
     count_rows = "count some first"
     count_labels = "count rows that have labels (--label)"
     same_bins = "the --bins and --range of the other"
+    weights = "--weight"
     words_as_labels = "say which one is positive: --positive VALUE"
 
     def argument(self, name: str | None) -> str:

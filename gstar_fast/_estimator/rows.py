@@ -65,7 +65,10 @@ def _missing(y: Values) -> NDArray[np.intp]:
 
 def checked_weights(given: ArrayLike, n: int) -> NDArray[np.float64]:
     """Weights that can be counted."""
-    weights = np.asarray(given, dtype=np.float64)
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers, one for each row: {error}") from None
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number for each row; got shape {weights.shape}")
     if len(weights) != n:

@@ -21,9 +21,12 @@ from gstar_fast._base.warn import warn
 from gstar_fast._input.arrow import Column, is_arrow, read_column
 from gstar_fast._input.group_columns import check_one_length, columns_of, without_missing
 from gstar_fast._input.missing import RAISE, SKIP
-from gstar_fast._words import UNLABELLED
+from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 Mask: TypeAlias = Bools | None
+
+MOST_LOST = 0.01  # of the sum of weights, by rounding them
+SMALL_WEIGHT = 1 / (2 * WEIGHT_UNIT * MOST_LOST)  # larger ones do not lose so much
 
 
 class Batch(NamedTuple):
@@ -71,6 +74,8 @@ def batch_of_columns(
     given = {"scores": scores, "labels": labels, "groups": codes, "weights": weights, "repeats": repeats}
     check_one_length({name: len(array) for name, array in given.items() if array is not None})
     _warn_of_merged(score.values)
+    if weights is not None:
+        _warn_of_rounded(weights)
     return Batch(scores, labels, codes, names, weights, unlabelled_code, repeats, absent)
 
 
@@ -216,6 +221,17 @@ def _warn_of_merged(values: Values) -> None:
     kept = len(np.unique(large.astype(np.float64)))
     if kept < len(large):
         warn(refusal("merged_integers", "scores", value=(len(large), kept)))
+
+
+def _warn_of_rounded(weights: Values) -> None:
+    """Warn where weights are small beside the unit that they are counted in, such as shares of one in many rows."""
+    if weights.dtype.kind != "f" or not weights.size or weights.min() >= SMALL_WEIGHT:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = np.abs(np.rint(weights * WEIGHT_UNIT) / WEIGHT_UNIT - weights)
+        much = lost.sum() > MOST_LOST * weights.sum()  # not with NaN or infinity, which the core rejects
+    if much:
+        warn(refusal("rounded_weights", "weights"))
 
 
 def _narrowed(values: Values, valid: Mask, argument: str) -> Values:

@@ -190,6 +190,8 @@ class Sketch(FromBins, SketchView):
 
         Warns
         -----
+        ResolutionWarning
+            If weights are so small that rounding changes them by more than 1 % on average.
         SentinelWarning
             Once, when one score holds many rows far from all others.
 
@@ -254,8 +256,8 @@ class Sketch(FromBins, SketchView):
             Name of the column of groups; several make tuples, for intersections.
         positive : str, int or bool, optional
             The label that means 1; all others mean 0, unless missing. Without it labels are 0 and 1. While all rows
-            have one label, the sketch keeps the texts of the labels (`label_texts`), and `solve`, `audit` and `report`
-            warn with them.
+            have one label, the sketch keeps the texts of the labels (`label_texts`), and `solve`, `frontier`, `audit`,
+            `certify`, `rows_needed` and `report` warn with them.
         nan, missing, threads, missing_group
             As in `update`.
 

@@ -18,6 +18,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import ADDED, CRITERIA, RATES
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
+from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
@@ -129,6 +130,8 @@ def frontier(
         check_monotone(counted, asked, monotone)
     if counted is not None:
         look_at(counted)
+        if asked is None or asked.by_segment:  # else the call below warns
+            warn_of_labels(counted._core)
     smooth = counted is None or not (isinstance(density, str) and density == "empirical")
     if asked is not None and counted is not None:
         given = {"by": by != "limits", "density": smooth, "confidence": confidence is not None}

@@ -35,7 +35,8 @@ class Snapshot:
     group_column: str | None
     numbers: Values | None  # (3, K) rows of each cell; None without weights, where `rows` says it
     squares: Callable[[], Floats]  # (3, K, C) sums of squared weights when called, of the rows that `rows` counts
-    notes: tuple[str, ...] = ()  # what every result from the sketch shall say
+    assumptions: tuple[str, ...] = ()  # what the groups rest on where they were estimated
+    notes: tuple[str, ...] = ()  # what every result from the sketch shall say, these among them
 
     @classmethod
     def of(cls, sketch: Sketch, *, wide: bool = False) -> Snapshot:
@@ -67,7 +68,7 @@ class Snapshot:
         numbers = core.rows()[:, order] if core.weighted else None
         named, known = tuple(names[k] for k in order), sketch._known
         digest = partial(digest_of, core, known)
-        return cls(named, core.edges, rows, unit, digest, *columns, numbers, squares, _notes(core))
+        return cls(named, core.edges, rows, unit, digest, *columns, numbers, squares, *_notes(core))
 
     @property
     def weighted(self) -> bool:
@@ -93,11 +94,11 @@ class Snapshot:
         return np.concatenate([[-np.inf], self.edges, [np.inf]])
 
 
-def _notes(core: SketchCore) -> tuple[str, ...]:
-    """What a reader of rates and rows should know."""
+def _notes(core: SketchCore) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the groups rest on, and what a reader of rates and rows should know."""
     assumption = assumption_in(core.sections)
     notes = () if assumption is None else (assumption,)
     if not core.weighted:
-        return notes
+        return notes, notes
     weight = core.total / WEIGHT_UNIT
-    return (*notes, f"rows have weights, {weight:.10g} in all: error, rates and gaps are by weight")
+    return notes, (*notes, f"rows have weights, {weight:.10g} in all: error, rates and gaps are by weight")

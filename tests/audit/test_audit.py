@@ -137,7 +137,9 @@ def test_repeats_are_rows_and_weights_are_noted():
     heavy = gf.audit(decisions=d, labels=y, groups=g, weights=[1, 2, 3, 1])
     assert values(heavy)[2] == values(often)[2]
     assert (often.n_rows, heavy.n_rows) == (7, 4)
-    assert any(note.startswith("rows have weights, 7 in all") for note in heavy.notes)
+    assert [note for note in heavy.notes if "have weights" in note] == [
+        "rows have weights, 7 in all: rates are by weight, and the intervals are as wide as those of 3.267 rows of weight 1"
+    ]
     assert heavy.rates["a"]["tpr"].high > often.rates["a"]["tpr"].high  # fewer rows are less evidence
 
 
@@ -177,6 +179,25 @@ def test_thresholds_beyond_the_window():
 
 
 # --------------------------------------------------------------------------------------------------- what is not there
+
+
+def test_decisions_without_a_group_are_an_error_skipped_or_named(backend):
+    d, y, g = [1, 0, 1, 0, 1], [1, 1, 0, 0, 1], ["a", "a", None, "b", "b"]
+    known = [0, 1, 3, 4]
+    with pytest.raises(TypeError, match=r"at row 2; drop such rows or .* \(missing_group= does either where rows are"):
+        gf.audit(decisions=d, labels=y, groups=g)
+    skipped = gf.audit(decisions=d, labels=y, groups=g, missing_group="skip", repeats=[1, 1, 3, 1, 1])
+    expected = gf.audit(decisions=[d[i] for i in known], labels=[y[i] for i in known], groups=[g[i] for i in known])
+    assert skipped.notes[0] == "rows without a group, left out: 3"
+    assert dataclasses.replace(skipped, notes=skipped.notes[1:]) == expected
+    named = gf.audit(decisions=d, labels=y, groups=g, missing_group="unknown")
+    assert named == gf.audit(decisions=d, labels=y, groups=["a", "a", "unknown", "b", "b"])
+    with pytest.raises(ValueError, match="no rows to audit: .* or no row has a group"):
+        gf.audit(decisions=d, labels=y, groups=[None] * 5, missing_group="skip")
+    with pytest.raises(TypeError, match='missing_group must be "raise", "skip" or a name'):
+        gf.audit(decisions=d, labels=y, groups=g, missing_group=1.5)
+    with pytest.raises(TypeError, match="a sketch holds its labels, groups and weights"):
+        gf.audit(gf.Sketch.from_rows([0.5], [1], ["a"]), 0.5, missing_group="skip")
 
 
 def test_missing_classes_are_none_with_a_note():
@@ -273,7 +294,7 @@ def test_an_array_that_is_missing_is_named(sketch):
         (([1, 0], [1], [0, 1]), {}, ValueError, "decisions has 2, labels has 1, groups has 2"),
         (([1, 0], [1, 0], ["a", None]), {}, TypeError, "groups has a missing value at row 1"),
         (GOOD, {"weights": [1, -1]}, ValueError, "weights must be finite and not negative"),
-        (GOOD, {"weights": [0, 0]}, ValueError, "all weights are 0"),
+        (GOOD, {"weights": [0, 0]}, ValueError, "all weights or repeats are 0"),
         (GOOD, {"confidence": 95}, ValueError, "from 0.5 to 0.999, got 95; 95 % is 0.95"),
         (GOOD, {"confidence": math.nan}, ValueError, "from 0.5 to 0.999"),
         (GOOD, {"confidence": "high"}, TypeError, "confidence must be a number"),

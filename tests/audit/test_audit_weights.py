@@ -183,8 +183,11 @@ def test_certificates_are_those_of_effective_rows(backend, kind):
     worst = max(a[0] - b[0] + np.hypot(a[2], b[1]) for a in ends for b in ends if a is not b)
     assert found.upper["equal_opportunity"] == pytest.approx(worst, rel=1e-9)
     assert found.n_rows == 2100
-    assert any("they say as much as" in note for note in found.notes)
-    with pytest.raises(ValueError, match=r"exact=True needs whole rows, and rows have weights; leave exact out"):
+    assert [note for note in found.notes if "weight" in note] == [
+        f"the fresh rows have weights, {sketch.weight:.10g} in all: they say as much as "
+        f"{weights.sum() ** 2 / (weights**2).sum():.4g} rows of weight 1"
+    ]
+    with pytest.raises(ValueError, match=r"exact=True needs whole rows, and rows have weights; leave it out"):
         gf.certify(THRESHOLDS, sketch, limits=ODDS, exact=True)
 
 

@@ -333,7 +333,7 @@ def test_rows_in_a_gap_are_refused(backend):
 def test_skipped_rows_never_wrap(backend):
     nearly = gf.Sketch.from_bytes(claim(v(12), z(0), b"\0", v(2**63 - 2), v(0), NO_SECTIONS), nan="skip")
     assert nearly.update([np.nan], None, [0]).skipped == 2**63 - 1
-    text = r"the sketch would hold 2\*\*63 rows or more; nothing was counted"
+    text = r"the sketch would hold 2\*\*63 rows or more, or a weight of 2\*\*43 or more; nothing was counted"
     for count in (
         lambda: nearly.update([np.nan], None, [0]),
         lambda: nearly.update([np.nan], None, [0], weights=[0.5]),

@@ -122,7 +122,7 @@ def test_rows_never_wrap(backend):
     nearly = gf.Sketch(bins=16).update([0.5], [1], ["F"], repeats=[2**62])
     data = nearly.to_bytes()
     before = nearly.to_bytes()
-    text = r"the sketch would hold 2\*\*63 rows or more; nothing was counted"
+    text = r"the sketch would hold 2\*\*63 rows or more, or a weight of 2\*\*43 or more; nothing was counted"
     for more in (data, weighted().to_bytes()):
         with pytest.raises(OverflowError, match=text):
             nearly._core.merge_bytes(more)

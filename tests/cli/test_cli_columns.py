@@ -148,6 +148,14 @@ def test_merge_says_which_sketch_is_bad(here, capsys):
     assert "--bins and --range" in said
 
 
+def test_repeats_that_are_not_whole_name_the_option_for_weights(here, capsys):
+    Path("t.csv").write_text("p,y,sex,w\n0.25,0,F,1\n0.75,1,M,2.5\n")
+    error = fails(capsys, 1, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--repeats", "w")
+    assert "column 'w' must be whole numbers from 0 on, got 2.5 at row 1 (counted from 0)" in error
+    assert error.endswith("what a row weighs goes to --weight\n")
+    assert not Path("s.gstar").exists()
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_missing_scores_are_skipped(here, capsys, form):
     rows = {"p": [0.25, -999.0, 0.75, -1.0, 0.5], "y": [0, 1, 1, 0, 1], "sex": ["F", "X", "M", "Y", "F"]}

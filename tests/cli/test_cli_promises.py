@@ -102,6 +102,23 @@ def test_certify_counts_tables_and_takes_thresholds_alone_with_a_limit(sketch, s
     assert capsys.readouterr().out.startswith("certified: ")
 
 
+def test_exact_certificates_need_rows_without_weights(sketch, fresh, capsys):
+    table = datasets.paper_synthetic(rows=4_000, seed=4)
+    groups = np.array(["F", "M"])[table.groups]
+    gf.Sketch.from_rows(table.scores, table.labels, groups, weights=np.full(4_000, 2.0)).save("w.gstar")
+    assert main(["solve", "s.gstar", "--limit", KEPT, "-o", "t.json", "-q"]) == 0
+    error = fails(capsys, 2, "certify", "t.json", "w.gstar", "--exact")
+    assert error == "gstar-fast: --exact needs whole rows, and rows have weights; leave it out\n"
+    code = main(["certify", "t.json", "f.gstar"])
+    plain = capsys.readouterr().out
+    assert main(["certify", "t.json", "w.gstar"]) == code
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "have weights" in line] == [
+        "note: the fresh rows have weights, 8000 in all: they say as much as 4000 rows of weight 1"
+    ]
+    assert lines[-1] == plain.splitlines()[-1]  # the same weight in every row says as much as none
+
+
 def test_the_frontier_of_promised_gaps(sketch, capsys):
     words = ["frontier", "s.gstar", "--criterion", "equalized_odds", "--confidence", "0.9", "--json"]
     assert main(words) == 0

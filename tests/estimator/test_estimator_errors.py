@@ -198,6 +198,7 @@ def test_wrong_labels_are_refused(labels, text):
         (np.r_[-1, np.ones(1199)], "sample_weight must be finite and not negative, got -1.0 at row 0"),
         (np.r_[np.ones(1199), np.nan], "sample_weight must be finite and not negative, got nan at row 1199"),
         (np.zeros(1200), "sample_weight is zero for all rows"),
+        (["a"] * 1200, "sample_weight must be numbers, one for each row: could not convert string to float: 'a'"),
         (y, "y has only one class"),
     ],
 )

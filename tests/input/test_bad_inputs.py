@@ -247,6 +247,9 @@ def test_repeats_that_are_not_whole_are_named_and_change_nothing(backend, repeat
         sketch.update(SCORES, LABELS, GROUPS, repeats=[1, 1])
     with pytest.raises(TypeError, match="repeats must be real numbers, got str at row 0"):
         sketch.update(SCORES, LABELS, GROUPS, repeats=["1"] * 4)
+    for load in ("weights", "repeats"):  # the hint on scores that were thresholded is for scores
+        with pytest.raises(TypeError, match=f"^{load} must be real numbers, got bool$"):
+            sketch.update(SCORES, LABELS, GROUPS, **{load: [True] * 4})
     assert sketch.to_bytes() == before
 
 

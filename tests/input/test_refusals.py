@@ -362,6 +362,7 @@ FIELDS = {
     "resolution": {"value": (0.25, 1, "x", 0.0, 1.0, -3.0, 1e9, 64)},
     "sentinel": {"value": (-999.0, 20, 0.0, 1.0)},
     "merged_integers": {"value": (3, 1)},
+    "rounded_weights": {"argument": "weights"},
     "criterion_number": {"argument": "limits:equalized_odds"},
     "noise": {"value": ("equalized_odds", 0.01, "tpr", 0.05, "b", 75.0, "positive labels"), "limit": ("more rows",)},
     "proxy_row": {"value": [0.5, 0.4]},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sqlite3
+import warnings
 from itertools import permutations
 
 import numpy as np
@@ -47,6 +48,27 @@ def test_solve_audit_and_report_warn_with_the_labels(backend):
     assert len([one for one in caught if one.category is gf.LabelWarning]) == 1
     assert "no row has the label" in page.html
     assert {one.filename for one in caught} == {__file__}
+
+
+def test_frontier_certify_and_rows_needed_warn_once_too(backend):
+    labels, groups = ["yes", "no"] * 4, ["a", "b"] * 4
+    more = {"score": "p", "label": "y", "group": ["g", "h"], "positive": "Yes"}
+    sketch = gf.Sketch().update_table(table(labels, groups).append_column("h", pa.array(groups)), **more)
+    limits = {"demographic_parity": 0.5}
+    for ask in (
+        lambda: gf.frontier(sketch, "demographic_parity"),
+        lambda: gf.frontier(sketch, "demographic_parity", fair_between="g", decide_by="g"),
+        lambda: gf.frontier(sketch, "demographic_parity", fair_between="g", decide_by="h"),
+        lambda: gf.rows_needed(sketch, limits=limits),
+        lambda: gf.certify(0.5, sketch, limits=limits),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answer = ask()
+        [warning] = [one for one in caught if one.category is gf.LabelWarning]
+        assert str(warning.message).startswith("no row has the label 'Yes', which means 1: tables had 'no', 'yes'")
+        assert warning.filename == __file__
+    assert answer.notes[0] == str(warning.message)
 
 
 def test_they_warn_where_every_row_is_positive(backend):

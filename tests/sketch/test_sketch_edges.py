@@ -213,7 +213,7 @@ def test_counts_never_wrap(backend):
     sketch = gf.Sketch.from_rows([0.5], [1], ["a"], repeats=[2.0**62])
     assert sketch.n_rows == 2**62
     before = sketch.to_bytes()
-    text = r"the sketch would hold 2\*\*63 rows or more; nothing was counted"
+    text = r"the sketch would hold 2\*\*63 rows or more, or a weight of 2\*\*43 or more; nothing was counted"
     with pytest.raises(OverflowError, match=text):
         sketch.update([0.5, 0.25], [1, 1], ["a", "a"], repeats=[1.0, 2.0**62])
     with pytest.raises(OverflowError, match=text):
@@ -231,7 +231,7 @@ def test_the_weights_of_one_batch_never_wrap(backend, times):
     """Four times 2**62 is 0 in 64 bits, five times 2**62 is 2**62."""
     sketch = gf.Sketch(bins=16)
     rows = [0.5] * times, [1] * times, ["a"] * times
-    text = r"the sketch would hold 2\*\*63 rows or more; nothing was counted"
+    text = r"the sketch would hold 2\*\*63 rows or more, or a weight of 2\*\*43 or more; nothing was counted"
     for load in (
         {"repeats": [2.0**62] * times},
         {"repeats": [2**62] * times},

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from helpers.strategies import Table, tables
 from hypothesis import given, settings
@@ -192,3 +194,30 @@ def test_one_row_of_any_weight_has_one_value(backend):
         assert sketch._core.fullest() == (0.0, 0, 0, 0)
     two = gf.Sketch.from_rows([1e-9, 2e-9, 0.5], [1, 1, 1], ["a"] * 3, weights=[0.5, 0.5, 1], bins=16, range=(0, 1))
     assert two._core.fullest()[0] == 0.5, "two rows of weight 0.5 are not one row"
+
+
+@pytest.mark.filterwarnings("default::gstar_fast.ResolutionWarning")
+@pytest.mark.parametrize("table", [False, True])
+def test_weights_that_rounding_would_change_are_told(backend, table):
+    """Weights of many rows that add up to 1 are a few multiples of 2**-20 each."""
+    rng = np.random.default_rng(0)
+    n = 100_000
+    weights = rng.exponential(size=n)
+    rows = {"s": np.linspace(0, 1, n), "y": np.arange(n) % 2, "g": np.arange(n) % 3}
+
+    def count(weights: np.ndarray) -> gf.Sketch:
+        if not table:
+            return gf.Sketch(bins=64, range=(0, 1)).update(*rows.values(), weights=weights)
+        data = pa.table({**rows, "w": weights})
+        return gf.Sketch(bins=64, range=(0, 1)).update_table(data, score="s", label="y", group="g", weight="w")
+
+    words = r"so small that rounding to multiples of 2\*\*-20 changes them by more than 1 % on average\. Multiply all of them"
+    with pytest.warns(gf.ResolutionWarning, match=words) as caught:
+        count(weights / weights.sum())
+    assert [one.filename for one in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        whole = count(weights / weights.sum() * 2**20)
+        count(np.where(np.arange(n) == 7, 1e-7, 1.0))  # a small one among others is nothing to speak of
+    assert whole.n_rows == n
+    assert whole.weight == pytest.approx(2**20, rel=1e-9)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -175,18 +176,46 @@ def test_a_group_without_positives_is_compared_by_its_negatives(backend):
     assert result.evidence.z == pytest.approx(z_of_rows(rows, best, best.default_threshold))
 
 
-def test_weights_count_by_their_squares(backend):
-    """The same weight in all rows changes nothing; unequal ones say as much as fewer rows do."""
-    rows = people(6_000)
-    plain = gf.solve(gf.Sketch.from_rows(*rows), limits=ODDS)
-    equal = gf.solve(gf.Sketch.from_rows(*rows, weights=np.full(6_000, 2.5)), limits=ODDS)
-    assert plain.verdict == equal.verdict == "unified"
-    assert equal.evidence.z == pytest.approx(plain.evidence.z, rel=1e-6)
-    weights = np.random.default_rng(2).exponential(size=6_000) + 0.1
+@pytest.mark.parametrize("weight", [0.375, 2.5, 10])
+@pytest.mark.parametrize("differ", [0.0, 0.3])
+def test_constant_weights_give_the_answer_of_none(backend, weight, differ):
+    rows = people(6_000, differ=differ)
+    limits = {"equalized_odds": 0.5}
+    plain = gf.solve(gf.Sketch.from_rows(*rows), limits=limits)
+    equal = gf.solve(gf.Sketch.from_rows(*rows, weights=np.full(6_000, weight)), limits=limits)
+    assert plain.verdict == equal.verdict == ("optimal" if differ else "unified")
+    assert equal.thresholds == plain.thresholds
+    assert equal.evidence.z == pytest.approx(plain.evidence.z)
+    assert equal.evidence.needed == plain.evidence.needed
+    assert equal.message == plain.message
+
+
+@pytest.mark.parametrize("asked", [{}, {"costs": (5, 1)}, {"balanced": True}, {"randomize": True}], ids=str)
+@pytest.mark.parametrize("slope", [-1.0, 0.8])
+def test_z_of_weighted_rows_has_the_squares_of_those_between_the_thresholds(backend, asked, slope):
+    """Weights that depend on scores: the rows between two thresholds do not have the average square of their group."""
+    rows = people(6_000, differ=0.05)
+    scores, labels, _ = rows
+    weights = np.exp(slope * scores)
     sketch = gf.Sketch.from_rows(*rows, weights=weights)
-    best, result = gf.solve(sketch, evidence=0), gf.solve(sketch)
+    limits = {"equalized_odds": 0.4}
+    best, result = (gf.solve(sketch, limits=limits, **asked, evidence=level) for level in (0, 0.95))
+    prices = asked.get("costs", (1, 1))
+    if asked.get("balanced"):
+        prices = tuple(1 / weights[labels == label].sum() for label in (0, 1))
+    exact = z_of_rows(rows, best, best.default_threshold, prices, weights)
+    assert result.evidence.z == pytest.approx(exact, rel=1e-4)  # weights are rounded to multiples of 2**-20
+
+
+def test_z_of_weighted_segments_is_that_of_the_rows(backend):
+    scores, labels, segments = rows = people(3_000)
+    groups = np.random.default_rng(1).integers(0, 2, 3_000)
+    weights = np.exp(0.8 * scores)
+    sketch = gf.Sketch.from_rows(scores, labels, [groups, segments], bins=64, weights=weights)
+    by = {"limits": {"equalized_odds": 0.3}, "fair_between": 0, "decide_by": 1}
+    best, result = (gf.solve(sketch, **by, evidence=level) for level in (0, 0.95))
     exact = z_of_rows(rows, best, best.default_threshold, weights=weights)
-    assert result.evidence.z == pytest.approx(exact, rel=0.2)  # squares are known by label and group, not by bin
+    assert result.evidence.z == pytest.approx(exact, rel=1e-4)
 
 
 @pytest.mark.parametrize("asked", [{}, {"randomize": True}, {"monotone": True}], ids=str)
@@ -204,6 +233,24 @@ def test_segments_alike(backend, asked):
     assert "thresholds by segment have" in result.message
     result.check(sketch)
     assert gf.Result.from_json(result.to_json()) == result
+
+
+@pytest.mark.parametrize("randomize", [False, True])
+def test_one_threshold_for_all_segments_and_a_promise_are_not_said_to_overfit(backend, randomize):
+    scores, labels, segments = people(2_000)
+    groups, weights = np.random.default_rng(1).integers(0, 2, 2_000), np.random.default_rng(3).lognormal(size=2_000)
+    sketch = gf.Sketch.from_rows(scores, labels, [groups, segments], bins=64, weights=weights)
+    asked = {"limits": {"equalized_odds": 0.4}, "fair_between": 0, "decide_by": 1, "randomize": randomize}
+    for more, verdict, told in (
+        ({}, "unified", False),
+        ({"confidence": 0.9}, "unified", False),
+        ({"evidence": 0}, "optimal", True),
+        ({"evidence": 0, "confidence": 0.9}, "promised", False),
+    ):
+        result = gf.solve(sketch, **asked, **more)
+        assert result.verdict == verdict
+        assert any(note.startswith("overfit: ") for note in result.notes) == told
+        result.check(sketch)
 
 
 def test_with_confidence_the_unified_threshold_is_promised(backend):
@@ -328,6 +375,24 @@ def test_an_asked_gap_that_is_wider_has_a_note(backend):
         f"the equalized_odds gap is {gaps[0]}, wider than {gaps[1]} {where}",
         f"the disparate_impact ratio is {ratios[0]}, lower than {ratios[1]} {where}",
     ]
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.UnpromisedWarning")
+@pytest.mark.parametrize("randomize", [False, True])
+@pytest.mark.parametrize("by_segment", [False, True])
+def test_results_with_the_note_are_proven_by_check(backend, by_segment, randomize):
+    """Also those behind a promise, and those read from a file; without the note they are not those of `solve`."""
+    scores, labels, segments = people(1_200)
+    groups = np.random.default_rng(0).integers(0, 2, 1_200)
+    sketch = gf.Sketch.from_rows(scores, labels, [groups, segments] if by_segment else segments, bins=32)
+    by = {"fair_between": 0, "decide_by": 1} if by_segment else {}
+    for asked in ({}, {"limits": {"equalized_odds": 0.3}}, {"limits": {"equalized_odds": 0.3}, "confidence": 0.9}):
+        result = gf.solve(sketch, **asked, **by, randomize=randomize, evidence=0)
+        assert any("at the best unified threshold" in note for note in result.notes)
+        result.check(sketch)
+        gf.Result.from_json(result.to_json()).check(sketch)
+        with pytest.raises(ValueError, match="the proof does not hold on this sketch: notes is"):
+            replace(result, notes=()).check(sketch)
 
 
 def test_promised_thresholds_have_the_note_once(backend):

@@ -101,7 +101,15 @@ def _merged_integers(e: Any, _: Face) -> str:
     )
 
 
-OPTIONS |= entries(ResolutionWarning, resolution=_resolution, merged_integers=_merged_integers)
+OPTIONS |= entries(
+    ResolutionWarning,
+    resolution=_resolution,
+    merged_integers=_merged_integers,
+    rounded_weights=lambda e, say: (
+        f"{say.argument(e.argument)} are so small that rounding to multiples of 2**-20 changes them by more than 1 % on "
+        "average. Multiply all of them by the same number, such as 2**20"
+    ),
+)
 OPTIONS |= entries(SentinelWarning, sentinel=_sentinel)
 OPTIONS |= entries(
     AssumptionWarning,
@@ -326,7 +334,7 @@ OPTIONS |= entries(
         f"{e.value!r}"
     ),
     exact_with=lambda e, say: (
-        f"{say.option('exact', TRUE)} needs whole rows, and {e.value}; leave {say.argument('exact')} out"
+        f"{say.option('exact', TRUE)} needs whole rows, and {e.value}; leave it out"
     ),
     pooled_density=lambda _, say: (
         "densities that are ready made know nothing of pooled groups; with min_rows= pass "
@@ -460,7 +468,9 @@ OPTIONS |= entries(
 )
 OPTIONS |= entries(
     InputValueError,
-    no_decisions=lambda _, __: "there are no rows to audit: decisions is empty, or all weights are 0",
+    no_decisions=lambda _, __: (
+        "there are no rows to audit: decisions is empty, all weights or repeats are 0, or no row has a group"
+    ),
     decisions_missing=lambda e, say: f"decisions has a missing value{say.at(e.row)}; drop such rows",
     decisions_nan=lambda e, say: f"decisions has NaN{say.at(e.row)}; drop such rows",
     decisions=lambda e, say: f"decisions must be 0 or 1, got {e.value}{say.at(e.row)}; {_decisions_cure(e.value)}",

@@ -51,7 +51,8 @@ def _shape(e: Any, say: Face) -> str:
 
 
 def _not_numbers(e: Any, say: Face) -> str:
-    hint = "; pass the scores before they were thresholded" if isinstance(e.value, Words) and e.value == "bool" else ""
+    decided = e.argument == "scores" and isinstance(e.value, Words) and e.value == "bool"
+    hint = "; pass the scores before they were thresholded" if decided else ""
     return f"{say.argument(e.argument)} must be real numbers, got {kind_of(e.value)}{say.at(e.row)}{hint}"
 
 
@@ -87,7 +88,7 @@ ROWS |= entries(
     ),
     bad_repeats=lambda e, say: (
         f"{say.argument('repeats')} must be whole numbers from 0 on, got {e.value!r}{say.at(e.row)}; "
-        f"what a row weighs goes to {say.argument('weights')}"
+        f"what a row weighs goes to {say.weights}"
     ),
     lengths=lambda e, say: f"arrays differ in length: {_lengths(e.value, say)}",
     shape=_shape,
@@ -216,7 +217,9 @@ ROWS |= entries(
 )
 ROWS |= entries(
     InputOverflowError,
-    too_many_rows=lambda _, __: "the sketch would hold 2**63 rows or more; nothing was counted",
+    too_many_rows=lambda _, __: (
+        "the sketch would hold 2**63 rows or more, or a weight of 2**43 or more; nothing was counted"
+    ),
 )
 
 

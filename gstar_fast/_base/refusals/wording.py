@@ -11,12 +11,13 @@ class Face:
 
     give = "pass"
     choose = "choose"
-    own_group = "give them a group of their own (missing_group= of Sketch does either)"
+    own_group = "give them a group of their own (missing_group= does either where rows are counted)"
     some_limits = "give limits={...}"
     keys = "pass keys=, one for each row"
     count_rows = "update it with scores, labels and groups before {verb}"
     count_labels = "update it with labels"
     same_bins = "the bins= and range= of the other"
+    weights = "weights"
     words_as_labels = "pass labels == <the positive one>, or positive= to update_table"
 
     def argument(self, name: str | None) -> str:

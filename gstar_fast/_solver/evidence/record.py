@@ -21,7 +21,7 @@ class Evidence:
         unified threshold misses a limit, or is itself the best.
     z : float or None
         What they save on the counted rows, divided by its standard error. Only rows that the two rules decide
-        differently count. 0 if rows have weights whose squares are not known.
+        differently count.
     needed : float or None
         Thresholds by group are the answer if `z` is larger than this.
     """

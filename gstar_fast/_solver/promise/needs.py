@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.options import checked_flag
+from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.choose import ask
@@ -84,6 +85,7 @@ def rows_needed(
         asked = asked_roles(sketch, fair_between, decide_by)
     _, monotone = check_cut(sketch, asked, segments, monotone)
     check_monotone(sketch, asked, monotone)
+    warn_of_labels(sketch._core)
     if asked is not None and asked.by_segment:
         check_segments(objective, density="empirical", unified=unified, prefer=None, min_rows=least)
         answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone))

@@ -28,6 +28,7 @@ from gstar_fast._solver.segments.proof import Proof
 from gstar_fast._solver.segments.roles import Asked
 from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
 from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.words.promises import OVERFIT
 
 NODES = 1000  # of a search for one slack; there are 17 of them
 Parts = list[dict[int, float]]  # of each segment: candidates and their weights
@@ -78,7 +79,8 @@ class Answer:
             can_pool=False,
             segments=(counts.segments, at_segment[2], by_segment),
         )
-        notes += too_many(counts, self.effective, snapshot.weighted) if objective.limits else []
+        if objective.limits and verdict != "unified":  # one threshold for all does not overfit
+            notes += too_many(counts, self.effective, snapshot.weighted)
         mixtures = {
             name: tuple((float(snapshot.candidates[t]), w) for t, w in part.items())
             for name, part in zip(counts.segments, parts, strict=True)
@@ -245,7 +247,7 @@ def too_many(counts: SegmentCounts, effective: Floats, weighted: bool) -> list[s
         return []
     rows = row_count(round(float(cells[label, a]))) + " effective" * weighted
     found = (m, counts.protected[int(a)], rows, int(label))
-    return [Caution.made(refusal("overfit", "decide_by", value=found, limit=enough), "overfit: ")]
+    return [Caution.made(refusal("overfit", "decide_by", value=found, limit=enough), OVERFIT)]
 
 
 def accepted_by(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed: bool) -> Values:

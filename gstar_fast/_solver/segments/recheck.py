@@ -42,6 +42,7 @@ from gstar_fast._solver.segments.problem import prepare as prepare_segments
 from gstar_fast._solver.segments.roles import asked_roles, on_its_columns
 from gstar_fast._solver.segments.solve import ORDERS
 from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.words.gaps import with_gap_notes
 from gstar_fast._words import KINDS
 
 MOST_COUNTS: Final = 2**24  # of groups as segments: groups times groups times bins
@@ -106,11 +107,13 @@ def _check(result: Result, sketch: Sketch, plain: bool) -> None:
             raise _differs("mixing_saves", result._mixing, again.mixing_saves)
     if again is not None and plain:  # solving for a promise says nothing of noise
         again = replace(again, notes=tuple(note for note in again.notes if not note.startswith(NOISE)))
-    elif again is None and (plain or POINT.match(result.message)):
+    elif again is None and POINT.match(result.message):
         again = made
+    elif again is None and plain:
+        again = with_gap_notes(made)
     elif again is None and result._proof is not None:
         roles = asked_roles(sketch, result.fair_between, result.decide_by).roles
-        again = told_of_noise(made, Snapshot.of(sketch), roles.protected)
+        again = told_of_noise(with_gap_notes(made), Snapshot.of(sketch), roles.protected)
     _check_words(result, solve_again(result, sketch) if again is None else again)
 
 

@@ -22,6 +22,7 @@ from gstar_fast._solver.result import Result
 from gstar_fast._solver.words.table import is_weighted
 
 _ROWS_OF = ("positive rows", "negative rows", "rows", "labelled rows")
+OVERFIT = "overfit: "  # begins the note on too many segments
 
 
 def promised(promise: Promise, result: Result) -> str:
@@ -55,7 +56,8 @@ def one_question(level: float) -> str:
 
 def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -> Result:
     """The result with what is said of its promise, and a note on asking more than once."""
-    notes = (*result.notes, one_question(promise.confidence))
+    kept = [note for note in result.notes if verdict != "promised" or not note.startswith(OVERFIT)]
+    notes = (*kept, one_question(promise.confidence))  # a promise allows for the number of segments
     if any(note.startswith(ASSUMED) for note in notes):
         message += "; all this only if the groups were estimated rightly, see the note"
     return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
