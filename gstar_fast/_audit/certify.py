@@ -203,7 +203,7 @@ class _Rows:
         if snapshot.weighted:
             count = float(totals.sum())
             notes.append(
-                f"the fresh rows have weights, {count * snapshot.weight_unit:.10g} in all: they say as much as "
+                f"the fresh rows have a total weight of {count * snapshot.weight_unit:.10g}: they are worth as much as "
                 f"{count**2 / float(squares.sum()):.4g} rows of weight 1"
             )
         groups = snapshot.groups

@@ -91,8 +91,8 @@ def in_words(columns: Columns, positive: Scalar | None) -> str:
 
 
 ASSUMED: Final = (
-    "groups were estimated from probabilities, so all numbers assume that these are calibrated for each label and say "
-    "nothing about the score that group and label do not"
+    "groups were estimated from probabilities, so all numbers assume that these are calibrated for each label and, "
+    "given group and label, independent of the score"
 )
 CONTRADICTED: Final = b"\1"
 

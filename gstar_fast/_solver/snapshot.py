@@ -100,4 +100,4 @@ def _notes(core: SketchCore) -> tuple[str, ...]:
     if not core.weighted:
         return notes
     weight = core.total / WEIGHT_UNIT
-    return (*notes, f"rows have weights, {weight:.10g} in all: error, rates and gaps are by weight")
+    return (*notes, f"rows have a total weight of {weight:.10g}: error, rates and gaps are weighted")

@@ -137,7 +137,7 @@ def test_repeats_are_rows_and_weights_are_noted():
     heavy = gf.audit(decisions=d, labels=y, groups=g, weights=[1, 2, 3, 1])
     assert values(heavy)[2] == values(often)[2]
     assert (often.n_rows, heavy.n_rows) == (7, 4)
-    assert any(note.startswith("rows have weights, 7 in all") for note in heavy.notes)
+    assert any(note.startswith("rows have a total weight of 7") for note in heavy.notes)
     assert heavy.rates["a"]["tpr"].high > often.rates["a"]["tpr"].high  # fewer rows are less evidence
 
 

@@ -183,7 +183,7 @@ def test_certificates_are_those_of_effective_rows(backend, kind):
     worst = max(a[0] - b[0] + np.hypot(a[2], b[1]) for a in ends for b in ends if a is not b)
     assert found.upper["equal_opportunity"] == pytest.approx(worst, rel=1e-9)
     assert found.n_rows == 2100
-    assert any("they say as much as" in note for note in found.notes)
+    assert any("they are worth as much as" in note for note in found.notes)
     with pytest.raises(ValueError, match=r"exact=True needs whole rows, and rows have weights; leave exact out"):
         gf.certify(THRESHOLDS, sketch, limits=ODDS, exact=True)
 
@@ -212,7 +212,7 @@ def test_an_unpromised_result_counts_rows_and_names_effective_ones(backend):
     assert "effective" in result.message
     assert result.n_rows == 2100
     assert result.promise.rows_needed.times is None or result.promise.rows_needed.rows > 2100
-    assert any(note.startswith(f"rows have weights, {sketch.weight:.10g} in all") for note in result.notes)
+    assert any(note.startswith(f"rows have a total weight of {sketch.weight:.10g}") for note in result.notes)
     result.check(sketch)
 
 

@@ -1,4 +1,4 @@
-"""`evidence`: the unified threshold is the answer unless thresholds by group cost less beyond chance."""
+"""`evidence`: every group gets the unified threshold unless thresholds by group cost significantly less."""
 
 import json
 import math

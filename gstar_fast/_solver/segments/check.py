@@ -98,7 +98,7 @@ class Checker:
         for rate, a, kind, given in leaf.multipliers:
             value, form = Fraction(given), self.form(rate, a)
             if form is None or rate not in (self.limits | self.ratios, self.limits, self.ratios)[kind]:
-                raise ValueError("a multiplier is of no limit")
+                raise ValueError("a multiplier belongs to no limit")
             net = value * (-1, 1, self.ratios.get(rate, 0))[kind]
             total += net * form[0]
             if kind == 1:

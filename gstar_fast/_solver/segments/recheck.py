@@ -157,7 +157,7 @@ def compare(found: Result, expected: Result, without: frozenset[str] = frozenset
 
 def _differs(name: str, found: object, expected: object) -> Exception:
     wrong: Exception = refusal(
-        "proof", value=f"{name} is {reprlib.repr(found)}, and the rows give {reprlib.repr(expected)}"
+        "proof", value=f"{name} is {reprlib.repr(found)}, but the rows give {reprlib.repr(expected)}"
     )
     return wrong
 
@@ -212,7 +212,7 @@ def _by_group(result: Result, sketch: Sketch, objective: Objective) -> Result:
             at = int(start[k] + np.searchsorted(candidate[start[k] : start[k + 1]], t))
             if at == start[k + 1] or candidate[at] != t:
                 raise refusal(
-                    "proof", value=f"a threshold of {search.groups[k]!r} decides as one nearer to the unified one"
+                    "proof", value=f"a threshold of {search.groups[k]!r} decides like one nearer to the unified one"
                 )
             entries.append(at)
             weights.append(weight)
@@ -245,7 +245,7 @@ def _own_parts(result: Result, names: tuple[Any, ...], snapshot: Snapshot) -> tu
 def _candidate(threshold: float, snapshot: Snapshot) -> int:
     found = np.flatnonzero(snapshot.candidates == threshold)
     if not len(found):
-        raise refusal("proof", value=f"the threshold {threshold!r} is at no bin edge")
+        raise refusal("proof", value=f"the threshold {threshold!r} is not at a bin edge")
     return int(found[0])
 
 

@@ -48,7 +48,7 @@ def _above(promise: Promise) -> str:
 def one_question(level: float) -> str:
     """The note on asking more than once."""
     return (
-        f"this confidence is for one question; for k questions of the same rows ask each with confidence "
+        f"this confidence is for one question; for k questions about the same rows, ask each with confidence "
         f"1 - (1 - {level:g}) / k ({1 - (1 - level) / 5:g} for k = 5)"
     )
 
@@ -57,7 +57,7 @@ def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -
     """The result with what is said of its promise, and a note on asking more than once."""
     notes = (*result.notes, one_question(promise.confidence))
     if any(note.startswith(ASSUMED) for note in notes):
-        message += "; all this only if the groups were estimated rightly, see the note"
+        message += "; all of this holds only if the groups were estimated correctly, see the note"
     return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
 
 
@@ -88,7 +88,7 @@ def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) 
         said.append(_worst_cell(known, beliefs, promise.confidence))
     else:
         lost = (
-            f"nothing is promised of {_limits(limits)}: the least {what} within {_these(limits)} is "
+            f"no promise is made for {_limits(limits)}: the least {what} within {_these(limits)} is "
             f"{math.sqrt(plain.loss):.4f}, which loses more than a quarter of what the best unified threshold "
             f"({hints.worth.unified:.4f}) gains over a constant decision ({hints.worth.constant:.4f})"
         )
@@ -102,7 +102,7 @@ def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) 
         if needed.times is None:
             said.append("no number of rows like these would be enough")
             if hints.worth is None:
-                said[-1] += ", since thresholds further within the limits lose too much of what is gained by deciding"
+                said[-1] += ", because stricter thresholds lose too much of the gain over a constant decision"
         else:
             said.append(f"about {needed.times:.2g} times the rows would be needed")
     said.append(
