@@ -187,7 +187,7 @@ def audit(
     groups : array-like of shape (n_samples,), or several columns
         Group of each row, as for `Sketch.update`; a frame or a list of columns means intersections.
     weights : array-like of shape (n_samples,), optional
-        Weight of each row. Rates are by weight; intervals allow for weights that differ.
+        Weight of each row. Rates are weighted; intervals allow for unequal weights.
     repeats : array-like of shape (n_samples,), optional
         Whole numbers: a line stands for so many rows.
     confidence : float

@@ -230,7 +230,7 @@ class _Rows:
 
 
 def _of_rate(rate: str, totals: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats, Floats]:
-    """What counts for a rate, at least and at most, and all of it."""
+    """For each rate, the least and the largest numerator, and the denominator."""
     (n0, n1, _), (low0, low1, low2), (high0, high1, high2) = totals, least, most
     found = {
         "tpr": (low1, high1, n1),

@@ -56,7 +56,7 @@ class Rates:
     def __init__(self, accepted: Values, totals: Values, squares: tuple[Values, Values] | None = None) -> None:
         hits, trials = shares_of(accepted, totals)
         self.values = values_of(hits, trials)
-        if squares is not None:  # as many rows of weight 1 as say as much
+        if squares is not None:  # effective rows
             hit_squares, of_trials = shares_of(*squares)
             for name, n in trials.items():
                 rows = effective(hits[name], n, hit_squares[name], of_trials[name])

@@ -11,7 +11,7 @@ _PACKAGE = os.path.join(Path(__file__).parent.parent, "")  # noqa: PTH118 (with 
 
 
 def warn(message: Warning | str, category: type[Warning] | None = None) -> None:
-    """Warn in the name of the first caller outside this package."""
+    """Warn at the line of the first caller outside this package."""
     depth, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         depth, frame = depth + 1, frame.f_back

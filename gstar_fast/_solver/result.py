@@ -274,7 +274,7 @@ class Result:
         )
 
     def check(self, sketch: Sketch) -> None:
-        """Compute every number again from the counts of `sketch` and prove the verdict; raise ValueError if it is wrong.
+        """Compute every number again from the counts of `sketch` and prove the verdict; raise ValueError if wrong.
 
         Nothing that the result or its proof says is trusted. Numbers are computed again from the thresholds. Verdicts
         `optimal` and `infeasible` are proven by certificates in whole numbers, by code that shares nothing with the

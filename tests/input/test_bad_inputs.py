@@ -197,7 +197,7 @@ def test_a_row_is_repeated_exactly_so_often(backend, kind):
     assert sketch.groups == ("F", "M")
 
 
-def test_repeats_of_tables_are_exact_and_nulls_are_refused(backend):
+def test_repeats_of_tables_are_exact_and_nulls_are_rejected(backend):
     pa = pytest.importorskip("pyarrow")
     pd = pytest.importorskip("pandas")
     for table in (

@@ -1,4 +1,4 @@
-"""Rows without a group are an error, are passed over, or get a name, as `missing_group` says."""
+"""`missing_group`: rows without a group are an error, are skipped, or get a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A weight weighs one row, a repeat is a row more: laws of both, on every backend."""
+"""Laws of weights (of one row) and repeats (several rows), on every backend."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_repeats_give_the_bytes_of_repeated_rows_also_with_weights(backend, tabl
 
 @settings(max_examples=20)
 @given(table=tables(), kind=st.sampled_from([np.float64, np.float32, np.int64, np.uint8]))
-def test_a_weight_of_1_is_none(backend, table, kind):
+def test_a_weight_of_1_is_the_same_as_no_weight(backend, table, kind):
     n = len(table.scores)
     plain = table.into(gf.Sketch(bins=16))
     assert table.into(gf.Sketch(bins=16), weights=np.ones(n, kind)).to_bytes() == plain.to_bytes()
@@ -60,7 +60,7 @@ def test_a_weight_of_1_is_none(backend, table, kind):
 
 @settings(max_examples=40)
 @given(table=tables(max_rows=20), data=st.data(), limits=LIMITS)
-def test_order_batches_rows_and_merges_leave_no_trace(backend, table, data, limits):
+def test_order_batches_single_rows_and_merges_do_not_change_the_bytes(backend, table, data, limits):
     n = len(table.scores)
     w, k = data.draw(loads(n))
     whole = counted(table, w, k, limits)
@@ -111,7 +111,7 @@ def test_rows_weights_and_squares_are_those_of_the_rows(backend, table, data, li
         assert core.squared_weights()[label].tolist() == list(map(float, exact))
 
 
-def test_threads_leave_no_trace(backend):
+def test_threads_do_not_change_the_bytes(backend):
     rng = np.random.default_rng(5)
     n = 150_000
     rows = rng.normal(size=n), rng.integers(0, 2, n), rng.integers(0, 3, n)
@@ -121,7 +121,7 @@ def test_threads_leave_no_trace(backend):
     assert sketches[0].n_rows == k.sum()
 
 
-def test_a_weight_is_one_row_whatever_its_size(backend):
+def test_a_row_of_any_weight_is_one_row(backend):
     ten = gf.Sketch.from_rows([0.5, 0.25], [1, 0], ["a", "a"], weights=[10, 10])
     more = gf.Sketch.from_rows([0.5, 0.25], [1, 0], ["a", "a"], weights=[10.5, 10.5])
     assert (ten.n_rows, ten.weight, ten.weighted) == (2, 20.0, True)
@@ -131,7 +131,7 @@ def test_a_weight_is_one_row_whatever_its_size(backend):
     assert repr(gf.Sketch.from_rows([0.5], [1], ["a"], repeats=[10])).startswith("Sketch(10 rows, 1 group")
 
 
-def test_a_row_that_is_not_there_moves_nothing(backend):
+def test_a_row_of_weight_0_or_repeated_0_times_changes_nothing(backend):
     sketch = gf.Sketch(groups=None).update([0.5], [1], ["a"])
     before = sketch.to_bytes()
     sketch.update([1e9, -1e9], [1, 0], ["b", "c"], weights=[0, 5], repeats=[3, 0])

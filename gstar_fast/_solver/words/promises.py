@@ -25,7 +25,7 @@ _ROWS_OF = ("positive rows", "negative rows", "rows", "labelled rows")
 
 
 def promised(promise: Promise, result: Result) -> str:
-    """The message of a promise, that of a result; its price is in what was minimised."""
+    """The message of a promised result; its price is in the quantity that was minimised."""
     plain = promise.plain
     what, more = ("a cost", result.cost - plain.cost) if is_weighted(plain) else ("an error", promise.cost)
     price = f"at {what} {more:.4f} higher than without it" if more > 0 else f"at {what} no higher than without it"
@@ -54,7 +54,7 @@ def one_question(level: float) -> str:
 
 
 def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -> Result:
-    """The result with what is said of its promise, and a note on asking more than once."""
+    """The result with its promise, verdict and message, and a note on asking more than once."""
     notes = (*result.notes, one_question(promise.confidence))
     if any(note.startswith(ASSUMED) for note in notes):
         message += "; all of this holds only if the groups were estimated correctly, see the note"
@@ -62,7 +62,7 @@ def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -
 
 
 def unified(plain: Result, promise: Promise) -> Result:
-    """A unified threshold, kept for lack of evidence against it, with the promise that it has."""
+    """A unified threshold, kept because there is no evidence against it, with its promise."""
     return with_verdict(
         plain,
         promise,
@@ -72,15 +72,15 @@ def unified(plain: Result, promise: Promise) -> Result:
 
 
 class Hints(NamedTuple):
-    """What an "unpromised" verdict names besides."""
+    """What an "unpromised" message suggests."""
 
     limit: Offer | None  # a looser limit that would be promised
     mixed: float | None  # the cost at which mixtures would be
-    worth: Worth | None  # where the limits leave no thresholds that are good enough
+    worth: Worth | None  # set if no thresholds within the limits are good enough
 
 
 def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) -> str:
-    """One paragraph: what is too small, what could be promised, how many rows are missing, and what plain does."""
+    """What is too small, what could be promised, how many rows are missing, and the chance without a promise."""
     objective, plain = known.objective, promise.plain
     limits, what = objective.limits, "cost" if objective.balanced or objective.costs != (1.0, 1.0) else "error"
     if hints.worth is None:
@@ -113,7 +113,7 @@ def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) 
 
 
 def _worst_cell(known: Ground, beliefs: Beliefs, level: float) -> str:
-    """The rate that is known worst, and to within what."""
+    """The least certain rate, and its margin of error."""
     total = beliefs.a + beliefs.b
     mean = beliefs.a / total
     deviation = np.sqrt(mean * (1 - mean) / (total + 1))

@@ -1,4 +1,4 @@
-"""What an "unpromised" verdict names instead is promised when asked for, and poor thresholds are never promised."""
+"""What an "unpromised" verdict suggests is promised when asked for, and poor thresholds are never promised."""
 
 from __future__ import annotations
 
