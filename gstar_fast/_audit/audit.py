@@ -63,7 +63,7 @@ class Audit:
     groups : tuple
         Names of the groups, in canonical order.
     n_rows : int
-        Rows audited, whatever their weights.
+        Number of audited rows, regardless of weights.
     rates : dict of dict of Estimate
         By group, then by metric: rows, base_rate, selection_rate, tpr, fpr, tnr, fnr, ppv, accuracy and
         balanced_accuracy.
@@ -189,7 +189,7 @@ def audit(
     weights : array-like of shape (n_samples,), optional
         Weight of each row. Rates are weighted; intervals allow for unequal weights.
     repeats : array-like of shape (n_samples,), optional
-        Whole numbers: a line stands for so many rows.
+        How many rows each line stands for: whole numbers.
     confidence : float
         Of every interval by itself, from 0.5 to 0.999.
     replicates : int

@@ -53,7 +53,7 @@ class Certificate:
     limits, confidence, exact
         What was asked.
     n_rows : float
-        Fresh rows, whatever their weights.
+        Number of fresh rows, regardless of weights.
     notes : tuple of str
         What to mind.
     """

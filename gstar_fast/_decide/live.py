@@ -40,9 +40,9 @@ class CallOptions(MarginOptions, total=False):
 class LiveDecider:
     """A decider whose thresholds are swapped while other threads decide.
 
-    A batch is decided by one set of thresholds from its first row to its last; nobody waits for a swap, and a set is
-    freed when the last batch it decides is done. Thresholds that expire while they are in use go on deciding, with one
-    `ExpiredWarning`; `expired` and `seconds_left` are for health checks.
+    A batch is decided by one set of thresholds from its first row to its last. Swaps never block, and a set is freed
+    after its last batch. Thresholds that expire while in use still decide, with one `ExpiredWarning`; `expired` and
+    `seconds_left` are for health checks.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ ODDS = {"equalized_odds": 0.05}
 
 
 def people(rows=4_000, groups=3, seed=0, differ=0.0):
-    """Rows of groups that differ by so much; by default not at all."""
+    """Rows of groups that differ by a given amount; by default not at all."""
     rng = np.random.default_rng([seed, rows, groups])
     labels, group = (rng.random(rows) < 0.4).astype(int), rng.integers(0, groups, rows)
     return rng.normal(size=rows) + 1.2 * labels + differ * group, labels, group

@@ -80,7 +80,7 @@ def read_rows(
 ) -> Rows:
     """Copy a batch, the only read of the caller's memory, and refuse it at its first bad row.
 
-    Every row is checked, also one that is then passed over for its NaN or its weight of 0. `weighted` says that rows
+    Every row is checked, also one that is then skipped for its NaN or its weight of 0. `weighted` says that rows
     of weight 1 are to have their weight too. `start` is the number of the first row, for messages.
     """
     x = np.array(scores, np.float64) + 0.0  # -0.0 becomes 0.0

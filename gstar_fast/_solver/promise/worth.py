@@ -43,7 +43,7 @@ class Worth(NamedTuple):
         return cls(min(scale.fp * negative, scale.fn * positive) / scale.unit, unified / scale.unit)
 
     def most(self, plain: float) -> float:
-        """The largest cost of thresholds that may be promised where plain ones cost so much."""
+        """The largest cost of thresholds that may be promised, given the cost of the plain ones."""
         return self.constant - KEPT * max(self.constant - min(plain, self.unified), 0.0) + 1e-12
 
     def useful(self, options: list[Priced], plain: float) -> list[Priced]:
