@@ -121,7 +121,7 @@ class InputWarning(_Coded, UserWarning):
 
 
 class AssumptionWarning(_Coded, UserWarning):
-    """The counts of a `ProxySketch` contradict what `unmixed` assumes of the probabilities.
+    """The counts of a `ProxySketch` contradict what `unmixed` assumes about the probabilities.
 
     Rates, gaps and promises from the unmixed sketch may then be wrong by any amount.
     """
@@ -136,7 +136,7 @@ class DegenerateWarning(_Coded, UserWarning):
 
 
 class ExpiredWarning(_Coded, UserWarning):
-    """A `LiveDecider` decides by thresholds that have expired; given once for each set of thresholds."""
+    """A `LiveDecider` uses thresholds that have expired; given once for each set of thresholds."""
 
 
 class InfeasibleWarning(UserWarning):
@@ -144,10 +144,10 @@ class InfeasibleWarning(UserWarning):
 
 
 class LabelWarning(_Coded, UserWarning):
-    """All labelled rows have the same label, though tables named the one that means 1.
+    """All labelled rows have the same label, although a positive label was given.
 
-    The message lists the labels that were found. If none of them is the one that was named as positive, it was most
-    likely misspelled.
+    The message lists the labels that were found. If the positive label is not among them, it was most likely
+    misspelled.
     """
 
 
@@ -178,18 +178,18 @@ class OverfitWarning(_Coded, UserWarning):
 
 
 class RepeatedRowsWarning(_Coded, UserWarning):
-    """Two sketches that are merged hold the same rows, which then count twice.
+    """Two merged sketches hold the same rows, which now count twice.
 
-    What is said about new rows, such as a promise, is then said with too much confidence. Sketches are compared by
-    `Sketch.digest`, so rows that are repeated inside a sum are not seen.
+    Statements about new rows, such as promises, are then too confident. Sketches are compared by `Sketch.digest`, so
+    rows that are repeated inside a sum are not detected.
     """
 
 
 class ResolutionWarning(_Coded, UserWarning):
-    """Rows with different scores share a bin next to a threshold, so many that a rate may be off by more than a little.
+    """Many rows with different scores share a bin next to a threshold, or large whole numbers became one float64.
 
-    The message says up to how much, names the bin, and what helps: more bins, `range=`, `missing=`. It also comes where
-    scores or weights lose digits as they are counted.
+    For a bin, the message says by how much a rate may be off, and what helps: more bins, `range=`, `missing=`. It is
+    also given if weights lose digits as they are counted.
     """
 
 

@@ -1,4 +1,4 @@
-"""How often `solve` gives thresholds by group where groups do not differ, and what `evidence` changes on score files.
+"""How often `solve` gives thresholds by group if groups do not differ, and what `evidence` changes on score files.
 
     python -m benchmarks.studies.evidence [--data FOLDER] [--draws N] [--seed N] [--results FOLDER]
 

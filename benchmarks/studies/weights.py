@@ -82,7 +82,7 @@ def without_hints(_search: object, _asked: object, plain: gf.Result, *_: object,
 
 
 def drawn(kind: str, draw: int, mass: np.ndarray) -> Line:
-    """One sample, and what the library says of it."""
+    """One sample, and what the library reports for it."""
     random = np.random.default_rng([81, draw])
     counts = random.multinomial(ROWS, mass.ravel()).reshape(mass.shape)
     labels, groups, bins = (np.repeat(at, counts[counts > 0]) for at in np.nonzero(counts))

@@ -69,7 +69,7 @@ py::object current(PyObject* self) {
 }
 
 /// Warn, once for each set, that the thresholds have expired; false if the warning
-/// is an error. `time` reads one word of memory, and is read only where a set expires.
+/// is an error. `time` is cheap, and is called only for sets that expire.
 bool warned_if_due(PyObject* self) {
     auto* const live = reinterpret_cast<live_object*>(self);
     if (live->due == never || std::time(nullptr) < live->due) return true;
@@ -119,12 +119,12 @@ PyObject* live_read(PyObject* self, PyObject*) {
                          static_cast<unsigned long long>(live->version));
 }
 
-/// The same, to decide by: warns if the set has expired.
+/// The same for deciding: warns if the set has expired.
 PyObject* live_begin(PyObject* self, PyObject* unused) {
     return warned_if_due(self) ? live_read(self, unused) : nullptr;
 }
 
-/// Both answers that one row can get, with the version that gives them.
+/// Both possible answers for one row, with the version.
 PyObject* answers_of(std::uint64_t version) {
     const auto v = static_cast<unsigned long long>(version);
     return Py_BuildValue("((OK)(OK))", Py_False, v, Py_True, v);

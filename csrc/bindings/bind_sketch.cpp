@@ -49,7 +49,7 @@ double score_of(PyObject* score) {
     return x;
 }
 
-/// Whether nothing was given, or the plain number 1.
+/// Whether the argument is missing or the int 1.
 bool is_one(PyObject* number) {
     if (number == nullptr) return true;
     if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number) == 1.0;
@@ -58,7 +58,7 @@ bool is_one(PyObject* number) {
            PyLong_AsLongAndOverflow(number, &overflow) == 1;
 }
 
-/// How much a row counts; Python says which numbers are weights and repeats.
+/// How much a row counts; the Python code checks weights and repeats.
 gstar::row_weight weight_of(PyObject* weight, PyObject* repeats) {
     if (is_one(weight) && is_one(repeats)) return {};
     if (weight != nullptr && PyFloat_CheckExact(weight) && is_one(repeats)) {
@@ -82,7 +82,7 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
         given[1] == nullptr || given[2] == nullptr) {
         PyErr_SetString(
             PyExc_TypeError,
-            "update_one takes score, label and group, and by name weight "
+            "update_one takes score, label and group, and the keywords weight "
             "and repeats");
         return nullptr;
     }
@@ -98,7 +98,7 @@ PyObject* update_one(PyObject* self, PyObject* const* args, Py_ssize_t n,
 
 PyMethodDef update_one_method = {
     "update_one", as_method(update_one), METH_FASTCALL | METH_KEYWORDS,
-    "Count one row: score, label (None: not known), group; weight and repeats."};
+    "Count one row: score, label (None if not known), group, weight, repeats."};
 
 // ---- reading ----------------------------------------------------------------
 

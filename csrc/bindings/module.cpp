@@ -19,8 +19,8 @@ namespace {
 
 PyObject* reduce(PyObject* self, PyObject*) {
     PyErr_Format(PyExc_TypeError,
-                 "%s belongs to one process and cannot be pickled; save the object "
-                 "of gstar_fast that holds it",
+                 "%s cannot be pickled; pickle the object of gstar_fast that "
+                 "holds it",
                  Py_TYPE(self)->tp_name);
     return nullptr;
 }
@@ -28,8 +28,8 @@ PyObject* reduce(PyObject* self, PyObject*) {
 PyMethodDef reduce_method = {"__reduce__", reduce, METH_NOARGS,
                              "Raise TypeError: compiled objects are not pickled."};
 
-/// Python's own `__reduce__` makes an object of the base class of pybind11, which
-/// ends the process. `__reduce_ex__`, and so copy and pickle, call the one here.
+/// The `__reduce__` of `object` makes an instance of pybind11's base class, which
+/// crashes. `__reduce_ex__`, and so copy and pickle, call this one instead.
 void refuse_pickles(const py::module_& m) {
     for (const auto& entry : py::cast<py::dict>(m.attr("__dict__"))) {
         if (PyType_Check(entry.second.ptr()) == 0) continue;

@@ -86,13 +86,13 @@ public:
 
     std::uint64_t version() { return reading(*this).version(); }
 
-    /// Seconds until the thresholds of the moment expire, 0 once they have; none
-    /// where they do not expire.
+    /// Seconds until the current thresholds expire, 0 once they have; none if they do
+    /// not expire.
     std::optional<double> seconds_left() {
         return seconds_until(reading(*this)->set().expires);
     }
 
-    /// Whether the thresholds of the moment have expired. Decisions go on by them.
+    /// Whether the current thresholds have expired. They are still used.
     bool expired() { return seconds_left().value_or(1) <= 0; }
 
 private:

@@ -354,14 +354,14 @@ private:
         check_sum(total(), counts_.weighted() ? one_weight : 1);
     }
 
-    /// Refuse a row whose weight takes more room than there is.
+    /// Throw if the weight of a row takes more memory than the limit.
     void check_room_for(std::size_t groups, const row_weight& row) const {
         if (row.parts != one_weight && !weighted())
             check_room(groups, bins(), true);
     }
 
-    /// The names we do not have, ready to be taken in, and room for their counts:
-    /// cells that no group has are not seen.
+    /// The names we do not have, ready to be added, and room for their counts. Cells
+    /// without a group are not visible.
     group_table::addition make_ready(const std::vector<name>& names,
                                      bool unlabelled,
                                      const group_table* joined = nullptr) {
@@ -373,7 +373,7 @@ private:
         return out;
     }
 
-    /// Slot of a group that we have, or shall have.
+    /// Slot of a group that we have, or will have.
     std::uint32_t slot_of(const name& n, const group_table::addition& more) const {
         const std::uint32_t slot = groups_.slot_of(n);
         return slot != group_table::none ? slot : more.slot_of(n);
@@ -465,7 +465,7 @@ private:
         tally& to = apart ? part[0].counts : counts_;
         to.resize(cells.n_slots(), !r.labels || any_mixed);
         if (!apart) {
-            // From here on nothing needs memory: all rows are counted.
+            // From here on nothing allocates, so all rows are counted.
             if (any_mixed) {
                 to.need_any_rows(to.labelled);
                 to.need_any_rows(to.unlabelled);

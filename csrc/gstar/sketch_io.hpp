@@ -175,7 +175,7 @@ public:
     }
 
 private:
-    /// Squared weights of so many rows of weight 1.
+    /// Squared weights of this many rows of weight 1.
     static weight_sum of_rows(std::uint64_t n) noexcept {
         weight_sum out;
         out.add(static_cast<std::int64_t>(n), squared_weight_unit);
@@ -354,7 +354,7 @@ private:
         to.need_room(parts, wider);
         to.need_bins(parts, wider, from.any_unlabelled());
 
-        // Nothing is refused from here on, and nothing needs memory.
+        // From here on nothing throws and nothing allocates.
         s.groups_.commit(std::move(groups));
         if (parts) to.make_weighted();
         to.make_room(kind_of(from), from.counted(), from.lo(), from.hi());
@@ -402,7 +402,7 @@ inline std::unique_ptr<sketch> from_bytes(span<const std::uint8_t> bytes,
 }
 
 /// Add what bytes describe: the same as merging `from_bytes`, without a second
-/// sketch. Refusals change nothing. Returns the sections of the bytes.
+/// sketch. If it throws, nothing has changed. Returns the sections of the bytes.
 inline sections merge_bytes(sketch& s, span<const std::uint8_t> bytes) {
     return sketch_bytes::merge(s, bytes);
 }

@@ -402,7 +402,7 @@ int main() {
         CHECK(live.version() == 2);
         CHECK(!live.expired() && !live.seconds_left());
     }
-    {  // thresholds expire: a swap rejects expired ones, decisions go on by them
+    {  // thresholds expire: a swap rejects expired ones, but they still decide
         thresholds t = numbered(2, 1);
         t.expires = 0;
         live_decider late(t);

@@ -1,4 +1,4 @@
-// memory_test.cpp - a sketch that runs out of memory is left as it was.
+// memory_test.cpp - a sketch that runs out of memory is left unchanged.
 //
 // Every allocation of an operation fails in turn: the bytes of the sketch must not
 // change, and trying again must give what an undisturbed sketch has.
@@ -290,7 +290,7 @@ int main() {
             s.merge(*from_bytes({stored.data(), stored.size()}, 1u << 30));
         });
     }
-    {  // in threads: the one that fails ends nothing but the update
+    {  // in threads: a failing thread only ends the update
         const columns<float, std::uint8_t> c(1 << 17, 3, 1, 6);
         CHECK(fail_each(with_rows(few_bins()),
                         [&](sketch& s) { s.update(c.view(), false, 2); }) > 0);

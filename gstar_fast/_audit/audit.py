@@ -64,7 +64,7 @@ class Audit:
     groups : tuple
         Names of the groups, in canonical order.
     n_rows : int
-        Rows audited, whatever their weights.
+        Number of audited rows, regardless of weights.
     rates : dict of dict of Estimate
         By group, then by metric: rows, base_rate, selection_rate, tpr, fpr, tnr, fnr, ppv, accuracy and
         balanced_accuracy.
@@ -190,9 +190,9 @@ def audit(
     groups : array-like of shape (n_samples,), or several columns
         Group of each row, as for `Sketch.update`; a frame or a list of columns means intersections.
     weights : array-like of shape (n_samples,), optional
-        Weight of each row. Rates are by weight; intervals allow for weights that differ.
+        Weight of each row. Rates are weighted; intervals allow for unequal weights.
     repeats : array-like of shape (n_samples,), optional
-        Whole numbers: a line stands for so many rows.
+        How many rows each line stands for: whole numbers.
     missing_group : {"raise", "skip"} or a name
         What to do with decisions whose group is missing, as in `Sketch`; a note counts the rows that "skip" leaves out.
     confidence : float

@@ -54,7 +54,7 @@ class Certificate:
     limits, confidence, exact
         What was asked.
     n_rows : float
-        Fresh rows, whatever their weights.
+        Number of fresh rows, regardless of weights.
     notes : tuple of str
         What to mind.
     """
@@ -205,7 +205,7 @@ class _Rows:
         if snapshot.weighted:
             count = float(totals.sum())
             notes.append(
-                f"the fresh rows have weights, {count * snapshot.weight_unit:.10g} in all: they say as much as "
+                f"the fresh rows have a total weight of {count * snapshot.weight_unit:.10g}: they are worth as much as "
                 f"{count**2 / float(squares.sum()):.4g} rows of weight 1"
             )
         groups = snapshot.groups
@@ -232,7 +232,7 @@ class _Rows:
 
 
 def _of_rate(rate: str, totals: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats, Floats]:
-    """What counts for a rate, at least and at most, and all of it."""
+    """For each rate, the least and the largest numerator, and the denominator."""
     (n0, n1, _), (low0, low1, low2), (high0, high1, high2) = totals, least, most
     found = {
         "tpr": (low1, high1, n1),

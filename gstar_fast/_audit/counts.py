@@ -33,9 +33,9 @@ class Counts:
     groups: tuple[Name, ...]
     accepted: Values  # int64; float64 where rows are accepted with a probability, or counted in proportion
     totals: Ints
-    unit: float  # what one count stands for: 1, or 2^-20 where rows have weights
-    n_rows: Values  # (3, K) rows, whatever their weights
-    squares: tuple[Floats, Floats] | None = None  # sums of squared weights of both, where rows have weights
+    unit: float  # what one count stands for: 1, or 2^-20 if rows have weights
+    n_rows: Values  # (3, K) number of rows, regardless of weights
+    squares: tuple[Floats, Floats] | None = None  # sums of squared weights of both, if rows have weights
     notes: tuple[str, ...] = ()
 
 

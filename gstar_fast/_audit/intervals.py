@@ -56,7 +56,7 @@ class Rates:
     def __init__(self, accepted: Values, totals: Values, squares: tuple[Values, Values] | None = None) -> None:
         hits, trials = shares_of(accepted, totals)
         self.values = values_of(hits, trials)
-        if squares is not None:  # as many rows of weight 1 as say as much
+        if squares is not None:  # effective rows
             hit_squares, of_trials = shares_of(*squares)
             for name, n in trials.items():
                 rows = effective(hits[name], n, hit_squares[name], of_trials[name])
@@ -176,9 +176,9 @@ def ranges_of(
 
     Over the square root of 2, so that for two groups it is the size of a standard normal. Drawing rows with replacement
     gives every cell of accepted or rejected rows a count that is nearly Poisson, so a replicate of a million rows costs
-    a few numbers a group. A cell of weights w is drawn as so many rows of one weight that their sum has the mean sum w
-    and the variance sum w^2. Each replicate's rates are measured in standard errors from the rates of the rows
-    themselves; the range over the groups then says how large a difference comes from nothing.
+    a few numbers a group. A cell with weights w is drawn as a Poisson number of rows of one weight, whose sum has the
+    mean sum w and the variance sum w^2. Each replicate's rates are measured in standard errors from the rates of the
+    rows themselves; the range over the groups then says how large a difference comes from nothing.
     """
     random = np.random.default_rng(seed)
     # One accepted and one rejected row more in each cell (Laplace): where all rows agree, redrawing them would show no

@@ -34,7 +34,7 @@ class NewRows:
     nine_of_ten : float
         Nine of ten samples stay under it; of `disparate_impact`, a ratio, above it.
     rows : int
-        Rows of a sample, unlabelled ones too, of weights like those that were counted.
+        Rows of a sample, with and without labels, with weights like the counted ones.
     """
 
     mean: float

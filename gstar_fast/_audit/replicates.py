@@ -169,7 +169,7 @@ class Resolved:
         """
         totals = _cells(snapshot, roles, snapshot.rows)
         one = np.ones(totals.shape)
-        if snapshot.weighted:  # as many rows of one weight as say as much as those of the cell
+        if snapshot.weighted:  # as effective rows of equal weight
             one = _cells(snapshot, roles, snapshot.squares()) / np.maximum(totals, 1) / snapshot.weight_unit**2
             one = np.where(totals > 0, one, 1.0)
         return new_rows_of(self.accepted, totals, one, int(snapshot.n_rows.sum()), asked(result), rows, seed)

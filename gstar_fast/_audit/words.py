@@ -48,7 +48,7 @@ def notes_of(counts: Counts, rates: Rates, confidence: float) -> list[str]:
     if counts.squares is not None:
         weight, squares = float(counts.totals.sum()) * counts.unit, float(counts.squares[1].sum())
         notes.append(
-            f"rows have weights, {weight:.10g} in all: rates are by weight, and the intervals are as wide as those of "
+            f"rows have a total weight of {weight:.10g}: rates are weighted, and the intervals are as wide as those of "
             f"{weight**2 / squares:.4g} rows of weight 1"
         )
     if not rows[:2].any():

@@ -66,9 +66,9 @@ def read_limited(
     most: int | Callable[[bytes], int],
     why: str = "larger than any sketch within memory_limit; raise it, or check the path",
 ) -> bytes:
-    """Read a file, but not one too large to be meant; `why` says what it is then, and what to do.
+    """Read a file, or raise if it is too large; `why` is the end of that message.
 
-    `most` is the largest size in bytes, or computes it from the first 64.
+    `most` is the largest size in bytes, or a function that computes it from the first 64 bytes.
     """
     with Path(path).open("rb") as file:
         head = read_at_most(file, 64) if callable(most) else b""
@@ -98,7 +98,7 @@ def _open_unnamed(folder: Path) -> int | None:
 
 
 class _NamedFile(io.FileIO):
-    """A file whose errors say which one it is: the system says "No space left on device" and nothing more."""
+    """A file that adds its name to errors such as "No space left on device"."""
 
     def __init__(self, descriptor: int, path: str | os.PathLike[str]) -> None:
         super().__init__(descriptor, "wb")

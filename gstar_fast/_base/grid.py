@@ -334,5 +334,5 @@ def as_float(value: SupportsFloat) -> float:
 
 
 def memory_of(n_groups: int, bins: int, weighted: bool) -> int:
-    """Bytes that so many groups take: counts, sums and squared weights of two cells' bins, and the wide sums beside."""
+    """Bytes that this many groups take: counts, sums and squared weights of two cells' bins, and the wide sums."""
     return n_groups * (bins * (96 if weighted else 64) + 4096)

@@ -169,7 +169,7 @@ def read(data: bytes, check_size: Callable[[int, int, bool], None]) -> Content:
 
 
 def front(data: bytes) -> tuple[int, int, bool]:
-    """Number of bins and groups that bytes claim, and whether they are weighted, before anything is made of them."""
+    """Number of bins and groups in the header, and whether the sketch is weighted, before anything is allocated."""
     flags = HEADER.unpack_from(data)[2] if len(data) >= HEADER.size else 0
     source = reader(data, len(data))
     if _version(data) == 1:
@@ -180,7 +180,7 @@ def front(data: bytes) -> tuple[int, int, bool]:
 
 
 def rows_in(data: bytes, sections: Sequence[Section]) -> bytes | None:
-    """Canonical bytes that have these sections, with none but those that speak of the rows; None for old versions."""
+    """Canonical bytes with only the sections that are part of the rows; None for old versions."""
     if _version(data) != VERSION:
         return None
     kept = [one for one in sections if one[0] in OF_ROWS]

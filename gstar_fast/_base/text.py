@@ -1,4 +1,4 @@
-"""Numbers, names and addresses as a person reads them: in tables, sentences and messages."""
+"""Numbers, names and addresses as text for tables and messages."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def some(names: Iterable[object], most: int = 12) -> str:
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
-    """Text without characters that a terminal obeys or that hide what is there, such as those that change direction.
+    """Text without control characters and bidirectional marks, which could hide or change what is shown.
 
-    They are escaped as in JSON, so JSON stays JSON. `keep` are characters to leave as they are: none in a name, which
-    must not end a line of a table.
+    They are escaped as in JSON, so JSON stays valid. Characters in `keep` are not escaped; for a name there are none,
+    so that it cannot break a line of a table.
     """
     if text.isprintable():
         return text
@@ -111,7 +111,7 @@ def _escaped(c: str) -> str:
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
-# A password may hold any sign, so it ends at the last @; what looks like a port ends at the next space.
+# A password may contain any character, so it ends at the last @. After something like a port it ends at the next space.
 _USER = re.compile(r"(://)(?:[^:/@\s]*:(?!\d*(?:[/?#\s]|$)).*|[^:/@\s]*:\S*|[^/?#\s]*)@", re.DOTALL)
 _QUERY = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*)(://[^\s?#]*)([?#]\S*)")
 _PART = re.compile(r"([?#&;])([^?#&;=]*)(=?)([^?#&;]*)")
@@ -121,9 +121,9 @@ _SECRET_VALUE = re.compile(rf"(?i)[?#&;](?:[^?#&;=]*{_SECRET_WORDS}[^?#&;=]*|sig
 
 
 def without_secrets(text: str, url: str = "") -> str:
-    """Text for people, and for files: the user part and every query value of a URL in it are hidden.
+    """Text in which the user part and every query value of a URL are hidden.
 
-    `url` is one that the text is about, whose passwords and keys must not appear alone either.
+    Passwords and keys of `url` are hidden even where they appear without the URL.
     """
     for secret in _secrets_of(url):
         text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
@@ -132,7 +132,7 @@ def without_secrets(text: str, url: str = "") -> str:
 
 
 def _without_values(found: re.Match[str]) -> str:
-    """A URL whose query has names only; ? is also a sign of patterns, except on the web."""
+    """A URL without the values of its query. Except in http URLs, ? may also be part of a file pattern."""
     protocol, place, query = found.groups()
     end = query[len(query.rstrip("'\"),.:;")) :]  # of the sentence
     whole = protocol.lower() in ("http", "https")
@@ -145,7 +145,7 @@ def _without_values(found: re.Match[str]) -> str:
 
 
 def _secrets_of(url: str) -> list[str]:
-    """Passwords and keys in a URL, as they are written and as they are meant; short ones are in too many words."""
+    """Passwords and keys in a URL, as written and decoded; short ones are left out, since they occur in other words."""
     users = [found[0][3:-1] for found in _USER.finditer(url)]
     found = [*users, *(part for user in users for part in user.split(":", 1)), *_SECRET_VALUE.findall(url)]
     return sorted({word for one in found for word in (one, unquote(one)) if len(word) > 2}, key=len, reverse=True)

@@ -13,7 +13,7 @@ _CALLERS = frozenset(("sklearn", "joblib"))  # which call an estimator for the u
 
 
 def warn(message: Warning | str, category: type[Warning] | None = None) -> None:
-    """Warn in the name of the user, who calls this package directly or through a pipeline."""
+    """Warn at the line of the user, who calls this package directly or through scikit-learn."""
     depth, outside = 0, 0
     frame: FrameType | None = sys._getframe()
     while frame is not None:

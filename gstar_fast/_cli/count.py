@@ -147,7 +147,7 @@ class Columns:
         return {name: column for name, column in named.items() if column is not None}
 
     def named(self, sketch: gf.Sketch, labels: LabelTexts = NO_LABELS) -> gf.Sketch:
-        """The sketch, which is to remember them, and the texts of labels."""
+        """The sketch, which remembers the columns and the texts of labels."""
         positive = None if self.positive is None else label_name(self.positive)
         return sketch._remember(ColumnNames(self.score, self.label, self.group), positive, labels)
 

@@ -92,7 +92,7 @@ def _say(error: BaseException) -> int:
 def _show_warnings(console: Console) -> None:
     from gstar_fast.errors import MissingClassWarning, NotConvergedWarning
 
-    told: set[str] = set()  # `solve --report` meets some twice
+    told: set[str] = set()  # `solve --report` gives some of them twice
 
     def show(message: BaseException | str, *_: object, **__: object) -> None:
         note = f"note: {worded(message) if isinstance(message, BaseException) else message}"

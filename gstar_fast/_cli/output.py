@@ -39,12 +39,12 @@ class Console:
 
 
 def for_terminal(text: str) -> str:
-    """Text that gives no commands to a terminal and repeats no password."""
+    """Text without terminal control characters and passwords."""
     return printable(without_secrets(text))
 
 
 def command_line(argv: list[str]) -> str:
-    """The command that was given, to be shown or kept: without what is secret in it."""
+    """The command line as text, without secrets."""
     return shlex.join(["gstar-fast", *map(without_secrets, argv)])
 
 
@@ -61,7 +61,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-_COUNTS = ("rows", "n_rows")  # whole, though a result has them as floats
+_COUNTS = ("rows", "n_rows")  # printed as whole numbers; results have them as floats
 
 
 def _count(value: Any) -> Any:

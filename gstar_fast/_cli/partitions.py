@@ -49,7 +49,7 @@ def tasks(given: list[str], inputs: list[Input], output: str, to: str | None) ->
     folder = given[0]
     if is_url(output):
         raise CliError(
-            f"{without_secrets(output)} is elsewhere, and outputs are files of this machine; write them and copy them"
+            f"{without_secrets(output)} is remote, and outputs must be local files; write them here and copy them"
         )
     _refuse_nested(folder, output)
     found: dict[Path, Task] = {}

@@ -95,7 +95,7 @@ def _is_record(file: object) -> bool:
 
 
 def _numbered(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
-    """Each path, and how many before it are the same: URLs that differ in what is hidden keep their order."""
+    """Each path with the number of equal paths before it, since URLs may differ only in hidden parts."""
     seen: Counter[str] = Counter()
     found = []
     for file in files:

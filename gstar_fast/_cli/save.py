@@ -22,7 +22,7 @@ def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
         return
     if is_url(path):
         raise CliError(
-            f"{without_secrets(path)} is elsewhere, and outputs are files of this machine; write one and copy it"
+            f"{without_secrets(path)} is remote, and outputs must be local files; write one here and copy it"
         )
     target = Path(path)
     folder = target.parent

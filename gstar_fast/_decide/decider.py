@@ -336,7 +336,7 @@ class Decider:
         return decider_of(thresholds)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.to_json(),)  # skops takes no other function than the class, and only plain values
+        return type(self), (self.to_json(),)  # skops allows only the class and plain values here
 
 
 # --------------------------------------------------------------------------------------------------------------- making

@@ -40,9 +40,9 @@ class CallOptions(MarginOptions, total=False):
 class LiveDecider:
     """A decider whose thresholds are swapped while other threads decide.
 
-    A batch is decided by one set of thresholds from its first row to its last; nobody waits for a swap, and a set is
-    freed when the last batch it decides is done. Thresholds that expire while they are in use go on deciding, with one
-    `ExpiredWarning`; `expired` and `seconds_left` are for health checks.
+    A batch is decided by one set of thresholds from its first row to its last. Swaps never block, and a set is freed
+    after its last batch. Thresholds that expire while in use still decide, with one `ExpiredWarning`; `expired` and
+    `seconds_left` are for health checks.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ class LiveDecider:
     def swap(self, following: SolvedLike | Decider) -> int:
         """Decide by other thresholds from now on; returns their version.
 
-        Batches under way end as they began. What cannot be made into a decider, and thresholds that have expired, are
-        rejected and change nothing.
+        Running batches finish with the old thresholds. Invalid or expired thresholds raise an error, and the current
+        ones stay in use.
         """
         decider = as_decider(following, self._unknown, self._nan)
         if _seconds_left(decider) == 0:
@@ -110,12 +110,12 @@ class LiveDecider:
 
     @property
     def expired(self) -> bool:
-        """Whether the thresholds of the moment have expired; False if they have no expiry."""
+        """Whether the current thresholds have expired; False if they have no expiry."""
         return self.seconds_left == 0
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the thresholds of the moment expire, 0 once they have; None if they have no expiry."""
+        """Seconds until the current thresholds expire, 0 once they have; None if they have no expiry."""
         return _seconds_left(self.decider)
 
     @overload
@@ -172,7 +172,7 @@ class LiveDecider:
         return self._now
 
     def _begin(self) -> tuple[Decider, int]:
-        """The same, to decide by: warns if its thresholds have expired."""
+        """The same for deciding: warns if the thresholds have expired."""
         if time.time() >= self._due:
             with self._swapping:  # one of many threads warns
                 due = self._due
@@ -183,7 +183,7 @@ class LiveDecider:
         return self._now
 
     def _warn_expired(self, due: int) -> None:
-        """Warn in the name of the caller."""
+        """Warn at the line of the caller."""
         warn(refusal("decides_expired", value=date_text(due)))
 
     def _put(self, decider: Decider) -> int:

@@ -69,7 +69,7 @@ def _quick(decider: Decider) -> QuickDecider:
     return quick
 
 
-QuickDecider.__module__ = Decider.__module__  # what a file of skops names
+QuickDecider.__module__ = Decider.__module__  # the name in a skops file
 QuickDecider.__name__ = QuickDecider.__qualname__ = Decider.__name__
 own_methods(QuickDecider)
 own_methods(QuickLiveDecider)

@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def effective(self) -> float:
-        """Rows of weight 1 that say as much as the rows inside the window."""
+        """Effective rows inside the window."""
         return self.inside**2 / float(np.sum(self.n**2 / self.each)) if self._own.weighted else self.inside
 
     @property

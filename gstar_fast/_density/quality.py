@@ -34,8 +34,8 @@ class CellQuality:
     rows : float
         Its rows, those at -inf and +inf included.
     effective_rows : float
-        Rows that tell something of their own about the shape: those inside the window, each tie counted once. Rows of
-        weights w count as (sum w)^2 / (sum w^2) rows.
+        Rows that carry information about the shape: those inside the window, each tie counted once. Rows with weights
+        w count as (sum w)^2 / (sum w^2) rows.
     atom_share : float
         Share of the rows inside the window that sit on a score which others share, as far as the sketch can tell.
     kolmogorov : mapping from kind to float

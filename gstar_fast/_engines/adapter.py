@@ -99,9 +99,9 @@ class Job:
         return self._answer(lambda: self._merged(answers, _silent(Sketch())))
 
     def finish(self, answers: Iterable[bytes], *, whole: bool = True) -> Sketch:
-        """The sketch of all answers; raises what a task has refused.
+        """The sketch of all answers; raises the errors of tasks.
 
-        `whole` if these are all rows there are: it is then an error if none has the positive label.
+        `whole` says that these are all rows; it is then an error if none has the positive label.
         """
         first = self._counted(None)  # there may be no partition at all
         try:

@@ -42,8 +42,8 @@ def sketch(
         A data frame of which only the named columns are read, or delayed objects that each give a table: a pandas or
         polars frame, a pyarrow table or reader.
     score, label, weight, repeats : str
-        Names of columns; `label` None for unlabelled rows. A null label is no label. `weight` is what a row weighs, and
-        `repeats` how many rows it stands for.
+        Names of columns; `label` is None for unlabelled rows. Rows with a null label are unlabelled. `weight` is the
+        weight of a row, and `repeats` how many rows it stands for.
     group : str or several
         Name of the column of groups; several make tuples, for intersections.
     nan : {"raise", "skip"}

@@ -46,8 +46,8 @@ def sketch(
     df : pyspark.sql.DataFrame
         Only the named columns are read.
     score, label, weight, repeats : str
-        Names of columns; `label` None for unlabelled rows. A null label is no label. `weight` is what a row weighs, and
-        `repeats` how many rows it stands for.
+        Names of columns; `label` is None for unlabelled rows. Rows with a null label are unlabelled. `weight` is the
+        weight of a row, and `repeats` how many rows it stands for.
     group : str or several
         Name of the column of groups; several make tuples, for intersections.
     nan : {"raise", "skip"}

@@ -22,7 +22,7 @@ Batches = Iterator["pa.RecordBatch"]
 
 
 def counted(df: DataFrame, job: Job, merge_tasks: int | None, *, whole: bool = True) -> Sketch:
-    """The sketch of all rows; tasks of Python count them and merge the counts. A batch of a stream is not the whole."""
+    """The sketch of all rows, counted and merged by Python tasks; `whole` is False for a batch of a stream."""
     if merge_tasks is None:
         context = getattr(df.sparkSession, "_sc", None)  # not there with Spark Connect
         merge_tasks = FAN_IN if context is None else min(FAN_IN, context.defaultParallelism)

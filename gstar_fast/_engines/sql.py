@@ -191,7 +191,7 @@ def _rows(
 ) -> tuple[str, list[str]]:
     """The SELECT of label, groups and score, and the names that it gives to the label and the groups.
 
-    A row that is passed over for its group has no score, so that it moves no window.
+    A row that is skipped for its group has no score, so it does not move the window.
     """
     names = [f"g{i}" for i, _ in enumerate(columns, 1)]
     told = [f"t.{quoted(column, dialect)} AS {name}" for column, name in zip(columns, names, strict=True)]
@@ -209,14 +209,14 @@ def _rows(
 
 
 def _table(source: Source, dialect: Dialect) -> str:
-    """What stands behind FROM."""
+    """The text after FROM."""
     if isinstance(source, Query):
         return f"(\n{source}\n)"
     return ".".join(quoted(part, dialect) for part in ([source] if isinstance(source, str) else source))
 
 
 def _labels_query(source: Source, label: str, dialect: Dialect) -> str:
-    """The SELECT of the first labels, for the error that none of them is the positive one."""
+    """The SELECT of the first labels, for the error that no row has the positive label."""
     y, last = f"t.{quoted(label, dialect)}", dialect.first.format(n=MOST_LABELS + 1)
     return f"SELECT DISTINCT {y} AS y\nFROM {_table(source, dialect)} t\nWHERE {y} IS NOT NULL\nORDER BY 1 {last}"
 
@@ -281,7 +281,7 @@ class _Reader:
             parts, (b, count, *total, lo, hi) = values[: self._n], values[self._n :]
             group = parts if self._n > 1 else parts[0]
             absent = self._passing.lacks(group)
-            # rows without a group bring none, but must have one that may be
+            # skipped rows add no group, but need a valid one here
             name = (self._given or ("",))[0] if absent else clean_name(self._passing.named(group))
             label_of(label)
             yield name, label, count, *self._told(None if absent else b, lo, hi, count, total, absent)

@@ -63,7 +63,7 @@ class Named:
 
     @property
     def kind(self) -> str:
-        """What messages call them; ``drop_`` before it is the name of the flag."""
+        """The word for them in messages; the flag is called ``drop_`` plus this word."""
         return "sensitive" if self.argument == "sensitive_features" else self.argument
 
     def is_in(self, message: str) -> bool:
@@ -72,7 +72,7 @@ class Named:
         return bool(names) and re.search(rf"(?<!\w)({'|'.join(names)})(?!\w)", message) is not None
 
     def present(self, X: object) -> list[object]:
-        """The columns, or none where X has none of them; half of them is a mistake."""
+        """The columns, or none if X has none of them; an error if X has only some."""
         names, places = column_names(as_table(X, self.argument)), asked(self.columns, self.argument)
         absent = names is not None and all(isinstance(place, str) and place not in names for place in places)
         return [] if absent else places
@@ -88,7 +88,7 @@ class Source:
 
     @classmethod
     def of(cls, columns: object, given: object, *, drop: bool, decide_by: object, drop_decide_by: bool) -> Source:
-        """What a call of `fit` says; `decide_by` are columns of X, or None."""
+        """From the arguments of `fit`; `decide_by` are columns of X, or None."""
         if columns is not None and given is not None:
             raise ValueError(
                 f"sensitive_features={columns!r} of the classifier names columns of X, so none may be passed to its "
@@ -153,7 +153,7 @@ class Source:
 
     @contextlib.contextmanager
     def explained(self, X: object) -> Iterator[None]:
-        """Add to an error of the estimator what it cannot know: columns of X that hold text, and dropped columns."""
+        """Add notes to an error of the estimator: which columns hold text, and which were dropped."""
         try:
             yield
         except Exception as error:
@@ -285,7 +285,7 @@ def check_columns(estimator: object, table: Table, source: Source) -> None:
         if seen is not None and names is not None:
             trained_with = any(names[place] in seen for place in places)
         elif len(source.named) > 1 or n_seen not in (table.shape[1], table.shape[1] - n_named):
-            continue  # numbers of columns alone do not tell which ones; the estimator will say what is wrong
+            continue  # counts do not show which columns differ; the estimator will raise
         else:
             trained_with = n_seen == table.shape[1]
         if trained_with and role.drop:

@@ -1,4 +1,4 @@
-"""Saved: what a pickle or a file of skops holds of a fitted classifier."""
+"""The state of a fitted classifier in a pickle or a skops file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gstar_fast._estimator.groups import Named, Source
 
 
 class Saved:
-    """A fitted classifier that is saved as plain values and public classes, so that skops needs to trust no others."""
+    """Saves a fitted classifier as plain values and public classes, the only types that skops must trust."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]

@@ -293,7 +293,7 @@ def _column(
 
 
 def _check_array(schema: _Schema, array: _Array, name: str, start: int, n: int) -> None:
-    """Reject a struct whose rows lie outside its buffers, as far as the struct itself tells."""
+    """Reject a struct whose rows lie outside its buffers, as far as the struct shows."""
     kind = _format(schema, name)
     needed = {"n": 0, "+s": 0, "u": 3, "U": 3, "vu": 3}.get(kind, 2)
     wrong = None

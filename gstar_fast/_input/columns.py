@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     weights: Values | None
     unlabelled_code: bool
     repeats: Values | None = None
-    absent: Mask = None  # rows without a group, which are passed over; the last name stands for theirs
+    absent: Mask = None  # rows without a group, which are skipped; the last name is their placeholder
 
 
 def as_batch(
@@ -212,7 +212,7 @@ def as_scores(values: Values, valid: Mask, names: tuple[object, ...] | None, arg
 
 
 def _warn_of_merged(values: Values) -> None:
-    """Warn where different whole numbers become one float64."""
+    """Warn if different whole numbers become one float64."""
     if values.dtype == object:
         values = np.array([v for v in values.tolist() if isinstance(v, (int, np.integer))], object)
     elif values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
@@ -397,7 +397,7 @@ def group_column(data: Any, name: str) -> Column:
 def grouped(
     columns: Sequence[Column], called: Sequence[str], missing_group: Name
 ) -> tuple[Values, tuple[Name, ...] | None, Mask]:
-    """Codes and names of the rows' groups, and which rows are passed over because they have none."""
+    """Codes and names of the rows' groups, and which rows are skipped because they have none."""
     if missing_group == RAISE:
         return (*crossed(columns, called), None)
     filled = []

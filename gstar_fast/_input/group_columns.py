@@ -74,15 +74,15 @@ def _is_column(value: Any) -> bool:
 
 
 def without_missing(column: Column) -> tuple[Column, Bools]:
-    """A column of groups in which every row has a value, and which rows have none; theirs then means nothing.
+    """A column of groups with placeholders for missing values, and which rows are missing.
 
-    Floats are whole numbers here, as pandas makes of a column of integers where some are missing.
+    Floats must be whole numbers: pandas stores integers with missing values as floats.
     """
     values, valid, names = column
     lacking: Bools = np.zeros(len(values), bool) if valid is None else ~valid
     if names is not None:
         codes = values.astype(np.int64)
-        absent = np.array([*map(lacks_a_part, names), True])  # the last, for codes that point nowhere
+        absent = np.array([*map(lacks_a_part, names), True])  # the last is for codes of missing values
         lacking |= absent[np.where((codes >= 0) & (codes < len(names)), codes, -1)]
         if not lacking.any():
             return Column(codes, None, names), lacking

@@ -1,4 +1,4 @@
-"""Rows without a score (NaN, and numbers such as -999) or without a group: which are passed over, which get a name."""
+"""Rows without a score (NaN, or a number such as -999) or without a group: skipped, named or rejected."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.options import checked_nan
 
 Missing: TypeAlias = float | Iterable[float] | None
-RAISE, SKIP = "raise", "skip"  # what else than a name `missing_group` may be
+RAISE, SKIP = "raise", "skip"  # values of `missing_group` that are not names
 
 
 class Passing(NamedTuple):
-    """Which rows are passed over: those whose score is NaN or one of `values`, and those without a group.
+    """Which rows are skipped: those whose score is NaN or one of `values`, and those without a group.
 
-    `group` is what the option `missing_group` says: "raise", "skip", or the name that such rows get instead.
+    `group` is the option `missing_group`: "raise", "skip", or the name that rows without a group get.
     """
 
     nan: bool = False
@@ -37,16 +37,16 @@ class Passing(NamedTuple):
         return score in self.values or (self.nan and score != score)
 
     def lacks(self, group: object) -> bool:
-        """Whether a row with this group is passed over."""
+        """Whether a row with this group is skipped."""
         return self.group == SKIP and lacks_a_part(group)
 
     def named(self, group: Name) -> Name:
-        """The group itself, or the name that a missing one gets."""
+        """The group, or the name for a missing group."""
         given = self.group not in (RAISE, SKIP)
         return self.group if given and lacks_a_part(group) else group
 
     def marked(self, scores: Values, absent: Bools | None = None) -> tuple[Values, bool]:
-        """The scores with NaN for rows that are passed over, and whether to skip NaN; `absent` rows have no group.
+        """The scores with NaN for skipped rows, and whether to skip NaN; `absent` rows have no group.
 
         Where NaN is refused and there is one, the answer is scores that will be refused.
         """

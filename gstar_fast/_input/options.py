@@ -35,7 +35,7 @@ def checked_window(limits: Any, bins: int) -> tuple[int, int]:
 
 
 def checked_flag(argument: str, value: object) -> bool:
-    """True or False; a text such as "no" would otherwise count as True."""
+    """Return a flag that is True or False. A text such as "no" would otherwise count as True."""
     if not isinstance(value, (bool, np.bool_)):
         raise refusal("flag", argument, value=value)
     return bool(value)

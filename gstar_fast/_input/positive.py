@@ -66,7 +66,7 @@ def texts_of(column: Column) -> set[str]:
 
 
 def label_text(label: object) -> str:
-    """A label as a message shows it: not too long, and text that can be stored."""
+    """A label as text for messages and storage, cut if it is long."""
     text = str(label).encode("utf-8", "replace").decode("utf-8")
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 

@@ -57,12 +57,12 @@ class Contents:
 
     @property
     def costly(self) -> bool:
-        """Whether errors were weighed, so that the cost that was minimised is not the error rate."""
+        """Whether `costs` or `balanced` were given, so that the cost that was minimised is not the error rate."""
         return is_weighted(self.result)
 
     @property
     def measure(self) -> str:
-        """What was minimised, penalties aside."""
+        """What was minimised, ignoring penalties."""
         return "cost" if self.costly else "error"
 
     @property

@@ -134,7 +134,7 @@ def report(
     _check_belongs(result, frozen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
-        warnings.simplefilter("ignore", LabelWarning)  # of the audits; it was given once
+        warnings.simplefilter("ignore", LabelWarning)  # the audits would repeat it
         after = make_audit(frozen, judged) if audit is None else audit
         segments = None if result.decide_by is None else asked_roles(frozen, result.fair_between, result.decide_by)
         if before is None:

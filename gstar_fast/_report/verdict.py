@@ -81,7 +81,7 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         return "warn", f"{met if r.limits else least}, but the thresholds hardly decide"
     if any(note.startswith(ASSUMED) for note in r.notes):
         new = f"promised for new rows, {_sure(r)}" if r.promised else "met"
-        return "warn", f"{f'The {_limits(r)} {new}' if r.limits else least}, if the groups were estimated rightly"
+        return "warn", f"{f'The {_limits(r)} {new}' if r.limits else least}, if the groups were estimated correctly"
     if r.promised:
         return "good", f"The {_limits(r)} promised for new rows, {_sure(r)}"
     if r.limits:

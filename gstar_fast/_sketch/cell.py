@@ -56,7 +56,7 @@ class SketchCell:
     each : array of shape (bins,)
         Effective rows of each bin: (sum w)^2 / (sum w^2) where the sketch is weighted.
     n_rows : int
-        Rows of the cell, whatever their weights.
+        Number of rows of the cell, regardless of weights.
     smallest, largest : float
         Extreme scores inside the window; NaN where there is none.
     """

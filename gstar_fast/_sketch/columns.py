@@ -91,8 +91,8 @@ def in_words(columns: Columns, positive: Scalar | None) -> str:
 
 
 ASSUMED: Final = (
-    "groups were estimated from probabilities, so all numbers assume that these are calibrated for each label and say "
-    "nothing about the score that group and label do not"
+    "groups were estimated from probabilities, so all numbers assume that these are calibrated for each label and, "
+    "given group and label, independent of the score"
 )
 CONTRADICTED: Final = b"\1"
 
@@ -147,7 +147,7 @@ def positive_in(sections: Iterable[Section]) -> Scalar | None:
 
 
 def labels_in(sections: Iterable[Section]) -> LabelTexts:
-    """Texts of the labels that tables had, where sections have any."""
+    """Texts of the labels in tables, if there is a section for them."""
     content = next((content for kind, _, content in sections if kind == LABELS), None)
     return NO_LABELS if content is None else labels_of(content)
 
@@ -158,7 +158,7 @@ def sums_in(sections: Iterable[Section]) -> bool:
 
 
 def assumption_in(sections: Iterable[Section]) -> str | None:
-    """What the groups of some rows rest on, where they were estimated; None where all are known."""
+    """The assumptions behind estimated groups; None if all groups are known."""
     content = next((content for kind, _, content in sections if kind == UNMIXED), None)
     if content is None:
         return None
@@ -169,23 +169,23 @@ def assumption_in(sections: Iterable[Section]) -> str | None:
 
 
 def labels_there(core: SketchCore) -> set[int]:
-    """Which of the labels 0 and 1 rows have."""
+    """Which of the labels 0 and 1 occur."""
     frozen = core.copy()
     beyond = frozen.below() + frozen.above()
     return {label for label in (0, 1) if beyond[label].any() or frozen.counts(label).any()}
 
 
 def check_positive(core: SketchCore) -> None:
-    """Reject a count of all rows in which no row has the label that means 1."""
+    """Raise if no row of a complete count has the positive label."""
     positive, found = positive_in(core.sections), labels_in(core.sections)
-    if positive is None or label_text(positive) in found.texts:  # such rows were all skipped
+    if positive is None or label_text(positive) in found.texts:  # rows with it were all skipped
         return
     if core.total and 1 not in labels_there(core):
         raise refusal("positive_absent", "positive", value=positive, limit=found)
 
 
 def one_label(core: SketchCore) -> Warning | None:
-    """The warning that all labelled rows have one label, where the texts of labels tell what may be wrong."""
+    """The warning that all labelled rows have one label, if the texts of labels are known."""
     found, positive = labels_in(core.sections), positive_in(core.sections)
     there = labels_there(core) if found.texts else set()
     if len(there) != 1 or (there == {0} and label_text(positive) in found.texts):
@@ -196,7 +196,7 @@ def one_label(core: SketchCore) -> Warning | None:
 
 
 def warn_of_labels(core: SketchCore) -> list[str]:
-    """Warn if all labelled rows have one label, and return the same as notes."""
+    """Warn if all labelled rows have one label, and return the message as notes."""
     warning = one_label(core)
     if warning is None:
         return []

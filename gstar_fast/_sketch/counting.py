@@ -29,7 +29,7 @@ def count(core: SketchCore, batch: Batch, passing: Passing, threads: int) -> Non
     scores, skip_nan = passing.marked(batch.scores, batch.absent)
     names = batch.names
     if names is not None and batch.absent is not None and core.given:
-        names = (*names[:-1], core.groups[0])  # rows without a group bring none, but must have one that may be
+        names = (*names[:-1], core.groups[0])  # skipped rows add no group, but need a valid one here
     rows = scores, batch.labels, batch.codes, names, batch.weights
     core.update(*rows, skip_nan, threads, batch.unlabelled_code, batch.repeats)
 
@@ -47,9 +47,9 @@ class Table(NamedTuple):
 
 
 def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) -> LabelTexts:
-    """Count the rows of a table, batch by batch; a bad one leaves the batches before it counted.
+    """Count the rows of a table, batch by batch; after a bad batch, the batches before it stay counted.
 
-    Where the table names its positive label, the answer has the texts of the labels that were found.
+    If the table has a positive label, the texts of the labels found are returned.
     """
     found = LabelTexts(())
     extra = [name for name in (table.label, table.weight, table.repeats) if name is not None]
@@ -70,7 +70,7 @@ def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) 
 def skip_one(
     core: SketchCore, score: object, label: object, group: object, passing: Passing, weight: object, repeats: object
 ) -> bool:
-    """Pass a single row over if it has no score or no group, and say whether; the rest is checked as that of others."""
+    """Skip a single row if it has no score or no group, and return whether; its other values are still checked."""
     absent, x = passing.lacks(group), score_of(score)
     if not (absent or passing.covers(x)):
         return False

@@ -46,7 +46,7 @@ class Counted(NamedTuple):
     at: int  # which row
     name: Name
     label: int
-    n: int  # what they count
+    n: int  # rows, or sum of weights
     smallest: float
     largest: float
     total: int | None  # sum of the rounded scores, in units of 2**SUM_UNIT; None where nobody knows it
@@ -152,7 +152,10 @@ def _without_weights(cell: Cell) -> Cell:
     parts = [cell.below, cell.above, *(number for _, *numbers in cell.bins for number in numbers)]
     if any(number % WEIGHT_UNIT for number in parts):
         raise refusal(
-            "bad_bin", "rows", 0, "and the others have weights of 1 only, and counts or sums that are not whole"
+            "bad_bin",
+            "rows",
+            0,
+            "and all others have weights of 1, but their counts or sums are not whole",
         )
     bins = [(index, count // WEIGHT_UNIT, total // WEIGHT_UNIT) for index, count, total in cell.bins]
     return cell._replace(below=cell.below // WEIGHT_UNIT, above=cell.above // WEIGHT_UNIT, bins=bins, weights=None)
@@ -334,11 +337,11 @@ def _total(total: Any, unit: Any, at: int) -> int:
 
 
 def whole_number(value: Any) -> int | None:
-    """An int of any kind, also a Decimal, as databases have sums; None for all else, and for what no sum can be."""
+    """An int, or a Decimal as databases return sums; None for anything else, and for impossibly large numbers."""
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, Decimal):
-        if not value.is_finite() or value.adjusted() > MOST_DIGITS:  # an int of a million digits takes minutes
+        if not value.is_finite() or value.adjusted() > MOST_DIGITS:  # converting a million digits takes minutes
             return None
         return int(value) if value == value.to_integral_value() else None
     try:

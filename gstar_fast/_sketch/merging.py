@@ -72,7 +72,7 @@ def merge_all(
 
 
 def merge_named(parts: Iterable[tuple[Part, str]], total: Sketch) -> Sketch:
-    """Add sketches, each with the name that a warning gives it, to one without rows."""
+    """Add sketches to an empty one; their names are for warnings."""
     first: dict[str, str] = {}  # the name of the first sketch that has a digest
     repeated: list[str] = []
     position = -1
@@ -107,7 +107,7 @@ def _weight(sketch: Sketch) -> int:
 
 
 def add(total: Sketch, one: Part) -> Callable[[], str]:
-    """Add a sketch, the bytes of one, or a file of such bytes to a sketch; what returns its digest."""
+    """Add a sketch, its bytes, or a file to a sketch; returns a function that gives its digest."""
     if isinstance(one, Sketch):
         total.merge(one)
         return one.digest
@@ -119,7 +119,7 @@ def add(total: Sketch, one: Part) -> Callable[[], str]:
 
 
 def _digest(data: bytes, sections: tuple[Section, ...], memory_limit: int) -> str:
-    """The digest of the sketch that was written as these bytes, which have these sections."""
+    """The digest of the sketch with these bytes and sections."""
     import hashlib  # slow, and needed here only
 
     rows = sketch_format.rows_in(data, sections)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ReadOptions(TypedDict, total=False):
-    """Options of `Sketch` on rows that are passed over, which its bytes do not hold."""
+    """Options of `Sketch` for skipped rows, which are not saved."""
 
     nan: Literal["raise", "skip"]
     missing: Missing

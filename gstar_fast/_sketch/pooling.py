@@ -25,9 +25,9 @@ def checked_min_rows(min_rows: object) -> float:
 
 
 def small_groups(core: SketchCore, min_rows: float) -> tuple[Name, ...]:
-    """Groups of fewer effective rows than this, labelled or not, in the order of the sketch.
+    """Groups with fewer effective rows than this, labelled or not, in the order of the sketch.
 
-    `core` is a copy of our own. Rows of weights w say as much as (sum w)^2 / (sum w^2) rows of weight 1.
+    `core` must not change meanwhile. Rows with weights w are (sum w)^2 / (sum w^2) effective rows.
     """
     rows = sum(core.counts(label).sum(axis=1) for label in range(3)) + (core.below() + core.above()).sum(axis=0)
     if core.weighted:

@@ -42,9 +42,9 @@ class ProxySketch:
 
     Each row is counted in every group, with its probability as weight, and the K x K sums of products of probabilities
     are kept beside. `unmixed` makes the sketch that the groups themselves would have: `solve`, `frontier` and `audit`
-    take it as any other, and their results have what is assumed among their notes. Three things are assumed. Among the
-    rows of each label the probabilities are calibrated: of rows with 0.3 for a group, three in ten belong to it. They
-    say nothing about the score that group and label do not. And rows are independent.
+    take it like any other sketch, and their results list the assumptions in their notes. There are three. Among the
+    rows of each label the probabilities are calibrated: of rows with 0.3 for a group, three in ten belong to it. Given
+    group and label, the probabilities are independent of the score. And rows are independent.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class ProxySketch:
 
     @property
     def _coarse(self) -> dict[str, Any]:
-        """Options of counts that are looked at in a few score ranges only."""
+        """Options of the counts for the test of assumptions, which needs few score ranges."""
         return {**self._options, "bins": min(self._options["bins"], COARSE)}
 
     @property
@@ -190,8 +190,8 @@ class ProxySketch:
         """The sketch of the groups themselves, as the probabilities tell it: weighted, and for `solve` and `audit`.
 
         Cumulative counts of each group are unmixed, and made monotone. A row says less than one of known group, which
-        the squared weights of the sketch allow for, see `effective_rows`. That the assumptions may not hold is not
-        allowed for; `Sketch.assumption` of the unmixed sketch, of its bytes and of sums with it has them in words.
+        the squared weights of the sketch allow for, see `effective_rows`. They do not allow for assumptions that fail.
+        `Sketch.assumption` has the assumptions as text, also after saving and merging.
 
         Raises
         ------
@@ -201,8 +201,8 @@ class ProxySketch:
         Warns
         -----
         AssumptionWarning
-            If shares of rows in five score ranges are not linear in the probabilities, as they are where the
-            assumptions hold. Where they do hold, one in a hundred sketches warns. Not every failure can be seen.
+            If the shares of rows in five score ranges are not linear in the probabilities, as the assumptions imply. If
+            the assumptions hold, one in a hundred sketches warns. Not every failure is detected.
         """
         with self._lock:
             mixed, products, cells, sums = self._mixed.copy(), self._products, self._cells.copy(), self._sums
@@ -210,7 +210,7 @@ class ProxySketch:
             return mixed
         content = sketch_format.read(mixed.to_bytes(), lambda *_: None)
         rows = _rows(content, products, ends=True)
-        if not (content.fixed or _has_window(rows, content.window)):  # unmixing has emptied a bin that it rests on
+        if not (content.fixed or _has_window(rows, content.window)):  # unmixing emptied a bin that defines the window
             rows = _rows(content, products, ends=False)
         unmixed = Sketch.from_bins(rows, groups=self.groups, **self._options)
         fit = _fit(cells, sums)
@@ -244,7 +244,7 @@ def _inverse(products: Objects, label: int) -> tuple[Ints, Floats]:
 
 
 def _fit(cells: Sketch, sums: Objects) -> Fit:
-    """How far the counts of all labels are from what unmixing assumes."""
+    """How far the counts of all labels are from the assumptions of unmixing."""
     core, fit = cells._core, Fit(0.0, 0)
     below, above = core.below(), core.above()
     for label in LABELS:
@@ -306,7 +306,7 @@ def _has_window(rows: list[Row], window: Window) -> bool:
 def _unmix(
     window: Window, cells: list[Cell], inverse: Floats, of: list[tuple[Name, int | None]], ends: bool
 ) -> list[Row]:
-    """Counts of the groups of one label, from cells that every row was counted in with its probability.
+    """Counts of the groups of one label, from cells in which every row was counted with its probability.
 
     One score stands for the rows of a bin; with `ends` the first and the last bin also have the extreme scores.
     """
@@ -344,9 +344,9 @@ def _unmix(
 
 
 def _weighed(parts: list[Row], counts: list[int], share: float) -> list[Row]:
-    """Rows of a cell with the squared weights that make it, and each of its parts, worth the effective rows.
+    """Rows of a cell with squared weights that give it, and each of its parts, the right number of effective rows.
 
-    `share` is the part of the cell that an effective row is. The cell has as many rows as its probabilities add up to.
+    `share` is one over the effective rows of the cell. The cell has as many rows as its probabilities add up to.
     """
     total = sum(counts)
     each = min(max(round(total * share), WEIGHT_UNIT), total)

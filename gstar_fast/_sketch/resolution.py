@@ -34,7 +34,7 @@ class Coarsest(NamedTuple):
 
 
 def _one_row(core: SketchCore) -> float:
-    """What one row counts; in a weighted sketch, one of as many rows of equal weight as say as much."""
+    """What one row counts; in a weighted sketch, what one effective row counts."""
     if not core.weighted:
         return 1
     return float(core.squared_weights().sum()) / max(core.total / WEIGHT_UNIT, 1e-300) * WEIGHT_UNIT
@@ -109,7 +109,7 @@ def look_at(sketch: Watched) -> None:
 
 
 def warn_if_coarse(sketch: Watched, thresholds: Mapping[Name, Sequence[float]]) -> None:
-    """Warn where a bin next to a threshold of its group holds so many rows that differ that it may cost something."""
+    """Warn if a bin next to a threshold of its group holds many rows with different scores."""
     core = sketch._core.copy()
     near = (_coarsest_near(core, label, thresholds) for label in range(2))
     found = max((one for one in near if one is not None), default=None)
@@ -145,7 +145,7 @@ def _coarsest_near(
 
 
 def _may_be_one_score(mean: float) -> bool:
-    """Whether all rows of a bin may have one score: their mean has no more than the 24 bits of a score."""
+    """Whether all rows of a bin may have one score: their mean has at most the 24 bits of a score."""
     return bool((np.frexp(mean)[0] * 2.0**24).is_integer())
 
 

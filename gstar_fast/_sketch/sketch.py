@@ -56,9 +56,9 @@ class Sketch(FromBins, SketchView):
     memory_limit : int
         Bytes; more groups than fit are refused.
     missing_group : {"raise", "skip"} or a name
-        What to do with rows whose group is missing (None, NaN, a null), or one of the values of its tuple. "skip"
-        counts them in `skipped` only; any other name counts them as that group. Unless it is "raise", whole numbers in
-        a column of floats are integers, as pandas stores integers beside NaN.
+        What to do with rows whose group, or one value of its tuple, is missing (None, NaN, null). "skip" only counts
+        them in `skipped`; any other name is used as their group. Unless it is "raise", a column of floats that are
+        whole numbers is read as integers, because pandas stores integers with missing values as floats.
 
     Examples
     --------
@@ -164,11 +164,11 @@ class Sketch(FromBins, SketchView):
             Group of each row: integers, strings, bools, tuples of these, or a categorical column. A frame, a 2-D array
             or a list of columns means intersections: each row's group is the tuple of its values.
         weights : array-like of shape (n_samples,), optional
-            What each row weighs, such as a survey weight: a row of weight 10 is one row. A weight of 1 is none, and a
-            row of weight 0 is left out. Weights are rounded to multiples of 2**-20.
+            Weight of each row, such as a survey weight; a row of weight 10 is one row. A weight of 1 is the same as no
+            weight, and a row of weight 0 is left out. Weights are rounded to multiples of 2**-20.
         repeats : array-like of shape (n_samples,), optional
-            How many rows each one stands for: whole numbers, 0 leaves it out. The result has the bytes of the rows
-            repeated so often; with `weights`, each of them has the weight.
+            How many rows each line stands for: whole numbers; 0 leaves it out. The bytes are the same as if the rows
+            were repeated. With `weights`, each repeated row has the weight.
         nan, missing, missing_group : optional
             As in `Sketch`; they override the sketch's own choice for this batch.
         threads : int
@@ -213,7 +213,7 @@ class Sketch(FromBins, SketchView):
         return self
 
     def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
-        """Count a single row; `label` None where it is not known, `weight` and `repeats` as in `update`.
+        """Count a single row; `label` is None if it is not known, `weight` and `repeats` are as in `update`.
 
         Examples
         --------
@@ -251,13 +251,13 @@ class Sketch(FromBins, SketchView):
         data : object with `__arrow_c_stream__`
             A pyarrow table or record batch reader, a polars or pandas frame, a DuckDB relation, ...
         score, label, weight, repeats : str
-            Names of columns; `label` None for unlabelled rows. Weights and repeats are those of `update`.
+            Names of columns; `label` is None for unlabelled rows. Weights and repeats are as in `update`.
         group : str or list of str
             Name of the column of groups; several make tuples, for intersections.
         positive : str, int or bool, optional
             The label that means 1; all others mean 0, unless missing. Without it labels are 0 and 1. While all rows
-            have one label, the sketch keeps the texts of the labels (`label_texts`), and `solve`, `frontier`, `audit`,
-            `certify`, `rows_needed` and `report` warn with them.
+            mean 0, or all mean 1, the sketch keeps the texts of the labels (`label_texts`), and `solve`, `frontier`,
+            `audit`, `certify`, `rows_needed` and `report` list them in a warning.
         nan, missing, threads, missing_group
             As in `update`.
 
@@ -310,7 +310,7 @@ class Sketch(FromBins, SketchView):
         return self
 
     def _repeats(self, other: Sketch) -> bool:
-        """Whether another sketch is known to hold the rows of this one; nothing is computed to find out."""
+        """Whether another sketch is known to hold the same rows. Computes no digest."""
         if self._known is None or other._known is None or not self._core.total:
             return False
         ours = self._known_digest()
@@ -325,7 +325,7 @@ class Sketch(FromBins, SketchView):
         Warns
         -----
         RepeatedRowsWarning
-            If `digest` of both is known, because it was asked for since rows were last added, and the same.
+            If `digest` of both was computed since rows were last added, and is the same.
         """
         if not isinstance(other, Sketch):
             raise refusal("not_a_sketch", "other", value=other)
@@ -341,8 +341,7 @@ class Sketch(FromBins, SketchView):
         Parameters
         ----------
         min_rows : float
-            Rows of a group, with and without a label. Rows of weights w count as (sum w)^2 / (sum w^2) rows, which say
-            as much.
+            Rows of a group, with and without a label. Rows with weights w count as (sum w)^2 / (sum w^2) rows.
         name : name
             What the pooled groups are called. A group of that name is pooled too if it is small, else it is an error.
 
@@ -363,7 +362,7 @@ class Sketch(FromBins, SketchView):
 
     def copy(self) -> Self:
         """An independent copy."""
-        known = self._known  # read before the rows are: if rows were added since, the copy has more than it tells of
+        known = self._known  # read before the rows: rows added in between make it out of date, and it is then ignored
         new = type(self)._around(self._core, self)
         new._known = known
         return new

@@ -61,24 +61,24 @@ class SketchView:
 
     @property
     def weighted(self) -> bool:
-        """Whether a row with a weight that is not 1 has been counted; counts are then floats: sums of weights."""
+        """Whether a row with a weight other than 1 has been counted; counts are then floats, sums of weights."""
         return self._core.weighted
 
     @property
     def n_rows(self) -> int:
-        """Number of rows counted, whatever they weigh."""
+        """Number of rows counted, regardless of weights."""
         frozen = self._core.copy()
         return int(frozen.rows().sum()) if frozen.weighted else frozen.total
 
     @property
     def weight(self) -> float:
-        """Sum of the weights of all rows; their number where no row has a weight."""
+        """Sum of the weights of all rows; without weights, the number of rows."""
         frozen = self._core.copy()
         return frozen.total / WEIGHT_UNIT if frozen.weighted else float(frozen.total)
 
     @property
     def skipped(self) -> int:
-        """Rows passed over because their score was NaN or missing, or their group was missing."""
+        """Rows skipped because their score was NaN or missing, or their group was missing."""
         return self._core.skipped
 
     @property
@@ -93,7 +93,7 @@ class SketchView:
 
     @property
     def label_texts(self) -> tuple[str, ...]:
-        """Labels that tables had, as text: the first eight, and only while all labelled rows mean 0, or all mean 1."""
+        """Texts of the first eight labels in tables, kept only while all labelled rows mean 0, or all mean 1."""
         found = labels_in(self._core.sections).texts
         return found if found and len(labels_there(self._core)) == 1 else ()
 
@@ -119,9 +119,9 @@ class SketchView:
 
     @property
     def assumption(self) -> str | None:
-        """What the groups rest on where they were estimated, see `ProxySketch.unmixed`; None where they are known.
+        """The assumptions behind estimated groups, see `ProxySketch.unmixed`; None if all groups are known.
 
-        It is part of the bytes, and results from the sketch have it among their notes.
+        They are saved with the sketch, and are among the notes of results from it.
         """
         return assumption_in(self._core.sections)
 
@@ -145,7 +145,7 @@ class SketchView:
 
     @property
     def squared_weights(self) -> Floats:
-        """Sum of the squared weights of each label and group, shape (2, n_groups); the rows where none has a weight."""
+        """Sum of squared weights of each label and group, shape (2, n_groups); without weights, the number of rows."""
         return self._core.squared_weights()[:2]
 
     @property
@@ -222,7 +222,7 @@ class SketchView:
         return coarsest_of(self._core.copy())
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of the counted rows and of `positive`: whatever their columns were called.
+        """SHA-256, in hexadecimal, of the counted rows and of `positive`. It does not depend on the names of columns.
 
         The sketch remembers it until rows are added.
         """
@@ -253,10 +253,10 @@ def digest_of(core: SketchCore, known: Known | None = None) -> str:
 
 
 def _state(core: SketchCore) -> tuple[object, ...]:
-    """What differs between any two moments at which a core, in its life, would give different row bytes.
+    """A key that changes whenever the row bytes of a core change.
 
-    Rows are added and never taken away, so their total and the number of those passed over tell such moments apart. The
-    rest may change when a sketch without rows is merged.
+    Rows are only added, so the total and the number of skipped rows show most changes. The rest may change when a
+    sketch without rows is merged.
     """
     options = core.bins, core.level, core.first, core.given, core.fixed, core.linear, core.groups
     return core.total, core.skipped, core.weighted, options, core.sections

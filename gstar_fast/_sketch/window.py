@@ -33,7 +33,7 @@ VERSION: Final = 1
 HEADER: Final = struct.Struct("<8sHHIQQ")
 LENGTH: Final = struct.Struct("<Q")
 MOST_PANES: Final = 2**31 - 1
-MOST_MEMORY: Final = 2**36  # bytes that all panes of a window could have taken where it was built
+MOST_MEMORY: Final = 2**36  # bytes of all panes together
 
 
 def _refuse(why: str) -> NoReturn:
@@ -200,8 +200,8 @@ class Window:
         data : bytes
             What `to_bytes` gave.
         nan, missing, memory_limit, missing_group
-            Options of every pane that bytes do not hold, see `Sketch`. `memory_limit` is for each pane, as in `Window`;
-            older panes stay bytes until `sketch` adds them up, so that reading takes the memory of one pane.
+            Options that are not saved, see `Sketch`. `memory_limit` is for each pane, as in `Window`; older panes stay
+            bytes until `sketch` adds them up, so reading takes the memory of one pane.
         """
         new = cls.__new__(cls)
         new._read(data, checked_passing(nan, missing, missing_group=missing_group), checked_limit(memory_limit))
@@ -261,7 +261,7 @@ def _pane(blob: bytes, passing: Passing, limit: int) -> Sketch:
 
 
 def _sketches_in(head: bytes) -> int:
-    """How many sketches a file says that it holds; 1 where it does not begin like a window."""
+    """Number of sketches in the header of a file; 1 if it is not a window."""
     return HEADER.unpack_from(head)[3] if len(head) >= HEADER.size and head.startswith(MAGIC) else 1
 
 

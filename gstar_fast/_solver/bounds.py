@@ -21,7 +21,7 @@ from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, prepare_smooth, solve_prepared
 
-POINTS = 8193  # of a range, where pdfs and cdfs are looked at for their largest and smallest values
+POINTS = 8193  # points of a range at which pdfs and cdfs are evaluated for their extremes
 
 
 @lives_in("gstar_fast.results")
@@ -30,7 +30,7 @@ class Bound:
     """One theorem: what it bounds, by how much, and with which constants.
 
     `left` is the quantity as it is for this result, `right` what the theorem allows; None where a side does not exist.
-    `largest` is the largest value that the left side can have for any thresholds; None where there is none.
+    `largest` is the largest value that the left side can have for any thresholds; None if it is unbounded.
     """
 
     theorem: str
@@ -43,7 +43,7 @@ class Bound:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the right side is above everything that the left side can be."""
+        """Whether the right side is larger than any possible left side."""
         return self.right is not None and self.largest is not None and self.right > self.largest
 
     @property
@@ -128,7 +128,7 @@ class Curves:
         return float(np.abs(self.cdf[label, 1] - self.cdf[label, 0]).max())
 
     def near(self, label: int, group: int, value: float, reach: float) -> tuple[float, float]:
-        """Scores between which a cdf is within reach of a value, a step more; infinite beyond the end of the grid."""
+        """Scores between which a cdf is within `reach` of a value, plus a step; infinite beyond the end of the grid."""
         first, last = np.searchsorted(self.cdf[label, group], [value - reach, value + reach])
         low = float(self.x[first - 1]) if first else -np.inf
         return low, float(self.x[last]) if last < len(self.x) else np.inf
@@ -180,7 +180,7 @@ def _rates(s: Smooth, at: Floats) -> tuple[Floats, Floats]:
 
 
 def _times(factor: float, value: float) -> float:
-    """A product in which an infinite constant times nothing is nothing."""
+    """A product in which infinity times 0 is 0."""
     return factor * value if value > 0 else 0.0
 
 

@@ -113,9 +113,9 @@ def _poor(selected: Floats, totals: Ints) -> tuple[Floats, Bools]:
 
 
 def warned(result: Result, sketch: Sketch | None = None) -> Result:
-    """The same result, after a warning where its notes tell of an answer that could pass for success.
+    """The same result, after warnings for notes that a user should not miss.
 
-    With the counted sketch also where a threshold lies next to bins that hold many different scores.
+    With the counted sketch, also warns if a threshold lies next to a bin with many different scores.
     """
     if sketch is not None:
         warn_if_coarse(sketch, _thresholds_of(result, sketch))
@@ -127,7 +127,7 @@ def warned(result: Result, sketch: Sketch | None = None) -> Result:
 
 
 def _thresholds_of(result: Result, sketch: Sketch) -> dict[Name, list[float]]:
-    """For each counted group the thresholds that decide about its rows; by segment these may be any of them."""
+    """For each counted group the thresholds that its rows may get; by segment these are all thresholds."""
     mixed = result.mixtures
     own = {name: [t] if mixed is None else [t for t, _ in mixed[name]] for name, t in result.thresholds.items()}
     if result.segment_rates is None and own.keys() == set(sketch.groups):

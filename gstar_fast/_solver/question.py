@@ -118,7 +118,7 @@ class Objective:
 
     @property
     def lower(self) -> str:
-        """What an optimal answer leaves no other thresholds: the end of the sentence that says so."""
+        """The end of the sentence "no other thresholds have ..."."""
         return f"a lower {self.measure}{' within the limits' if self.limits else ''}"
 
     def asked(self) -> list[tuple[str, str]]:

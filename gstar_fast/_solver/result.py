@@ -67,13 +67,12 @@ class Result:
     rates : dict of GroupRates
         By group.
     verdict : {"optimal", "converged", "not_converged", "infeasible", "unified", "promised", "unpromised"}
-        `message` says it in a sentence. `unified`: the best unified threshold for every group, because it meets the
-        limits and there is no evidence that thresholds by group cost less. The last two only where `solve` was given a
-        `confidence`.
+        `message` explains it. `unified`: every group has the best unified threshold, because it meets the limits and
+        there is no evidence that thresholds by group cost less. The last two only with `confidence`.
     promise : Promise or None
-        With `confidence`: what is promised of the limits on new rows.
+        With `confidence`: the promise that the limits hold on new rows.
     evidence : Evidence or None
-        The `evidence` that was asked for, and what the rows say. None with ``evidence=0``, and where it is not used.
+        The `evidence` that was asked for, and the evidence found. None with ``evidence=0``, and if it is not used.
     lower_bound, optimality_gap : float
         No allowed thresholds have a loss below `lower_bound`; `optimality_gap` is what is left of `loss` above it.
     iterations : int
@@ -81,11 +80,11 @@ class Result:
     method, density : str
         What was asked of `solve`.
     default_threshold : float
-        The best unified threshold: the least cost with one threshold for everybody, limits and penalties aside.
+        The best unified threshold: the least cost with one threshold for everybody, ignoring limits and penalties.
     before_error, before_cost, before_gaps : float, float, dict
         Error, cost and gaps at `default_threshold`.
     n_rows : float
-        Rows that were counted, whatever their weights; rates, gaps and error are by weight.
+        Number of counted rows, regardless of weights; rates, gaps and error are weighted.
     limits, penalties, costs, balanced, unified, min_rows
         What was asked, as given to `solve`.
     notes : tuple of str
@@ -275,7 +274,7 @@ class Result:
         )
 
     def check(self, sketch: Sketch) -> None:
-        """Compute every number again from the counts of `sketch`, and prove the verdict; ValueError says what is wrong.
+        """Compute every number again from the counts of `sketch` and prove the verdict; raise ValueError if wrong.
 
         Nothing that the result or its proof says is trusted. Numbers are computed again from the thresholds. Verdicts
         `optimal` and `infeasible` are proven by certificates in whole numbers, by code that shares nothing with the
@@ -283,7 +282,7 @@ class Result:
         may take minutes for twenty groups and a tight limit. Other results (penalties, smooth densities, pooled groups,
         promises) are solved again and compared. `message` and `notes` have to be those of this release. Only
         `iterations` and names of columns are not checked. A result with verdict `not_converged` claims nothing that
-        could be proven, and raises.
+        could be proven, so it raises too.
         """
         from gstar_fast._solver.segments.recheck import check_result  # it knows results
 

@@ -269,6 +269,6 @@ def nearest(find: Callable[[float], tuple[Found | None, bool]]) -> Nearest[Found
 
 
 def cheapest_within(p: Arrays, end: float = math.inf) -> tuple[Ints | None, bool]:
-    """The choice of least error within the limits, penalties aside; at the moment `end` the search stops."""
+    """The choice of least error within the limits, ignoring penalties; the search stops at time `end`."""
     numbers, _, finished, _ = room("solver").solve_limits(p, BOXES, seconds_left(end))
     return (numbers if numbers[0] >= 0 else None if finished else _first_allowed(p)), bool(finished)

@@ -35,8 +35,8 @@ class Snapshot:
     group_column: str | None
     numbers: Values | None  # (3, K) rows of each cell; None without weights, where `rows` says it
     squares: Callable[[], Floats]  # (3, K, C) sums of squared weights when called, of the rows that `rows` counts
-    assumptions: tuple[str, ...] = ()  # what the groups rest on where they were estimated
-    notes: tuple[str, ...] = ()  # what every result from the sketch shall say, these among them
+    assumptions: tuple[str, ...] = ()  # what the groups rest on if they were estimated
+    notes: tuple[str, ...] = ()  # notes for every result from the sketch, `assumptions` included
 
     @classmethod
     def of(cls, sketch: Sketch, *, wide: bool = False) -> Snapshot:
@@ -45,7 +45,7 @@ class Snapshot:
         if need > sketch._core.memory_limit:
             limit = (sketch._core.memory_limit, len(sketch._core.groups), sketch._core.bins)
             raise refusal("solving_needs_too_much_memory", "memory_limit", value=need, limit=limit)
-        core = sketch._core.copy()  # others may go on updating the sketch
+        core = sketch._core.copy()  # other threads may still update the sketch
         names = core.groups
         if not names:
             raise refusal("no_rows", "solving")
@@ -77,11 +77,11 @@ class Snapshot:
 
     @property
     def n_rows(self) -> Values:
-        """Rows of each label and group, (3, K), whatever their weights."""
+        """Number of rows of each label and group, (3, K), regardless of weights."""
         return self.rows.sum(axis=2) if self.numbers is None else self.numbers
 
     def amount(self, count: float) -> str:
-        """A count in words: rows, or rows of a weight."""
+        """A count as text: rows, or rows of a weight."""
         return f"rows of weight {count * self.weight_unit:.6g}" if self.weighted else f"{count:g} rows"
 
     def thresholds(self, candidates: Ints) -> Floats:
@@ -95,10 +95,10 @@ class Snapshot:
 
 
 def _notes(core: SketchCore) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the groups rest on, and what a reader of rates and rows should know."""
+    """Assumptions about the groups, and all notes for results from a sketch."""
     assumption = assumption_in(core.sections)
     notes = () if assumption is None else (assumption,)
     if not core.weighted:
         return notes, notes
     weight = core.total / WEIGHT_UNIT
-    return notes, (*notes, f"rows have weights, {weight:.10g} in all: error, rates and gaps are by weight")
+    return notes, (*notes, f"rows have a total weight of {weight:.10g}: error, rates and gaps are weighted")

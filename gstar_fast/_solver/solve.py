@@ -116,9 +116,9 @@ def solve(
         `stable` takes the thresholds with the smallest gap whose error is within half a standard error of the least
         within the limit. They keep the limit on new rows more often, and promise nothing. With one limit only.
     evidence : float
-        From 0 to below 1. If the best unified threshold meets the limits, and it cannot be said with this confidence
-        that thresholds by group (or segment) cost less, the answer is the unified threshold for every group and the
-        verdict is "unified". 0 always gives the least cost. It is not used with penalties, smooth densities or
+        From 0 to below 1. If the best unified threshold meets the limits, thresholds by group (or segment) are returned
+        only if they cost less with this confidence. Otherwise every group gets the unified threshold, and the verdict
+        is "unified". 0 always gives the least cost. It is not used with penalties, smooth densities or
         ``unified=True``.
     fair_between, decide_by : str, int or several, optional
         Group columns, by name or position, of a sketch that counts several. Gaps are measured between groups of
@@ -142,15 +142,15 @@ def solve(
     DegenerateWarning
         If the thresholds hold what was asked by hardly deciding.
     LabelWarning
-        If tables named the label that means 1, and no row has it, or every row.
+        If a positive label was given and no row has it, or every row.
     MissingClassWarning
         If a group is left out of a gap, for want of labels.
     NoiseWarning
         If a limit is below the gap that an exactly fair rule shows by chance on so few rows; not with `confidence`.
     ResolutionWarning
-        If a bin next to a threshold holds so many rows with different scores that a rate may be off by it.
+        If a bin next to a threshold holds many rows with different scores, so that a rate may be off.
     SentinelWarning
-        As when rows are counted, if the sketch has not given it yet.
+        As in `Sketch.update`, if the sketch has not given it yet.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def _stable(search: Search, plain: Result) -> Result:
     found = finish(search, numbers, plain.verdict, plain.iterations, lower_bound=plain.lower_bound)
     within = "half a standard error of"
     near = f"cost is within {within} the error rate above" if is_weighted(plain) else f"error is within {within}"
-    message = f"{SIGN}{near} the least ({plain.cost:.4f}); nothing is promised of new rows"
+    message = f"{SIGN}{near} the least ({plain.cost:.4f}); nothing is promised for new rows"
     return replace(found, message=message, evidence=plain.evidence)
 
 

@@ -1,4 +1,4 @@
-"""Compiled classes cannot be pickled or copied, and say so: Python's own way to do it would end the process."""
+"""Compiled classes raise TypeError when pickled or copied; the default of Python would crash the process."""
 
 import copy
 import inspect
@@ -29,7 +29,7 @@ def test_every_compiled_class_is_known():
 def test_a_compiled_object_cannot_be_pickled_or_copied(name):
     one = instance_of(name)
     for reduce in (one.__reduce__, lambda: one.__reduce_ex__(0), lambda: one.__reduce_ex__(4)):
-        with pytest.raises(TypeError, match=f"{name} belongs to one process and cannot be pickled"):
+        with pytest.raises(TypeError, match=f"{name} cannot be pickled; pickle the object"):
             reduce()
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         with pytest.raises(TypeError, match="cannot be pickled"):
@@ -42,6 +42,6 @@ def test_a_compiled_object_cannot_be_pickled_or_copied(name):
 def test_the_core_of_a_sketch_cannot_be_pickled():
     with gf.use_backend("native"):
         sketch = gf.Sketch.from_rows([0.5], [1], ["F"])
-        with pytest.raises(TypeError, match="SketchCore belongs to one process"):
+        with pytest.raises(TypeError, match="SketchCore cannot be pickled"):
             sketch._core.__reduce__()
         assert copy.deepcopy(sketch) == copy.copy(sketch) == sketch

@@ -1,4 +1,4 @@
-"""Names that others chose are shown so that a terminal does not obey them and a table keeps its lines."""
+"""Names are printed without control characters, so that they cannot change a terminal or break a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WILD = "\x1b[31mred\x07\x9b2J\u202egnol\n\ttail\u2028"
 
 
 @given(st.text())
-def test_printable_text_is_json_if_it_was(text):
+def test_printable_keeps_json_valid(text):
     written = json.dumps(text, ensure_ascii=False)
     assert json.loads(printable(written)) == text
     assert not set(printable(text)) & set("\x00\x1b\x7f\x9b\u202e\u2028")
@@ -30,7 +30,7 @@ def test_letters_of_all_languages_stay_as_they_are():
     assert printable_name(text) == text
 
 
-def test_nothing_that_is_printed_gives_commands_to_a_terminal(backend):
+def test_printed_output_has_no_control_characters(backend):
     rng = np.random.default_rng(5)
     groups = np.array([WILD, "b", "c"], object)[rng.integers(0, 3, 3_000)]
     labels = rng.integers(0, 2, 3_000)

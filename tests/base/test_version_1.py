@@ -62,7 +62,7 @@ def test_every_kind_of_file_is_read_and_written_as_version_2(backend, name):
 
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_files_with_weights_are_not_read(backend, name):
-    """They do not say how many rows there are, nor what these weigh."""
+    """They lack the number of rows and the squared weights."""
     with pytest.raises(ValueError, match="it has weights and is of version 1; count its rows again"):
         gf.Sketch.from_bytes((OLD / name).read_bytes())
 

@@ -261,7 +261,7 @@ def test_resume_with_other_thresholds_or_another_folder_is_refused(folder, capsy
         (["in", "in/sex=F", "-o", "out/"], 1, "given twice"),
         (["in/sex=F", "in/sex=M", "-o", "out/"], 2, "out/ is a folder, and it takes the tables of one folder"),
         (["in", "-o", "out"], 1, "the format of out is not clear from its name; end it in .csv"),
-        (["in", "-o", "memory://out/"], 1, "memory://out/ is elsewhere, and outputs are files of this machine"),
+        (["in", "-o", "memory://out/"], 1, "memory://out/ is remote, and outputs must be local files"),
         (
             ["twins", "-o", "out/", "--to", "parquet"],
             1,

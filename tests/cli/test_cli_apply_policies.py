@@ -73,7 +73,7 @@ def test_rows_without_a_group_are_decided_as_the_group_they_are_given(here, caps
         apply(table, out="out.csv", extra=["--missing-group", "nobody", "--unknown", "0.2"])
         assert read("out.csv")["decision"] == ["1", "1", "0"]
         error = said(capsys, 2, table, "--thresholds", "t.json", "-o", "out.csv", "--missing-group", "skip")
-        assert "every row is decided; give --missing-group the name of a group, not skip" in error
+        assert "apply decides every row, so --missing-group must be the name of a group, not skip" in error
 
 
 def test_a_missing_part_of_an_intersection_is_decided_as_the_group_it_is_given(here):

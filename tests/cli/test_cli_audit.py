@@ -31,7 +31,7 @@ def test_audit_of_thresholds_is_that_of_the_library(sketch, capsys):
     assert tpr == expected.rates["F"]["tpr"].value
 
 
-def test_a_spreadsheet_takes_no_group_for_a_formula(here):
+def test_a_spreadsheet_does_not_read_a_group_as_a_formula(here):
     groups = ["=1+1", "+x", "-x", "@x", "\tx", "\rx", "-1", -2, "+.5", "plain", "a,=b"]
     gf.Sketch.from_rows(np.arange(44) / 44, np.arange(44) // 11 % 2, groups * 4).save("s.gstar")
     gf.Decider(dict.fromkeys(groups, -0.5)).save("t.json")

@@ -290,7 +290,7 @@ def test_a_database_skips_and_names_rows_without_a_group(here):
 def test_show_and_solve_note_that_every_row_has_the_positive_label(here, capsys):
     Path("t.csv").write_text("p,y,sex\n.1,yes,F\n.2,yes,M\n.3,yes,F\n")
     assert main(["sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--positive", "yes", "-q"]) == 0
-    words = "note: every row that has a label has 'yes', which means 1, and tables had no other labels than 'yes'"
+    words = "note: every labelled row has the positive label 'yes' (labels found: 'yes')"
     for argv in (["show", "s.gstar"], ["solve", "s.gstar", "-o", "t.json", "--report", "r.html"]):
         capsys.readouterr()
         assert main(argv) == 0
@@ -309,8 +309,8 @@ def test_a_sketch_of_python_with_a_misspelled_label_is_noted(here, capsys):
     gf.Sketch().update_table(table, score="p", label="y", group="sex", positive="Yes").save("s.gstar")
     assert main(["show", "s.gstar"]) == 0
     assert (
-        "note: no row has the label 'Yes', which means 1: tables had 'no', 'yes'; count them again with --positive ... "
-        "for the one of these that means 1\n" in capsys.readouterr().err
+        "note: no row has the positive label 'Yes' (labels found: 'no', 'yes'); count the rows again with "
+        "--positive ... for the label that means 1\n" in capsys.readouterr().err
     )
 
 

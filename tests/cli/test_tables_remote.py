@@ -124,7 +124,7 @@ def test_what_is_not_there_or_damaged(here, store, capsys, name, words):
 def test_outputs_are_local_files(here, store, capsys):
     store("in/t.csv", b"p,y,g\n0.5,1,a\n")
     words = ["sketch", "memory://in/t.csv", "-o", "memory://out/s.gstar", *COLUMNS]
-    assert "memory://out/s.gstar is elsewhere, and outputs are files of this machine" in said(capsys, *words)
+    assert "memory://out/s.gstar is remote, and outputs must be local files" in said(capsys, *words)
 
 
 def test_without_fsspec_it_says_what_to_install(here, capsys, monkeypatch):

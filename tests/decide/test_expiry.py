@@ -1,4 +1,4 @@
-"""Thresholds expire: a live decider says so, warns once and goes on, and is not swapped to expired ones."""
+"""Thresholds expire: a live decider warns once and still decides, and `swap` rejects expired thresholds."""
 
 import sys
 import threading
@@ -28,7 +28,7 @@ def soon(seconds):
     return datetime.now(UTC) + timedelta(seconds=seconds)
 
 
-def test_without_an_expiry_there_is_nothing_to_say(backend):
+def test_without_an_expiry_there_is_no_warning(backend):
     live = gf.LiveDecider(decider())
     assert live.expired is False
     assert live.seconds_left is None

@@ -204,7 +204,7 @@ def test_what_is_no_refusal_fails_the_task():
         ({"nan": "drop"}, 'nan must be "raise" or "skip"'),
         ({"group": []}, "group must name a column"),
         ({"positive": "yes", "label": None}, "no column of labels is named"),
-        ({"missing_group": ("a", 1.5)}, r"missing_group must be \"raise\", \"skip\" or a name .*, got \('a', 1.5\)"),
+        ({"missing_group": ("a", 1.5)}, r"missing_group must be \"raise\", \"skip\" or the name .*, got \('a', 1.5\)"),
         ({"missing_group": 1.5}, "missing_group must be .*, got 1.5"),
         ({"range": (1, 0)}, "range must have lo < hi"),
     ],

@@ -197,7 +197,7 @@ def test_a_row_is_repeated_exactly_so_often(backend, kind):
     assert sketch.groups == ("F", "M")
 
 
-def test_repeats_of_tables_are_exact_and_nulls_are_refused(backend):
+def test_repeats_of_tables_are_exact_and_nulls_are_rejected(backend):
     pa = pytest.importorskip("pyarrow")
     pd = pytest.importorskip("pandas")
     for table in (
@@ -209,7 +209,7 @@ def test_repeats_of_tables_are_exact_and_nulls_are_refused(backend):
         assert not sketch.weighted
     with pytest.raises(ValueError, match="weights must be finite and not negative, got nan at row 1"):
         gf.Sketch().update(SCORES, None, GROUPS, weights=pd.array([1, None, 1, 1], "Int64"))
-    with pytest.raises(ValueError, match="repeats must be whole numbers from 0 on, got nan at row 1"):
+    with pytest.raises(ValueError, match="repeats must be whole numbers that are not negative, got nan at row 1"):
         gf.Sketch().update(SCORES, None, GROUPS, repeats=pd.array([1, None, 1, 1], "Int64"))
 
 
@@ -238,10 +238,10 @@ def test_repeats_that_are_not_whole_are_named_and_change_nothing(backend, repeat
     sketch = gf.Sketch().update(SCORES, LABELS, GROUPS)
     before = sketch.to_bytes()
     with pytest.raises(
-        ValueError, match=r"repeats must be whole numbers from 0 on, got .* at row 1; what a row weighs"
+        ValueError, match=r"repeats must be whole numbers that are not negative, got .* at row 1; for weights"
     ):
         sketch.update(SCORES, LABELS, GROUPS, repeats=[1, repeats, 1, 1])
-    with pytest.raises(ValueError, match=r"repeats must be whole numbers from 0 on, got"):
+    with pytest.raises(ValueError, match=r"repeats must be whole numbers that are not negative, got"):
         sketch.update_one(0.5, 1, "F", repeats=repeats)
     with pytest.raises(ValueError, match="groups has 4, repeats has 2"):
         sketch.update(SCORES, LABELS, GROUPS, repeats=[1, 1])

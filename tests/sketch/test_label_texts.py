@@ -37,16 +37,16 @@ def section(sketch):
 def test_solve_audit_and_report_warn_with_the_labels(backend):
     sketch = counted(["yes", "no"] * 4, "Yes")
     assert sketch.label_texts == ("no", "yes")
-    words = "no row has the label 'Yes', which means 1: tables had 'no', 'yes'; count them again with positive=..."
+    words = r"no row has the positive label 'Yes' \(labels found: 'no', 'yes'\); count the rows again with positive=..."
     with pytest.warns(gf.LabelWarning, match=words):
         result = gf.solve(sketch)
     with pytest.warns(gf.LabelWarning, match=words):
         audit = gf.audit(sketch, result)
-    assert any(note.startswith("no row has the label 'Yes'") for note in audit.notes)
+    assert any(note.startswith("no row has the positive label 'Yes'") for note in audit.notes)
     with pytest.warns(gf.LabelWarning, match=words) as caught:
         page = gf.report(result, sketch)
     assert len([one for one in caught if one.category is gf.LabelWarning]) == 1
-    assert "no row has the label" in page.html
+    assert "no row has the positive label" in page.html
     assert {one.filename for one in caught} == {__file__}
 
 
@@ -73,7 +73,7 @@ def test_frontier_certify_and_rows_needed_warn_once_too(backend):
 
 def test_they_warn_where_every_row_is_positive(backend):
     sketch = counted(["yes", None, "yes", "yes"], "yes")
-    words = "every row that has a label has 'yes', which means 1, and tables had no other labels than 'yes'"
+    words = r"every labelled row has the positive label 'yes' \(labels found: 'yes'\); count rows with other labels"
     with pytest.warns(gf.LabelWarning, match=words):
         gf.solve(sketch)
 
@@ -135,7 +135,7 @@ def test_merging_takes_the_first_eight_of_all_in_any_order_and_tree(backend, fou
 def test_more_labels_than_eight_are_said_to_be_more(backend):
     sketch = counted([f"label {i}" for i in range(12)], "yes") + counted(["a"], "yes")
     with pytest.warns(
-        gf.LabelWarning, match="tables had 'a', 'label 0', 'label 1', 'label 10', .*'label 4', ...; count"
+        gf.LabelWarning, match=r"labels found: 'a', 'label 0', 'label 1', 'label 10', .*'label 4', \.\.\.\); count"
     ):
         gf.audit(sketch, 0.5)
 
@@ -170,7 +170,7 @@ def test_a_window_counts_tables_and_warns_for_the_panes_that_are_left(backend):
     window.update_table(table(["maybe"] * 4), **COLUMNS, positive="Yes")
     again = gf.Window.from_bytes(window.to_bytes())
     assert window.sketch.label_texts == again.sketch.label_texts == ("maybe", "no", "yes")
-    with pytest.warns(gf.LabelWarning, match="tables had 'maybe', 'no', 'yes'"):
+    with pytest.warns(gf.LabelWarning, match="labels found: 'maybe', 'no', 'yes'"):
         gf.solve(again.sketch)
     assert window.advance().sketch.label_texts == ("maybe",)
     one = gf.Sketch().update_table(table(["maybe"] * 4), **COLUMNS, positive="Yes")

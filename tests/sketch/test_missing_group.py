@@ -1,4 +1,4 @@
-"""Rows without a group are an error, are passed over, or get a name, as `missing_group` says."""
+"""`missing_group`: rows without a group are an error, are skipped, or get a name."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_a_name_that_may_not_be_is_an_error(backend):
     with pytest.raises(ValueError, match=r"'c'.* is not one of the given groups"):
         sketch.update([0.5], [1], [None])
     for wrong in (1.5, ["a"], b"a", ("a", None), NAN, (), 2**63, "\ud800"):
-        with pytest.raises((TypeError, ValueError), match='missing_group must be "raise", "skip" or a name'):
+        with pytest.raises((TypeError, ValueError), match='missing_group must be "raise", "skip" or the name'):
             gf.Sketch(missing_group=wrong)
         with pytest.raises((TypeError, ValueError), match="missing_group must be"):
             gf.Sketch().update([0.5], [1], ["a"], missing_group=wrong)

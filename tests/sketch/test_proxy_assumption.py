@@ -95,7 +95,7 @@ def test_every_result_carries_the_assumption(backend, honest):
         assert gf.Result.from_json(result.to_json()).notes == result.notes
     promised = results["promised"]
     assert promised.verdict == "promised"
-    assert promised.message.endswith("; all this only if the groups were estimated rightly, see the note")
+    assert promised.message.endswith("; all of this holds only if the groups were estimated correctly, see the note")
     assert unmixed.assumption in promised.promise.plain.notes
     assert unmixed.assumption in gf.audit(unmixed, promised).notes
     assert unmixed.assumption in gf.certify(promised, unmixed).notes
@@ -105,7 +105,7 @@ def test_the_report_says_what_is_assumed(honest):
     unmixed = honest.unmixed()
     for result in (gf.solve(unmixed, limits=LIMITS), gf.solve(unmixed, limits={"equalized_odds": 0.2}, confidence=0.9)):
         page = gf.report(result, unmixed).html
-        assert "if the groups were estimated rightly" in page
+        assert "if the groups were estimated correctly" in page
         assert unmixed.assumption in page
 
 

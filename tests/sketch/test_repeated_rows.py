@@ -1,4 +1,4 @@
-"""Rows that count twice give a warning where digests tell, and a digest is remembered until rows change."""
+"""Equal digests give a warning that rows count twice; a digest is remembered until rows are added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A weight weighs one row, a repeat is a row more: laws of both, on every backend."""
+"""Laws of weights (of one row) and repeats (several rows), on every backend."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_repeats_give_the_bytes_of_repeated_rows_also_with_weights(backend, tabl
 
 @settings(max_examples=20)
 @given(table=tables(), kind=st.sampled_from([np.float64, np.float32, np.int64, np.uint8]))
-def test_a_weight_of_1_is_none(backend, table, kind):
+def test_a_weight_of_1_is_the_same_as_no_weight(backend, table, kind):
     n = len(table.scores)
     plain = table.into(gf.Sketch(bins=16))
     assert table.into(gf.Sketch(bins=16), weights=np.ones(n, kind)).to_bytes() == plain.to_bytes()
@@ -62,7 +62,7 @@ def test_a_weight_of_1_is_none(backend, table, kind):
 
 @settings(max_examples=40)
 @given(table=tables(max_rows=20), data=st.data(), limits=LIMITS)
-def test_order_batches_rows_and_merges_leave_no_trace(backend, table, data, limits):
+def test_order_batches_single_rows_and_merges_do_not_change_the_bytes(backend, table, data, limits):
     n = len(table.scores)
     w, k = data.draw(loads(n))
     whole = counted(table, w, k, limits)
@@ -113,7 +113,7 @@ def test_rows_weights_and_squares_are_those_of_the_rows(backend, table, data, li
         assert core.squared_weights()[label].tolist() == list(map(float, exact))
 
 
-def test_threads_leave_no_trace(backend):
+def test_threads_do_not_change_the_bytes(backend):
     rng = np.random.default_rng(5)
     n = 150_000
     rows = rng.normal(size=n), rng.integers(0, 2, n), rng.integers(0, 3, n)
@@ -123,7 +123,7 @@ def test_threads_leave_no_trace(backend):
     assert sketches[0].n_rows == k.sum()
 
 
-def test_a_weight_is_one_row_whatever_its_size(backend):
+def test_a_row_of_any_weight_is_one_row(backend):
     ten = gf.Sketch.from_rows([0.5, 0.25], [1, 0], ["a", "a"], weights=[10, 10])
     more = gf.Sketch.from_rows([0.5, 0.25], [1, 0], ["a", "a"], weights=[10.5, 10.5])
     assert (ten.n_rows, ten.weight, ten.weighted) == (2, 20.0, True)
@@ -133,7 +133,7 @@ def test_a_weight_is_one_row_whatever_its_size(backend):
     assert repr(gf.Sketch.from_rows([0.5], [1], ["a"], repeats=[10])).startswith("Sketch(10 rows, 1 group")
 
 
-def test_a_row_that_is_not_there_moves_nothing(backend):
+def test_a_row_of_weight_0_or_repeated_0_times_changes_nothing(backend):
     sketch = gf.Sketch(groups=None).update([0.5], [1], ["a"])
     before = sketch.to_bytes()
     sketch.update([1e9, -1e9], [1, 0], ["b", "c"], weights=[0, 5], repeats=[3, 0])
@@ -211,7 +211,7 @@ def test_weights_that_rounding_would_change_are_told(backend, table):
         data = pa.table({**rows, "w": weights})
         return gf.Sketch(bins=64, range=(0, 1)).update_table(data, score="s", label="y", group="g", weight="w")
 
-    words = r"so small that rounding to multiples of 2\*\*-20 changes them by more than 1 % on average\. Multiply all of them"
+    words = r"rounding to multiples of 2\*\*-20 changes them by more than 1 % on average\. Multiply all of them"
     with pytest.warns(gf.ResolutionWarning, match=words) as caught:
         count(weights / weights.sum())
     assert [one.filename for one in caught] == [__file__]

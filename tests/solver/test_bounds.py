@@ -38,7 +38,7 @@ def test_theorems_one_to_three_hold(backend, seed):
 
 @pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning", "ignore::gstar_fast.NoiseWarning")
 @pytest.mark.parametrize("density", ["normal", "kde"])
-def test_bounds_of_similar_groups_say_something(density):
+def test_bounds_of_similar_groups_are_useful(density):
     """Where thresholds are close, so are the right sides; a bound above all that is possible is called so."""
     rng = np.random.default_rng(7)
     alike = gf.Sketch.from_rows(*normal_rows(40_000, (1.5, 1.5), (0.0, 0.1), rng))
@@ -52,7 +52,7 @@ def test_bounds_of_similar_groups_say_something(density):
     assert "which says nothing here: it is at most 1" in str(found)
 
 
-def test_an_infinite_threshold_leaves_nothing_to_say():
+def test_an_infinite_threshold_gives_no_useful_bound():
     """Everybody of one group is accepted: no pdf is bounded away from zero on the way there."""
     rng = np.random.default_rng(9)
     sketch = gf.Sketch.from_rows(*normal_rows(2_000, (1, 2), (0, 0), rng), bins=128)

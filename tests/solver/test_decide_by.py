@@ -255,9 +255,9 @@ def test_a_proof_of_other_rows_or_of_another_answer_does_not_hold(backend):
     for edge in sketch.edges[:60:6]:
         moved = {**result.thresholds, 0: float(edge)}
         if moved != result.thresholds:
-            with pytest.raises(ValueError, match=r"does not hold on this sketch: .*, and the rows give"):
+            with pytest.raises(ValueError, match=r"does not hold on this sketch: .*, but the rows give"):
                 replace(result, thresholds=moved).check(sketch)
-    with pytest.raises(ValueError, match="at no bin edge"):
+    with pytest.raises(ValueError, match="not at a bin edge"):
         replace(result, thresholds={**result.thresholds, 0: 0.0101}).check(sketch)
     with pytest.raises(ValueError, match="other groups or segments"):
         replace(result, thresholds={**result.thresholds, 9: 0.5}).check(sketch)

@@ -1,4 +1,4 @@
-"""`evidence`: the unified threshold is the answer unless thresholds by group cost less beyond chance."""
+"""`evidence`: every group gets the unified threshold unless thresholds by group cost significantly less."""
 
 import json
 import math
@@ -22,7 +22,7 @@ ODDS = {"equalized_odds": 0.05}
 
 
 def people(rows=4_000, groups=3, seed=0, differ=0.0):
-    """Rows of groups that differ by so much; by default not at all."""
+    """Rows of groups that differ by a given amount; by default not at all."""
     rng = np.random.default_rng([seed, rows, groups])
     labels, group = (rng.random(rows) < 0.4).astype(int), rng.integers(0, groups, rows)
     return rng.normal(size=rows) + 1.2 * labels + differ * group, labels, group
@@ -219,7 +219,7 @@ def test_z_of_weighted_segments_is_that_of_the_rows(backend):
 
 
 @pytest.mark.parametrize("asked", [{}, {"randomize": True}, {"monotone": True}], ids=str)
-def test_segments_alike(backend, asked):
+def test_segments_get_one_threshold_without_evidence(backend, asked):
     scores, labels, segments = people(3_000)
     groups = np.random.default_rng(1).integers(0, 2, 3_000)
     sketch = gf.Sketch.from_rows(scores, labels, [groups, segments], bins=64)
@@ -266,7 +266,7 @@ def test_with_confidence_the_unified_threshold_is_promised(backend):
 
 
 def test_without_a_promise_the_unified_threshold_is_not_preferred(backend):
-    """Thresholds by group that can be promised are the answer; where none can, the plain thresholds are shown."""
+    """Thresholds by group are returned if they can be promised; otherwise the plain thresholds are."""
     verdicts = set()
     for limit in (0.05, 0.055, 0.06, 0.07):
         sketch = gf.Sketch.from_rows(*people(6_000, seed=1))
@@ -298,7 +298,7 @@ def test_small_groups_may_be_pooled(backend):
     [{"penalties": {"equalized_odds": 0.1}}, {"unified": True}, {"density": "kde"}],
     ids=["penalties", "unified", "density"],
 )
-def test_what_it_is_not_used_with_stays_as_it_was(backend, asked):
+def test_other_methods_ignore_evidence(backend, asked):
     sketch = gf.Sketch.from_rows(*people(1_000))
     result = gf.solve(sketch, **asked)
     assert result.verdict != "unified"

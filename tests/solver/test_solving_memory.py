@@ -1,4 +1,4 @@
-"""What solving takes is within the sketch's memory_limit, or solving raises an error that says so."""
+"""Solving stays within the memory_limit of the sketch, or raises an error."""
 
 import tracemalloc
 

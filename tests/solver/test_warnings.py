@@ -42,7 +42,7 @@ def resolution():
 
 
 def infeasible():
-    """Everybody or nobody is accepted, and the groups have other shares of positives."""
+    """All scores are equal and the groups have different shares of positives, so no thresholds meet both limits."""
     labels, groups = [0, 1, 0, 0, 1, 1, 1, 0], [0, 0, 0, 0, 1, 1, 1, 1]
     sketch = gf.Sketch.from_rows([0.5] * 8, labels, groups)
     return gf.solve(sketch, limits={"accuracy_parity": 0.0, "demographic_parity": 0.0})
@@ -73,7 +73,7 @@ def weights_for_a_model_without():
 
 
 def contradicted():
-    """The probability of a group tells the score, whatever the group."""
+    """The score depends on the probability of a group, not only on the group."""
     rng = np.random.default_rng(1)
     groups, labels = rng.integers(0, 2, 4_000), rng.integers(0, 2, 4_000)
     likely = 1 / (1 + np.exp(-0.6 * (rng.normal(0.6 * groups) - 0.3)))
@@ -82,7 +82,7 @@ def contradicted():
 
 
 def wrong_positive():
-    """No row has the label that is said to mean 1."""
+    """No row has the positive label."""
     import polars as pl
 
     scores, labels, groups = rows(300, 2)

@@ -31,7 +31,7 @@ public:
         to = {value, slot};
     }
 
-    /// Make room for so many numbers, so that `put` needs no memory.
+    /// Make room for this many numbers, so that `put` does not allocate.
     void reserve(std::size_t n) {
         while (2 * n > entries_.size()) grow();
     }

@@ -23,16 +23,16 @@ struct row_load {
     std::uint64_t total() const noexcept { return rows * each; }
 };
 
-/// So many rows, and the parts of a weight that each has; one row of weight 1.
+/// A number of rows and the parts of a weight of each; by default one row of weight 1.
 struct row_weight {
     std::uint64_t rows = 1;
     std::uint64_t parts = one_weight;
 };
 
-/// The load of each row; none means one row of no weight each.
+/// The load of each row; if empty, each is one row without a weight.
 struct row_loads {
     std::vector<row_load> of;
-    bool in_parts = false;  ///< some row has a weight that is not 1
+    bool in_parts = false;  ///< some row has a weight other than 1
 };
 
 namespace detail {
@@ -97,7 +97,7 @@ inline std::vector<std::uint64_t> read_parts(const column& c, std::size_t n) {
 
 }  // namespace detail
 
-/// What rows count, in parts of a weight or as rows. One of weight 0 is not there.
+/// What rows count, in parts of a weight or as rows. Rows of weight 0 are ignored.
 inline row_load load_of(const row_weight& row, bool in_parts) {
     const row_load out{row.parts == 0 ? 0 : row.rows, in_parts ? row.parts : 1};
     if (out.each != 0 && out.rows > detail::most_total / out.each)

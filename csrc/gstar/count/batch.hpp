@@ -38,7 +38,7 @@ struct counting_job {
     std::vector<batch> parts;
 };
 
-/// Bytes that the counts of so many groups take.
+/// Bytes that the counts of this many groups take.
 inline double memory_for(std::uint64_t groups, std::uint64_t bins,
                          bool weighted) noexcept {
     // Counts and sums of two cells' bins, squared weights where there are
@@ -139,7 +139,7 @@ void count_blocks(const rows& r, std::size_t begin, std::size_t end,
     }
 }
 
-/// Refuse scores that cannot be counted; the sizes of the others, zero and NaN apart.
+/// Reject scores that cannot be counted; the sizes of the others, zero and NaN aside.
 template <class Float>
 sizes check_scores(const std::vector<Float>& scores, bool skip_nan) {
     constexpr std::size_t lanes = 16;  // no branch, and nothing waits: vectors

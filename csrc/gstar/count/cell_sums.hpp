@@ -21,7 +21,7 @@ using weight_sum = wide<2>;  ///< squared weights, in units of 2^-40; below 2^12
 constexpr int zero_unit = 1074;  ///< zero_sum counts units of 2^-zero_unit
 constexpr int squared_weight_unit = 40;
 
-/// What a weighted cell keeps beside its bins.
+/// What a weighted cell keeps besides its bins.
 struct cell_weights {
     std::int64_t rows = 0;
     weight_sum below;  ///< squared weights of the rows below the window
@@ -93,13 +93,13 @@ private:
     }
 };
 
-// ---- moving bins: nothing here needs memory, so that a sketch that runs out of it has
-// not half moved --------------------------------------------------------------
+// ---- moving bins: nothing here allocates, so that a sketch that runs out of memory
+// is never left half moved -----------------------------------------------------
 
 /// Move the values of one cell to their places in another window of the same grid;
 /// `parts` has every bin that is not empty.
 ///
-/// Parts keep their order, so one that goes down never meets one that goes up.
+/// Parts keep their order, so one that moves down never meets one that moves up.
 template <class T>
 void slide(T* values, const bin_ranges& parts) noexcept {
     for (std::size_t i = 0; i < parts.n; ++i) {
@@ -125,9 +125,9 @@ struct bin_step {
     bin_move move;
 };
 
-/// Packed words of a cell, moved in these steps. They stay words: where they were
-/// counted, and at every coarser level, the unit of offsets is the spacing of scores,
-/// and no offset is above 2^23. `zero` may be null if nothing goes into zero.
+/// Move packed words of a cell in these steps. They still fit: at their own level and
+/// at every coarser one, the unit of offsets is the spacing of scores, and no offset
+/// is above 2^23. `zero` may be null if nothing moves to a bin at zero.
 inline void move_words(std::uint64_t* words, zero_sums* zero, const bin_step* steps,
                        std::size_t n_steps) noexcept {
     for (std::size_t i = 0; i < n_steps; ++i) {
@@ -179,9 +179,9 @@ using bin_set = std::bitset<greatest_bins>;
 /// Take the bins of `from` that are `used` to their places in a window of a coarser
 /// grid; `apply(steps, n)` moves some of them, in this order, for all cells.
 ///
-/// The order makes room: first the bins that stay or go down, from the lowest on,
-/// then those that go up, from the highest on. Since no bin overtakes another, what
-/// a bin goes to has been left by then.
+/// The order makes room: first the bins that stay or move down, starting with the
+/// lowest, then those that move up, starting with the highest. Since no bin overtakes
+/// another, the target of each bin is empty by then.
 template <class Apply>
 void coarsen(const window& from, const window& to, bin_set& used,
              const Apply& apply) noexcept {

@@ -15,7 +15,7 @@ public:
     std::uint32_t cells() const noexcept {
         return static_cast<std::uint32_t>(lo_.size());
     }
-    /// Memory for so many cells, so that `resize` needs none.
+    /// Make room for this many cells, so that `resize` does not allocate.
     void reserve(std::uint32_t n_cells) {
         lo_.reserve(n_cells);
         hi_.reserve(n_cells);

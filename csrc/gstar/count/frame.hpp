@@ -11,11 +11,11 @@
 
 namespace gstar {
 
-/// What decides on the window of a sketch.
+/// What determines the window of a sketch.
 enum class window_kind : std::uint8_t {
     nested,  ///< the extent of its rows
     fixed,   ///< its maker (`range=`); the grid is linear
-    linear,  ///< as files of version 1 have it, and whatever they are merged with
+    linear,  ///< as in files of version 1, and in sketches merged with them
 };
 
 struct frame {
@@ -74,10 +74,10 @@ struct frame {
     }
 
     /// Whether rows of these sizes, in any order, can all be counted in packed words,
-    /// and none of ours comes to a bin that touches zero. False where in doubt.
+    /// and none of ours moves to a bin that touches zero. False if in doubt.
     ///
-    /// Windows only become coarser. So it is enough to look at the one that sizes
-    /// have now, and at the one of all these sizes on both sides of zero.
+    /// Windows only become coarser. So it is enough to check the current window, and
+    /// the one with all these sizes on both sides of zero.
     bool keeps_plain(sizes of) const noexcept {
         if (kind != window_kind::nested || !(of.far <= greatest_score()))
             return false;

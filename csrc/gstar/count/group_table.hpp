@@ -60,8 +60,8 @@ public:
         return lookup_->find(number);
     }
 
-    /// Slot of a group, or `none`. Called for each row of `update_one`, so that a
-    /// known int or string is found without a copy.
+    /// Slot of a group, or `none`. Called for each row of `update_one`, so a known int
+    /// or string is found without a copy.
     std::uint32_t slot_of(const name& n) const {
         if (n.type == name::kind::integer) {
             const std::int32_t at = find(n.number);
@@ -84,7 +84,7 @@ public:
         return out;
     }
 
-    /// New names that are ready to be taken in.
+    /// New names that are ready to be added.
     struct addition {
         std::vector<name> names;
         std::map<name, std::uint32_t> slots;
@@ -101,9 +101,9 @@ public:
         }
     };
 
-    /// Make names ready that are `missing`, and "given" of another table that passed
-    /// `check`: the one given order stands; two that differ become the canonical one.
-    /// Who counts by the old lookup keeps it, so that there is a copy each time.
+    /// Prepare the `missing` names, and the given order of another table that passed
+    /// `check`: a single given order stays; two that differ become the canonical order.
+    /// The lookup is copied, because other threads may still count with the old one.
     addition prepare(const std::vector<name>& fresh,
                      const group_table* joined = nullptr) {
         addition out;
@@ -136,7 +136,7 @@ public:
         return out;
     }
 
-    /// Take in what was prepared, with no other addition in between.
+    /// Add what was prepared; nothing else may be added in between.
     void commit(addition more) noexcept {
         if (!more.any) return;
         for (name& n : more.names) {
@@ -203,8 +203,8 @@ private:
         return it->second;
     }
 
-    /// Length, first and last eight bytes, which the table mixes. Names that differ
-    /// only between them share a number, and all but the last are found by `slots_`.
+    /// A hash of length, first and last eight bytes. Names that differ only in between
+    /// share a number, and all but the last are found by `slots_`.
     static std::int64_t number_of(std::string_view text) noexcept {
         const std::size_t size = text.size();
         std::uint64_t first = 0;

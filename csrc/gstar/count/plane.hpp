@@ -5,8 +5,8 @@
 // keeps both. `add` takes one row of any multiplicity, at full width. What a bin
 // holds is the sum of both; `flush` empties the words before they can overflow.
 //
-// What may fail for want of memory changes nothing: `resize`, and all that is named
-// `need`. What is noexcept finds the memory it needs there.
+// `resize` and all functions called `need...` allocate; if they fail, nothing has
+// changed. Functions that are noexcept use the memory that these have allocated.
 #pragma once
 
 #include <algorithm>  // max
@@ -99,7 +99,7 @@ public:
         counts_ = zeroed<std::int64_t>(room(0));
         sums_ = std::move(sums);
     }
-    /// What it takes to count parts of a weight here, from now on.
+    /// Allocate what is needed to count parts of a weight.
     void need_weighted() {
         if (pending_ != 0 || counts_.size() != 0) need_counts(true);
     }
@@ -107,18 +107,18 @@ public:
     void need_zeros() {
         for (; with_zeros_ < cells(); ++with_zeros_) zeros(with_zeros_);
     }
-    /// What it takes to empty the words.
+    /// Allocate what is needed to empty the words.
     void need_flush() {
         if (pending_ != 0) need_counts();
     }
-    /// What it takes to count `n` rows more in the words; a row that a kernel hands
-    /// back is let in twice.
+    /// Allocate what is needed to count `n` more rows in the words. A row that a kernel
+    /// hands back counts twice.
     void need_rows(std::size_t n) {
         need_words();
         if (pending_ + 2 * n > most_pending) need_counts();
     }
-    /// What it takes to `merge` this plane, as one of several with so many rows in
-    /// their words.
+    /// Allocate what is needed to `merge` a plane, as one of several with this many
+    /// rows in their words.
     void need(const plane& other, const std::uint32_t* map,
               std::uint64_t more_pending) {
         if (other.pending_ != 0) need_words();
@@ -227,8 +227,8 @@ public:
         pending_ = 0;
     }
 
-    /// Move everything to another window, of the same grid or of a coarser one. If
-    /// rows come to touch zero, `need_zeros` was called.
+    /// Move everything to another window, of the same grid or of a coarser one. Call
+    /// `need_zeros` first if rows move to a bin that touches zero.
     void rewindow(const window& from, const window& to) noexcept {
         if (!has_any()) return;
         if (from.on() == to.on()) {
@@ -264,8 +264,8 @@ public:
     }
 
     /// Add another plane of the same window; its cell c is our `map[c]`
-    /// (null: the same number). Cells mapped to `no_cell` are left out. `need` was
-    /// called.
+    /// (null: the same number). Cells mapped to `no_cell` are left out. Call `need`
+    /// first.
     static constexpr std::uint32_t no_cell = ~std::uint32_t{0};
     void merge(const plane& other, const std::uint32_t* map) noexcept {
         if (pending_ + other.pending_ > most_pending) flush();
@@ -277,7 +277,7 @@ public:
     }
 
     /// Count parts of a weight from now on; rows so far have weight 1.
-    /// `need_weighted` was called.
+    /// Call `need_weighted` first.
     void make_weighted() noexcept {
         if (weighted_) return;
         flush();
@@ -301,7 +301,7 @@ public:
 
     // ---- reading ------------------------------------------------------------
 
-    /// Rows of a bin; parts of a weight in a weighted plane, as all counts.
+    /// Rows of a bin; in a weighted plane, parts of a weight, like all counts.
     std::int64_t count(std::uint32_t cell, std::uint32_t bin) const noexcept {
         const std::size_t i = std::size_t{cell} * bins_ + bin;
         return (pending_ == 0 ? 0 : rows_in(words_[i])) +
@@ -325,7 +325,7 @@ public:
     bool has_rows(std::uint32_t cell) const noexcept { return ends_.any(cell); }
     std::int64_t below(std::uint32_t cell) const noexcept { return below_[cell]; }
     std::int64_t above(std::uint32_t cell) const noexcept { return above_[cell]; }
-    /// All that a cell counts.
+    /// The total count of a cell.
     std::int64_t total(std::uint32_t cell) const noexcept {
         std::int64_t out = below_[cell] + above_[cell];
         if (has_rows(cell) && (pending_ != 0 || counts_.size() != 0))
@@ -374,7 +374,7 @@ public:
         sums_.fetch(std::size_t{cell} * bins_ + bin);
         squares_.fetch(std::size_t{cell} * bins_ + bin);
     }
-    /// A bin that does not touch zero; `squared` is 0 where nothing is weighted.
+    /// A bin that does not touch zero; `squared` is 0 without weights.
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
              const weight_sum& squared, const bin_sum& sum) {
         need_counts();
@@ -390,7 +390,7 @@ public:
         counts_[std::size_t{cell} * bins_ + bin] += n;
         if (weighted_) squares_[std::size_t{cell} * bins_ + bin] += squared;
     }
-    /// What lies below and above the window, and `more` of the whole cell.
+    /// Counts below and above the window, and `more` of the whole cell.
     void put_beyond(std::uint32_t cell, std::int64_t below, std::int64_t above,
                     const cell_weights& more) noexcept {
         below_[cell] += below;
@@ -399,7 +399,7 @@ public:
     }
 
 private:
-    /// A row has come to a cell; `to` is the sum of squared weights it belongs to.
+    /// Add a row to a cell; `to` is the sum of squared weights that it adds to.
     void weigh(std::uint32_t cell, weight_sum& to, const row_load& row) noexcept {
         weights_[cell].rows += static_cast<std::int64_t>(row.rows);
         to.add_product(row.total(), row.each, 0);

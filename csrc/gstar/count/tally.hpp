@@ -99,7 +99,7 @@ public:
         return done.rows;
     }
 
-    /// Count one row once, or run out of memory and change nothing.
+    /// Count one row once. If memory runs out, nothing has changed.
     void count_one(plane& to, double score, std::uint32_t cell) {
         if (for_kernels_ && score >= to.lo(cell) && score <= to.hi(cell) &&
             bins_.is_plain(score)) {
@@ -143,7 +143,7 @@ public:
 
     bool weighted() const noexcept { return labelled.weighted(); }
 
-    /// Make counts parts of a weight, once a weight that is not 1 has come.
+    /// Make counts parts of a weight, after the first weight other than 1.
     void make_weighted() {
         if (weighted()) return;
         const std::int64_t parts = total_in(true);
@@ -156,8 +156,8 @@ public:
 
     // ---- memory -------------------------------------------------------------
 
-    /// What it takes to count up to `n` rows of these sizes (those that are zero or
-    /// NaN apart) once each: after this, counting them fails for no want of memory.
+    /// Allocate what is needed to count up to `n` rows of these sizes (zero and NaN
+    /// aside) once each. Counting them then cannot run out of memory.
     void need_rows(plane& to, std::size_t n, const sizes& of) {
         to.need_rows(n);
         sizes all = of;
@@ -181,12 +181,12 @@ public:
             to.need_words();
         }
         to.need_counts(in_parts || weighted());
-        // A window that grows takes all cells along.
+        // A growing window moves all cells.
         labelled.need_zeros();
         unlabelled.need_zeros();
     }
 
-    /// What it takes to make counts parts of a weight and widen the window.
+    /// Allocate what is needed to make counts parts of a weight and widen the window.
     void need_room(bool in_parts, const frame& wider) {
         if (in_parts) {
             labelled.need_weighted();
@@ -199,7 +199,7 @@ public:
         unlabelled.need_zeros();
     }
 
-    /// What it takes to put bins of such a frame into the planes.
+    /// Allocate what is needed to put bins of this frame into the planes.
     void need_bins(bool in_parts, const frame& wider, bool any_unlabelled) {
         labelled.need_counts(in_parts);
         if (any_unlabelled) unlabelled.need_counts(in_parts);
@@ -231,14 +231,14 @@ public:
         std::vector<std::uint32_t> unlabelled;
     };
 
-    /// Add tallies, all of them or none; they are used up either way.
+    /// Add all tallies or none; they are consumed either way.
     void merge(const std::vector<addend>& all) {
         if (total_ != 0) {
             need(all);
             for (const addend& a : all) add(a);
             return;
         }
-        // Where there is nothing yet the first one is taken as it is.
+        // If there are no rows yet, the first one is taken over as it is.
         tally sum(frame_);
         sum.skipped = skipped;
         if (weighted()) sum.make_weighted();
@@ -282,8 +282,8 @@ private:
         prepare();
     }
 
-    /// What it takes to add these one after the other; they are brought into the
-    /// window, and to the unit of counts, that ours will have.
+    /// Allocate what is needed to add these one after the other. They are moved to the
+    /// window and the unit of counts that ours will have.
     void need(const std::vector<addend>& all) {
         bool in_parts = weighted();
         frame next = frame_;
@@ -312,7 +312,7 @@ private:
         move_to(next);
     }
 
-    /// Add one of those that `need` has seen.
+    /// Add one of the tallies that `need` has prepared.
     void add(const addend& a) noexcept {
         labelled.merge(a.counts->labelled, a.labelled.data());
         unlabelled.merge(a.counts->unlabelled, a.unlabelled.data());
@@ -343,7 +343,7 @@ private:
         take(unlabelled, from.unlabelled, a.unlabelled);
     }
 
-    /// Widen the window, or run out of memory and change nothing.
+    /// Widen the window. If memory runs out, nothing has changed.
     void move_to(const frame& next) {
         if (next.at != frame_.at) {
             need_room(false, next);

@@ -39,8 +39,8 @@ class Rows(NamedTuple):
     labels: Flags  # 0, 1 or 2
     codes: Ints  # index into names
     names: tuple[Name, ...]  # only those that occur
-    repeats: Objects | None  # how many rows each stands for, as Python ints, none of them 0; None: one
-    weights: Objects | None  # what each of these rows weighs, in units of 2**-20; None: nothing is weighted
+    repeats: Objects | None  # how many rows each line stands for, as Python ints above 0; None: one each
+    weights: Objects | None  # weight of each of these rows in units of 2**-20; None: no weights
     skipped: int
 
     @property
@@ -50,17 +50,17 @@ class Rows(NamedTuple):
 
     @property
     def rows(self) -> Objects:
-        """How many rows each stands for."""
+        """How many rows each line stands for."""
         return np.ones(len(self.scores), object) if self.repeats is None else self.repeats
 
     @property
     def multiplicities(self) -> Objects:
-        """What each counts."""
+        """What each line counts."""
         return self.rows if self.weights is None else self.rows * self.weights
 
     @property
     def total(self) -> int:
-        """What all of them count."""
+        """What all lines count."""
         plain = self.repeats is None and self.weights is None
         return len(self.scores) if plain else sum(self.multiplicities.tolist())
 
@@ -80,7 +80,7 @@ def read_rows(
 ) -> Rows:
     """Copy a batch, the only read of the caller's memory, and refuse it at its first bad row.
 
-    Every row is checked, also one that is then passed over for its NaN or its weight of 0. `weighted` says that rows
+    Every row is checked, also one that is then skipped for its NaN or its weight of 0. `weighted` says that rows
     of weight 1 are to have their weight too. `start` is the number of the first row, for messages.
     """
     x = np.array(scores, np.float64) + 0.0  # -0.0 becomes 0.0
@@ -143,7 +143,7 @@ def read_rows(
 
 
 def _loads(w: Values | None, k: Values | None, weighted: bool, n: int) -> tuple[Objects | None, Objects | None]:
-    """What each row weighs, in units of 2**-20, and how many rows it stands for; None: 1."""
+    """Weight of each line in units of 2**-20, and how many rows it stands for; None: 1."""
     each = np.full(n, WEIGHT_UNIT, object) if weighted else None
     times: Objects | None = None
     if w is not None:  # to nearest, ties to even
@@ -208,7 +208,7 @@ def read_one(
 
 
 def load_of(weight: object, repeats: object) -> tuple[int, int]:
-    """How many rows one that comes alone stands for, and what each weighs in units of 2**-20."""
+    """For `update_one`: how many rows the line stands for, and the weight of each in units of 2**-20."""
     if isinstance(repeats, (bool, np.bool_, str, bytes, complex)) or not hasattr(repeats, "__float__"):
         raise refusal("bad_repeats", "repeats", value=repeats)
     if isinstance(weight, (bool, np.bool_, str, bytes, complex)) or not hasattr(weight, "__float__"):

@@ -233,7 +233,7 @@ class Master:
                 if phase == 1 and self.expel():
                     continue
                 return phase, dual
-            if self.pivot(name, idle > patience) < 0:  # a ray, which only rounding can bring about
+            if self.pivot(name, idle > patience) < 0:  # a ray, which can only come from rounding
                 return phase, dual
             idle += 1
             pivots += 1

@@ -40,7 +40,7 @@ OPTIONS |= entries(
     ),
     positive_type=lambda e, _: f"positive must be a label, that is a str, an int or a bool, got {e.value!r}",
     missing_group_type=lambda e, say: (
-        f'{say.argument("missing_group")} must be "raise", "skip" or a name for the group of such rows, got {e.value!r}'
+        f'{say.argument("missing_group")} must be "raise", "skip" or the name of a group, got {e.value!r}'
     ),
     panes_type=lambda e, _: f"panes must be an int, got {kind_of(e.value)}",
     flag=lambda e, say: f"{say.argument(e.argument)} must be True or False, got {e.value!r}",
@@ -97,7 +97,7 @@ def _merged_integers(e: Any, _: Face) -> str:
     different, kept = e.value
     return (
         f"{e.argument} are whole numbers beyond 2**53, where float64 keeps {kept} of {different} different values "
-        "apart. Subtract a constant from them, so that they are smaller"
+        "apart. Subtract a constant to make them smaller"
     )
 
 
@@ -106,8 +106,8 @@ OPTIONS |= entries(
     resolution=_resolution,
     merged_integers=_merged_integers,
     rounded_weights=lambda e, say: (
-        f"{say.argument(e.argument)} are so small that rounding to multiples of 2**-20 changes them by more than 1 % on "
-        "average. Multiply all of them by the same number, such as 2**20"
+        f"{say.argument(e.argument)} are so small that rounding to multiples of 2**-20 changes them by more than 1 % "
+        "on average. Multiply all of them by the same number, such as 2**20"
     ),
 )
 OPTIONS |= entries(SentinelWarning, sentinel=_sentinel)
@@ -116,15 +116,15 @@ OPTIONS |= entries(
     assumption=lambda e, _: (
         "the counts contradict what unmixing assumes: shares of rows in score ranges are not linear in the "
         f"probabilities of the groups (chi-square {e.value[0]:.4g} with {e.value[1]} degrees of freedom, chance "
-        f"{e.value[2]:.1g}), so gaps may be wrong by any amount; take probabilities that come from elsewhere than the "
-        "score, calibrate them for each label, and check them on rows of known group"
+        f"{e.value[2]:.1g}), so gaps may be wrong by any amount. Use probabilities that do not come from the score, "
+        "calibrate them for each label, and check them on rows with known groups"
     ),
 )
 OPTIONS |= entries(
     RepeatedRowsWarning,
     repeated_rows=lambda e, _: (
-        f"{e.value} have the same digest, so the same rows now count twice, and promises are too confident; merge "
-        "each sketch once"
+        f"{e.value} have the same digest, so their rows now count twice and promises are too confident; merge each "
+        "sketch once"
     ),
 )
 
@@ -166,12 +166,12 @@ def _one_label(e: Any, say: Face) -> str:
     label, positive = e.value
     if label:
         return (
-            f"every row that has a label has {positive!r}, which means 1, and tables had no other labels than "
-            f"{_labels(e.limit)}; count rows that have other labels too"
+            f"every labelled row has the positive label {positive!r} (labels found: {_labels(e.limit)}); count rows "
+            "with other labels too"
         )
     return (
-        f"no row has the label {positive!r}, which means 1: tables had {_labels(e.limit)}; count them again with "
-        f"{say.option('positive', '...')} for the one of these that means 1"
+        f"no row has the positive label {positive!r} (labels found: {_labels(e.limit)}); count the rows again with "
+        f"{say.option('positive', '...')} for the label that means 1"
     )
 
 
@@ -333,9 +333,7 @@ OPTIONS |= entries(
         f"{say.option('monotone', TRUE)} needs segments in an order, that is one column of whole numbers; got "
         f"{e.value!r}"
     ),
-    exact_with=lambda e, say: (
-        f"{say.option('exact', TRUE)} needs whole rows, and {e.value}; leave it out"
-    ),
+    exact_with=lambda e, say: f"{say.option('exact', TRUE)} needs whole rows, and {e.value}; leave it out",
     pooled_density=lambda _, say: (
         "densities that are ready made know nothing of pooled groups; with min_rows= pass "
         f"{say.option('density', repr('kde'))} or the like, or solve sketch.pooled(min_rows=...) with its own densities"

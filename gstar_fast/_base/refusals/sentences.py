@@ -87,8 +87,8 @@ ROWS |= entries(
         f"{say.argument('weights')} must be finite and not negative, got {e.value!r}{say.at(e.row)}"
     ),
     bad_repeats=lambda e, say: (
-        f"{say.argument('repeats')} must be whole numbers from 0 on, got {e.value!r}{say.at(e.row)}; "
-        f"what a row weighs goes to {say.weights}"
+        f"{say.argument('repeats')} must be whole numbers that are not negative, got {e.value!r}{say.at(e.row)}; "
+        f"for weights of rows use {say.weights}"
     ),
     lengths=lambda e, say: f"arrays differ in length: {_lengths(e.value, say)}",
     shape=_shape,
@@ -124,7 +124,7 @@ ROWS |= entries(
     not_valid=lambda e, _: f"not {'' if e.argument == 'thresholds' else 'a '}valid {e.argument}: {e.value}",
     bytes_need_too_much_memory=_memory,
     panes_need_too_much_memory=lambda e, _: (
-        f"{e.value[0]} panes need {e.value[1]} bytes of memory together, and at most {e.limit} are read; check where "
+        f"{e.value[0]} panes need {e.value[1]} bytes of memory together, more than the {e.limit} allowed; check where "
         "these bytes come from"
     ),
     other_checkpoint=lambda e, _: (
@@ -319,14 +319,15 @@ ROWS |= entries(
         f"{say.option('allow_expired', 'True')}"
     ),
     swap_expired=lambda e, _: (
-        f"these thresholds expired on {e.value}, so the ones in use stay; solve again and swap to the new result"
+        f"these thresholds expired on {e.value}, so the current ones stay in use; solve again and swap to the new "
+        "result"
     ),
 )
 ROWS |= entries(
     ExpiredWarning,
     decides_expired=lambda e, _: (
-        f"the thresholds in use expired on {e.value}; solve again and swap to the new result. Decisions go on by them, "
-        "and this warning is not repeated"
+        f"the thresholds expired on {e.value} and are still in use (this warning is given once). Solve again and swap "
+        "to the new result"
     ),
 )
 ROWS |= entries(

@@ -143,7 +143,7 @@ def check_rows(cells: Sequence[Cell], given: bool) -> None:
 
 
 def check_weights(cell: Cell, weights: Weights) -> None:
-    """Refuse numbers of rows and sums of squared weights that no rows have: one of t units adds t * t, t or more."""
+    """Reject impossible numbers of rows and sums of squared weights; a row of t units adds t * t, that is t or more."""
     places = [*zip([cell.below, cell.above], weights[1:3], strict=True)]
     places += [(count, square) for (_, count, _), square in zip(cell.bins, weights.bins, strict=True)]
     if not sum(count > 0 for count, _ in places) <= weights.rows <= cell.total:

@@ -23,7 +23,7 @@ def refuse(why: str) -> NoReturn:
 
 
 class Weights(NamedTuple):
-    """What a cell of a weighted sketch has besides: squares are sums of squared weights, in units of 2**-40."""
+    """What a weighted cell also has; squares are sums of squared weights, in units of 2**-40."""
 
     rows: int = 0
     below: int = 0

@@ -203,11 +203,11 @@ class Deciding:
         self._missing_group = self._checked_missing_group(given.missing_group)
 
     def _checked_missing_group(self, text: str | None) -> Name:
-        """The name that rows without a group have, or "raise"."""
+        """The name for rows without a group, or "raise"."""
         if text == "skip":
-            raise CliError("every row is decided; give --missing-group the name of a group, not skip", USAGE)
+            raise CliError("apply decides every row, so --missing-group must be the name of a group, not skip", USAGE)
         if text is not None and (self._by_number or not self.group):
-            raise CliError("--missing-group is about groups, and these thresholds read none; leave it out", USAGE)
+            raise CliError("these thresholds do not use a group; leave out --missing-group", USAGE)
         return missing_group(text, len(self.group), self._name_of[0])
 
     @property
@@ -275,7 +275,7 @@ class Deciding:
 
 
 def _with_names(groups: Column, missing: Name) -> Column:
-    """Groups in which those that are missing have a name."""
+    """Groups in which missing values are replaced by a name."""
     codes, names, _ = grouped(*group_columns(groups), missing)
     if names is None:
         return groups

@@ -138,7 +138,7 @@ def _csv(found: gf.Audit) -> bytes:
 
 
 def _cell(name: str) -> str:
-    """A name as it is printed, with an apostrophe where a spreadsheet would take it for a formula and not a number."""
+    """A name for a CSV cell; an apostrophe keeps a spreadsheet from reading it as a formula."""
     text = printable_name(name)
     try:
         float(text)

@@ -283,7 +283,7 @@ class CsvReader:
 
 
 def _first_wrong(source: Input, number: str | None = None) -> CliError | None:
-    """The first row of another length, or without a number in a column; read again, since pyarrow numbers no rows."""
+    """The error for the first bad row. The file is read again, because pyarrow does not give row numbers."""
     if source.path is None:  # a pipe cannot be read again
         return None
     reader = PlainReader(source)

@@ -284,7 +284,7 @@ def known_names(names: Iterable[Name]) -> Callable[[str], Name]:
 
 
 def missing_group(text: str | None, columns: int, name_of: Callable[[str], Name] = name_of_text) -> Name:
-    """What --missing-group says: raise, skip, or a name, which such rows then have in each of the group columns."""
+    """The value of --missing-group: raise, skip, or a name, which is used for each of the group columns."""
     if text in (None, "raise", "skip"):
         return text or "raise"
     name = name_of(str(text))
@@ -300,9 +300,9 @@ def groups_of(
     *,
     nulls: bool = False,
 ) -> Column:
-    """Groups (or keys) of a column; `name_of` says what a text stands for, None that it stands for itself.
+    """Groups (or keys) of a column; `name_of` converts a text to a name, None keeps the text.
 
-    With `nulls` the answer has nulls where a group is missing, which is an error otherwise.
+    With `nulls`, missing groups are null in the result; otherwise they are an error.
     """
     if isinstance(column, list):
         assert name_of is not None

@@ -26,7 +26,7 @@ def is_url(name: str) -> bool:
 
 
 def partition_folders(path: str) -> list[str]:
-    """Folders on the way to a file that are named `column=value`, as they are written; a query has none."""
+    """Folders named `column=value` in the path of a file, as written; the query of a URL is ignored."""
     if found := _WEB.match(path):
         path = found[1]
     parts = re.split(rf"[/{re.escape(os.sep)}]", path)
@@ -65,7 +65,7 @@ class Place(Protocol):
         ...
 
     def identity(self, name: str) -> Identity:
-        """What tells whether a file is still the one that was read; it is saved, so nothing in it is secret."""
+        """Path, size and time of a file, to detect changes. It is saved, so it contains no secrets."""
         ...
 
     def canonical(self, name: str) -> str:

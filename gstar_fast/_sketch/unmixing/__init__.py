@@ -1,1 +1,1 @@
-"""Whether counts agree with what unmixing assumes."""
+"""Tests of the assumptions of unmixing."""

@@ -1,4 +1,4 @@
-"""A test of what unmixing assumes: that shares of rows in a score range are linear in the probabilities of the groups.
+"""Tests that the shares of rows in a score range are linear in the probabilities of the groups, as unmixing assumes.
 
 `docs/reference/proxies.md` has the formulas, the level and the power.
 """
@@ -12,17 +12,17 @@ import numpy as np
 
 from gstar_fast._base.arrays import Floats, Ints
 
-LEVEL = 0.01  # how often the test warns where the assumptions hold
-RANGES = 5  # score ranges, of about as many rows each
-POWERS = (2, 3)  # of the probabilities, which must add nothing to the probabilities themselves
+LEVEL = 0.01  # how often the test warns if the assumptions hold
+RANGES = 5  # score ranges, with about equal numbers of rows
+POWERS = (2, 3)  # of the probabilities; under the assumptions they explain nothing
 FEWEST = 100  # rows of a label for each group
-LEAST_WORTH = 50  # rows that a contrast must rest on
+LEAST_WORTH = 50  # effective rows that a contrast needs
 STEPS = 8  # probabilities of the likeliest group are cut at 4/8, 5/8, 6/8 and 7/8
 LEVELS = 5
 
 
 def segments_of(probabilities: Floats) -> Ints:
-    """Which of `LEVELS` segments for each group a row is in: by its likeliest group, and how likely that is."""
+    """Segment of each row: its likeliest group, and one of `LEVELS` levels of that group's probability."""
     likeliest = probabilities.argmax(axis=1)
     level = np.ceil(STEPS * probabilities.max(axis=1)).astype(np.int64) - STEPS // 2
     out: Ints = LEVELS * likeliest + np.clip(level, 0, LEVELS - 1)
@@ -42,7 +42,7 @@ class Fit(NamedTuple):
 
     @property
     def chance(self) -> float:
-        """The chance of a chi-square as large where the assumptions hold."""
+        """The chance of a chi-square this large if the assumptions hold."""
         from scipy.special import chdtrc  # not at import: the package starts without scipy
 
         return float(chdtrc(self.degrees, self.chi_square)) if self.degrees else 1.0
@@ -54,7 +54,7 @@ class Fit(NamedTuple):
 
 
 def fit_of(counts: Ints, sums: Floats) -> Fit:
-    """Of the rows of one label: (segments, bins) counts, and (segments, groups) sums of their probabilities."""
+    """Fit of one label's rows, from (segments, bins) counts and (segments, groups) sums of probabilities."""
     used = counts.sum(axis=1) > 0
     seen, rows = _in_ranges(counts[used]), counts[used].sum(axis=1).astype(np.float64)
     n_groups = sums.shape[1]
@@ -80,7 +80,7 @@ def fit_of(counts: Ints, sums: Floats) -> Fit:
 
 
 def _in_ranges(counts: Ints) -> Floats:
-    """The same rows in few ranges of neighbouring bins, each with about as many rows."""
+    """The same rows in a few ranges of neighbouring bins, with about equal numbers of rows."""
     below = np.cumsum(counts.sum(axis=0))
     ends = np.unique(np.searchsorted(below, below[-1] * np.arange(1, RANGES + 1) / RANGES)) + 1
     starts = np.concatenate([[0], ends[:-1]])
@@ -88,7 +88,7 @@ def _in_ranges(counts: Ints) -> Floats:
 
 
 def _contrasts(left: Floats, rows: Floats) -> Floats:
-    """Directions of what is left of the powers, without those that are nearly zero or rest on a few rows."""
+    """Orthogonal contrasts of the residuals `left`, without those that are nearly zero or depend on few rows."""
     _, sizes, turned = np.linalg.svd(np.sqrt(rows)[:, None] * left, full_matrices=False)
     turned = turned[sizes > 1e-6 * math.sqrt(rows.sum())]
     out: Floats = left @ turned.T

@@ -1,1 +1,1 @@
-"""Whether thresholds by group cost less than one threshold for everybody, beyond chance."""
+"""Whether thresholds by group cost significantly less than one threshold for everybody."""

@@ -1,4 +1,4 @@
-"""What a result says about the evidence for thresholds by group."""
+"""The evidence for thresholds by group that a result records."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ class Evidence:
         Cost of the best thresholds by group. This number and the next two are None if there was nothing to compare: the
         unified threshold misses a limit, or is itself the best.
     z : float or None
-        What they save on the counted rows, divided by its standard error. Only rows that the two rules decide
-        differently count.
+        What they save on the rows that the two rules decide differently, divided by its standard error.
     needed : float or None
-        Thresholds by group are the answer if `z` is larger than this.
+        Thresholds by group are returned if `z` is larger than this.
     """
 
     level: float

@@ -31,12 +31,12 @@ CandidateWeights = Iterable[tuple[int, float]]  # candidates of one group and th
 
 
 def needed_z(level: float, n_thresholds: int) -> float:
-    """The z that thresholds by group must exceed; chance alone rarely does, with so many thresholds to choose."""
+    """The z that thresholds by group must exceed; chance alone rarely does with this number of thresholds."""
     return SLOPE * math.sqrt(n_thresholds) + SHIFT + SPREAD * NormalDist().inv_cdf(level)
 
 
 def paired_z(snapshot: Snapshot, parts: Sequence[CandidateWeights], unified: int, scale: Scale) -> float:
-    """What candidates save over the unified one, in standard errors; `parts` are those of each group."""
+    """The saving of candidates over the unified one, in standard errors; `parts` has the candidates of each group."""
     squares = snapshot.squares() if snapshot.weighted else None
     gains, variances = [], []
     for k, part in enumerate(map(list, parts)):
@@ -97,6 +97,6 @@ def _message(unified: Result, evidence: Evidence) -> str:
     own = f"{mixed} by {'group' if unified.decide_by is None else 'segment'}"
     return (
         f"the best unified threshold {'meets the limits with' if unified.limits else 'has'} {what} "
-        f"{unified.cost:.{digits}f}; {own} have {evidence.cost:.{digits}f}, which is not lower beyond chance "
+        f"{unified.cost:.{digits}f}; {own} have {evidence.cost:.{digits}f}, which is not significantly lower "
         f"(z = {evidence.z:.2f}, {evidence.level:g} confidence needs {evidence.needed:.2f})"
     )

@@ -25,9 +25,9 @@ from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, lay_out
 from gstar_fast._solver.words import promises as words
 
-SMALL_PRICE = 0.05  # of the gain over a constant decision: where a looser limit is first looked for
-FINEST = 100  # limits that could be promised are found to one part in so many
-MOST_MIXED = 16  # groups for which mixtures are looked at: the linear program slows down with more
+SMALL_PRICE = 0.05  # share of the gain over a constant decision; the search for a looser limit starts there
+FINEST = 100  # limits that could be promised are found to one part in this many
+MOST_MIXED = 16  # groups for which mixtures are tried; the linear program is slow with more
 
 Solve = Callable[[Search, bool, bool, None], Result]  # plain thresholds: search, unified, randomize, no time limit
 
@@ -124,7 +124,7 @@ def promised(
 
 
 def first_kept(asked: Asked, own: Option, own_chance: float) -> tuple[Option | None, float]:
-    """The first option that may be promised, and its chance; `own` is the plain one, which comes first if unified."""
+    """The first option that may be promised, and its chance; `own` is the plain option, tried first if unified."""
     unified = [] if own is asked.plain else asked.worth.useful([own], asked.plain.cost)
     for option in (*unified, *asked.options):
         at = own_chance if option is own else asked.known.chance(option.beliefs(asked.known))

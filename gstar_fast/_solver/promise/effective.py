@@ -1,4 +1,4 @@
-"""How many rows of weight 1 say as much as rows with weights do."""
+"""Effective rows: how many rows of weight 1 carry as much information as rows with weights."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def kish(weights: Floats, squares: Floats) -> Floats:
 
 
 def effective(hits: Floats, trials: Floats, hit_squares: Floats, squares: Floats) -> Floats:
-    """Rows of weight 1 that show the rate hits / trials as well as rows of weights w do.
+    """Number of rows of weight 1 that estimate the rate hits / trials as precisely as rows with weights w.
 
     The first two are sums of w, the others of w^2. The rate p has the variance ((1 - p)^2 * (sum of w^2 of the hits) +
     p^2 * (sum of w^2 of the other rows)) / trials^2, and n rows of weight 1 have p (1 - p) / n. This is Kish's number
-    where weights do not depend on the hits. A larger one is not taken: few light hits say little of heavy ones.
+    if weights do not depend on the hits, and never more than that: a few light hits say little about heavy ones.
     """
     most = kish(trials, squares)
     p = hits / np.maximum(trials, 1e-300)
@@ -39,16 +39,16 @@ def hits_of(accepted: Values, totals: Values) -> tuple[Values, Values]:
 
 
 def effective_rows(snapshot: Snapshot) -> Floats:
-    """Rows behind tpr, fpr, selection rate and accuracy of each group, (4, K), whatever the threshold."""
+    """Rows behind tpr, fpr, selection rate and accuracy of each group, (4, K), at any threshold."""
     totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
     squares = snapshot.squares().sum(axis=2) if snapshot.weighted else totals
     return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])
 
 
 def resampled(random: Generator, rows: Ints, squares: Values, unit: float) -> Ints:
-    """Counts of bins of other rows like these: Poisson numbers of rows, each of the weight that rows of its bin have.
+    """Resampled counts of bins: Poisson numbers of rows, each with the mean weight of its bin.
 
-    `rows` are counts in this unit, above 0, and `squares` sums of squared weights.
+    `rows` are positive counts in units of `unit`, and `squares` sums of squared weights.
     """
     if unit == 1.0:
         return np.asarray(random.poisson(rows), dtype=np.int64)

@@ -1,6 +1,6 @@
-"""What an "unpromised" verdict names instead: a looser limit, or mixtures, that would be promised.
+"""What an "unpromised" verdict suggests: a looser limit, or mixtures, that would be promised.
 
-Both are asked for with the code that makes promises, so that the user who asks for them gets one.
+Both are checked with the code that makes promises, so a user who asks for them gets a promise.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from gstar_fast._criteria import MOST
 
-STEPS = 10_000  # limits are whole numbers of 1e-4
+STEPS = 10_000  # limits are multiples of 1e-4
 TRIED = (1.0, 1.06, 1.15, 1.3, 1.6, 2.2, 3.5)  # times the first guess
-FINER = 3  # times the distance to the largest limit known to be refused is halved
+FINER = 3  # how often the distance to the largest limit that is not promised is halved
 
 
 class Offer(NamedTuple):
@@ -26,9 +26,9 @@ class Offer(NamedTuple):
 def looser(
     limits: Mapping[str, float], guess: Mapping[str, float], granted: Callable[[Mapping[str, float]], float | None]
 ) -> Offer | None:
-    """A looser limit that is granted, and its cost; None where several are asked for, or none of those tried is.
+    """A looser limit that is granted, and its cost; None if there are several limits, or if none that was tried is.
 
-    Limits are the numbers that a message prints: whole numbers of 1e-4. Of `disparate_impact` the distance to 1 counts.
+    Limits are rounded as messages print them, to multiples of 1e-4. For `disparate_impact`, the distance to 1 is used.
     """
     if len(limits) > 1:
         return None

@@ -1,8 +1,8 @@
 """Which thresholds are good enough to be promised.
 
-A rule that hardly decides keeps any limit. So a promise is made only of thresholds that keep three quarters of what
-plain thresholds gain over the better constant decision (accept everybody, or nobody), and three quarters of what the
-best unified threshold gains over it.
+Thresholds that accept or reject almost everybody keep any limit. So thresholds are promised only if they keep three
+quarters of what plain thresholds gain over the better constant decision (accept or reject everybody), and three
+quarters of what the best unified threshold gains over it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Worth(NamedTuple):
     """The cost E of the decisions that thresholds are compared with."""
 
     constant: float  # the better constant decision
-    unified: float  # the best unified threshold, limits aside
+    unified: float  # the best unified threshold, ignoring limits
 
     @classmethod
     def of(cls, scale: Scale, totals: Ints, at_unified: Values) -> Worth:
@@ -43,7 +43,7 @@ class Worth(NamedTuple):
         return cls(min(scale.fp * negative, scale.fn * positive) / scale.unit, unified / scale.unit)
 
     def most(self, plain: float) -> float:
-        """The largest cost of thresholds that may be promised where plain ones cost so much."""
+        """The largest cost of thresholds that may be promised, given the cost of the plain ones."""
         return self.constant - KEPT * max(self.constant - min(plain, self.unified), 0.0) + 1e-12
 
     def useful(self, options: list[Priced], plain: float) -> list[Priced]:

@@ -128,7 +128,7 @@ class Answer:
 
     @cached_property
     def squares(self) -> SegmentCounts | None:
-        """Sums of squared weights in the place of rows; None without weights."""
+        """Sums of squared weights instead of rows; None without weights."""
         snapshot = self.snapshot
         return SegmentCounts.of(snapshot, self.asked.roles, snapshot.squares()) if snapshot.weighted else None
 
@@ -231,7 +231,7 @@ class Answer:
         return self._settled(search, best, evidence)
 
     def least(self, scans: int | None = None) -> str:
-        """The message of a proof: of thresholds, or of a mixture that was found in so many scans."""
+        """The message of a proof, for thresholds or for a mixture found in `scans` scans."""
         lower = self.objective.lower + (", rising or falling along the segments" if self.monotone else "")
         if scans is None:
             return f"no other thresholds by segment, at bin edges, have {lower}"

@@ -98,7 +98,7 @@ class Checker:
         for rate, a, kind, given in leaf.multipliers:
             value, form = Fraction(given), self.form(rate, a)
             if form is None or rate not in (self.limits | self.ratios, self.limits, self.ratios)[kind]:
-                raise ValueError("a multiplier is of no limit")
+                raise ValueError("a multiplier belongs to no limit")
             net = value * (-1, 1, self.ratios.get(rate, 0))[kind]
             total += net * form[0]
             if kind == 1:
@@ -125,7 +125,7 @@ class Checker:
         return total + best[self.bins[-1]], values
 
     def well_formed(self) -> bool:
-        """Whether all steps have whole positions, weights of 0 or 1, multipliers from 0 on, and none is used twice."""
+        """Whether steps have integer positions, weights of 0 or 1 and multipliers of 0 or more, and are used once."""
         steps, first = self.c.steps, self.c.first
         used = [to for step in steps if isinstance(step, Cut) for to in (step.low, step.high)]
         return (
@@ -159,9 +159,9 @@ class Checker:
         return rate in RATES and group in range(len(self.rows) // 3) and kind in (0, 1, 2) and 0 <= value < inf
 
     def judge(self, parts: Any) -> str | Fraction:
-        """What is wrong with an answer, or what no choice may cost, or less, if it is the best: cost / unit.
+        """What is wrong with an answer; otherwise the cost / unit that every other choice must exceed.
 
-        An answer is candidates and weights of each segment.
+        An answer has candidates and weights for each segment.
         """
         c = self.c
         if len(parts) != len(self.segments) or any(t not in self.bins or w < 0 for part in parts for t, w in part):
@@ -178,7 +178,7 @@ class Checker:
         return cost / self.unit - (CLOSE if c.choice is None else c.within / self.unit)
 
     def excludes(self, most: Fraction | None) -> str | None:
-        """What is wrong with the steps; None if they prove that nothing within the limits costs `most`, or less.
+        """What is wrong with the steps; None if they prove that nothing within the limits costs `most` or less.
 
         Without a number: that nothing is within the limits.
         """
@@ -198,7 +198,7 @@ class Checker:
             return f"the proof is broken: {error}"
 
     def holds(self, box: Box, most: Fraction | None) -> bool:
-        """Whether the steps prove that no choice of a box within the limits has a cost / unit of `most`, or less."""
+        """Whether the steps prove that no choice of a box within the limits has a cost / unit of `most` or less."""
         left = [(0, box)]
         while left:
             i, box = left.pop()
@@ -223,7 +223,7 @@ class Checker:
             box[one] = [t for t in box[one] if box[two] and t <= box[two][-1]]
 
     def closed(self, step: Leaf | Single, box: Box, most: Fraction | None) -> bool:
-        """Whether a step proves it of a box without cutting it."""
+        """Whether a step proves this for a box without cutting it."""
         if isinstance(step, Leaf):
             return self.bound(step, box)[0] > step.weight * (most or 0) and (most is not None or step.weight == 0)
         if any(len({tuple(by[j][t] for _, _, by in self.rows) for t in b}) > 1 for j, b in enumerate(box)):

@@ -72,7 +72,7 @@ class SegmentsKnown(Ground):
     """Rates of protected groups, and the rows they rest on, at any thresholds by segment."""
 
     counts: SegmentCounts
-    squares: SegmentCounts | None  # sums of squared weights in the place of rows; None without weights
+    squares: SegmentCounts | None  # sums of squared weights instead of rows; None without weights
     unit: float  # what one count stands for
     searches: tuple[SegmentSearch, ...]  # one, or one for each order
     randomize: bool

@@ -1,6 +1,6 @@
-"""The proof that a result keeps: certificates, and the form in which JSON has them.
+"""The proof of a result: certificates, and their form in JSON.
 
-A certificate is saved without its question and its answer: whoever checks takes those from the result and the sketch.
+A certificate is saved without its question and its answer: `check` takes those from the result and the sketch.
 A step is one text: "cut 2 17 5 6" cuts segment 2 after candidate 17 into the boxes of steps 5 and 6, "leaf 1 tpr 0 1
 0.25" is a bound with a weight and multipliers (rate, protected group, kind of row, value), "single" one choice.
 """
@@ -18,26 +18,26 @@ LARGEST: Final = 2**24  # characters of steps: a larger proof is not saved, and 
 
 @dataclass
 class Proof:
-    """Certificates, made when first asked for; or what a document has in their place, read when first asked for."""
+    """Certificates, made or read from a document when first needed."""
 
     _made: tuple[Certificate, ...] | Callable[[], tuple[Certificate, ...]] = field(repr=False)
     _saved: Any = field(default=None, repr=False)  # of a document
 
     @classmethod
     def read(cls, saved: object) -> Proof | None:
-        """The proof of a document; what is wrong with it is said when it is checked."""
+        """The proof of a document; errors in it are raised when it is checked."""
         return None if saved is None else cls(lambda: decode(saved), saved)
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """One, or one for each order of monotone thresholds; ValueError where a saved one cannot be read."""
+        """One, or one for each order of monotone thresholds; ValueError if a saved one cannot be read."""
         if callable(self._made):
             self._made = self._made()
         return self._made
 
     @property
     def content(self) -> Any:
-        """What a document has of it."""
+        """The proof as it is saved in a document."""
         return encode(self.certificates) if self._saved is None else self._saved
 
     def __getstate__(self) -> dict[str, object]:
@@ -51,7 +51,7 @@ class Proof:
 
 
 def encode(certificates: tuple[Certificate, ...]) -> list[dict[str, object]] | None:
-    """Certificates as a document has them; None where they are too large for one."""
+    """Certificates in the form of a document; None if they are too large."""
     out: list[dict[str, object]] = []
     size = 0
     for c in certificates:
@@ -63,7 +63,7 @@ def encode(certificates: tuple[Certificate, ...]) -> list[dict[str, object]] | N
 
 
 def decode(saved: object) -> tuple[Certificate, ...]:
-    """Certificates of a document, without question and answer; ValueError says what cannot be read."""
+    """Certificates of a document, without question and answer; ValueError if one cannot be read."""
     out = []
     for one in saved if isinstance(saved, list) else [None]:
         if not isinstance(one, dict) or set(one) != {"order", "first", "steps"} or not isinstance(one["steps"], list):

@@ -1,9 +1,9 @@
 """Check a result against a sketch: every number is computed again, and its verdict is proven on the counts.
 
-Numbers come from the thresholds and the counts, by what `solve` makes its answers of. That nothing is better, or that
-nothing meets the limits, is proven by certificates, which `check` reads in whole numbers and fractions: those
-that the result keeps, or those of a new search. A verdict that has no certificates is compared with what `solve` finds
-for the same question. No field of the result or of its proof is trusted.
+Numbers are computed from the thresholds and the counts by the functions that `solve` uses. That nothing is better, or
+that nothing meets the limits, is proven by certificates, which `check` reads in whole numbers and fractions. They come
+from the result or from a new search. A verdict without certificates is compared with a new answer of `solve` to the
+same question. No field of the result or of its proof is trusted.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from gstar_fast._solver.words.gaps import with_gap_notes
 from gstar_fast._words import KINDS
 
 MOST_COUNTS: Final = 2**24  # of groups as segments: groups times groups times bins
-CLOSE: Final = 1e-12  # of numbers on counts
-CLOSE_CHANCE: Final = 1e-9  # of a promise
-CLOSE_SMOOTH: Final = 1e-8  # of numbers on densities, which iterate
-# effort and names of columns are not compared; `_check_words` compares what is said
+CLOSE: Final = 1e-12  # tolerance of numbers from counts
+CLOSE_CHANCE: Final = 1e-9  # tolerance of the numbers of a promise
+CLOSE_SMOOTH: Final = 1e-8  # tolerance of numbers from densities, which are iterated
+# not compared as numbers; `_check_words` compares message and notes, the rest is not checked
 METADATA: Final = frozenset({"message", "notes", "iterations", "score_column", "group_column", "cuts"})
-# `_digest` and `_mixing` are compared where they are known, `_proof` is what is checked
+# `_digest` and `_mixing` are compared if they are known; `_proof` is checked
 HIDDEN: Final = frozenset({"_digest", "_mixing", "_proof", "_between"})
-SEARCHED: Final = frozenset({"evidence", "promise"})  # not made from thresholds: compared with those of a new search
+SEARCHED: Final = frozenset({"evidence", "promise"})  # do not follow from thresholds: compared with a new search
 SLACK: Final = re.compile(
     r"if each were (\S+) looser; shown are \w+ that miss the limits by the least( that was found)?$"
 )
@@ -69,9 +69,9 @@ class _NoCertificateError(Exception):
 
 
 def check_result(result: Result, sketch: Sketch, *, plain: bool = False) -> None:
-    """Raise ValueError where a number of a result is not that of the sketch, or where its verdict is not proven.
+    """Raise ValueError if a number of a result does not follow from the sketch, or if its verdict is not proven.
 
-    `plain` for the answer that stands behind a promise.
+    `plain` is for the plain answer that a promise keeps.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were given when the result was found
@@ -105,7 +105,7 @@ def _check(result: Result, sketch: Sketch, plain: bool) -> None:
         compare(result, again)
         if type(result._mixing) in (int, float) and not _same(result._mixing, again.mixing_saves, 1e-9):
             raise _differs("mixing_saves", result._mixing, again.mixing_saves)
-    if again is not None and plain:  # solving for a promise says nothing of noise
+    if again is not None and plain:  # a plain answer inside a promise has no note on noise
         again = replace(again, notes=tuple(note for note in again.notes if not note.startswith(NOISE)))
     elif again is None and POINT.match(result.message):
         again = made
@@ -118,7 +118,7 @@ def _check(result: Result, sketch: Sketch, plain: bool) -> None:
 
 
 def _check_words(result: Result, expected: Result) -> None:
-    """Raise where message and notes are not those of another result; of a point of a frontier, all but its place."""
+    """Raise if message or notes differ from another result's; the position on a frontier is not compared."""
     found, notes = POINT.sub("", result.message, count=1), tuple(map(str, expected.notes))
     if tuple(map(str, result.notes)) != notes:
         raise _differs("notes", result.notes, notes)
@@ -129,7 +129,7 @@ def _check_words(result: Result, expected: Result) -> None:
 
 
 def _without_certificate(result: Result) -> str | None:
-    """Why a result is compared with a new one; None where certificates prove it."""
+    """Why a result is solved again and compared; None if certificates prove it."""
     if result.method != "exact" or result.density != "empirical" or result.penalties:
         return "it is about penalties or smooth densities"
     if result.min_rows:
@@ -145,7 +145,7 @@ def _without_certificate(result: Result) -> str | None:
 
 
 def compare(found: Result, expected: Result, without: frozenset[str] = frozenset()) -> None:
-    """Raise where a field of a result, METADATA aside, is not what it should be."""
+    """Raise if a field of a result, except METADATA, is not as expected."""
     for field in fields(Result):
         if field.name in METADATA | HIDDEN | without:
             continue
@@ -160,13 +160,13 @@ def compare(found: Result, expected: Result, without: frozenset[str] = frozenset
 
 def _differs(name: str, found: object, expected: object) -> Exception:
     wrong: Exception = refusal(
-        "proof", value=f"{name} is {reprlib.repr(found)}, and the rows give {reprlib.repr(expected)}"
+        "proof", value=f"{name} is {reprlib.repr(found)}, but the rows give {reprlib.repr(expected)}"
     )
     return wrong
 
 
 def _same(found: Any, expected: Any, close: float) -> bool:
-    """Whether two values say the same: names and words exactly, numbers up to rounding."""
+    """Whether two values are the same: names and texts exactly, numbers up to rounding."""
     if isinstance(expected, Result):
         try:
             compare(found, expected)
@@ -195,7 +195,7 @@ def _same(found: Any, expected: Any, close: float) -> bool:
 
 
 def again_from_thresholds(result: Result, sketch: Sketch) -> Result:
-    """The result that these thresholds have on the counts of a sketch, its verdict and its question given."""
+    """The result of these thresholds on the counts of a sketch, with the given verdict and question."""
     objective = Objective.of(result.limits, None, result.costs, result.balanced)
     made = _by_group(result, sketch, objective) if result.decide_by is None else _by_segment(result, sketch, objective)
     if result.verdict == "infeasible":
@@ -215,7 +215,7 @@ def _by_group(result: Result, sketch: Sketch, objective: Objective) -> Result:
             at = int(start[k] + np.searchsorted(candidate[start[k] : start[k + 1]], t))
             if at == start[k + 1] or candidate[at] != t:
                 raise refusal(
-                    "proof", value=f"a threshold of {search.groups[k]!r} decides as one nearer to the unified one"
+                    "proof", value=f"a threshold of {search.groups[k]!r} decides like one nearer to the unified one"
                 )
             entries.append(at)
             weights.append(weight)
@@ -248,7 +248,7 @@ def _own_parts(result: Result, names: tuple[Any, ...], snapshot: Snapshot) -> tu
 def _candidate(threshold: float, snapshot: Snapshot) -> int:
     found = np.flatnonzero(snapshot.candidates == threshold)
     if not len(found):
-        raise refusal("proof", value=f"the threshold {threshold!r} is at no bin edge")
+        raise refusal("proof", value=f"the threshold {threshold!r} is not at a bin edge")
     return int(found[0])
 
 
@@ -277,7 +277,7 @@ def solve_again(result: Result, sketch: Sketch) -> Result:
 
 
 def _prove(result: Result, sketch: Sketch) -> None:
-    """Raise where certificates do not prove the verdict on the counts of a sketch."""
+    """Raise if certificates do not prove the verdict on the counts of a sketch."""
     snapshot = Snapshot.of(sketch)
     counts = _counts(result, sketch, snapshot)
     limits = dict(result.limits)
@@ -305,7 +305,7 @@ def _prove(result: Result, sketch: Sketch) -> None:
 
 
 def _kept(result: Result) -> tuple[Certificate, ...]:
-    """The certificates that a result keeps: none where there is no proof."""
+    """The certificates of a result; none if it has no proof."""
     try:
         return () if result._proof is None else result._proof.certificates
     except ValueError as error:
@@ -318,7 +318,7 @@ def _held(wrong: str | None) -> None:
 
 
 def _asked(c: Certificate, counts: SegmentCounts, objective: Objective) -> Certificate:
-    """The steps of a certificate, for the question of the result: nothing else of it is read."""
+    """A certificate with only its steps, for the question of the result."""
     scale = _scale(counts, objective)
     return Certificate(
         limits=dict(objective.limits),
@@ -381,7 +381,7 @@ def _searched(
 def _prove_none(
     result: Result, counts: SegmentCounts, objective: Objective, rows: Any, kept: tuple[Certificate, ...] = ()
 ) -> None:
-    """Raise where certificates do not prove that nothing meets the limits; of mixtures, by one bound for all."""
+    """Raise if certificates do not prove that nothing meets the limits; for mixtures, by one bound for all."""
     certificates = kept or _searched(result, counts, objective, mixed=False)
     _check_orders(result, counts, certificates)
     if not kept and any(c.choice is not None for c in certificates):
@@ -393,7 +393,7 @@ def _prove_none(
 
 
 def _prove_nearest(result: Result, counts: SegmentCounts, objective: Objective, rows: Any, own: Any) -> None:
-    """Raise where the thresholds do not miss the limits by as much as the message says, and by the least."""
+    """Raise unless the thresholds miss the limits by the amount in the message, and nothing misses them by less."""
     said = SLACK.search(result.message)
     if said is None:
         raise refusal("proof", value="the message does not say by how much the limits are missed")

@@ -13,7 +13,7 @@ VISIBLE = 1e-9  # smaller differences are rounding
 
 
 def with_gap_notes(result: Result) -> Result:
-    """The same result, with a note on each asked gap that is wider than before, or on the widest if none was asked."""
+    """The result with a note on each limited or penalised gap that is wider than before; without any, on the widest."""
     notes = tuple(note for note in _notes(result) if note not in result.notes)
     return replace(result, notes=(*result.notes, *notes)) if notes else result
 

@@ -26,7 +26,7 @@ OVERFIT = "overfit: "  # begins the note on too many segments
 
 
 def promised(promise: Promise, result: Result) -> str:
-    """The message of a promise, that of a result; its price is in what was minimised."""
+    """The message of a promised result; its price is in the quantity that was minimised."""
     plain = promise.plain
     what, more = ("a cost", result.cost - plain.cost) if is_weighted(plain) else ("an error", promise.cost)
     price = f"at {what} {more:.4f} higher than without it" if more > 0 else f"at {what} no higher than without it"
@@ -49,22 +49,22 @@ def _above(promise: Promise) -> str:
 def one_question(level: float) -> str:
     """The note on asking more than once."""
     return (
-        f"this confidence is for one question; for k questions of the same rows ask each with confidence "
+        f"this confidence is for one question; for k questions about the same rows, ask each with confidence "
         f"1 - (1 - {level:g}) / k ({1 - (1 - level) / 5:g} for k = 5)"
     )
 
 
 def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -> Result:
-    """The result with what is said of its promise, and a note on asking more than once."""
+    """The result with its promise, verdict and message, and a note on asking more than once."""
     kept = [note for note in result.notes if verdict != "promised" or not note.startswith(OVERFIT)]
     notes = (*kept, one_question(promise.confidence))  # a promise allows for the number of segments
     if any(note.startswith(ASSUMED) for note in notes):
-        message += "; all this only if the groups were estimated rightly, see the note"
+        message += "; all of this holds only if the groups were estimated correctly, see the note"
     return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
 
 
 def unified(plain: Result, promise: Promise) -> Result:
-    """A unified threshold, kept for lack of evidence against it, with the promise that it has."""
+    """A unified threshold, kept because there is no evidence against it, with its promise."""
     return with_verdict(
         plain,
         promise,
@@ -74,15 +74,15 @@ def unified(plain: Result, promise: Promise) -> Result:
 
 
 class Hints(NamedTuple):
-    """What an "unpromised" verdict names besides."""
+    """What an "unpromised" message suggests."""
 
     limit: Offer | None  # a looser limit that would be promised
     mixed: float | None  # the cost at which mixtures would be
-    worth: Worth | None  # where the limits leave no thresholds that are good enough
+    worth: Worth | None  # set if no thresholds within the limits are good enough
 
 
 def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) -> str:
-    """One paragraph: what is too small, what could be promised, how many rows are missing, and what plain does."""
+    """What is too small, what could be promised, how many rows are missing, and the chance without a promise."""
     objective, plain = known.objective, promise.plain
     limits, what = objective.limits, "cost" if objective.balanced or objective.costs != (1.0, 1.0) else "error"
     if hints.worth is None:
@@ -90,7 +90,7 @@ def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) 
         said.append(_worst_cell(known, beliefs, promise.confidence))
     else:
         lost = (
-            f"nothing is promised of {_limits(limits)}: the least {what} within {_these(limits)} is "
+            f"no promise is made for {_limits(limits)}: the least {what} within {_these(limits)} is "
             f"{math.sqrt(plain.loss):.4f}, which loses more than a quarter of what the best unified threshold "
             f"({hints.worth.unified:.4f}) gains over a constant decision ({hints.worth.constant:.4f})"
         )
@@ -104,7 +104,7 @@ def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) 
         if needed.times is None:
             said.append("no number of rows like these would be enough")
             if hints.worth is None:
-                said[-1] += ", since thresholds further within the limits lose too much of what is gained by deciding"
+                said[-1] += ", because stricter thresholds lose too much of the gain over a constant decision"
         else:
             said.append(f"about {needed.times:.2g} times the rows would be needed")
     said.append(
@@ -115,7 +115,7 @@ def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) 
 
 
 def _worst_cell(known: Ground, beliefs: Beliefs, level: float) -> str:
-    """The rate that is known worst, and to within what."""
+    """The least certain rate, and its margin of error."""
     total = beliefs.a + beliefs.b
     mean = beliefs.a / total
     deviation = np.sqrt(mean * (1 - mean) / (total + 1))

@@ -1,4 +1,4 @@
-"""What an "unpromised" verdict names instead is promised when asked for, and poor thresholds are never promised."""
+"""What an "unpromised" verdict suggests is promised when asked for, and poor thresholds are never promised."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_a_note_says_how_to_ask_more_than_once(backend, kind, limit, few_replica
     result = gf.solve(sketch, limits={"equalized_odds": limit}, confidence=0.9, **asked)
     assert result.verdict == "unpromised" if limit < 0.1 else result.promised
     note = (
-        "this confidence is for one question; for k questions of the same rows ask each with confidence "
+        "this confidence is for one question; for k questions about the same rows, ask each with confidence "
         "1 - (1 - 0.9) / k (0.98 for k = 5)"
     )
     assert note in result.notes

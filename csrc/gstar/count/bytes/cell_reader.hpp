@@ -102,7 +102,7 @@ private:
         return out;
     }
 
-    /// Refuse rows and squared weights that no rows in so many places have.
+    /// Reject impossible numbers of rows and sums of squared weights.
     static void check_weights(const byte_reader& from, const cell_totals& t,
                               std::uint64_t places) {
         const auto rows = static_cast<std::uint64_t>(t.weights.rows);

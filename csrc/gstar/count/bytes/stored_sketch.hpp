@@ -144,7 +144,7 @@ public:
     bool empty_group() const noexcept { return empty_group_; }
     bool any_unlabelled() const noexcept { return label_rows_[2]; }
     bool both_labels() const noexcept { return label_rows_[0] && label_rows_[1]; }
-    /// Whether some row of a weighted sketch has a weight that is not 1.
+    /// Whether some row of a weighted sketch has a weight other than 1.
     bool any_weight() const noexcept { return any_weight_; }
 
     /// The extent of the extremes of all cells.
@@ -196,8 +196,8 @@ private:
 /// sketch. It points into the bytes.
 class stored_sketch {
 public:
-    /// Refuses bytes that are not canonical. `check_room(groups, bins, weighted)` may refuse
-    /// too; it is called before anything that grows with them is made.
+    /// Rejects bytes that are not canonical. `check_room(groups, bins, weighted)` may
+    /// throw too; it is called before memory of that size is allocated.
     template <class CheckRoom>
     stored_sketch(span<const std::uint8_t> data, CheckRoom check_room)
         : opened_(detail::open_bytes(data, sketch_magic, "sketch", 2,

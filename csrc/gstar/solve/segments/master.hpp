@@ -119,9 +119,9 @@ public:
     /// yet); `dual` has the dual values.
     ///
     /// A window as narrow as the tolerance makes steps as small as rounding errors, and
-    /// the pivots go round in circles. So the program also ends when the objective has
-    /// not fallen for long, or when `end` has passed: dual values of any basis give a
-    /// valid bound.
+    /// the pivots may cycle. So the program also ends when the objective has not fallen
+    /// for many pivots, or when `end` has passed: dual values of any basis give a valid
+    /// bound.
     int optimise(std::vector<double>& dual, const deadline& end) {
         const std::size_t patience = 2 * size();  // pivots before the careful rule
         std::size_t pivots = 0, idle = 0;
@@ -145,7 +145,7 @@ public:
                 if (now == 1 && expel()) continue;
                 return now;
             }
-            // a ray, which only rounding can bring about
+            // a ray, which can only come from rounding
             if (pivot(in, idle > patience) < 0) return now;
             ++idle;
             if (++pivots % clock_pivots == 0) factor();
@@ -156,7 +156,7 @@ public:
     std::vector<double> level() const { return times(right_.data()); }
 
 private:
-    /// Between two looks at the clock; the basis is inverted again then.
+    /// Pivots between two readings of the clock; the basis is then inverted again.
     static constexpr std::size_t clock_pivots = 64;
 
     void add_row(const row& w, double limit, double base) {
