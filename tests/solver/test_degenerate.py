@@ -401,7 +401,7 @@ def test_more_segments_than_the_smallest_cell_carries_are_warned_of():
     rng = np.random.default_rng(0)
     sex, label, segment = (rng.integers(0, n, 1300) for n in (2, 2, 4))
     score = rng.normal(label * 3.0 + 0.1 * sex, 1.0)
-    ask = {"limits": {"equalized_odds": 0.2}, "fair_between": 0, "decide_by": 1}
+    ask = {"limits": {"equalized_odds": 0.2}, "fair_between": 0, "decide_by": 1, "evidence": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gf.solve(gf.Sketch.from_rows(score, label, [sex, segment]), **ask)  # about 325 rows of each cell

@@ -33,7 +33,7 @@ def overfit():
     scores, labels, groups = rows(400, 2)
     segments = np.random.default_rng(2).integers(0, 30, 400)
     sketch = gf.Sketch.from_rows(scores, labels, np.column_stack([groups, segments]))
-    return gf.solve(sketch, fair_between=[0], decide_by=[1], limits={"equal_opportunity": 0.1})
+    return gf.solve(sketch, fair_between=[0], decide_by=[1], limits={"equal_opportunity": 0.1}, evidence=0)
 
 
 def resolution():
