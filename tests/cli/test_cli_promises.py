@@ -113,8 +113,8 @@ def test_exact_certificates_need_rows_without_weights(sketch, fresh, capsys):
     plain = capsys.readouterr().out
     assert main(["certify", "t.json", "w.gstar"]) == code
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if "have weights" in line] == [
-        "note: the fresh rows have weights, 8000 in all: they say as much as 4000 rows of weight 1"
+    assert [line for line in lines if "weight" in line] == [
+        "note: the fresh rows have a total weight of 8000: they are worth as much as 4000 rows of weight 1"
     ]
     assert lines[-1] == plain.splitlines()[-1]  # the same weight in every row says as much as none
 

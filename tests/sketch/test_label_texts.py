@@ -66,7 +66,7 @@ def test_frontier_certify_and_rows_needed_warn_once_too(backend):
             warnings.simplefilter("always")
             answer = ask()
         [warning] = [one for one in caught if one.category is gf.LabelWarning]
-        assert str(warning.message).startswith("no row has the label 'Yes', which means 1: tables had 'no', 'yes'")
+        assert str(warning.message).startswith("no row has the positive label 'Yes' (labels found: 'no', 'yes')")
         assert warning.filename == __file__
     assert answer.notes[0] == str(warning.message)
 
