@@ -194,7 +194,7 @@ def test_decisions_without_a_group_are_an_error_skipped_or_named(backend):
     assert named == gf.audit(decisions=d, labels=y, groups=["a", "a", "unknown", "b", "b"])
     with pytest.raises(ValueError, match=r"no rows to audit: .* or no row has a group"):
         gf.audit(decisions=d, labels=y, groups=[None] * 5, missing_group="skip")
-    with pytest.raises(TypeError, match='missing_group must be "raise", "skip" or a name'):
+    with pytest.raises(TypeError, match='missing_group must be "raise", "skip" or the name of a group'):
         gf.audit(decisions=d, labels=y, groups=g, missing_group=1.5)
     with pytest.raises(TypeError, match="a sketch holds its labels, groups and weights"):
         gf.audit(gf.Sketch.from_rows([0.5], [1], ["a"]), 0.5, missing_group="skip")

@@ -151,8 +151,8 @@ def test_merge_says_which_sketch_is_bad(here, capsys):
 def test_repeats_that_are_not_whole_name_the_option_for_weights(here, capsys):
     Path("t.csv").write_text("p,y,sex,w\n0.25,0,F,1\n0.75,1,M,2.5\n")
     error = fails(capsys, 1, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS, "--repeats", "w")
-    assert "column 'w' must be whole numbers from 0 on, got 2.5 at row 1 (counted from 0)" in error
-    assert error.endswith("what a row weighs goes to --weight\n")
+    assert "column 'w' must be whole numbers that are not negative, got 2.5 at row 1 (counted from 0)" in error
+    assert error.endswith("for weights of rows use --weight\n")
     assert not Path("s.gstar").exists()
 
 
