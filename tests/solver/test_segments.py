@@ -353,7 +353,7 @@ def test_a_wrong_proof_is_rejected():
     turned = tuple((rate, a, kind, -value) for rate, a, kind, value in leaf.multipliers)
     assert "well formed" in check(with_step(at, replace(leaf, multipliers=turned)), rows)
     foreign = (("selection_rate", 0, 1, 0.5),)
-    assert "of no limit" in check(with_step(at, replace(leaf, multipliers=foreign)), rows)
+    assert "belongs to no limit" in check(with_step(at, replace(leaf, multipliers=foreign)), rows)
     cut = certificate.steps[cuts[0]]
     assert check(with_step(cuts[0], replace(cut, low=cuts[0])), rows) is not None
     assert check(with_step(cuts[0], replace(cut, high=10_000)), rows) is not None
