@@ -123,7 +123,7 @@ def test_rows_with_weights_are_rows_and_their_weight_is_named():
     assert head_of(page, "Thresholds and what they do")[1] == "rows"
     assert "2 000 rows in 2 groups" in page.one("header").text.replace("\u00a0", " ")
     assert f"2 000 rows of weight {sketch.weight:.10g}" in page.one(id="reproduce").text.replace("\u00a0", " ")
-    assert "rows have weights" in page.one(id="notes").text
+    assert "rows have a total weight of" in page.one(id="notes").text
 
 
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")
