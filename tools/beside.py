@@ -258,7 +258,7 @@ def answer(gf: Any, given: Problem, evidence: float) -> dict[str, Any]:
                 return of_records(gf, made, sketch)
             return {"solve": of_result, "frontier": of_frontier, "rows_needed": of_needed}[verb](made)
         except (ValueError, TypeError, ArithmeticError, RuntimeError) as error:
-            return {"raises": type(error).__name__}
+            return {"raises": type(error).__name__, "code": getattr(error, "code", None)}
 
 
 def bits(value: Any) -> Any:
@@ -283,6 +283,7 @@ def of_result(result: Any) -> dict[str, Any]:
         "cost": float(result.cost).hex(),
         "met": bool(result.meets_limits),
         "before": bits([result.default_threshold, result.before_error, result.before_gaps]),
+        "notes": [[getattr(note, "code", None), str(note)] for note in result.notes],
     }
     if promise is not None:
         told["promise"] = {"held": result.verdict == "promised", "chance": float(promise.chance or 0).hex()}
