@@ -85,7 +85,7 @@ def ask(setting: Setting, sketch: gf.Sketch, confidence: float) -> Any:
 
 
 def one_draw(setting: Setting, population: Population, draw: int) -> Line:
-    """Plain, stable and promised thresholds of one sample, judged on the population."""
+    """Plain and promised thresholds of one sample, judged on the population."""
     sketch = sketch_of(population.draw(random_of(setting, draw), setting.rows))
     line: Line = {"constant": population.constant_error, "levels": {}}
     for confidence in (CONFIDENCE, *(OTHERS if setting.levels else ())):
@@ -96,9 +96,6 @@ def one_draw(setting: Setting, population: Population, draw: int) -> Line:
         line["levels"][str(confidence)] = asked | judged(population, setting, result)
         if confidence == CONFIDENCE:
             line["plain"] = judged(population, setting, result.promise.plain)
-    if not setting.mixture:
-        stable = gf.solve(sketch, limits={setting.criterion: setting.limit}, prefer="stable", evidence=0)
-        line["stable"] = judged(population, setting, stable)
     return line
 
 

@@ -74,9 +74,6 @@ def of_setting(setting: Setting, lines: list[Line]) -> Report:
         some = [(line["plain"], line["levels"][level]) for line in lines if level in line["levels"]]
         if some:
             found["levels"][level] = of_level(setting, some, lines[0]["constant"])
-    if "stable" in lines[0]:
-        found["stable_holds"] = sum(not above(line["stable"], setting.limit) for line in lines)
-        found["stable_cost"] = float(np.mean([line["stable"]["error"] for line in lines])) - plain_error
     return found
 
 

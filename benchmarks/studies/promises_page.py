@@ -61,16 +61,6 @@ def page(report: Report) -> str:
     levels = [
         with_level(level, row_of(one, level)) for level in OTHERS for one in settings if str(level) in one["levels"]
     ]
-    stable = [
-        [
-            one["name"],
-            percent(one["plain_holds"], one["draws"]),
-            percent(one["stable_holds"], one["draws"]),
-            signed(one["stable_cost"]),
-        ]
-        for one in settings
-        if "stable_holds" in one
-    ]
     parts = [
         section(
             "Goals",
@@ -93,13 +83,6 @@ def page(report: Report) -> str:
             map(row_of, report["added"]),
         ),
         section("Other confidences", "The same settings and draws.", with_level("confidence", HEAD), levels),
-        section(
-            'prefer="stable"',
-            "The smallest gap whose error is within half a standard error of the least. It promises nothing. "
-            "Per cent of draws in which the limit holds in truth, and the mean true error over that of plain ones.",
-            ["setting", "plain holds", "stable holds", "cost"],
-            stable,
-        ),
         section(
             "Rows needed",
             "`gf.rows_needed` is asked on samples (*pilots*). New samples have the number of rows it names, and half "

@@ -173,9 +173,6 @@ def _solve(p: argparse.ArgumentParser) -> None:
     _roles(group)
     _confidence(group, "promise that the limits hold on new rows, with this confidence, such as 0.95")
     group.add_argument(
-        "--prefer", choices=("stable",), help="stable: a little more error for a smaller gap; no promise"
-    )
-    group.add_argument(
         "--evidence",
         type=float,
         default=0.95,

@@ -20,7 +20,6 @@ _ARGUMENTS = {
     "missing_group": "--missing-group",
     "penalties": "--penalty",
     "positive": "--positive",
-    "prefer": "--prefer",
     "range": "--range",
     "replicates": "--replicates",
     "seed": "--seed",

@@ -66,7 +66,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
     limits, penalties, method, density, costs, balanced, unified, randomize
         What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
-    min_rows, max_seconds, confidence, prefer, evidence
+    min_rows, max_seconds, confidence, evidence
         As in `solve`. If `confidence` is given and the limits cannot be promised for new rows, `fit` warns
         (`UnpromisedWarning`), and the thresholds are those found without it.
     sensitive_features : str, int or list of these, optional
@@ -159,7 +159,6 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         min_rows: float = 0,
         max_seconds: float | None = None,
         confidence: float | None = None,
-        prefer: str | None = None,
         evidence: float = 0.95,
         sensitive_features: object = None,
         decide_by: object = None,
@@ -188,7 +187,6 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.min_rows = min_rows
         self.max_seconds = max_seconds
         self.confidence = confidence
-        self.prefer = prefer
         self.evidence = evidence
         self.sensitive_features = sensitive_features
         self.decide_by = decide_by

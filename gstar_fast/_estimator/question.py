@@ -10,13 +10,12 @@ from gstar_fast._solver.question import (
     check_confidence,
     check_evidence,
     check_options,
-    check_prefer,
     check_promise,
 )
 from gstar_fast._solver.segments.roles import check_segments
 
 WAYS = ("method", "density", "unified", "randomize", "max_seconds")
-ASKED = ("limits", "penalties", "costs", "balanced", *WAYS, "min_rows", "confidence", "prefer", "evidence")
+ASKED = ("limits", "penalties", "costs", "balanced", *WAYS, "min_rows", "confidence", "evidence")
 
 
 def question_of(model: object) -> dict[str, Any]:
@@ -33,10 +32,7 @@ def check_question(asked: dict[str, Any], *, by_segment: bool) -> None:
     if asked["confidence"] is not None:
         check_confidence(asked["confidence"])
         check_promise(objective, counted=counted, max_seconds=asked["max_seconds"])
-    if asked["prefer"] is not None:
-        others = ("confidence", "unified", "randomize", "max_seconds")
-        check_prefer(objective, asked["prefer"], alone=counted and not any(asked[name] for name in others))
     least = checked_min_rows(asked["min_rows"])
     if by_segment:
-        given = {name: asked[name] for name in ("density", "unified", "prefer")}
+        given = {name: asked[name] for name in ("density", "unified")}
         check_segments(objective, **given, min_rows=least)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gstar_fast._solver.promise.stable import SIGN as STABLE
 from gstar_fast._solver.result import Result
 from gstar_fast._words import GIVEN
 
@@ -91,8 +90,6 @@ def _question(r: Result) -> list[str]:
         out.append(f"evidence={r.evidence.level!r}")
     elif r.evidence is None and r.density == "empirical" and not r.penalties and not r.unified:
         out.append("evidence=0")
-    if r.message.startswith(STABLE):
-        out.append("prefer='stable'")
     if r.decide_by is not None:
         out += [f"fair_between={list(r.fair_between or ())!r}", f"decide_by={list(r.decide_by)!r}"]
     elif r._between is not None:

@@ -284,7 +284,7 @@ def check_options(
         raise refusal("method_unified", "method", value=method)
 
 
-def check_densities(objective: Objective, asked: Mapping[str, bool], *, confidence: object, prefer: object) -> None:
+def check_densities(objective: Objective, asked: Mapping[str, bool], *, confidence: object) -> None:
     """Refuse what needs counted rows where densities take their place."""
     for argument, given in asked.items():
         if given:
@@ -292,8 +292,6 @@ def check_densities(objective: Objective, asked: Mapping[str, bool], *, confiden
     if confidence is not None:
         check_confidence(confidence)
         check_promise(objective, counted=False)
-    if prefer is not None:
-        check_prefer(objective, prefer, alone=False)
 
 
 def _check_seconds(given: object) -> None:
@@ -329,11 +327,3 @@ def check_promise(objective: Objective, *, counted: bool, max_seconds: float | N
         raise refusal("no_limits", "limits", value="confidence")
     if objective.penalties or not counted or max_seconds is not None:
         raise refusal("confidence_with", "confidence")
-
-
-def check_prefer(objective: Objective, given: object, *, alone: bool) -> None:
-    """Refuse a preference that is not known, or that does not go with the rest of the question."""
-    if given != "stable":
-        raise refusal("prefer", "prefer", value=given)
-    if not alone or objective.penalties or len(objective.limits) != 1 or "disparate_impact" in objective.limits:
-        raise refusal("prefer_with", "prefer")

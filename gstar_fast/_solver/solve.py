@@ -16,18 +16,16 @@ from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.degenerate import warned
 from gstar_fast._solver.evidence.by_group import settled_by_group
-from gstar_fast._solver.finish import finish, finish_choice, finish_mixture, infeasible, infeasible_mixture
+from gstar_fast._solver.finish import finish_choice, finish_mixture, infeasible, infeasible_mixture
 from gstar_fast._solver.mixture import mix, mixed
 from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.promise.choose import promised
-from gstar_fast._solver.promise.stable import SIGN, fairest
 from gstar_fast._solver.question import (
     Objective,
     check_confidence,
     check_densities,
     check_evidence,
     check_options,
-    check_prefer,
     check_promise,
     question_limits,
 )
@@ -50,7 +48,6 @@ from gstar_fast._solver.smooth.smooth import solve_smooth
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.spread import pooled_sketch, spread
 from gstar_fast._solver.words.gaps import with_gap_notes
-from gstar_fast._solver.words.table import is_weighted
 
 MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
 
@@ -69,7 +66,6 @@ def solve(
     min_rows: float = 0,
     max_seconds: float | None = None,
     confidence: float | None = None,
-    prefer: str | None = None,
     evidence: float = 0.95,
     fair_between: ColumnsLike | None = None,
     decide_by: ColumnsLike | None = None,
@@ -112,9 +108,6 @@ def solve(
         Promise that the limits hold on new rows, with this confidence: 0.95. The error rises by as little as the family
         of thresholds that is tried allows. Where nothing can be promised, the verdict is "unpromised", the thresholds
         are those found without `confidence`, and the message says what is missing; see `Result.promise`.
-    prefer : {"stable"}, optional
-        `stable` takes the thresholds with the smallest gap whose error is within half a standard error of the least
-        within the limit. They keep the limit on new rows more often, and promise nothing. With one limit only.
     evidence : float
         From 0 to below 1. If the best unified threshold meets the limits, thresholds by group (or segment) are returned
         only if they cost less with this confidence. Otherwise every group gets the unified threshold, and the verdict
@@ -169,7 +162,7 @@ def solve(
         asked_too = {"density": density != "empirical", "min_rows": min_rows != 0, "monotone": bool(monotone)}
         roles = {"fair_between": fair_between, "decide_by": decide_by, "segments": segments}
         asked_too |= {name: given is not None for name, given in roles.items()}
-        check_densities(objective, asked_too, confidence=confidence, prefer=prefer)
+        check_densities(objective, asked_too, confidence=confidence)
         check_options(
             objective, method=method, density=sketch, unified=unified, randomize=randomize, max_seconds=max_seconds
         )
@@ -185,8 +178,6 @@ def solve(
     level = None if confidence is None else check_confidence(confidence)
     if level is not None:
         check_promise(objective, counted=counts, max_seconds=max_seconds)
-    if prefer is not None:
-        check_prefer(objective, prefer, alone=counts and level is None and not (unified or randomize or max_seconds))
     least = checked_min_rows(min_rows)
     asked = None
     if fair_between is not None or decide_by is not None:
@@ -197,7 +188,7 @@ def solve(
     warn_of_labels(sketch._core)
     whole = sketch
     if asked is not None and asked.by_segment:
-        check_segments(objective, density=density, unified=unified, prefer=prefer, min_rows=least)
+        check_segments(objective, density=density, unified=unified, min_rows=least)
         answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone), cuts)
         seconds = math.inf if max_seconds is None else float(max_seconds)
         result = with_gap_notes(answer.mixed(sure) if randomize else answer.chosen(seconds, sure))
@@ -222,8 +213,7 @@ def solve(
         if result.verdict == "unified":
             best = replace(best, evidence=result.evidence)
         else:
-            stable = prefer is not None and result.meets_limits
-            best = result = with_gap_notes(_stable(search, result) if stable else result)
+            best = result = with_gap_notes(result)
         if level is not None:
             result = promised(search, best, result, level, solve_exact, unified=unified, randomize=randomize)
             result = with_gap_notes(result)
@@ -251,18 +241,6 @@ def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: flo
     if unified or asked.penalties or not asked.limits or len(search.groups) > MOST_MIXED:
         return result
     return replace(result, _mixing=lambda: _saved_by_mixing(search, result))
-
-
-def _stable(search: Search, plain: Result) -> Result:
-    """The fairest thresholds of nearly the same error."""
-    numbers = fairest(search, plain)
-    if numbers is None:
-        return plain
-    found = finish(search, numbers, plain.verdict, plain.iterations, lower_bound=plain.lower_bound)
-    within = "half a standard error of"
-    near = f"cost is within {within} the error rate above" if is_weighted(plain) else f"error is within {within}"
-    message = f"{SIGN}{near} the least ({plain.cost:.4f}); nothing is promised for new rows"
-    return replace(found, message=message, evidence=plain.evidence)
 
 
 def _saved_by_mixing(search: Search, plain: Result) -> float | None:

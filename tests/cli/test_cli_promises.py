@@ -63,13 +63,6 @@ def test_unpromised_thresholds_that_python_saved_decide_with_a_note(sketch, caps
     assert "note: 't.json' is unpromised: the counts cannot promise" in capsys.readouterr().err
 
 
-def test_stable_thresholds_can_be_asked_for(sketch, capsys):
-    assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.05", "--prefer", "stable", "--json"]) == 0
-    expected = gf.solve(sketch, limits={"equalized_odds": 0.05}, prefer="stable")
-    assert json.loads(capsys.readouterr().out) == json.loads(expected.to_json())
-    assert "invalid choice: 'calm'" in fails(capsys, 2, "solve", "s.gstar", "--limit", KEPT, "--prefer", "calm")
-
-
 @pytest.mark.parametrize("confidence", ["1", "0.4", "nan", "95"])
 def test_a_confidence_that_is_none_is_refused(sketch, capsys, confidence):
     said = fails(capsys, 2, "solve", "s.gstar", "--limit", KEPT, "--confidence", confidence, "-o", "t.json")

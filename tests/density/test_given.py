@@ -279,7 +279,6 @@ def test_wrong_densities_are_refused_in_words(cells, words):
         ({"min_rows": 10}, "min_rows needs counted rows"),
         ({"fair_between": 0, "decide_by": 1}, "fair_between needs counted rows"),
         ({"confidence": 0.95}, "promises limits from counts"),
-        ({"prefer": "stable"}, "prefer='stable' picks"),
         ({"randomize": True}, "randomize=True works with"),
         ({"max_seconds": 1.0}, "max_seconds ends the search"),
     ],

@@ -1,4 +1,4 @@
-"""GroupThresholdClassifier passes `confidence`, `prefer` and `evidence` on, and warns where nothing is promised."""
+"""GroupThresholdClassifier passes `confidence` and `evidence` on, and warns where nothing is promised."""
 
 import warnings
 
@@ -40,18 +40,12 @@ def test_what_cannot_be_promised_warns_and_decides_by_plain_thresholds():
     assert (plain.predict(FEATURES, sensitive_features=SEX) == decided).all()
 
 
-def test_stable_thresholds_are_those_of_solve():
-    model = fitted(limits={"equalized_odds": 0.1}, prefer="stable")
-    assert model.thresholds_ == gf.solve(model.sketch_, limits={"equalized_odds": 0.1}, prefer="stable").thresholds
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"confidence": 95}, "confidence"),
         ({"confidence": "high"}, "confidence"),
         ({"confidence": 0.95, "limits": None}, "limits"),
-        ({"prefer": "calm"}, "prefer must be 'stable'"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_trained(options, text):

@@ -48,7 +48,7 @@ def test_without_a_promise_the_page_is_as_it_was(sketch, result):
     assert "Promise" not in box.text
 
 
-@pytest.mark.parametrize("asked", [{"confidence": 0.95}, {"prefer": "stable"}, {"confidence": 0.8, "randomize": True}])
+@pytest.mark.parametrize("asked", [{"confidence": 0.95}, {"confidence": 0.8, "randomize": True}])
 def test_the_page_says_how_to_find_the_same_thresholds_again(large, asked):
     result = gf.solve(large, limits={"equalized_odds": 0.05}, **asked)
     code = read(gf.report(result, large, frontier=False).html).one(id="reproduce").one("pre").text

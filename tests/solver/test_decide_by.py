@@ -304,7 +304,6 @@ def test_results_without_a_certificate_are_solved_again():
         {"density": "normal"},
         {"limits": LIMITS, "min_rows": 10},
         {"limits": {"equalized_odds": 0.3}, "confidence": 0.6},
-        {"limits": LIMITS, "prefer": "stable"},
     ):
         result = gf.solve(sketch, **options)
         result.check(sketch)
@@ -375,7 +374,6 @@ def test_a_document_with_wrong_roles_is_refused():
         ({**BY, "penalties": {"equalized_odds": 1}}, "does not go with penalties yet"),
         ({**BY, "density": "kde"}, "does not go with density yet"),
         ({**BY, "min_rows": 10}, "does not go with min_rows yet"),
-        ({**BY, "prefer": "stable"}, "does not go with prefer yet"),
         ({**BY, "unified": True}, "does not go with unified yet"),
         ({**BY, "monotone": 1}, "monotone must be True or False"),
         ({"monotone": True}, "is about thresholds along segments"),

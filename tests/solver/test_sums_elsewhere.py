@@ -228,13 +228,6 @@ def test_the_curve_of_promised_sums(many, monkeypatch):
     assert (np.diff(found.errors) < 0).all()
 
 
-def test_stable_thresholds_have_a_smaller_sum(backend, many):
-    plain, stable = gf.solve(many, limits={SUM: 0.1}), gf.solve(many, limits={SUM: 0.1}, prefer="stable")
-    assert stable.gaps[SUM] <= plain.gaps[SUM]
-    within = 0.5 * np.sqrt(plain.error * (1 - plain.error) / plain.n_rows)
-    assert plain.error <= stable.error <= plain.error + within + 1e-12
-
-
 # ------------------------------------------------------------------------------------------- audits, files and commands
 
 

@@ -271,12 +271,6 @@ OPTIONS |= entries(
         f"{say.argument('confidence')} promises limits from counts, and does not go with penalties, max_seconds or a "
         "density other than 'empirical'; leave those out"
     ),
-    prefer=lambda e, say: f"{say.argument('prefer')} must be 'stable' or None; got {e.value!r}",
-    prefer_with=lambda _, say: (
-        f"{say.option('prefer', repr('stable'))} picks a point of the frontier of one limited criterion, and does not "
-        "go with penalties, confidence, unified, randomize, max_seconds, several limits or a density other than "
-        "'empirical'"
-    ),
     role_alone=lambda e, say: (
         f"{say.argument(e.value)} needs {say.argument(e.argument)} beside it: one names the columns between whose "
         "groups gaps are measured, the other those that thresholds may depend on"

@@ -41,7 +41,6 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         min_rows=given.min_rows,
         max_seconds=given.max_seconds,
         confidence=given.confidence,
-        prefer=given.prefer,
         evidence=given.evidence,
         fair_between=columns_or_positions(given.fair_between, sketch),
         decide_by=columns_or_positions(given.decide_by, sketch),

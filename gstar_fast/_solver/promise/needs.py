@@ -87,7 +87,7 @@ def rows_needed(
     check_monotone(sketch, asked, monotone)
     warn_of_labels(sketch._core)
     if asked is not None and asked.by_segment:
-        check_segments(objective, density="empirical", unified=unified, prefer=None, min_rows=least)
+        check_segments(objective, density="empirical", unified=unified, min_rows=least)
         answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone))
         found = answer.mixed() if randomize else answer.chosen(math.inf)
         return ask_segments(answer, found, level, randomize).needed()

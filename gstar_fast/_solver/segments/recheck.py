@@ -28,7 +28,6 @@ from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.noise import SIGN as NOISE
 from gstar_fast._solver.noise import told_of_noise
-from gstar_fast._solver.promise.stable import SIGN
 from gstar_fast._solver.question import Objective, Scale, scale_of
 from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.result import Result
@@ -136,8 +135,6 @@ def _without_certificate(result: Result) -> str | None:
         return "small groups were pooled"
     if result.verdict not in ("optimal", "infeasible", "not_converged"):
         return "the verdict is about new rows, or about evidence"
-    if result.verdict == "optimal" and result.message.startswith(SIGN):
-        return "the thresholds are stable ones"
     return None
 
 
@@ -262,7 +259,6 @@ def solve_again(result: Result, sketch: Sketch) -> Result:
     options: dict[str, Any] = {name: getattr(result, name) for name in signature(solve).parameters if name in known}
     options |= {"randomize": result.randomized, "monotone": result.monotone if result.decide_by else None}
     options["confidence"] = None if result.promise is None else result.promise.confidence
-    options["prefer"] = "stable" if result.message.startswith(SIGN) else None
     if "evidence" in options:
         options["evidence"] = 0.0 if options["evidence"] is None else options["evidence"].level
     if result.cuts is not None:

@@ -110,7 +110,6 @@ def check_segments(
     *,
     density: object,
     unified: bool,
-    prefer: object,
     min_rows: float,
 ) -> None:
     """Refuse what does not go with thresholds by segment."""
@@ -118,7 +117,6 @@ def check_segments(
         "penalties": bool(objective.penalties),
         "density": not (isinstance(density, str) and density == "empirical"),
         "unified": unified,
-        "prefer": prefer is not None,
         "min_rows": min_rows > 0,
     }
     if wrong := [name for name, given in found.items() if given]:

@@ -232,27 +232,8 @@ def test_weights_count_as_effective_rows(backend):
         ({"confidence": 0.95, "limits": ODDS, "penalties": {"equalized_odds": 1}}, "does not go with penalties"),
         ({"confidence": 0.95, "limits": ODDS, "max_seconds": 1}, "does not go with"),
         ({"confidence": 0.95, "penalties": {"equalized_odds": 1}, "density": "kde"}, "none are given"),
-        ({"prefer": "fair", "limits": ODDS}, "must be 'stable'"),
-        ({"prefer": "stable"}, "one limited criterion"),
-        ({"prefer": "stable", "limits": ODDS, "confidence": 0.9}, "does not go with"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(asked, said):
     with pytest.raises((TypeError, ValueError), match=said):
         gf.solve(normal_sketch(500, 1), **asked)
-
-
-# --------------------------------------------------------------------------------------------------------------- stable
-
-
-def test_stable_thresholds_are_the_fairest_of_nearly_the_same_error(backend):
-    sketch = normal_sketch(4000, 12)
-    plain, stable = (gf.solve(sketch, limits=ODDS, prefer=prefer) for prefer in (None, "stable"))
-    within = plain.error + 0.5 * np.sqrt(plain.error * (1 - plain.error) / 4000)
-    line = gf.frontier(sketch, "equalized_odds", limits=ODDS)
-    fits = line.gaps[line.errors <= line.errors.min() + within - plain.error + 1e-15]
-    assert stable.gaps["equalized_odds"] == fits.min() < plain.gaps["equalized_odds"]
-    assert stable.error <= within
-    assert stable.verdict == "optimal"
-    assert stable.promise is None
-    assert "half a standard error" in stable.message
