@@ -1,0 +1,266 @@
+"""Rates and limits, against rows that are counted one by one and against fractions."""
+
+import itertools
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from gstar_fast._criteria import BOUNDS, CRITERION, KNOWN, SELECTED, Form, Limit
+from gstar_fast._rates import RATE, SOLVER_RATES, ends_of
+
+KINDS = {(1, True): "tp", (1, False): "fn", (0, True): "fp", (0, False): "tn", (None, True): "in", (None, False): "out"}
+HITS_AND_TRIALS = {  # rate -> kinds of rows: hits, and trials
+    "tpr": [("tp", "tp fn")],
+    "fpr": [("fp", "fp tn")],
+    "tnr": [("tn", "fp tn")],
+    "fnr": [("fn", "tp fn")],
+    "selection_rate": [("tp fp in", "tp fp fn tn in out")],
+    "base_rate": [("tp fn", "tp fn fp tn")],
+    "accuracy": [("tp tn", "tp fn fp tn")],
+    "ppv": [("tp", "tp fp")],
+    "balanced_accuracy": [("tp", "tp fn"), ("tn", "fp tn")],
+    "odds": [("tp", "tp fn"), ("fp", "fp tn")],
+}
+
+
+def by_rows(name, rows):
+    """A rate as a fraction; None where its rows are missing."""
+    parts = []
+    for hits, trials in HITS_AND_TRIALS[name]:
+        kinds = [KINDS[row] for row in rows if KINDS[row] in trials.split()]
+        if not kinds:
+            return None
+        parts.append(Fraction(sum(kind in hits.split() for kind in kinds), len(kinds)))
+    return sum(parts) / len(parts)
+
+
+def counted(rows):
+    """Accepted rows and all rows of label 0, 1 and none."""
+    totals = [sum(y == label for y, _ in rows) for label in (0, 1, None)]
+    accepted = [sum(y == label and d for y, d in rows) for label in (0, 1, None)]
+    return np.array(accepted, dtype=np.int64), np.array(totals, dtype=np.int64)
+
+
+def some_rows(random, most=9):
+    labels = random.choice(np.array([0, 1, None], dtype=object), int(random.integers(1, most)))
+    return [(y, bool(random.random() < 0.5)) for y in labels]
+
+
+@pytest.mark.parametrize("name", list(RATE))
+def test_a_rate_counts_the_rows_that_it_names(name):
+    random, rate = np.random.default_rng(1), RATE[name]
+    for _ in range(300):
+        rows = some_rows(random)
+        accepted, totals = counted(rows)
+        expected = by_rows(name, rows)
+        assert bool(rate.has(totals, accepted)) == (expected is not None)
+        at = float(rate.values(accepted, totals))
+        assert at == 0.0 if expected is None else abs(at - float(expected)) < 1e-15
+
+
+def test_a_rate_of_whole_numbers_is_one_division():
+    """No rounding but that of the division, up to 2**53."""
+    random = np.random.default_rng(2)
+    totals = random.integers(1, 2**51, (3, 500))
+    accepted = (totals * random.random(totals.shape)).astype(np.int64)
+    for name in ("tpr", "fpr", "selection_rate", "accuracy", "ppv"):
+        ((hits, trials),) = RATE[name].shares
+        both = np.concatenate([accepted, totals]).astype(object)
+        expected = [float(Fraction(np.dot(hits, column), np.dot(trials, column))) for column in both.T]
+        assert RATE[name].values(accepted, totals).tolist() == expected
+
+
+@pytest.mark.parametrize("name", list(RATE))
+def test_a_rate_rests_on_its_labels_alone(name):
+    """Rows of other labels change nothing, and each of its labels changes it somewhere."""
+    rate, moved = RATE[name], set()
+    for rows in itertools.product(
+        [(0, False), (0, True), (1, False), (1, True), (None, False), (None, True)], repeat=3
+    ):
+        for more in [(0, True), (1, True), (None, True), (0, False), (1, False), (None, False)]:
+            if by_rows(name, rows) != by_rows(name, [*rows, more]):
+                moved.add({0: 0, 1: 1, None: 2}[more[0]])
+    assert moved == set(rate.labels)
+
+
+@pytest.mark.parametrize("name", list(RATE))
+def test_a_linear_rate_is_a_sum_over_accepted_rows(name):
+    random, rate = np.random.default_rng(3), RATE[name]
+    differs = False
+    for _ in range(100):
+        rows = [(0, True), (1, False), *some_rows(random)]
+        accepted, totals = counted(rows)
+        if not rate.linear:
+            with pytest.raises(TypeError, match=name):
+                rate.slopes(totals)
+            differs = True
+            continue
+        value = float(rate.base(totals) + (rate.slopes(totals) * accepted).sum())
+        assert value == pytest.approx(float(by_rows(name, rows)), abs=1e-14)
+    assert differs == (name == "ppv")
+
+
+@pytest.mark.parametrize("name", list(RATE))
+def test_a_rate_falls_where_rejecting_one_more_row_never_raises_it(name):
+    falls = True
+    for rows in itertools.product([(0, False), (0, True), (1, False), (1, True), (None, True)], repeat=4):
+        for i, (label, accepted) in enumerate(rows):
+            fewer = [*rows[:i], (label, False), *rows[i + 1 :]]
+            before, after = by_rows(name, rows), by_rows(name, fewer)
+            falls &= not accepted or before is None or after is None or after <= before
+    assert RATE[name].falls == falls
+
+
+def values_by_pairs(criterion, rates):
+    """The value of a criterion from rates of groups (fractions, None where missing), by looking at all pairs."""
+    found = []
+    for row in rates:
+        known = [r for r in row if r is not None]
+        if len(known) < 2 < 1 + len(row):
+            return None
+        pairs = list(itertools.permutations(known, 2))
+        if criterion.form is Form.RATIO:
+            found.append(min((a / b if b else Fraction(1) for a, b in pairs), default=Fraction(1)))
+            found[-1] = min(found[-1], Fraction(1))
+        else:
+            found.append(max((a - b for a, b in pairs), default=Fraction(0)))
+    return {Form.RATIO: min, Form.DIFFERENCE: max, Form.SUM: sum}[criterion.form](found)
+
+
+@pytest.mark.parametrize("name", list(CRITERION))
+def test_a_criterion_compares_all_pairs_of_groups(name):
+    random, criterion = np.random.default_rng(4), CRITERION[name]
+    for _ in range(300):
+        groups = [some_rows(random, 6) for _ in range(int(random.integers(1, 5)))]
+        exact = [[by_rows(rate.name, rows) for rows in groups] for rate in criterion.rates]
+        has = np.array([[r is not None for r in row] for row in exact])
+        rates = np.array([[float(r or 0) for r in row] for row in exact])
+        expected = values_by_pairs(criterion, exact)
+        value = criterion.value(ends_of(rates, has))
+        assert value is None if expected is None else value == pytest.approx(float(expected), abs=1e-15)
+        limit = criterion.limit(0.5)
+        met = None if expected is None else expected >= 0.5 if criterion.from_below else expected <= 0.5
+        assert limit.met(limit.value(rates, has)) == met
+
+
+def limits_of(random):
+    """One limit of each criterion and form, offered or not."""
+    for criterion in KNOWN.values():
+        if criterion.form in (Form.BOUND, Form.TOTAL):
+            yield Limit(criterion, least=float(random.random()))
+            yield Limit(criterion, most=float(random.random()))
+        else:
+            yield criterion.limit(float(random.random() * criterion.largest))
+
+
+def kept_by_rows(limit, groups, has):
+    """Whether some values of the free variables meet all rows of a limit."""
+    totals = np.array([counted(rows)[1] for rows in groups]).T
+    accepted = np.array([counted(rows)[0] for rows in groups]).T
+    rows = limit.rows(has)
+    names = sorted({name for row in rows for name, _ in row.free})
+    left, right = np.zeros((len(rows), len(names) + 1)), np.zeros(len(rows))
+    for i, row in enumerate(rows):
+        whose = [row.group] if row.group is not None else list(range(len(groups)))
+        taken, every = accepted[:, whose].sum(axis=1), totals[:, whose].sum(axis=1)
+        if row.rate.linear:
+            at = float(row.rate.base(every) + row.rate.slopes(every) @ taken)
+        else:
+            hits, trials = row.rate.shares[0].counted(taken, every)
+            at = float(hits - row.level * trials)
+        right[i] = row.right - row.scale * at
+        for name, coefficient in row.free:
+            left[i, names.index(name)] = coefficient
+    if not len(rows):
+        return True
+    found = linprog(np.zeros(len(names) + 1), left, right + 1e-9, bounds=[(None, None)] * (len(names) + 1))
+    return found.status == 0
+
+
+def test_rows_of_a_limit_can_be_met_where_the_limit_is():
+    random, seen = np.random.default_rng(5), set()
+    for _ in range(12):
+        groups = [[*some_rows(random, 6), (0, True), (1, True)] for _ in range(int(random.integers(2, 4)))]
+        for limit in limits_of(random):
+            rates = limit.criterion.rates
+            together = [groups] if limit.form is not Form.TOTAL else [[[row for rows in groups for row in rows]]]
+            exact = [[by_rows(rate.name, rows) for rows in together[0]] for rate in rates]
+            has = np.array([[r is not None for r in row] for row in exact])
+            met = limit.met(limit.value(np.array([[float(r) for r in row] for row in exact]), has))
+            assert kept_by_rows(limit, groups, has) == met, limit.show()
+            seen.add((limit.form, limit.criterion.rates[0].linear, met))
+    assert len(seen) == 2 * len(Form) + 2
+
+
+def test_a_bound_keeps_the_candidates_that_meet_it():
+    random = np.random.default_rng(6)
+    for limit in limits_of(random):
+        rates = random.random((1, 50))
+        kept = [limit.form is not Form.BOUND or limit.least <= rate <= limit.most for rate in rates[0].tolist()]
+        assert limit.keeps(rates).tolist() == kept
+
+
+def test_one_group_may_have_a_bound_of_its_own():
+    limit = Limit(BOUNDS["tpr"], least=0.7, group="b")
+    (row,) = limit.rows(np.ones((1, 3), dtype=bool), group=1)
+    assert (row.group, row.scale, row.right) == (1, -1.0, -0.7)
+    assert limit.show() == "tpr of 'b' >= 0.7"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.29, 0.3, 0.57, 1.0])
+@pytest.mark.parametrize("side", ["least", "most"])
+def test_a_total_is_a_whole_number_of_rows(share, side):
+    """The share is read as it was written: 0.29 of 100 rows are 29."""
+    totals = np.array([[20, 13], [30, 7], [25, 5]])
+    coefficients, least, most = Limit(SELECTED, **{side: share}).counts(totals)
+    assert coefficients == (1, 1, 1)
+    exact = Fraction(str(share))
+    for n in range(101):
+        met = Fraction(n, 100) >= exact if side == "least" else Fraction(n, 100) <= exact
+        assert (least <= n <= most) == met
+
+
+def test_only_a_total_counts_rows():
+    totals = np.full((3, 2), 10)
+    for limit in limits_of(np.random.default_rng(7)):
+        assert (limit.counts(totals) is None) == (limit.form is not Form.TOTAL)
+
+
+def test_windows_say_how_far_rates_may_be_apart():
+    for name, criterion in CRITERION.items():
+        least_ratio = (math.inf, 0.25) if name == "disparate_impact" else (0.25, -1.0)
+        assert criterion.limit(0.25).windows() == dict.fromkeys(criterion.rates, least_ratio)
+    assert Limit(BOUNDS["tpr"], least=0.7).windows() == {}
+
+
+def test_looser_and_tighter_limits():
+    gap, ratio = CRITERION["equalized_odds"].limit(0.25), CRITERION["disparate_impact"].limit(0.75)
+    assert (gap.looser(0.5).most, ratio.looser(0.5).least, ratio.looser(2).least) == (0.75, 0.25, 0.0)
+    assert (gap.tighter(0.5).most, ratio.tighter(0.5).least) == (0.125, 0.875)
+    floor = Limit(BOUNDS["tpr"], least=0.7)
+    assert floor.tighter(0.5) == floor
+    assert floor.looser(0.5).least == pytest.approx(0.2)
+
+
+def test_a_bound_is_compared_with_the_worst_group():
+    rates, has = np.array([[0.2, 0.9, 0.5]]), np.ones((1, 3), dtype=bool)
+    assert Limit(BOUNDS["tpr"], least=0.3).value(rates, has) == 0.2
+    assert Limit(BOUNDS["tpr"], most=0.8).value(rates, has) == 0.9
+    assert Limit(BOUNDS["tpr"], least=0.1, most=0.85).value(rates, has) == 0.9
+    assert Limit(BOUNDS["tpr"], most=0.8).value(rates, ~has) is None
+
+
+def test_a_limit_is_read_again_as_it_was_written():
+    for limit in limits_of(np.random.default_rng(8)):
+        assert Limit.from_dict(limit.to_dict()) == limit
+        assert pickle.loads(pickle.dumps(limit)) == limit
+    assert Limit.from_dict({"of": "tpr", "group": "b", "at_least": 0.5}).group == "b"
+
+
+def test_rates_of_solvers_that_rest_on_other_rows():
+    alike = {(a.name, b.name) for a, b in itertools.combinations(SOLVER_RATES, 2) if a.apart([b])}
+    assert alike == {("tpr", "fpr")}
