@@ -175,17 +175,14 @@ void bind_sketch(py::module_& m) {
         .def_property_readonly("bins", [](core& s) { return s.inner().bins(); })
         .def_property_readonly("level",
                                [](core& s) { return s.inner().at().level(); })
-        .def_property_readonly(
-            "first",
-            [](core& s) {
-                return s.inner().at().on().linear() ? s.inner().at().first() : 0;
-            })
+        .def_property_readonly("first",
+                               [](core& s) {
+                                   const auto& in = s.inner();
+                                   return in.fixed() ? in.at().first() : 0;
+                               })
         .def_property_readonly("given",
                                [](core& s) { return s.inner().groups().given(); })
         .def_property_readonly("fixed", [](core& s) { return s.inner().fixed(); })
-        .def_property_readonly(
-            "linear",
-            [](core& s) { return s.inner().kind() == gstar::window_kind::linear; })
         .def_property_readonly("weighted",
                                [](core& s) { return s.inner().weighted(); })
         .def_property_readonly("total", [](core& s) { return s.inner().total(); })

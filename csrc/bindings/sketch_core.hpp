@@ -40,7 +40,7 @@ public:
         o.at = gstar::no_window(bins);
         o.memory_limit = memory_limit;
         if (window) {
-            o.kind = gstar::window_kind::fixed;
+            o.fixed = true;
             o.at = gstar::window::linear(window->first, window->second, bins);
         }
         if (groups) {

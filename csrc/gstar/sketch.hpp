@@ -31,9 +31,9 @@ namespace gstar {
 /// How a sketch is made.
 struct sketch_options {
     window at = no_window(4096);  ///< bins, and where they are if that is fixed
-    window_kind kind = window_kind::nested;
-    bool given = false;        ///< `groups` are all there are
-    std::vector<name> groups;  ///< given groups, in order
+    bool fixed = false;           ///< whether the window is
+    bool given = false;           ///< `groups` are all there are
+    std::vector<name> groups;     ///< given groups, in order
     std::uint64_t memory_limit = std::uint64_t{1} << 30;
 };
 
@@ -44,7 +44,7 @@ struct sketch_options {
 class sketch {
 public:
     explicit sketch(const sketch_options& options)
-        : counts_(options.at, options.kind),
+        : counts_(options.at, options.fixed),
           groups_(options.given ? group_table(options.groups) : group_table()),
           memory_limit_(options.memory_limit) {
         check_room(groups_.size());
@@ -219,7 +219,7 @@ public:
                     static_cast<std::uint64_t>(names.size()),
                     static_cast<std::uint64_t>(order.size())});
         sketch_options options{from->at(),
-                               from->counts_.kind(),
+                               from->counts_.fixed(),
                                from->groups_.given(),
                                {},
                                memory_limit_};
@@ -246,7 +246,6 @@ public:
     const group_table& groups() const noexcept { return groups_; }
     std::uint32_t bins() const noexcept { return counts_.at().bins(); }
     const window& at() const noexcept { return counts_.canonical(); }
-    window_kind kind() const noexcept { return counts_.kind(); }
     bool fixed() const noexcept { return counts_.fixed(); }
     bool weighted() const noexcept { return counts_.weighted(); }
     /// The sum of all multiplicities: of weights in parts, or of rows.

@@ -202,18 +202,18 @@ struct sketch_bytes {
     /// The sketch as bytes, the same for the same rows and sections.
     static std::vector<std::uint8_t> write(sketch& s, bool all_sections) {
         return s.look([&](const tally& t, const std::vector<std::uint32_t>& slots) {
-            detail::byte_writer to(
-                sketch_magic, 2,
-                (t.weighted() ? flag_weighted : 0u) |
-                    (t.fixed() ? flag_fixed : 0u) |
-                    (s.groups_.given() ? flag_given : 0u) |
-                    (t.kind() == window_kind::linear ? flag_linear : 0u),
-                0);
+            detail::byte_writer to(sketch_magic, 1,
+                                   (t.weighted() ? flag_weighted : 0u) |
+                                       (t.fixed() ? flag_fixed : 0u) |
+                                       (s.groups_.given() ? flag_given : 0u),
+                                   0);
             const window& at = t.at();
             to.varint(static_cast<std::uint64_t>(bit_length(at.bins()) - 1));
             to.zigzag(at.level());
-            if (t.kind() != window_kind::nested) to.zigzag(at.first());
-            if (!t.fixed()) detail::write_extent(to, t.reach());
+            if (t.fixed())
+                to.zigzag(at.first());
+            else
+                detail::write_extent(to, t.reach());
             to.varint(static_cast<std::uint64_t>(t.skipped));
             to.varint(slots.size());
             for (const std::uint32_t slot : slots)
@@ -280,12 +280,6 @@ private:
                from.at().bins() == 4096 && !from.weighted();
     }
 
-    static window_kind kind_of(const stored_sketch& from) noexcept {
-        return from.fixed()    ? window_kind::fixed
-               : from.linear() ? window_kind::linear
-                               : window_kind::nested;
-    }
-
     static group_table groups_of(const stored_sketch& from) {
         if (from.given()) return group_table(from.names());
         group_table out;
@@ -308,7 +302,7 @@ private:
 
     /// Make an empty sketch the one that the bytes describe.
     static void become(sketch& s, const stored_sketch& from) {
-        tally counts(from.at(), kind_of(from));
+        tally counts(from.at(), from.fixed());
         if (from.weighted()) counts.make_weighted();
         counts.skipped = from.skipped();
         const auto n = static_cast<std::uint32_t>(from.names().size());
@@ -349,15 +343,14 @@ private:
                          from.any_unlabelled(), learned ? nullptr : &theirs);
         for (std::size_t i = 0; !known && i < slots.size(); ++i)
             slots[i] = s.slot_of(from.names()[i], groups);
-        const frame wider =
-            to.wider(kind_of(from), from.counted(), from.lo(), from.hi());
+        const frame wider = to.wider(from.counted(), from.lo(), from.hi());
         to.need_room(parts, wider);
         to.need_bins(parts, wider, from.any_unlabelled());
 
         // From here on nothing throws and nothing allocates.
         s.groups_.commit(std::move(groups));
         if (parts) to.make_weighted();
-        to.make_room(kind_of(from), from.counted(), from.lo(), from.hi());
+        to.make_room(from.counted(), from.lo(), from.hi());
         put_cells(to, from, slots);
         to.restore(to.reach(), to.lo(), to.hi(), to.total() + total);
         to.skipped += from.skipped();

@@ -72,7 +72,7 @@ inline std::uint32_t checksum_of(const thresholds& t) {
 inline thresholds thresholds_from_bytes(span<const std::uint8_t> bytes) {
     const detail::opened_bytes opened = detail::open_bytes(
         bytes, thresholds_magic, "thresholds", 1,
-        [](std::uint64_t, std::uint64_t flags, std::uint64_t policies) {
+        [](std::uint64_t flags, std::uint64_t policies) {
             return flags <= 63 && (policies & 0xFF) <= 2 && policies >> 8 <= 2;
         });
     const std::uint64_t flags = opened.flags;

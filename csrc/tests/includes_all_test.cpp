@@ -22,7 +22,6 @@
 #include "gstar/count/bytes/cell_reader.hpp"
 #include "gstar/count/bytes/sections.hpp"
 #include "gstar/count/bytes/stored_sketch.hpp"
-#include "gstar/count/bytes/version_1.hpp"
 #include "gstar/count/bytes/wide_numbers.hpp"
 #include "gstar/count/cell_sums.hpp"
 #include "gstar/count/extremes.hpp"

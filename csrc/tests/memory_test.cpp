@@ -89,7 +89,7 @@ sketch_options few_bins() {
 
 sketch_options in_range() {
     sketch_options o = few_bins();
-    o.kind = window_kind::fixed;
+    o.fixed = true;
     o.at = window_of_range(-1, 1, 64);
     return o;
 }

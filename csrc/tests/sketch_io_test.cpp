@@ -188,25 +188,6 @@ int main() {
               sections{{section::labels, false, longest + "?"}}})
             CHECK(throws<std::invalid_argument>([&] { s->set_sections(wrong); }));
     }
-    {  // version 1: read, its squares checked, and linear from then on
-        const auto s = read(stored::version_1());
-        CHECK(s->kind() == window_kind::linear);
-        CHECK(s->total() == 3 && s->skipped() == 7);
-        const bytes b = to_bytes(*s);
-        CHECK(b[8] == 2);
-        CHECK(to_bytes(*read(b)) == b);
-        for (const double off : {-0.0625, 0.25, 100.0, -6.0625, -7.0})
-            CHECK(throws<std::invalid_argument>(
-                [&] { read(stored::version_1(off)); }));
-        const auto merged = stored::sketch_of(2);
-        const auto apart = stored::sketch_of(2);
-        merge_bytes(*merged, view(stored::version_1()));
-        apart->merge(*read(stored::version_1()));
-        CHECK(merged->kind() == window_kind::linear);
-        CHECK(to_bytes(*merged) == to_bytes(*apart));
-        merge_bytes(*s, view(to_bytes(*stored::sketch_of(2))));
-        CHECK(to_bytes(*s) == to_bytes(*merged));
-    }
     {  // a few bytes cannot ask for much memory
         const bytes b = of_everything();
         CHECK(throws<std::invalid_argument>([&] { read(b, 1000); }));

@@ -184,7 +184,7 @@ int main() {
         sketch_options o;
         if (option == 0) o.at = no_window(65536);
         if (option == 1) o.at = window::linear(-3, -100, 4096);
-        if (option == 1) o.kind = window_kind::fixed;
+        if (option == 1) o.fixed = true;
         if (option == 2) o.given = true;
         if (option == 2) o.groups = {name::of(7), name::of(1), name::of(0)};
         sketch other{o};

@@ -47,7 +47,7 @@ inline std::unique_ptr<gstar::sketch> sketch_of(unsigned which,
     o.memory_limit = 1 << 24;
     if (which % 4 == 1) {
         o.at = gstar::window_of_range(-1, 1, 64);
-        o.kind = gstar::window_kind::fixed;
+        o.fixed = true;
     }
     auto s = std::make_unique<gstar::sketch>(o);
     const name groups[] = {name::of(-7), name::of_text("caf\xC3\xA9"),
@@ -76,34 +76,6 @@ inline std::unique_ptr<gstar::sketch> sketch_of(unsigned which,
     }
     if (which % 16 >= 8) s->set_sections(some_sections());
     return s;
-}
-
-/// Version 1: two rows of 1.5 and one of -1.25, of label 1 and group "a", 16 bins.
-inline bytes version_1(double squares_off = 0) {
-    gstar::detail::byte_writer to(gstar::sketch_magic, 1, 0, 0);
-    to.varint(4);
-    to.zigzag(-2);  // bins of 0.25
-    to.zigzag(-5);
-    to.varint(7);  // skipped
-    to.varint(1);
-    to.group(gstar::name::of_text("a"));
-    to.fixed(0, 3);  // no row of label 0
-    to.varint(0);
-    to.varint(0);
-    to.varint(2);
-    to.real(-1.25);
-    to.real(1.5);
-    gstar::wide<66> squares;
-    squares.add(static_cast<std::int64_t>((6.0625 + squares_off) * 16), 2148 - 4);
-    gstar::detail::write_number(to, squares, 2148);
-    to.varint(0);
-    to.varint(1);
-    to.zigzag(0);
-    to.varint(10);
-    to.varint(2);
-    to.zigzag(0);
-    to.fixed(0, 3);
-    return to.sealed();
 }
 
 }  // namespace stored

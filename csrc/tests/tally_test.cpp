@@ -315,7 +315,7 @@ int main() {
         }
         sketch_options o = options(bins);
         if (random() % 4 == 0) {
-            o.kind = window_kind::fixed;
+            o.fixed = true;
             const double lo = random() % 2 == 0 ? 0 : -1.5;
             o.at = window_of_range(lo, 1 + static_cast<double>(random() % 3), bins);
         }

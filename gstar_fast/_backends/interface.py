@@ -80,15 +80,13 @@ class SketchCore(Protocol):
     @property
     def level(self) -> int: ...  # the widest bins are 2**level wide
     @property
-    def first(self) -> int: ...  # number of the first bin if all bins are of one width (fixed or linear), else 0
+    def first(self) -> int: ...  # number of the first bin if all bins are of one width, else 0
     @property
     def edges(self) -> Floats: ...  # (bins + 1,)
     @property
     def given(self) -> bool: ...  # groups were named when it was made
     @property
     def fixed(self) -> bool: ...  # so was its window
-    @property
-    def linear(self) -> bool: ...  # its window is not fixed, but some rows were counted under version 1 of the format
     @property
     def weighted(self) -> bool: ...
     @property

@@ -11,7 +11,7 @@ from typing import Final, NoReturn, TypeAlias
 from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar
 
 CHECKSUM: Final = struct.Struct("<I")  # CRC-32 of all bytes before it
-LONGEST_VARINT: Final = 640  # bytes; the sum of squares of 2**63 scores of 2**1000 takes 602
+LONGEST_VARINT: Final = 640  # bytes; the largest sum of scores takes about half of it
 
 Refuse: TypeAlias = Callable[[str], NoReturn]  # raises an error that says what is wrong with the bytes
 

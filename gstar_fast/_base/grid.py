@@ -270,35 +270,17 @@ def linear_window(level: int, first: int, bins: int) -> Window:
     return Window(Grid(level), ((first, first),), bins)
 
 
-def _linear_level(lo: float, hi: float, bins: int, *, beyond: int) -> int:
-    """The least level at which `bins` equal bins reach from `lo` to `hi`; `beyond`: whether `hi` may be their end."""
+def window_of_range(lo: float, hi: float, bins: int) -> tuple[int, int]:
+    """Level and first bin number of the finest linear window that covers `[lo, hi)`."""
 
     def fits(level: int) -> bool:
         first = scaled(lo, level)[0]
         last, rest = scaled(hi, level)
-        end = last + rest if beyond else last + 1
-        return end - first <= bins and max(abs(first), abs(end - 1 + beyond)) + bins <= LARGEST_BIN
+        end = last + rest
+        return end - first <= bins and max(abs(first), abs(end)) + bins <= LARGEST_BIN
 
-    return _least_level(LOWEST_LEVEL, fits)
-
-
-def window_of_range(lo: float, hi: float, bins: int) -> tuple[int, int]:
-    """Level and first bin number of the finest linear window that covers `[lo, hi)`."""
-    level = _linear_level(lo, hi, bins, beyond=1)
+    level = _least_level(LOWEST_LEVEL, fits)
     return level, scaled(lo, level)[0]
-
-
-def window_of_format_1(smallest: float, largest: float, bins: int, least: int = LOWEST_LEVEL) -> tuple[int, int]:
-    """Level and first bin number of the finest linear window, not finer than `least`, that holds both scores."""
-    level = max(_linear_level(smallest, largest, bins, beyond=0), least)
-    return level, scaled(smallest, level)[0]
-
-
-def mixed_window(extent: Extent, whole: Extent, bins: int) -> Window:
-    """The linear window of all rows; those that were not counted under version 1 have the first extent."""
-    ends = whole.ends
-    least = LOWEST_LEVEL if extent.empty else window_of(extent, bins).grid.level
-    return linear_window(*window_of_format_1(min(ends), max(ends), bins, least), bins)
 
 
 def round24(x: Floats) -> Floats:

@@ -17,11 +17,9 @@ from gstar_fast._base.grid import (
     Grid,
     Window,
     linear_window,
-    mixed_window,
     window_of,
 )
 from gstar_fast._base.names import MOST_GROUPS
-from gstar_fast._base.sketch_parts import version_1
 from gstar_fast._base.sketch_parts.checks import (
     check_extremes,
     check_rows,
@@ -38,7 +36,6 @@ from gstar_fast._base.sketch_parts.content import (
     FIXED,
     GIVEN,
     HEADER,
-    LINEAR,
     MAGIC,
     WEIGHTED,
     Cell,
@@ -49,13 +46,12 @@ from gstar_fast._base.sketch_parts.content import (
 )
 from gstar_fast._base.sketch_parts.sections import LABELS, OF_ROWS, read_sections, sections_bytes
 
-VERSION: Final = 2
+VERSION: Final = 1
 BELOW, ZERO, ABOVE = 1, 2, 4  # sides of zero that have scores
 
 
 def _known(flags: int, reserved: int) -> bool:
-    contradicting = flags & LINEAR and flags & FIXED
-    return not (flags & ~(WEIGHTED | FIXED | GIVEN | LINEAR) or reserved or contradicting)
+    return not (flags & ~(WEIGHTED | FIXED | GIVEN) or reserved)
 
 
 ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, refuse, _known)
@@ -68,10 +64,7 @@ def write(content: Content) -> bytes:
     """The canonical bytes of a sketch."""
     window = content.window
     out = [varint(window.bins.bit_length() - 1), zigzag(window.grid.level)]
-    if content.fixed or content.linear:
-        out.append(zigzag(window.runs[0][0]))
-    if not content.fixed:
-        out.append(_extent_bytes(content.extent))
+    out.append(zigzag(window.runs[0][0]) if content.fixed else _extent_bytes(content.extent))
     out += varint(content.skipped), varint(len(content.names)), *map(name_bytes, content.names)
     numbers = window.numbers.tolist()
     starts: dict[int, tuple[int, int]] = {}  # of bins by their index, found once for all cells
@@ -95,7 +88,7 @@ def write(content: Content) -> bytes:
             next_index = index + 1
     both = _both_labels(content.cells)
     out.append(sections_bytes([section for section in content.sections if not (both and section[0] == LABELS)]))
-    flags = WEIGHTED * content.weighted | FIXED * content.fixed | GIVEN * content.given | LINEAR * content.linear
+    flags = WEIGHTED * content.weighted | FIXED * content.fixed | GIVEN * content.given
     return ENVELOPE.seal((flags, 0), b"".join(out))
 
 
@@ -133,19 +126,16 @@ def wide(value: int, unit: int) -> bytes:
 
 
 def read(data: bytes, check_size: Callable[[int, int, bool], None]) -> Content:
-    """The content of canonical bytes of any version; ValueError for all others.
+    """The content of canonical bytes; ValueError for all others.
 
     `check_size(n_groups, bins, weighted)` is called before anything that grows with them is made.
     """
-    if _version(data) == 1:
-        return version_1.read(data, check_size)
     (flags, _), end = ENVELOPE.open(data)
     weighted, fixed, given = bool(flags & WEIGHTED), bool(flags & FIXED), bool(flags & GIVEN)
-    linear = bool(flags & LINEAR)
     source = reader(data, end)
-    bins, n_groups, level, first, extent, skipped = _read_front(source, fixed, linear)
+    bins, n_groups, level, first, extent, skipped = _read_front(source, fixed)
     check_size(n_groups, bins, weighted)
-    if fixed or linear:
+    if fixed:
         window = linear_window(level, first, bins)
     else:
         window = window_of(extent, bins)
@@ -164,25 +154,19 @@ def read(data: bytes, check_size: Callable[[int, int, bool], None]) -> Content:
     if weighted and all(map(has_weight_one, cells)):
         refuse("it is marked as weighted, and every weight is 1")
     if not fixed:
-        _check_extent(extent, linear, window, numbers, [cell for cell in cells if cell.bins])
-    return Content(window, extent, weighted, fixed, given, linear, skipped, names, cells, sections)
+        _check_extent(extent, window, numbers, [cell for cell in cells if cell.bins])
+    return Content(window, extent, weighted, fixed, given, skipped, names, cells, sections)
 
 
 def front(data: bytes) -> tuple[int, int, bool]:
     """Number of bins and groups in the header, and whether the sketch is weighted, before anything is allocated."""
     flags = HEADER.unpack_from(data)[2] if len(data) >= HEADER.size else 0
-    source = reader(data, len(data))
-    if _version(data) == 1:
-        bins, n_groups, *_ = version_1.front(source)
-    else:
-        bins, n_groups, *_ = _read_front(source, bool(flags & FIXED), bool(flags & LINEAR))
+    bins, n_groups, *_ = _read_front(reader(data, len(data)), bool(flags & FIXED))
     return bins, n_groups, bool(flags & WEIGHTED)
 
 
-def rows_in(data: bytes, sections: Sequence[Section]) -> bytes | None:
-    """Canonical bytes with only the sections that are part of the rows; None for old versions."""
-    if _version(data) != VERSION:
-        return None
+def rows_in(data: bytes, sections: Sequence[Section]) -> bytes:
+    """Canonical bytes with only the sections that are part of the rows."""
     kept = [one for one in sections if one[0] in OF_ROWS]
     if len(kept) == len(sections):
         return data
@@ -191,20 +175,15 @@ def rows_in(data: bytes, sections: Sequence[Section]) -> bytes | None:
     return ENVELOPE.seal(fields, data[HEADER.size : end] + sections_bytes(kept))
 
 
-def _version(data: bytes) -> int:
-    """The version of bytes that begin like a sketch."""
-    return int.from_bytes(data[8:10], "little")
-
-
-def _read_front(source: Reader, fixed: bool, linear: bool) -> tuple[int, int, int, int, Extent, int]:
+def _read_front(source: Reader, fixed: bool) -> tuple[int, int, int, int, Extent, int]:
     """Bins, groups, level, first bin, extent and rows skipped: all that stands before the names."""
     bins = 1 << source.varint(17)
     if bins < 16:
         refuse("bins is below 16")
-    level, first = source.zigzag(), source.zigzag() if fixed or linear else 0
+    level, first = source.zigzag(), source.zigzag() if fixed else 0
     if not LOWEST_LEVEL <= level < HIGHEST_LEVEL + 64:
         refuse("the level is out of range")
-    if fixed or linear:
+    if fixed:
         check_window(level, first, bins)
     extent = Extent() if fixed else _read_extent(source)
     skipped = source.varint(2**63)
@@ -235,7 +214,7 @@ def _read_cell(source: Reader, window: Window, numbers: list[int], weighted: boo
     cell = Cell(below, above, math.inf, -math.inf, ())
     if used:
         smallest, largest = read_extremes(source)
-        found = read_bins(source, used, window, numbers, window.grid.unit, squares)
+        found = read_bins(source, used, window, numbers, squares)
         check_extremes(window.grid, numbers, smallest, largest, found)
         cell = cell._replace(smallest=smallest, largest=largest, bins=found)
     if not weighted:
@@ -246,13 +225,10 @@ def _read_cell(source: Reader, window: Window, numbers: list[int], weighted: boo
     return cell._replace(weights=weights)
 
 
-def _check_extent(extent: Extent, linear: bool, window: Window, numbers: list[int], cells: Sequence[Cell]) -> None:
+def _check_extent(extent: Extent, window: Window, numbers: list[int], cells: Sequence[Cell]) -> None:
     """Refuse an extent that the cells, all with rows in the window, contradict."""
     known = Extent.of_scores(x for cell in cells for x in (cell.smallest, cell.largest))
-    if linear:
-        if known.empty or window != mixed_window(extent, known, window.bins):
-            refuse("the window does not belong to its scores")
-    elif extent != extent | known or (extent.below[0], extent.above[0]) != (known.below[0], known.above[0]):
+    if extent != extent | known or (extent.below[0], extent.above[0]) != (known.below[0], known.above[0]):
         refuse("an extent is impossible")
     for x in extent.ends:
         k = window.grid.number(x)

@@ -22,7 +22,7 @@ from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.inputs import Input
 
 FORMAT = "gstar_fast.unfinished"
-VERSION = 2  # version 1 had no checksum: a damaged record could skip rows or count them twice
+VERSION = 1
 ENDING = ".partial"
 LONGEST = 2**32
 

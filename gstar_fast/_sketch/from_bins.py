@@ -143,7 +143,7 @@ def content_of(
     weighted = width == WEIGHTED and not all(map(has_weight_one, cells))
     if width == WEIGHTED and not weighted:
         cells = list(map(_without_weights, cells))
-    flags = weighted, fixed is not None, given is not None, False
+    flags = weighted, fixed is not None, given is not None
     return Content(window, extent, *flags, skipped, names, cells, ((NO_SUMS, True, b""),) * (width == COUNTS))
 
 

@@ -115,14 +115,11 @@ def add(total: Sketch, one: Part) -> Callable[[], str]:
         one = files.read_limited(one, 2 * total._core.memory_limit + 2**20)
     data = bytes(one)
     sections = total._core.merge_bytes(data)
-    return lambda: _digest(data, sections, total._core.memory_limit)
+    return lambda: _digest(data, sections)
 
 
-def _digest(data: bytes, sections: tuple[Section, ...], memory_limit: int) -> str:
+def _digest(data: bytes, sections: tuple[Section, ...]) -> str:
     """The digest of the sketch with these bytes and sections."""
     import hashlib  # slow, and needed here only
 
-    rows = sketch_format.rows_in(data, sections)
-    if rows is None:
-        return Sketch.from_bytes(data, memory_limit=memory_limit).digest()
-    return hashlib.sha256(rows).hexdigest()
+    return hashlib.sha256(sketch_format.rows_in(data, sections)).hexdigest()

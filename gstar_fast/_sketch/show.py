@@ -21,7 +21,7 @@ def window_words(sketch: Sketch) -> str:
     """How many bins there are, how wide and where; the widest is not the one that covers a gap between scores."""
     core = sketch._core.copy()
     edges, widest = core.edges, 2.0**core.level
-    widths = f" of {widest:g}" if core.fixed or core.linear else f", at most {widest:.2g} wide,"
+    widths = f" of {widest:g}" if core.fixed else f", at most {widest:.2g} wide,"
     lowest, highest = float(edges[0]), float(edges[-1])
     ends = f"from {lowest:g} to {highest:g}" if f"{lowest:g}" != f"{highest:g}" else f"from {lowest!r} to {highest!r}"
     return f"{core.bins} bins{widths} {ends}"
@@ -63,7 +63,7 @@ def _axis(sketch: Sketch) -> bh.axis.Regular | bh.axis.Variable:
     import boost_histogram as bh
 
     core, edges = sketch._core, sketch.edges
-    if core.fixed or core.linear:
+    if core.fixed:
         return bh.axis.Regular(core.bins, float(edges[0]), float(edges[-1]))
     return bh.axis.Variable(edges)
 

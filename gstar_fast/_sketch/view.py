@@ -258,7 +258,7 @@ def _state(core: SketchCore) -> tuple[object, ...]:
     Rows are only added, so the total and the number of skipped rows show most changes. The rest may change when a
     sketch without rows is merged.
     """
-    options = core.bins, core.level, core.first, core.given, core.fixed, core.linear, core.groups
+    options = core.bins, core.level, core.first, core.given, core.fixed, core.groups
     return core.total, core.skipped, core.weighted, options, core.sections
 
 

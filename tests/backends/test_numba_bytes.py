@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +11,11 @@ from helpers.strategies import scores as any_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gstar_fast as gf
 from gstar_fast._backends.numba import sketch as numba
 from gstar_fast._backends.numpy import sketch as reference
 
 LIMIT = 2**40
-OLD = Path(__file__).parents[1] / "old_sketches"
 
 
 class Batch(NamedTuple):
@@ -122,12 +121,12 @@ def test_any_rows_by_any_merges(rows, bins, window, data):
     assert np.array_equal(parts[0].squared_weights(), expected.squared_weights())
 
 
-@pytest.mark.parametrize(
-    "name", sorted({path.name for path in OLD.glob("*_version_1.gstar") if "weighted" not in path.name})
-)
-def test_rows_join_those_of_version_1(name):
-    """Few of them, and more than are read at once; with a range, and on a grid of equal bins."""
-    old = (OLD / name).read_bytes()
+@pytest.mark.parametrize("limits", [None, (-1.0, 1.0)])
+def test_rows_join_those_of_bytes(limits):
+    """Few of them, and more than are read at once; with and without a range."""
+    old = (
+        gf.Sketch(bins=64, range=limits).update([0.25, -0.5, 3.0, 1e-9], [0, 1, 1, 0], ["F", "M", "F", "F"]).to_bytes()
+    )
     rng = np.random.default_rng(4)
     expected, core = reference.Core.from_bytes(old, LIMIT), numba.Core.from_bytes(old, LIMIT)
     for n in (3, 200, numba.SMALL + 500):

@@ -17,13 +17,10 @@ from gstar_fast._base.grid import (
     LARGEST_BIN,
     Extent,
     Grid,
-    linear_window,
-    mixed_window,
     round24,
     shape,
     whole_scores,
     window_of,
-    window_of_format_1,
     window_of_range,
 )
 
@@ -96,14 +93,13 @@ def test_a_bin_has_the_width_that_its_octave_has_and_sums_are_whole_in_its_unit(
 def test_a_coarser_grid_joins_whole_bins(grid, up, fewer, scores):
     per = None if grid.per is None else max(grid.per - fewer, 0)
     coarser = Grid(grid.level + up, per, grid.octaves)
-    for other in (coarser, Grid(grid.level + up)):  # what is merged with rows of version 1 becomes linear
-        for x in within(grid, scores):
-            for k in (other.number(x), other.number(x) + 1):
-                j, e = other.edge(k)
-                edge = j * Fraction(2) ** e
-                if abs(edge) <= 2**1000:
-                    fine, exponent = grid.edge(grid.number(float(edge)))
-                    assert fine * Fraction(2) ** exponent == edge
+    for x in within(grid, scores):
+        for k in (coarser.number(x), coarser.number(x) + 1):
+            j, e = coarser.edge(k)
+            edge = j * Fraction(2) ** e
+            if abs(edge) <= 2**1000:
+                fine, exponent = grid.edge(grid.number(float(edge)))
+                assert fine * Fraction(2) ** exponent == edge
 
 
 # -------------------------------------------------------------------------------------------------------------- windows
@@ -133,25 +129,6 @@ def test_windows_nest_as_scores_spread(scores, more, bins):
     assert large.grid.per <= small.grid.per
     edges = large.edges[(large.edges > min(scores)) & (large.edges <= max(scores))]
     assert np.array_equal(small.grid.edges(small.grid.numbers(edges)), edges)
-
-
-@given(old=st.lists(SCORES, max_size=6), new=st.lists(SCORES, max_size=6), bins=BINS)
-def test_rows_of_version_1_and_others_meet_in_a_linear_window_that_joins_the_bins_of_both(old, new, bins):
-    if not old:
-        return
-    both = [*old, *new]
-    window = mixed_window(extent_of(new), extent_of(both), bins)
-    assert window.grid.per is None
-    edges = window.edges
-    assert (edges[0] <= min(both)) & (max(both) < edges[-1])
-    inside = edges[(edges > min(both)) & (edges <= max(both))]
-    first = linear_window(*window_of_format_1(min(old), max(old), bins), bins).grid
-    assert window.grid.level >= first.level
-    if new:
-        finer = window_of(extent_of(new), bins).grid
-        assert window.grid.level >= finer.level
-        reached = inside[(inside >= min(new)) & (inside <= max(new))]
-        assert np.array_equal(finer.edges(finer.numbers(reached)), reached)
 
 
 @given(a=st.lists(SCORES, max_size=6), b=st.lists(SCORES, max_size=6))

@@ -209,7 +209,7 @@ def plain_bytes(rows: Sequence[Row], bins: int) -> bytes:
     return sealed(b"".join(out), int(weighted))
 
 
-def sealed(body: bytes, flags: int, version: int = 2, reserved: int = 0) -> bytes:
+def sealed(body: bytes, flags: int, version: int = 1, reserved: int = 0) -> bytes:
     """A body with its header and its checksum."""
     magic = bytes([0x89]) + b"GSTAR\r\n"
     head = struct.pack("<8sHHIQ", magic, version, flags, reserved, 24 + len(body) + 4)

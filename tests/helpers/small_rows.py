@@ -21,7 +21,7 @@ def small() -> gf.Sketch:
 
 
 def golden_rows() -> list[tuple[float, int, object, Fraction]]:
-    """Rows of the first file of version 1: score, label (2: none), group, weight."""
+    """Rows of `tests/old_sketches/version_1.gstar`: score, label (2: none), group, weight."""
     rng = np.random.default_rng(20261116)
     x = np.concatenate([rng.normal(size=300), [np.inf, -np.inf, 0.0, 5e-324, -1e-9]])
     y = [2, 0, 1] * 101 + [0, 1]

@@ -70,8 +70,8 @@ def test_parts_without_rows_and_different_ones_are_silent(backend, silent):
     gf.merge_all([parts[0], unequal.to_bytes()])  # the positive label is part of the digest
 
 
-def test_files_of_version_1_are_compared_too(backend):
-    path = next(path for path in sorted(OLD.rglob("*.gstar")) if gf.Sketch.load(path).n_rows > 0)
+def test_files_are_compared_with_sketches(backend):
+    path = OLD / "version_1.gstar"
     for second in (path, gf.Sketch.load(path)):
         with pytest.warns(gf.RepeatedRowsWarning, match=rf"{path.name} and "):
             gf.merge_all([path, second])

@@ -143,8 +143,8 @@ public:
     }
 };
 
-/// Longest number that is read, in bytes: the largest sum of squares of version 1
-/// takes 602.
+/// Longest number that is read, in bytes: the largest sum of scores takes about
+/// half of it.
 constexpr int longest_varint = 640;
 
 class byte_reader {
@@ -284,39 +284,37 @@ private:
 
 /// Bytes whose header and checksum are right, and what stands between the two.
 struct opened_bytes {
-    std::uint64_t version;
     std::uint64_t flags;
     std::uint64_t more;  ///< the four bytes after the flags
     byte_reader body;
 };
 
-/// Check header and checksum of version 1 to `newest`; `known(version, flags,
-/// more)` says whether we know the rest of the header.
+/// Check header and checksum; `known(flags, more)` says whether we know the rest of
+/// the header.
 template <class Known>
 opened_bytes open_bytes(span<const std::uint8_t> bytes, const bytes_magic& magic,
-                        const char* what, unsigned newest, Known known) {
+                        const char* what, unsigned version, Known known) {
     if (bytes.size() < header_bytes + checksum_bytes)
         bad_bytes(what,
                   "it has " + std::to_string(bytes.size()) + " bytes, too few");
     if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0)
         bad_bytes(what, "it does not begin like one");
     byte_reader head(bytes.data() + magic.size(), bytes.end(), what);
-    const std::uint64_t version = head.fixed(2);
-    if (version < 1 || version > newest)
-        bad_bytes(what, "it is of version " + std::to_string(version) +
+    const std::uint64_t found = head.fixed(2);
+    if (found != version)
+        bad_bytes(what, "it is of version " + std::to_string(found) +
                             ", and this library reads version " +
-                            std::to_string(newest) + "; install a newer one");
+                            std::to_string(version) + "; install a newer one");
     const std::uint64_t flags = head.fixed(2);
     const std::uint64_t more = head.fixed(4);
-    if (!known(version, flags, more)) head.refuse("it has unknown flags");
+    if (!known(flags, more)) head.refuse("it has unknown flags");
     if (head.fixed(8) != bytes.size())
         head.refuse("its length is not what it says; it may be cut off");
     const std::uint8_t* const end = bytes.end() - checksum_bytes;
     if (byte_reader(end, bytes.end(), what).fixed(4) !=
         crc32(bytes.data(), bytes.size() - checksum_bytes))
         head.refuse("its checksum is wrong; it is damaged");
-    return {version, flags, more,
-            byte_reader(bytes.data() + header_bytes, end, what)};
+    return {flags, more, byte_reader(bytes.data() + header_bytes, end, what)};
 }
 
 }  // namespace detail

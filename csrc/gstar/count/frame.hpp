@@ -11,64 +11,50 @@
 
 namespace gstar {
 
-/// What determines the window of a sketch.
-enum class window_kind : std::uint8_t {
-    nested,  ///< the extent of its rows
-    fixed,   ///< its maker (`range=`); the grid is linear
-    linear,  ///< as in files of version 1, and in sketches merged with them
-};
-
 struct frame {
-    window_kind kind;
+    bool fixed;  ///< by its maker (`range=`), on a linear grid; else by its rows
     /// The window in use. While counting it may have room around its canonical
     /// runs: a new score beyond them then mostly needs no move.
     window at;
-    window canonical;  ///< the window as the rows define it
-    extent reach =
-        {};  ///< of a linear tally that of rows after version 1; not of a fixed one
+    window canonical;   ///< the window as the rows define it
+    extent reach = {};  ///< of the rows; empty in a fixed window
     double lo = std::numeric_limits<double>::infinity();  ///< of all cells
     double hi = -std::numeric_limits<double>::infinity();
 
-    bool fixed() const noexcept { return kind == window_kind::fixed; }
     bool empty() const noexcept { return !(lo <= hi); }
 
     /// Whether these scores, as `with` takes them, change nothing.
-    bool holds(window_kind from, const extent& more, double low,
-               double high) const noexcept {
+    bool holds(const extent& more, double low, double high) const noexcept {
         if (!(low <= high)) return true;
-        if (low < lo || high > hi || turns(from)) return false;
-        if (fixed()) return true;
+        if (low < lo || high > hi) return false;
+        if (fixed) return true;
         extent both = reach;
         both.add(more);
         return both == reach;
     }
 
-    /// The same with more scores: finite ones from `low` to `high`, with the extent
-    /// of those not counted under version 1. What comes from a linear tally makes
-    /// this one linear.
-    frame with(window_kind from, const extent& more, double low,
-               double high) const noexcept {
+    /// The same with more finite scores from `low` to `high`, of the extent `more`.
+    frame with(const extent& more, double low, double high) const noexcept {
         frame out = *this;
         if (!(low <= high)) return out;
-        if (turns(from)) out.kind = window_kind::linear;
         out.lo = std::min(low, lo);
         out.hi = std::max(high, hi);
-        if (fixed()) return out;
+        if (fixed) return out;
         out.reach.add(more);
-        out.canonical = out.own();
+        out.canonical = window_of(out.reach, at.bins());
         if (!at.covers(out.canonical)) out.at = out.canonical.with_room();
         return out;
     }
 
     /// The same with the scores of another frame.
     frame joined(const frame& o) const noexcept {
-        if (empty() && !fixed() && !o.empty()) return o;  // nothing has to move
-        return with(o.kind, o.reach, o.lo, o.hi);
+        if (empty() && !fixed && !o.empty()) return o;  // nothing has to move
+        return with(o.reach, o.lo, o.hi);
     }
 
     /// Whether rows that are counted may lie in a bin of this grid that touches zero.
     bool may_touch_zero(const grid& on) const noexcept {
-        if (kind != window_kind::nested) return true;
+        if (fixed) return true;
         return std::min(reach.below.near, reach.above.near) <=
                std::ldexp(1.0, on.least());
     }
@@ -79,8 +65,7 @@ struct frame {
     /// Windows only become coarser. So it is enough to check the current window, and
     /// the one with all these sizes on both sides of zero.
     bool keeps_plain(sizes of) const noexcept {
-        if (kind != window_kind::nested || !(of.far <= greatest_score()))
-            return false;
+        if (fixed || !(of.far <= greatest_score())) return false;
         extent first = reach;
         if (empty()) {
             if (of.near != of.far) return false;
@@ -95,18 +80,6 @@ struct frame {
         const double least =
             std::ldexp(1.0, window_of(all, at.bins()).on().least());
         return of.near > std::max(least, std::numeric_limits<double>::min());
-    }
-
-private:
-    bool turns(window_kind from) const noexcept {
-        return from == window_kind::linear && kind == window_kind::nested;
-    }
-
-    window own() const noexcept {
-        const window nested = window_of(reach, at.bins());
-        if (kind == window_kind::nested) return nested;
-        return window_of_format_1(lo, hi, at.bins(),
-                                  reach.empty() ? least_level : nested.level());
     }
 };
 

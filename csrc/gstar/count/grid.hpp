@@ -153,8 +153,6 @@ struct grid {
     }
     bool operator!=(const grid& o) const noexcept { return !(*this == o); }
 
-    bool linear() const noexcept { return octaves == 0; }
-
     /// log2 of the width of the smallest bins.
     int least() const noexcept { return level - octaves; }
 

@@ -24,8 +24,8 @@ namespace gstar {
 /// In `labelled`, cell 2 * slot + label; in `unlabelled`, cell = slot.
 class tally {
 public:
-    tally(const window& at, window_kind kind)
-        : labelled(at.bins()), unlabelled(at.bins()), frame_{kind, at, at} {
+    tally(const window& at, bool fixed)
+        : labelled(at.bins()), unlabelled(at.bins()), frame_{fixed, at, at} {
         prepare();
     }
 
@@ -47,15 +47,13 @@ public:
         return out;
     }
 
-    window_kind kind() const noexcept { return frame_.kind; }
-    bool fixed() const noexcept { return frame_.fixed(); }
+    bool fixed() const noexcept { return frame_.fixed; }
 
     /// The window in use; the rows' own once the tally is settled.
     const window& at() const noexcept { return frame_.at; }
     /// The window as the rows define it.
     const window& canonical() const noexcept { return frame_.canonical; }
-    /// Where the rows lie; of a linear tally those that came after version 1, and
-    /// of a fixed one nothing.
+    /// Where the rows lie; empty in a fixed window.
     const extent& reach() const noexcept { return frame_.reach; }
 
     /// Extremes of all finite scores in the window.
@@ -88,7 +86,7 @@ public:
     template <class Float>
     std::size_t count(const Float* scores, const byte_columns& columns,
                       std::size_t n, bool skip_nan, std::int64_t first_row) {
-        if (!for_kernels_) return 0;
+        if (!near_) return 0;
         special found[block_rows];
         const progress done = count_bytes(labelled.target(bins_, n), scores,
                                           columns, n, found, block_rows);
@@ -101,7 +99,7 @@ public:
 
     /// Count one row once. If memory runs out, nothing has changed.
     void count_one(plane& to, double score, std::uint32_t cell) {
-        if (for_kernels_ && score >= to.lo(cell) && score <= to.hi(cell) &&
+        if (near_ && score >= to.lo(cell) && score <= to.hi(cell) &&
             bins_.is_plain(score)) {
             to.add_once(bins_, frame_.at, cell, score);
             ++total_;
@@ -163,9 +161,7 @@ public:
         sizes all = of;
         all.add(frame_.reach.below);
         all.add(frame_.reach.above);
-        if (frame_.kind == window_kind::nested && all.far <= plain_.far &&
-            all.near >= plain_.near)
-            return;
+        if (!fixed() && all.far <= plain_.far && all.near >= plain_.near) return;
         if (frame_.keeps_plain(of))
             plain_ = all;
         else
@@ -210,18 +206,16 @@ public:
 
     // ---- growing ------------------------------------------------------------
 
-    /// Widen the window so that it holds more scores: finite ones from `lo` to `hi`,
-    /// with the extent of those not counted under version 1. What comes from a
-    /// linear tally makes this one linear.
-    void make_room(window_kind from, const extent& more, double lo, double hi) {
-        if (frame_.holds(from, more, lo, hi)) return;
-        move_to(frame_.with(from, more, lo, hi));
+    /// Widen the window so that it holds more finite scores from `lo` to `hi`, of
+    /// the extent `more`.
+    void make_room(const extent& more, double lo, double hi) {
+        if (frame_.holds(more, lo, hi)) return;
+        move_to(frame_.with(more, lo, hi));
     }
 
     /// The frame that would hold these scores as well.
-    frame wider(window_kind from, const extent& more, double lo,
-                double hi) const noexcept {
-        return frame_.with(from, more, lo, hi);
+    frame wider(const extent& more, double lo, double hi) const noexcept {
+        return frame_.with(more, lo, hi);
     }
 
     /// Another tally, and which of our cells its cells are.
@@ -277,7 +271,7 @@ public:
     std::int64_t skipped = 0;
 
 private:
-    explicit tally(const frame& of) : tally(of.at, of.kind) {
+    explicit tally(const frame& of) : tally(of.at, of.fixed) {
         frame_ = of;
         prepare();
     }
@@ -367,15 +361,12 @@ private:
         bins_.least_below = std::max(std::nextafter(least, inf),
                                      fixed() ? 0 : frame_.reach.below.near);
         // Offsets fit the words as long as scores are no further apart than bins
-        // are wide. Kernels know nothing of which rows a linear tally had first.
+        // are wide.
         const std::int64_t most = std::int64_t{1} << 24;
-        const bool near =
-            fixed()
-                ? frame_.at.first() > -most && frame_.at.last() < most
-                : std::max(-frame_.lo, frame_.hi) < std::ldexp(1.0, on.level + 24);
-        near_ = near;
-        for_kernels_ = near && frame_.kind != window_kind::linear;
-        if (!near) return;
+        near_ = fixed() ? frame_.at.first() > -most && frame_.at.last() < most
+                        : std::max(-frame_.lo, frame_.hi) <
+                              std::ldexp(1.0, on.level + 24);
+        if (!near_) return;
         bins_.zero = fixed() ? frame_.at.holds(0) : frame_.reach.zero;
         bins_.shift_below = static_cast<std::int32_t>(frame_.at.shift_below());
         bins_.shift_zero = static_cast<std::int32_t>(frame_.at.shift_zero());
@@ -386,7 +377,7 @@ private:
     std::size_t run_kernel(plane& to, const Float* scores,
                            const std::uint32_t* cells, std::size_t n,
                            special* found) {
-        if (!for_kernels_) {
+        if (!near_) {
             for (std::size_t i = 0; i < n; ++i)
                 found[i] = {static_cast<double>(scores[i]), cells[i],
                             static_cast<std::uint32_t>(i)};
@@ -433,7 +424,7 @@ private:
             found[kept++] = {x, found[i].cell, found[i].row};
         }
         if (kept == 0) return;
-        make_room(frame_.kind, seen, seen.lo(), seen.hi());
+        make_room(seen, seen.lo(), seen.hi());
         if (loads == nullptr && near_) {
             for (std::size_t i = 0; i < kept; ++i)
                 to.add_once(bins_, frame_.at, found[i].cell, found[i].score);
@@ -455,10 +446,9 @@ private:
     }
 
     frame frame_;
-    count_grid bins_;           ///< the window, for kernels
-    bool near_ = false;         ///< whether packed words have room for offsets
-    bool for_kernels_ = false;  ///< whether block kernels may count
-    sizes plain_{-1};           ///< for these `keeps_plain` was true, and is
+    count_grid bins_;    ///< the window, for kernels
+    bool near_ = false;  ///< whether packed words have room for offsets
+    sizes plain_{-1};    ///< for these `keeps_plain` was true, and is
     std::int64_t total_ = 0;
 };
 

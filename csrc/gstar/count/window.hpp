@@ -105,10 +105,7 @@ public:
         window out(on_, bins_);
         for (std::uint32_t i = 0; i < n_; ++i) {
             run r = runs_[i];
-            if (r.first < 0 || on_.linear())
-                r.first -= share;
-            else
-                r.first -= std::min(r.first, share);
+            r.first -= r.first < 0 ? share : std::min(r.first, share);
             if (r.last < 0) r.last += std::min(-1 - r.last, share);
             out.add(r.first, r.last);
         }
@@ -270,21 +267,6 @@ inline int linear_floor(double lo, double hi, std::uint32_t bins) noexcept {
 }
 
 }  // namespace detail
-
-/// The finest linear window, not finer than `least`, that holds all scores from
-/// `lo` to `hi`: the one that files of version 1 have.
-inline window window_of_format_1(double lo, double hi, std::uint32_t bins,
-                                 int least = least_level) noexcept {
-    for (int s = std::max(detail::linear_floor(lo, hi, bins), least);; ++s) {
-        const double a = bin_floor(lo, s);
-        const double b = bin_floor(hi, s);
-        if (std::max(std::fabs(a), std::fabs(b)) + bins <= greatest_edge &&
-            b - a < bins)
-            return window(
-                {s, 0, 0}, bins,
-                {static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)});
-    }
-}
 
 /// The finest linear window that covers [lo, hi), widened outward to edges.
 inline window window_of_range(double lo, double hi, std::uint32_t bins) noexcept {

@@ -10,18 +10,17 @@
 
 namespace fuzz {
 
-/// The first byte has version and flags; all others are the body.
+/// The first byte has the flags; all others are the body.
 inline stored::bytes signed_bytes(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return {};
-    const unsigned version = data[0] >= 128 ? 1 : 2;
-    gstar::detail::byte_writer to(gstar::sketch_magic, version, data[0] & 31, 0);
+    gstar::detail::byte_writer to(gstar::sketch_magic, 1, data[0] & 15, 0);
     to.out.insert(to.out.end(), data + 1, data + size);
     return to.sealed();
 }
 
 /// What `signed_bytes` makes a file of.
 inline stored::bytes body_of(const stored::bytes& b) {
-    stored::bytes out{static_cast<std::uint8_t>(b[10] + (b[8] == 1 ? 128 : 0))};
+    stored::bytes out{b[10]};
     out.insert(out.end(), b.begin() + gstar::header_bytes,
                b.end() - gstar::checksum_bytes);
     return out;
@@ -39,11 +38,6 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
         for (unsigned which = 0; which < 16; ++which)
             all.push_back(
                 fuzz::body_of(gstar::to_bytes(*stored::sketch_of(which, 64))));
-        all.push_back(fuzz::body_of(stored::version_1()));
-        const auto linear =
-            gstar::from_bytes(stored::view(stored::version_1()), 1 << 24);
-        linear->update_one(-1e-9, 0, gstar::name::of(3));
-        all.push_back(fuzz::body_of(gstar::to_bytes(*linear)));
         return all;
     }();
     const stored::bytes& start = seeds[random / 16 % seeds.size()];

@@ -142,7 +142,7 @@ class Core(reference.Core):
             with LOCK:
                 self._take(twin)
             done = True
-        elif plain and len(scores) > SMALL:  # weighted, or linear: count in a plain sketch, and merge
+        elif plain and len(scores) > SMALL:  # weighted: count in a plain sketch, and merge
             window = (self.level, self.first) if self.fixed else None
             twin = type(self)(self.bins, window, self.groups if self.given else None, self.memory_limit)
             twin.update(scores, labels, codes, names, None, skip_nan, threads, unlabelled_code)
@@ -191,7 +191,7 @@ class Core(reference.Core):
         return True
 
     def _can_count(self, n: int) -> bool:
-        return not (self.weighted or self.linear) and max(self.total, self.skipped) + n <= MOST_ROWS
+        return not self.weighted and max(self.total, self.skipped) + n <= MOST_ROWS
 
     def _counted_apart(self, source: Source, threads: int) -> Self:
         """A large batch counted without the lock, so that a refusal needs no undoing."""
@@ -317,7 +317,7 @@ class Core(reference.Core):
 
     def _find_window(self) -> None:
         """Bring `window` up to date: while rows are counted it is known to be of the same grid."""
-        if self._pending is not None and not (self.fixed or self.linear):
+        if self._pending is not None and not self.fixed:
             extent = self._pending.seen
             self.extent, self.window = extent, self._window_for(extent)
 

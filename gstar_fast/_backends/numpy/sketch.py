@@ -22,7 +22,7 @@ from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
 from gstar_fast._base import sketch_format as io
 from gstar_fast._base.arrays import Floats, Ints, Objects, Values
-from gstar_fast._base.grid import Extent, Grid, Window, linear_window, mixed_window, to_float, window_of
+from gstar_fast._base.grid import Extent, Grid, Window, linear_window, to_float, window_of
 from gstar_fast._base.names import Name, canonical, check_distinct, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.sketch_parts.content import Cell, Content, Section, Weights
@@ -47,8 +47,7 @@ class Core:
         check_size(len(names), bins, False, memory_limit)
         self.bins = bins
         self.fixed = window is not None
-        self.linear = False  # not fixed, and rows counted under version 1
-        self.extent = Extent()  # of the rows not counted under version 1; not kept with a range
+        self.extent = Extent()  # of the rows; not kept with a range
         self.window = window_of(self.extent, bins) if window is None else linear_window(*window, bins)
         self.given = groups is not None
         self.groups: tuple[Name, ...] = names
@@ -69,7 +68,7 @@ class Core:
     @property
     def first(self) -> int:
         """Number of the first bin if all are of one width, else 0."""
-        return self.window.runs[0][0] if self.fixed or self.linear else 0
+        return self.window.runs[0][0] if self.fixed else 0
 
     # ------------------------------------------------------------------------------------------------------- counting
 
@@ -111,7 +110,7 @@ class Core:
             raise refusal("too_many_rows")
         names = self._union(rows.names, weighted)
         extent = self._extent_with(Extent.of(rows.scores[np.isfinite(rows.scores)]))
-        window = self._window_of(extent, self.linear, Extent.of_scores(self._ends()) | extent)
+        window = self._window_of(extent)
         cells = self._cells_in(weighted, names, window)
         cells.count(rows, places_of(rows.names, names), window)
         self.extent, self.window = extent, window
@@ -137,11 +136,9 @@ class Core:
     def _extent_with(self, extent: Extent) -> Extent:
         return self.extent if self.fixed else self.extent | extent
 
-    def _window_of(self, extent: Extent, linear: bool, whole: Extent) -> Window:
-        """The window of rows of this extent; `whole` has those counted under version 1 too."""
-        if self.fixed:
-            return self.window
-        return mixed_window(extent, whole, self.bins) if linear else window_of(extent, self.bins)
+    def _window_of(self, extent: Extent) -> Window:
+        """The window of rows of this extent."""
+        return self.window if self.fixed else window_of(extent, self.bins)
 
     def _cells_in(self, weighted: bool, names: tuple[Name, ...], window: Window) -> Cells:
         """A copy of our cells with other groups, in another window, in other units."""
@@ -194,13 +191,11 @@ class Core:
 
     def _is_blank_of(self, other: Self) -> bool:
         """Whether this is an empty sketch with the options of another, whose cells it may take as they are."""
-        ours, theirs = (
-            (one.bins, one._range(), one.given and one.groups, one.linear and not one.total) for one in (self, other)
-        )
+        ours, theirs = ((one.bins, one._range(), one.given and one.groups) for one in (self, other))
         return not (self.total or self.skipped or self.weighted) and ours == theirs
 
     def _become(self, other: Self) -> None:
-        self.bins, self.fixed, self.linear, self.given = other.bins, other.fixed, other.linear, other.given
+        self.bins, self.fixed, self.given = other.bins, other.fixed, other.given
         self.extent, self.window, self.sections = other.extent, other.window, other.sections
         self._commit(other._cells, other.groups, other.total, other.skipped)
 
@@ -214,13 +209,12 @@ class Core:
         total = self._total_in(weighted) + other._total_in(weighted)
         if max(total, self.skipped + other.skipped) > MOST_ROWS:
             raise refusal("too_many_rows")
-        linear = self.linear or other.linear
         extent = self._extent_with(other.extent)
-        window = self._window_of(extent, linear, Extent.of_scores([*self._ends(), *other._ends()]))
+        window = self._window_of(extent)
         cells = self._cells_in(weighted, names, window)
         cells.add(other._cells_in(weighted, names, window))
         self.given = self.given or other.given
-        self.extent, self.window, self.linear = extent, window, linear
+        self.extent, self.window = extent, window
         self._commit(cells, names, total, self.skipped + other.skipped)
 
     def _range(self) -> tuple[float, float] | None:
@@ -297,7 +291,6 @@ class Core:
                 self.weighted,
                 self.fixed,
                 self.given,
-                self.linear,
                 self.skipped,
                 self.groups,
                 cells,
@@ -320,7 +313,7 @@ class Core:
         content = io.read(data, partial(_check_claim, memory_limit))
         bins = content.window.bins
         core = cls(bins, None, content.names if content.given else None, memory_limit, watch)
-        core.fixed, core.linear = content.fixed, content.linear
+        core.fixed = content.fixed
         core.window, core.extent, core.sections = content.window, content.extent, content.sections
         cells = Cells(len(content.names), bins, content.weighted)
         for i, cell in enumerate(content.cells):

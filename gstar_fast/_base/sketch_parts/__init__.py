@@ -1,1 +1,1 @@
-"""Parts of the sketch's format: what bytes describe, checks, sections, and the first version."""
+"""Parts of the sketch's format: what bytes describe, checks, and sections."""

@@ -1,10 +1,10 @@
-"""Checks that all versions of a sketch's bytes share: what rows can have, and what they cannot."""
+"""Reads parts of a sketch's bytes, and checks that rows can have them."""
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from gstar_fast._base.bytes import LONGEST_VARINT, Reader
 from gstar_fast._base.grid import LARGEST_BIN, LARGEST_SCORE, SUM_UNIT, Grid, Window
@@ -47,10 +47,9 @@ def read_bins(
     used: int,
     window: Window,
     numbers: Sequence[int],
-    unit: Callable[[int], int],
     squares: list[int] | None = None,
 ) -> list[tuple[int, int, int]]:
-    """Index, rows and sum of scores of the bins that have rows; sums are of offsets in units of 2**unit(k).
+    """Index, rows and sum of scores of the bins that have rows; sums are of offsets in units of 2**grid.unit(k).
 
     Sums of squared weights are read into `squares`, where there are any.
     """
@@ -66,7 +65,7 @@ def read_bins(
             refuse("a bin has no rows")
         if squares is not None:
             squares.append(source.varint())
-        found.append((index, count, _read_sum(source, count, window.grid, numbers[index], unit)))
+        found.append((index, count, _read_sum(source, count, window.grid, numbers[index])))
     return found
 
 
@@ -79,27 +78,27 @@ def check_extremes(
         refuse("a smallest or largest score lies outside its bin")
 
 
-def read_wide(source: Reader, unit: int) -> int:
-    """A sum, as a whole number of 2**unit."""
+def read_wide(source: Reader) -> int:
+    """A sum, as a whole number of 2**SUM_UNIT."""
     odd = source.zigzag()
     if odd == 0:
         return 0
     exponent = source.zigzag()
-    if not odd & 1 or not 0 <= exponent - unit <= 8 * LONGEST_VARINT:
+    if not odd & 1 or not 0 <= exponent - SUM_UNIT <= 8 * LONGEST_VARINT:
         refuse("a sum is not in its canonical form")
-    return odd << (exponent - unit)
+    return odd << (exponent - SUM_UNIT)
 
 
-def _read_sum(source: Reader, count: int, grid: Grid, k: int, unit: Callable[[int], int]) -> int:
+def _read_sum(source: Reader, count: int, grid: Grid, k: int) -> int:
     """Sum of the scores of bin k, a whole number of 2**SUM_UNIT, if `count` scores can have it."""
     if k in (-1, 0):
-        total = read_wide(source, SUM_UNIT)
+        total = read_wide(source)
         most = count << (max(grid.least, -1045) - SUM_UNIT)  # subnormal scores round to multiples of 2**-1045
         if not k * most <= total <= (k + 1) * most or total % (1 << -1074 - SUM_UNIT):
             refuse("a sum is impossible")
         return total
     lower, upper, slack = edge_of(grid, k), edge_of(grid, k + 1), rounding_slack(grid, k)
-    total = count * lower + (source.zigzag() << unit(k) - SUM_UNIT)
+    total = count * lower + (source.zigzag() << grid.unit(k) - SUM_UNIT)
     if not count * (lower - slack) <= total <= count * (upper + slack) or total % (1 << spacing24(grid, k) - SUM_UNIT):
         refuse("a sum is impossible")
     return total

@@ -1,4 +1,4 @@
-"""What a sketch's bytes describe, of any version, and how all of them are refused."""
+"""What a sketch's bytes describe, and how bad bytes are rejected."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gstar_fast._base.refusals.refusal import refusal
 
 MAGIC: Final = b"\x89GSTAR\r\n"
 HEADER: Final = struct.Struct("<8sHHIQ")
-WEIGHTED, FIXED, GIVEN, LINEAR = 1, 2, 4, 8
+WEIGHTED, FIXED, GIVEN = 1, 2, 4
 
 Section: TypeAlias = tuple[int, bool, bytes]  # type, needed, content
 
@@ -56,11 +56,10 @@ class Content(NamedTuple):
     """All that bytes say; `cells` holds labels 0, 1, 2 of the first group, then of the second, ..."""
 
     window: Window
-    extent: Extent  # of the rows that were not counted under version 1; none with a range
+    extent: Extent  # empty with a range
     weighted: bool
     fixed: bool
     given: bool
-    linear: bool
     skipped: int
     names: tuple[Name, ...]
     cells: Sequence[Cell]

@@ -9,7 +9,6 @@
 
 #include "gstar/base/bytes.hpp"
 #include "gstar/base/wide.hpp"
-#include "gstar/count/bytes/version_1.hpp"
 #include "gstar/count/bytes/wide_numbers.hpp"
 #include "gstar/count/cell_sums.hpp"
 #include "gstar/count/window.hpp"
@@ -47,8 +46,8 @@ struct stored_bin {
 /// Where `Sink::first` the bytes are checked; who reads them again may trust them.
 class cell_reader {
 public:
-    cell_reader(byte_reader from, const window& at, bool weighted, bool version_1)
-        : from_(from), at_(at), weighted_(weighted), version_1_(version_1) {}
+    cell_reader(byte_reader from, const window& at, bool weighted)
+        : from_(from), at_(at), weighted_(weighted) {}
 
     template <class Sink>
     void read(Sink& sink) {
@@ -69,10 +68,7 @@ public:
             t.hi = from.real();
             if (!is_score(t.lo) || !is_score(t.hi))
                 from.refuse("a smallest or largest score is impossible");
-            if (version_1_)
-                read_old_bins(from, t, n_full, sink);
-            else
-                read_bins(from, t, n_full, sink, nullptr);
+            read_bins(from, t, n_full, sink);
         }
         if (Sink::first && weighted && t.total <= most_rows)
             check_weights(from, t, n_full + (t.below != 0) + (t.above != 0));
@@ -120,22 +116,9 @@ private:
             from.refuse("a sum of squared weights is impossible");
     }
 
-    /// The bins of version 1, and the sum of squares in front of them.
-    template <class Sink>
-    void read_old_bins(byte_reader& from, cell_totals& t, std::uint64_t n_full,
-                       Sink& sink) {
-        wide<66> squares;
-        const bool fits = read_number(from, squares, 2148, 2148);
-        square_bounds bounds(at_.level());
-        read_bins(from, t, n_full, sink, &bounds);
-        if (Sink::first && t.total <= most_rows &&
-            (!fits || !bounds.hold(squares, t.lo, t.hi)))
-            from.refuse("a sum of squares is impossible");
-    }
-
     template <class Sink>
     void read_bins(byte_reader& caller, cell_totals& t, std::uint64_t n_full,
-                   Sink& sink, square_bounds* old) {
+                   Sink& sink) {
         byte_reader from = caller;
         const std::int64_t bins = at_.bins();
         const grid on = at_.on();
@@ -155,9 +138,8 @@ private:
             if (b.n == 0) from.refuse("a bin has no rows");
             t.total = std::min(t.total, most_rows + 1) + b.n;
             if (weighted_) b.squared = read_squared(from, t, b.n);
-            const bool fine = at_zero(b.k)
-                                  ? read_zero(from, b, on, Sink::first, old)
-                                  : read_sum(from, b, on, Sink::first, old);
+            const bool fine = at_zero(b.k) ? read_zero(from, b, on, Sink::first)
+                                           : read_sum(from, b, on, Sink::first);
             if (!fine) from.refuse("a sum is impossible");
             if (i == 0) first = b.k;
             sink.bin(b);
@@ -168,32 +150,17 @@ private:
             from.refuse("a smallest or largest score lies outside its bin");
     }
 
-    /// Read the sum of a bin, in version 1 in a unit of its own; false if no n
-    /// rounded scores of the bin can have it.
+    /// Read the sum of a bin; false if no n rounded scores of the bin can have it.
     static bool read_sum(byte_reader& from, stored_bin& b, const grid& on,
-                         bool check, square_bounds* old) {
+                         bool check) {
         const bool fits = read_zigzag(from, b.sum);
-        if (!check && old == nullptr) return true;
+        if (!check) return true;
         const grid::whole_edge nearer = on.edge(b.k > 0 ? b.k : -b.k - 1);
         const int spacing =
             nearer.width + bit_length(static_cast<std::uint64_t>(nearer.j)) - 24;
-        const bin_form form{nearer.width, std::min(nearer.width, spacing),
-                            std::max(spacing, -1045)};
-        if (old == nullptr) return fits && is_possible(b, on, form);
-        const bin_sum as_read = b.sum;
-        bool whole = true;
-        for (int at = form.width - old_offset_bits; at < form.unit; ++at) {
-            whole = whole && (b.sum.limb(0) & 1) == 0;
-            b.sum.halve();
-        }
-        if (!check) return true;
-        if (!fits || !whole || !is_possible(b, on, form)) return false;
-        const int unit = form.width - old_offset_bits;
-        old->add(b.n, b.k, as_read,
-                 form.spacing > form.width
-                     ? std::uint64_t{1} << (form.spacing - 1 - unit)
-                     : 0);
-        return true;
+        return fits && is_possible(b, on,
+                                   {nearer.width, std::min(nearer.width, spacing),
+                                    std::max(spacing, -1045)});
     }
 
     /// Powers of two of a bin that does not touch zero.
@@ -232,7 +199,7 @@ private:
     }
 
     static bool read_zero(byte_reader& from, stored_bin& b, const grid& on,
-                          bool check, square_bounds* old) {
+                          bool check) {
         constexpr int lowest = 1097;  // exponents that the format has for sums
         const bool fits = read_number(from, b.zero, zero_unit, lowest);
         if (!check) return true;
@@ -241,17 +208,13 @@ private:
             b.n, 1, static_cast<unsigned>(std::max(on.least(), -1045) + zero_unit),
             b.k != 0);
         const zero_sum nothing;
-        if (!fits || (b.k == 0 ? b.zero.negative() || bound < b.zero
-                               : b.zero < bound || nothing < b.zero))
-            return false;
-        if (old != nullptr) old->add_zero(b.n, b.zero);
-        return true;
+        return fits && (b.k == 0 ? !b.zero.negative() && !(bound < b.zero)
+                                 : !(b.zero < bound) && !(nothing < b.zero));
     }
 
     byte_reader from_;
     const window& at_;
     bool weighted_;
-    bool version_1_;
 };
 
 }  // namespace detail

@@ -25,21 +25,14 @@ namespace gstar {
 
 constexpr bytes_magic sketch_magic = {0x89, 'G', 'S', 'T', 'A', 'R', '\r', '\n'};
 
-enum sketch_flags : unsigned {
-    flag_weighted = 1,
-    flag_fixed = 2,
-    flag_given = 4,
-    flag_linear = 8
-};
+enum sketch_flags : unsigned { flag_weighted = 1, flag_fixed = 2, flag_given = 4 };
 
 namespace detail {
 
 // ---- parts of the bytes -----------------------------------------------------
 
-inline bool known_sketch_flags(std::uint64_t version, std::uint64_t flags,
-                               std::uint64_t reserved) {
-    if (reserved != 0 || flags > (version == 1 ? 7u : 15u)) return false;
-    return !((flags & flag_linear) != 0 && (flags & flag_fixed) != 0);
+inline bool known_sketch_flags(std::uint64_t flags, std::uint64_t reserved) {
+    return reserved == 0 && flags <= 7u;
 }
 
 inline extent read_extent(byte_reader& from) {
@@ -200,15 +193,13 @@ public:
     /// throw too; it is called before memory of that size is allocated.
     template <class CheckRoom>
     stored_sketch(span<const std::uint8_t> data, CheckRoom check_room)
-        : opened_(detail::open_bytes(data, sketch_magic, "sketch", 2,
+        : opened_(detail::open_bytes(data, sketch_magic, "sketch", 1,
                                      detail::known_sketch_flags)),
           cells_(opened_.body) {
         detail::byte_reader from = opened_.body;
-        if (version() == 1 && weighted())
-            from.refuse("it has weights and is of version 1; count its rows again");
         std::uint64_t n_groups = read_front(from);
         check_room(n_groups, at_.bins(), weighted());
-        if (!fixed() && !linear_ && version() == 2) {
+        if (!fixed()) {
             const int level = at_.level();
             at_ = window_of(extent_, at_.bins());
             if (at_.level() != level)
@@ -221,13 +212,11 @@ public:
         check_cells();
     }
 
-    std::uint64_t version() const noexcept { return opened_.version; }
     bool weighted() const noexcept { return has(flag_weighted); }
     bool fixed() const noexcept { return has(flag_fixed); }
     bool given() const noexcept { return has(flag_given); }
-    bool linear() const noexcept { return linear_; }
     const window& at() const noexcept { return at_; }
-    /// The extent of rows that were not counted under version 1.
+    /// The extent of the rows; empty where the window is fixed.
     const extent& counted() const noexcept { return extent_; }
     const std::vector<name>& names() const noexcept { return names_; }
     const gstar::sections& sections() const noexcept { return sections_; }
@@ -262,36 +251,24 @@ private:
         return (opened_.flags & flag) != 0;
     }
 
-    detail::cell_reader cell_reader() const {
-        return {cells_, at_, weighted(), version() == 1};
-    }
+    detail::cell_reader cell_reader() const { return {cells_, at_, weighted()}; }
 
     /// All that stands before the names; returns how many these are.
     std::uint64_t read_front(detail::byte_reader& from) {
         const std::uint64_t log_bins = from.varint(16);
         if (log_bins < 4) from.refuse("bins is below 16");
-        const bool old = version() == 1;
-        linear_ = old ? !fixed() : has(flag_linear);
-        const bool equal_bins = fixed() || linear_;
         const std::int64_t level = from.zigzag();
-        const std::int64_t first = equal_bins ? from.zigzag() : 0;
-        std::uint64_t n_groups = 0;
-        const auto read_numbers = [&] {
-            skipped_ = static_cast<std::int64_t>(from.varint(most_rows));
-            n_groups = from.varint(most_groups);
-        };
-        if (old) read_numbers();
-        if (level < least_level || level > (old ? 1000 : greatest_level))
+        const std::int64_t first = fixed() ? from.zigzag() : 0;
+        if (level < least_level || level > greatest_level)
             from.refuse("the level is out of range");
         const auto bins = std::int64_t{1} << log_bins;
-        if (equal_bins && !has_edges(level, first, bins))
+        if (fixed() && !has_edges(level, first, bins))
             from.refuse("the window is out of range");
         at_ = window::linear(static_cast<int>(level), first,
                              static_cast<std::uint32_t>(bins));
-        if (old) return n_groups;
         if (!fixed()) extent_ = detail::read_extent(from);
-        read_numbers();
-        return n_groups;
+        skipped_ = static_cast<std::int64_t>(from.varint(most_rows));
+        return from.varint(most_groups);
     }
 
     /// Whether the edges of equal bins are all float64.
@@ -308,13 +285,11 @@ private:
         detail::cell_checker seen(extent_, at_);
         for (std::size_t i = 0; i < 3 * names_.size(); ++i) from.read(seen);
         detail::byte_reader rest = from.rest();
-        if (version() == 2) {
-            sections_ = detail::read_sections(rest);
-            check_sections(sections_);
-            if (seen.both_labels() &&
-                detail::find_section(sections_, section::labels) != nullptr)
-                rest.refuse("a section is impossible");
-        }
+        sections_ = detail::read_sections(rest);
+        check_sections(sections_);
+        if (seen.both_labels() &&
+            detail::find_section(sections_, section::labels) != nullptr)
+            rest.refuse("a section is impossible");
         if (rest.left() != 0)
             rest.refuse("there are more bytes than the sketch needs");
         if (seen.too_many()) rest.refuse("it holds 2**63 rows or more");
@@ -324,53 +299,24 @@ private:
         total_ = static_cast<std::int64_t>(seen.total());
         any_unlabelled_ = seen.any_unlabelled();
         scores_ = seen.scores();
-        if (fixed()) return;
-        if (version() == 1)
-            check_old_window(rest);
-        else
-            check_extent(rest, seen);
-    }
-
-    /// The window that version 1 has for its scores; without any, that of version 2.
-    void check_old_window(const detail::byte_reader& from) {
-        const window wanted =
-            scores_.empty()
-                ? window::linear(0, 0, at_.bins())
-                : window_of_format_1(scores_.lo(), scores_.hi(), at_.bins());
-        if (at_ != wanted)
-            from.refuse(
-                "the window does not belong to the smallest and largest score");
-        if (!scores_.empty()) return;
-        linear_ = false;
-        at_ = no_window(at_.bins());
+        if (!fixed()) check_extent(rest, seen);
     }
 
     void check_extent(const detail::byte_reader& from,
                       const detail::cell_checker& seen) const {
-        if (linear_) {
-            const int least = extent_.empty()
-                                  ? least_level
-                                  : window_of(extent_, at_.bins()).level();
-            if (scores_.empty() ||
-                at_ != window_of_format_1(scores_.lo(), scores_.hi(), at_.bins(),
-                                          least))
-                from.refuse("the window does not belong to its scores");
-        } else {
-            extent both = extent_;
-            both.add(scores_);
-            if (both != extent_ || extent_.below.far != scores_.below.far ||
-                extent_.above.far != scores_.above.far)
-                from.refuse("an extent is impossible");
-        }
+        extent both = extent_;
+        both.add(scores_);
+        if (both != extent_ || extent_.below.far != scores_.below.far ||
+            extent_.above.far != scores_.above.far)
+            from.refuse("an extent is impossible");
         if (seen.lacks_an_end()) from.refuse("an extent is impossible");
     }
 
     detail::opened_bytes opened_;
     detail::byte_reader cells_;  ///< at the first cell
     window at_;
-    extent extent_;  ///< of rows that were not counted under version 1
+    extent extent_;  ///< of the rows, where the window is not fixed
     extent scores_;  ///< of the extremes of all cells
-    bool linear_ = false;
     bool any_unlabelled_ = false;
     std::int64_t skipped_ = 0;
     std::int64_t total_ = 0;
