@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._install import get_cmake_dir as get_cmake_dir
     from gstar_fast._install import get_include as get_include
     from gstar_fast._install import show_config as show_config
+    from gstar_fast._question.cut import Segments as Segments
     from gstar_fast._report.report import Report as Report
     from gstar_fast._report.report import report as report
     from gstar_fast._sketch.cell import Moments as Moments
@@ -47,7 +48,6 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._solver.promise.record import Promise as Promise
     from gstar_fast._solver.promise.record import RowsNeeded as RowsNeeded
     from gstar_fast._solver.result import Result as Result
-    from gstar_fast._solver.segments.cut import Segments as Segments
     from gstar_fast._solver.solve import solve as solve
     from gstar_fast._solver.words.points import Frontier as Frontier
     from gstar_fast.errors import AssumptionWarning as AssumptionWarning
@@ -79,6 +79,7 @@ _ROOMS = {
     "_estimator.classifier": ("GroupThresholdClassifier",),
     "_estimator.probability": ("GroupProbability", "group_probability"),
     "_install": ("get_cmake_dir", "get_include", "show_config"),
+    "_question.cut": ("Segments",),
     "_report.report": ("Report", "report"),
     "_sketch.cell": ("Moments",),
     "_sketch.merging": ("merge_all",),
@@ -91,7 +92,6 @@ _ROOMS = {
     "_solver.promise.needs": ("rows_needed",),
     "_solver.promise.record": ("Promise", "RowsNeeded"),
     "_solver.result": ("Result",),
-    "_solver.segments.cut": ("Segments",),
     "_solver.solve": ("solve",),
     "errors": (
         "AssumptionWarning",

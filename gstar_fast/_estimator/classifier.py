@@ -35,10 +35,10 @@ from gstar_fast._estimator.rows import decide, read_rows
 from gstar_fast._estimator.saved import Saved
 from gstar_fast._estimator.training import count, labels_for, positive_of, prefit, train
 from gstar_fast._input.options import checked_flag
+from gstar_fast._question.cut import Segments
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, check_several
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.solve import solve
 
 __all__ = ["GroupThresholdClassifier"]

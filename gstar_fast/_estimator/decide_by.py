@@ -29,9 +29,9 @@ from gstar_fast._estimator.probability import (
 from gstar_fast._estimator.rows import Rows, decide
 from gstar_fast._estimator.tables import as_table, asked, places_of, rows_at
 from gstar_fast._input.options import checked_flag
+from gstar_fast._question.cut import Segments
 from gstar_fast._sketch.columns import Columns
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.segments.cut import Segments
 
 SEGMENT = "segment"  # the column of segments of a probability, where columns have names
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gstar_fast._base.arrays import Floats, Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
-from gstar_fast._solver.segments.cut import Segments
+from gstar_fast._question.cut import Segments
 
 __all__ = ["GroupProbability", "group_probability"]
 

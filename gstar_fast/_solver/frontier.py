@@ -18,6 +18,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import ADDED, CRITERIA, RATES
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
+from gstar_fast._question.cut import Segments
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
@@ -28,7 +29,6 @@ from gstar_fast._solver.question import Objective, check_criterion, check_groups
 from gstar_fast._solver.rates import has_rate, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
-from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.frontier import frontier_by_segment
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from gstar_fast._base.names import Name
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
+from gstar_fast._question.cut import Segments
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
@@ -32,7 +33,6 @@ from gstar_fast._solver.question import (
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.promise import promised_by_segment
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,

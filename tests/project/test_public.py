@@ -63,6 +63,7 @@ def answers():
     )
     yield from (sketch.columns, results.Mixed.MIXED, gf.Segments((0.5,)), gf.ProxySketch(["a", "b"]))
     yield gf.group_probability(LogisticRegression())
+    yield results.Question.of(limits={"equalized_odds": 0.05}, objective={"fp": 1, "fn": 5})
     unpromised = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)
     yield from (unpromised.promise, unpromised.promise.rows_needed, gf.certify(result, sketch))
 

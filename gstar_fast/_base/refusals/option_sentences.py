@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gstar_fast._base.refusals.wording import Entry, Face, entries, kind_of
@@ -209,6 +210,39 @@ def _needs_a_sketch(e: Any, _: Face) -> str:
 
 
 OPTIONS |= entries(InputTypeError, needs_a_sketch=_needs_a_sketch)
+
+
+def _shown(option: str, value: Any, say: Face) -> str:
+    """An option with its value, or its name alone where messages do not show the value."""
+    if value is None or isinstance(value, dict):
+        return say.argument(option)
+    return say.option(option, repr(value))
+
+
+def _apart(e: Any, say: Face) -> str:
+    option, value, why = e.limit
+    one, other = _shown(e.argument, e.value, say), _shown(option, value, say)
+    return f"{one} does not go with {other}: {why}; leave one of them out"
+
+
+def _needs(e: Any, say: Face) -> str:
+    return f"{_shown(e.argument, e.value, say)} needs {say.argument(e.limit)} too; {say.give} {_NEEDED[e.limit](say)}"
+
+
+_NEEDED: dict[str, Callable[[Face], str]] = {
+    "density": lambda say: f"a smooth one, such as {say.option('density', repr('kde'))}",
+    "limits": lambda say: say.entry("limits", "equalized_odds", "0.05"),
+    "penalties": lambda say: say.entry("penalties", "equalized_odds", "10"),
+    "fair_between": lambda _: "the columns between whose groups gaps are measured",
+}
+
+
+def _not_here(e: Any, say: Face) -> str:
+    places = {"densities": "densities in the place of a sketch", "frontier": "a frontier"}
+    where = places.get(e.limit, "a frontier of thresholds by segment")
+    return f"{_shown(e.argument, e.value, say)} does not go with {where}; leave it out"
+
+
 OPTIONS |= entries(
     OptionTypeError,
     criteria_type=lambda e, say: (
@@ -229,6 +263,29 @@ OPTIONS |= entries(
 )
 OPTIONS |= entries(
     OptionValueError,
+    apart=_apart,
+    needs=_needs,
+    not_here=_not_here,
+    objective=lambda e, say: (
+        f"{say.argument('objective')} must be 'error', 'balanced_error' or prices such as {{'fp': 1, 'fn': 5}}, which "
+        f"may have 'balanced': True beside them; got {e.value!r}"
+    ),
+    prices=lambda e, say: (
+        f"prices of {say.argument('objective')} must be finite, not negative and not both 0; got {e.value!r}"
+    ),
+    no_role=lambda e, say: (
+        f"{say.argument(e.argument)} names no column; name at least one, or leave it out (one threshold for everybody "
+        f"is {say.option('unified', TRUE)})"
+    ),
+    segments_column=lambda e, say: (
+        f"{say.argument(e.argument)} has segments of a column without a name; name it: segments.of('segment')"
+    ),
+    segments_empty=lambda _, __: (
+        "Segments needs cuts, or column= with the name of a column of whole numbers that is in order already"
+    ),
+    no_cuts=lambda e, _: (
+        f"these segments have no cut points, since the column {e.value!r} holds them already; there is nothing to cut"
+    ),
     not_one_of=lambda e, say: f"{say.argument(e.argument)} must be one of {', '.join(e.limit)}; got {e.value!r}",
     density=lambda e, _: f"density must be one of {', '.join(e.limit)}, or what gf.densities returns; got {e.value!r}",
     by=lambda e, _: f"by must be 'limits' or 'penalties'; got {e.value!r}",
@@ -319,13 +376,21 @@ OPTIONS |= entries(
         f"{say.argument('segments')} has the cut points of one column of segments; {say.give} "
         f"{say.argument('fair_between')}, and that column alone as {say.argument('decide_by')}"
     ),
-    segments_other=lambda e, say: (
-        f"{say.argument('segments')} has segments 0 to {e.limit}, and the sketch counted rows of {e.value!r}; "
-        f"{say.give} the cut points by which the counted column was cut"
-    ),
     monotone_segments=lambda e, say: (
         f"{say.option('monotone', TRUE)} needs segments in an order, that is one column of whole numbers; got "
         f"{e.value!r}"
+    ),
+    segments_same=lambda e, say: (
+        f"{say.argument('decide_by')} has segments of the column {e.value!r}, and {say.argument('fair_between')} names "
+        "the same; name another column, or leave Segments out for thresholds by protected group"
+    ),
+    segments_other=lambda e, say: (
+        f"{say.argument(e.argument)} has segments 0 to {e.limit}, and the sketch counted rows of {e.value!r}; "
+        f"{say.give} the cut points by which the counted column was cut"
+    ),
+    segments_order=lambda e, say: (
+        f"{say.argument('decide_by')} needs segments in an order for monotone thresholds, that is one column of whole "
+        f"numbers; got {e.value!r}"
     ),
     exact_with=lambda e, say: f"{say.option('exact', TRUE)} needs whole rows, and {e.value}; leave it out",
     pooled_density=lambda _, say: (
@@ -399,6 +464,7 @@ OPTIONS |= entries(
         f"sketch are not tuples of the same columns: there is {' and '.join(map(repr, e.value))}; count several "
         "columns, such as groups=[sex, segment]"
     ),
+    in_file=lambda e, _: f"{e.argument!r}: {e.value}",
     segment_numbers=lambda e, say: (
         f"q must be one finite number for each row, such as P(group | x), got {e.value}{say.at(e.row)}; "
         + ("drop such rows, or give them a number" if e.row is not None else "pass proba[:, 1], or a column")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.options import checked_flag
+from gstar_fast._question.cut import Segments
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch, check_sketch
@@ -15,7 +16,6 @@ from gstar_fast._solver.promise.record import RowsNeeded
 from gstar_fast._solver.question import Objective, check_confidence, check_options, question_limits
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.promise import ask as ask_segments
 from gstar_fast._solver.segments.roles import (
     ColumnsLike,

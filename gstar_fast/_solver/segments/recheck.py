@@ -23,6 +23,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES
 from gstar_fast._backends.numpy.segments_bounds import SMALLEST
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._question.cut import Segments
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
@@ -35,7 +36,6 @@ from gstar_fast._solver.search import STEPS, prepare
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.segments.certificate import Certificate, Leaf, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
-from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
 from gstar_fast._solver.segments.problem import prepare as prepare_segments
 from gstar_fast._solver.segments.roles import asked_roles, on_its_columns
@@ -262,7 +262,7 @@ def solve_again(result: Result, sketch: Sketch) -> Result:
     if "evidence" in options:
         options["evidence"] = 0.0 if options["evidence"] is None else options["evidence"].level
     if result.cuts is not None:
-        options["segments"] = Segments(result.cuts, result.monotone)
+        options["segments"] = Segments(result.cuts, monotone=result.monotone)
     try:
         return solve(sketch, **options)
     except (TypeError, ValueError) as error:

@@ -12,10 +12,10 @@ import numpy as np
 from gstar_fast._base.names import as_tuple, joined_columns
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.options import checked_flag
+from gstar_fast._question.cut import Segments
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.cut import Segments
 from gstar_fast._solver.segments.problem import Roles, part
 from gstar_fast.errors import OptionValueError
 

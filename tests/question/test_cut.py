@@ -54,7 +54,7 @@ def test_ties_are_never_cut():
     st.booleans(),
 )
 def test_a_segment_is_how_many_cut_points_a_number_reaches(cuts, numbers, monotone):
-    cut = gf.Segments(tuple(cuts), monotone)
+    cut = gf.Segments(tuple(cuts), monotone=monotone)
     assert cut.cut(numbers).tolist() == [sum(c <= x for c in cuts) for x in numbers]
     assert gf.Segments.from_json(cut.to_json()) == cut
 
@@ -86,7 +86,7 @@ def test_files_are_read_whole_or_refused(tmp_path):
     ("cuts", "words"),
     [
         (0.5, "cuts must be a list of numbers, got 0.5"),
-        (None, "cuts must be a list of numbers, got None"),
+        (None, "Segments needs cuts, or column= with the name of a column"),
         ("0.5", "cuts must be a list of numbers, got '0.5'"),
         ([0.1, float("nan")], r"cuts must be finite and ascending; got \(0.1, nan\)"),
     ],
@@ -120,3 +120,23 @@ def test_what_is_no_number_is_refused():
         gf.Segments.from_scores(np.where(np.arange(200) == 3, np.inf, 0.5), label, group)
     with pytest.raises(ValueError, match="differ in length"):
         gf.Segments.from_scores(np.full(100, 0.5), label, group)
+
+
+def test_a_column_that_is_in_order_already_has_no_cut_points():
+    ages = gf.Segments(column="age", monotone=False)
+    assert (ages.cuts, ages.column, ages.monotone) == (None, "age", False)
+    assert gf.Segments.from_json(ages.to_json()) == ages
+    with pytest.raises(ValueError, match="the column 'age' holds them already"):
+        ages.cut([0.5])
+    with pytest.raises(ValueError, match="the column 'age' holds them already"):
+        ages.count  # noqa: B018
+
+
+def test_the_column_of_cut_points_can_be_named_later():
+    cut = gf.Segments((0.5,), monotone=False)
+    assert cut.column is None
+    assert cut.of(1) == gf.Segments((0.5,), column=1, monotone=False)
+    assert gf.Segments.from_json(cut.of("p").to_json()).column == "p"
+    for column in (True, 0.5, ["p"]):
+        with pytest.raises(TypeError, match="column must be the name of a group column"):
+            cut.of(column)

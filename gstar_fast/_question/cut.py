@@ -1,11 +1,11 @@
-"""Segments of a group probability: where to cut it, and how often the rows allow."""
+"""Segments: a column whose order means something, cut from a number or counted as it is."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,25 +18,33 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import ascending
 from gstar_fast._input.options import checked_flag
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.snapshot import Snapshot
 
 EACH: Final = 64  # rows of the smallest cell for each segment
 MOST, MOST_MONOTONE = 16, 32
 FORMAT: Final = "gstar_fast.segments"
 LONGEST: Final = 2**20  # bytes of a file
+MEMBERS: Final = ("cuts", "column", "monotone")
+
+Column: TypeAlias = str | int  # its name, or its position from 0
 
 
 @lives_in("gstar_fast")
 @dataclass(frozen=True)
 class Segments:
-    """Cut points of a number that stands for the group, such as P(group | x): a row's segment is how many it reaches.
+    """Thresholds by a column of segments: whole numbers whose order has a meaning.
+
+    Pass it to `solve` as `decide_by`. With `cuts` the column was cut from a number that stands for the group, such as
+    P(group | x): a row's segment is how many cut points its number reaches, and the decider takes the number.
 
     Attributes
     ----------
-    cuts : tuple of float
-        Ascending. Segment 0 lies below the first, segment k from cut k - 1 up to the next.
+    cuts : tuple of float or None
+        Ascending. Segment 0 lies below the first, segment k from cut k - 1 up to the next. None for a column of whole
+        numbers that is in order already, such as an age.
+    column : str, int or None
+        The group column that holds the segments, by name or position; `of` sets it.
     monotone : bool
-        Whether so many segments are meant for monotone thresholds; `solve(segments=...)` takes it as its default.
+        Whether thresholds rise along the segments, or fall, whichever has the lower error.
 
     Examples
     --------
@@ -44,15 +52,21 @@ class Segments:
     >>> cut = gf.Segments((0.25, 0.5))
     >>> cut.cut([0.1, 0.25, 0.4, 0.9])
     array([0, 1, 1, 2])
+    >>> cut.of("segment").column
+    'segment'
     """
 
-    cuts: tuple[float, ...]
-    monotone: bool = True
+    cuts: tuple[float, ...] | None = None
+    column: Column | None = field(default=None, kw_only=True)
+    monotone: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
-        cuts = ascending(self.cuts)
+        if self.cuts is None and self.column is None:
+            raise refusal("segments_empty", "cuts")
+        if self.column is not None and (isinstance(self.column, bool) or not isinstance(self.column, (str, int))):
+            raise refusal("role_type", "column", value=self.column)
         object.__setattr__(self, "monotone", checked_flag("monotone", self.monotone))
-        object.__setattr__(self, "cuts", cuts)
+        object.__setattr__(self, "cuts", None if self.cuts is None else ascending(self.cuts))
 
     @classmethod
     def from_scores(
@@ -79,39 +93,67 @@ class Segments:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are about scores, which these are not
             sketch = Sketch.from_rows(numbers, labels, groups)
-        cells = Snapshot.of(sketch).rows[:2].sum(axis=2)
+        core = sketch._core
+        cells = np.array([core.counts(label).sum(axis=1) for label in (0, 1)]) + core.below()[:2] + core.above()[:2]
         smallest = int(cells[cells > 0].min(initial=np.iinfo(np.int64).max)) if cells.any() else 0
         m = max(1, min(smallest // EACH, MOST_MONOTONE if monotone else MOST))
         at = np.unique(np.quantile(numbers, np.arange(1, m) / m, method="higher")) if m > 1 else np.empty(0)
-        return cls(tuple(at[at > numbers.min()].tolist()), monotone)
+        return cls(tuple(at[at > numbers.min()].tolist()), monotone=monotone)
+
+    def of(self, column: Column) -> Segments:
+        """The same segments of a column that is now named."""
+        return replace(self, column=column)
 
     @property
     def count(self) -> int:
-        """How many segments there are."""
-        return len(self.cuts) + 1
+        """How many segments the cut points make."""
+        return len(self._known()) + 1
 
     def cut(self, q: ArrayLike) -> Ints:
         """The segment of each number: how many cut points it reaches."""
-        return np.searchsorted(np.array(self.cuts), _finite(q), side="right").astype(np.int64)
+        return np.searchsorted(np.array(self._known()), _finite(q), side="right").astype(np.int64)
+
+    def _known(self) -> tuple[float, ...]:
+        if self.cuts is None:
+            raise refusal("no_cuts", "cuts", value=self.column)
+        return self.cuts
+
+    def as_python(self) -> Code:
+        """The call that makes these segments, as Python code."""
+        given = [] if self.cuts is None else [repr(self.cuts)]
+        given += [] if self.column is None else [f"column={self.column!r}"]
+        return Code(f"gf.Segments({', '.join([*given, *['monotone=False'] * (not self.monotone)])})")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The segments as JSON has them."""
+        return {
+            "cuts": None if self.cuts is None else list(self.cuts),
+            "column": self.column,
+            "monotone": self.monotone,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> Segments:
+        """Read what `to_dict` wrote."""
+        cuts: Any = saved["cuts"]
+        if cuts is not None and not (isinstance(cuts, list) and all(type(x) in (int, float) for x in cuts)):
+            raise refusal("not_valid", "file of segments", value="cuts must be a list of numbers")
+        return cls(None if cuts is None else tuple(cuts), column=saved["column"], monotone=saved["monotone"])
 
     def to_json(self) -> str:
-        """The cut points as readable JSON, with a checksum."""
-        content = {"format": FORMAT, "version": 1, "cuts": list(self.cuts), "monotone": self.monotone}
-        return json.dumps(json.sealed(content))
+        """The segments as readable JSON, with a checksum."""
+        return json.dumps(json.sealed({"format": FORMAT, "version": 1, **self.to_dict()}))
 
     @classmethod
     def from_json(cls, text: str) -> Segments:
         """Read what `to_json` wrote; anything else, or what was changed since, raises ValueError."""
         content = json.read(text)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError(f"not saved segments: 'format' is not {FORMAT!r}")
-        if set(content) != {"format", "version", "cuts", "monotone", "checksum"} or content["version"] != 1:
-            raise ValueError("not saved segments: it has other members, or is of another version")
+            raise refusal("not_valid", "file of segments", value=f"'format' is not {FORMAT!r}")
+        if set(content) != {"format", "version", "checksum", *MEMBERS} or content["version"] != 1:
+            raise refusal("not_valid", "file of segments", value="it has other members, or is of another version")
         json.check_seal(content, json.checksum(content))
-        cuts: Any = content["cuts"]
-        if not isinstance(cuts, list) or not all(type(x) in (int, float) for x in cuts):
-            raise ValueError("not saved segments: cuts must be a list of numbers")
-        return cls(tuple(cuts), content["monotone"])
+        return cls.from_dict(content)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cut points as JSON; the file is replaced whole or not at all."""
@@ -124,7 +166,16 @@ class Segments:
         try:
             return cls.from_json(data.decode("utf-8"))
         except ValueError as error:
-            raise ValueError(f"{os.fspath(path)!r}: {error}") from None
+            raise refusal("in_file", os.fspath(path), value=error) from None
+
+
+class Code(str):
+    """A piece of Python code, which stands in other code as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _finite(q: ArrayLike) -> Floats:

@@ -1,0 +1,1 @@
+"""What is asked of thresholds, as one record."""

@@ -1,0 +1,75 @@
+"""Limits and penalties as they are given, a dict by criterion -> records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from numbers import Real
+
+import numpy as np
+
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.warn import warn
+from gstar_fast._criteria import CRITERION, Criterion, Form, Limit
+
+HARDLY_A_RATIO = 0.2  # a limit on a ratio up to here reads like a gap
+LARGEST_PENALTY = 1e100
+
+
+def read_limits(given: object) -> tuple[Limit, ...]:
+    """One limit for each entry: the largest gap allowed, or the least ratio."""
+    return tuple(_limit(criterion, value) for criterion, value in _entries("limits", given))
+
+
+def read_penalties(given: object) -> dict[str, float]:
+    """The weight of the squared gap, by criterion."""
+    return {criterion.name: _penalty(criterion, value) for criterion, value in _entries("penalties", given)}
+
+
+def check_criterion(name: object, argument: str) -> str:
+    """Return `name` if it is a criterion, else raise with the nearest word."""
+    if not isinstance(name, str) or name not in CRITERION:
+        raise refusal("criterion", argument, value=name, limit=tuple(CRITERION))
+    return name
+
+
+def warn_of_ratios(limits: tuple[Limit, ...]) -> None:
+    """Warn about a least ratio that is so small that a largest gap may have been meant."""
+    for limit in limits:
+        if limit.form is Form.RATIO and limit.least <= HARDLY_A_RATIO:
+            warn(refusal("low_ratio", "limits", value=limit.least, limit=HARDLY_A_RATIO))
+
+
+def _entries(argument: str, given: object) -> Iterator[tuple[Criterion, object]]:
+    """Each criterion and what is asked of it."""
+    if given is None:
+        return
+    if not isinstance(given, Mapping):
+        raise refusal("criteria_type", argument, value=given)
+    for name, value in given.items():
+        yield CRITERION[check_criterion(name, f"names in {argument}")], value
+
+
+def _limit(criterion: Criterion, value: object) -> Limit:
+    number = _number("limits", criterion, value)
+    if not 0 <= number <= criterion.largest:
+        raise refusal("limit", criterion.name, value=value, limit=criterion.largest)
+    return criterion.limit(number)
+
+
+def _penalty(criterion: Criterion, value: object) -> float:
+    number = _number("penalties", criterion, value)
+    if not criterion.penalised:
+        code = "penalised_ratio" if criterion.form is Form.RATIO else "penalised_sum"
+        raise refusal(code, "penalties", value=value)
+    if not (number >= 0 and math.isfinite(number)):
+        raise refusal("penalty", criterion.name, value=value)
+    if number > LARGEST_PENALTY:
+        raise refusal("penalty_size", criterion.name, value=value, limit=LARGEST_PENALTY)
+    return number
+
+
+def _number(argument: str, criterion: Criterion, value: object) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
+        raise refusal("criterion_number", f"{argument}:{criterion.name}", value=value)
+    return float(value)

@@ -1,0 +1,283 @@
+"""What is asked of thresholds: one record, read by every verb. The only place that checks options and combinations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gstar_fast._base.names import Name
+from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._criteria import Limit
+from gstar_fast._density.density import Density
+from gstar_fast._input.options import checked_flag
+from gstar_fast._question.cut import Code, Column, Segments
+from gstar_fast._question.limits import read_limits, read_penalties
+from gstar_fast._question.roles import read_columns, read_decide_by
+from gstar_fast._question.tables import check_together
+from gstar_fast._sketch.pooling import checked_min_rows
+from gstar_fast._words import GIVEN, KINDS, METHODS
+
+Densities: TypeAlias = Mapping[tuple[int, Name], Density]
+Objective: TypeAlias = str | Mapping[str, float]  # what is minimised, as it is given
+
+OBJECTIVES = {"error": False, "balanced_error": True}  # word -> whether both classes weigh alike
+
+
+@lives_in("gstar_fast.results")
+@dataclass(frozen=True)
+class Question:
+    """What was asked of `solve`, checked.
+
+    Attributes
+    ----------
+    limits : tuple of Limit
+        One for each criterion.
+    penalties : dict
+        Weight of the squared gap, by criterion.
+    objective : str or dict
+        "error", "balanced_error", or prices such as ``{"fp": 1.0, "fn": 5.0}``.
+    fair_between, decide_by : tuple, Segments or None
+        Group columns.
+    method, density, unified, randomize, min_rows, max_seconds, confidence, evidence
+        As in `solve`.
+    """
+
+    limits: tuple[Limit, ...] = ()
+    penalties: Mapping[str, float] = field(default_factory=dict)
+    objective: Objective = "error"
+    method: str = "exact"
+    density: str | Densities = "empirical"
+    unified: bool = False
+    randomize: bool = False
+    min_rows: float = 0.0
+    max_seconds: float | None = None
+    confidence: float | None = None
+    evidence: float = 0.95
+    fair_between: tuple[Column, ...] | None = None
+    decide_by: tuple[Column, ...] | Segments | None = None
+
+    @classmethod
+    def of(cls, **given: object) -> Question:
+        """Check options as they are given; an error names the option, its value and what to do."""
+        read: dict[str, Any] = {name: _READ[name](value) for name, value in given.items()}
+        question = cls(**read)
+        check_together(question)
+        return question
+
+    # ------------------------------------------------------------------------------------------------ what follows
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The number that each limit asks for, by criterion."""
+        return {limit.criterion.name: limit.asked for limit in self.limits}
+
+    @property
+    def balanced(self) -> bool:
+        """Whether both classes weigh alike."""
+        if isinstance(self.objective, str):
+            return OBJECTIVES[self.objective]
+        return bool(self.objective.get("balanced", False))
+
+    @property
+    def costs(self) -> tuple[float, float]:
+        """Prices of a false positive and of a false negative."""
+        if isinstance(self.objective, str):
+            return 1.0, 1.0
+        return self.objective["fp"], self.objective["fn"]
+
+    @property
+    def smooth(self) -> bool:
+        """Whether densities take the place of the counts."""
+        return not (isinstance(self.density, str) and self.density == "empirical")
+
+    @property
+    def columns(self) -> tuple[Column, ...] | None:
+        """The columns of `decide_by`."""
+        if isinstance(self.decide_by, Segments):
+            return () if self.decide_by.column is None else (self.decide_by.column,)
+        return self.decide_by
+
+    @property
+    def by_segment(self) -> bool:
+        """Whether thresholds depend on other columns than those between whose groups gaps are measured."""
+        if self.decide_by is None:
+            return self.fair_between is not None and not self.unified
+        return isinstance(self.decide_by, Segments) or self.columns != self.fair_between
+
+    @property
+    def monotone(self) -> bool:
+        """Whether thresholds shall rise, or fall, along the segments."""
+        return isinstance(self.decide_by, Segments) and self.decide_by.monotone
+
+    @property
+    def cuts(self) -> tuple[float, ...] | None:
+        """Cut points of the column that thresholds depend on."""
+        return self.decide_by.cuts if isinstance(self.decide_by, Segments) else None
+
+    # ----------------------------------------------------------------------------------------------- written and read
+
+    def given(self) -> dict[str, Any]:
+        """The options that are not as by default, in the words of `solve`."""
+        out = {
+            one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != _DEFAULT[one.name]
+        }
+        return out | ({"limits": self.bounds} if self.limits else {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options that are not as by default, for JSON; densities by hand are only named."""
+        out = self.given()
+        if self.limits:
+            out["limits"] = [limit.to_dict() for limit in self.limits]
+        if not isinstance(self.density, str):
+            out["density"] = GIVEN
+        for name in ("fair_between", "decide_by"):
+            if name in out:
+                out[name] = out[name].to_dict() if isinstance(out[name], Segments) else list(out[name])
+        return out
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Question:
+        """Read what `to_dict` wrote. A question about densities by hand can be read, and not be solved again."""
+        given = dict(saved)
+        limits = tuple(map(Limit.from_dict, given.pop("limits", ())))
+        by_hand = given.get("density") == GIVEN
+        if by_hand:
+            given["density"] = {}
+        if isinstance(given.get("decide_by"), Mapping):
+            given["decide_by"] = Segments.from_dict(given["decide_by"])
+        read: dict[str, Any] = {name: _READ[name](value) for name, value in given.items()}
+        question = cls(**read, limits=limits)
+        check_together(question)
+        return question
+
+    def as_python(self) -> list[str]:
+        """The arguments of `solve` as Python code, without those that are as by default."""
+        out = self.given()
+        if not isinstance(self.density, str):
+            out["density"] = Code("densities")
+        for name in ("fair_between", "decide_by"):
+            if name in out:
+                out[name] = out[name].as_python() if isinstance(out[name], Segments) else list(out[name])
+        return [f"{name}={value!r}" for name, value in out.items()]
+
+    def as_options(self) -> list[str]:
+        """The same for the command line; cut points are in a file there, which this does not know."""
+        out: list[str] = []
+        for name, value in self.given().items():
+            option = f"--{name.replace('_', '-')}"
+            if name in ("limits", "penalties"):
+                singular = {"limits": "--limit", "penalties": "--penalty"}[name]
+                out += [word for key, number in value.items() for word in (singular, f"{key}={number!r}")]
+            elif name in ("fair_between", "decide_by"):
+                columns = self.columns if name == "decide_by" else value
+                out += [word for column in columns or () for word in (option, str(column))]
+            else:
+                out += [option] if value is True else [option, objective_text(value)]
+        return [*out, "--monotone"] if self.monotone and self.cuts is None else out
+
+
+_DEFAULT = {one.name: getattr(Question(), one.name) for one in fields(Question)}
+
+
+# ------------------------------------------------------------------------------------------------ one option at a time
+
+
+def read_objective(given: object) -> Objective:
+    """A word, or prices of both errors."""
+    if isinstance(given, str) and given in OBJECTIVES:
+        return given
+    if not isinstance(given, Mapping) or not {"fp", "fn"} <= given.keys() <= {"fp", "fn", "balanced"}:
+        raise refusal("objective", "objective", value=given)
+    prices = {name: _price(given[name], given) for name in ("fp", "fn")}
+    if max(prices.values()) == 0:
+        raise refusal("prices", "objective", value=given)
+    balanced = checked_flag("objective['balanced']", given.get("balanced", False))
+    if prices == {"fp": 1.0, "fn": 1.0}:
+        return "balanced_error" if balanced else "error"
+    return prices | ({"balanced": True} if balanced else {})
+
+
+def objective_text(given: object) -> str:
+    """An objective as the command line has it: a word, or "fp=1,fn=5,balanced"."""
+    if not isinstance(given, Mapping):
+        return str(given)
+    return ",".join(
+        [*(f"{name}={given[name]:g}" for name in ("fp", "fn")), *["balanced"] * bool(given.get("balanced"))]
+    )
+
+
+def _price(value: object, given: object) -> float:
+    if not _is_number(value):
+        raise refusal("objective", "objective", value=given)
+    price = float(value)  # type: ignore[arg-type]
+    if not (math.isfinite(price) and 0 <= price <= 1e100):
+        raise refusal("prices", "objective", value=given)
+    return price
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def _method(given: object) -> str:
+    if not isinstance(given, str) or given not in METHODS:
+        raise refusal("not_one_of", "method", value=given, limit=METHODS)
+    return given
+
+
+def _density(given: object) -> str | Densities:
+    if not isinstance(given, Mapping) and not (isinstance(given, str) and given in KINDS):
+        raise refusal("density", "density", value=given, limit=KINDS)
+    return given
+
+
+def _seconds(given: object) -> float | None:
+    if given is None:
+        return None
+    if not _is_number(given):
+        raise refusal("seconds_type", "max_seconds", value=given)
+    if not (seconds := float(given)) > 0:  # type: ignore[arg-type]
+        raise refusal("seconds", "max_seconds", value=given)
+    return seconds
+
+
+def check_confidence(given: object) -> float:
+    """The level that was asked for; 95 for 0.95 raises with a hint."""
+    if not _is_number(given):
+        raise refusal("confidence_type", "confidence", value=given)
+    level = float(given)  # type: ignore[arg-type]
+    if not 0.5 <= level <= 0.999:
+        raise refusal("confidence", "confidence", value=given)
+    return level
+
+
+def _evidence(given: object) -> float:
+    if not _is_number(given):
+        raise refusal("evidence_type", "evidence", value=given)
+    level = float(given)  # type: ignore[arg-type]
+    if not 0 <= level < 1:
+        raise refusal("evidence", "evidence", value=given)
+    return level
+
+
+_READ: dict[str, Callable[[object], object]] = {
+    "limits": read_limits,
+    "penalties": read_penalties,
+    "objective": read_objective,
+    "method": _method,
+    "density": _density,
+    "unified": lambda given: checked_flag("unified", given),
+    "randomize": lambda given: checked_flag("randomize", given),
+    "min_rows": checked_min_rows,
+    "max_seconds": _seconds,
+    "confidence": lambda given: None if given is None else check_confidence(given),
+    "evidence": _evidence,
+    "fair_between": lambda given: None if given is None else read_columns(given, "fair_between"),
+    "decide_by": lambda given: None if given is None else read_decide_by(given),
+}

@@ -1,0 +1,143 @@
+"""Group columns of a question: between whose groups gaps are measured, and what thresholds depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from gstar_fast._base.names import Name, as_tuple, joined_columns
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._question.cut import Column, Segments
+from gstar_fast._sketch.sketch import Sketch
+
+ColumnsLike: TypeAlias = Column | Sequence[Column]
+
+
+# ---------------------------------------------------------------------------------------------------- as they are named
+
+
+def read_columns(given: object, argument: str) -> tuple[Column, ...]:
+    """Names and positions, at least one."""
+    parts = given if isinstance(given, Sequence) and not isinstance(given, (str, bytes)) else (given,)
+    out: list[Column] = []
+    for one in parts:
+        if isinstance(one, bool) or not isinstance(one, (str, int, np.integer)):
+            raise refusal("role_type", argument, value=one)
+        out.append(one if isinstance(one, str) else int(one))
+    if not out:
+        raise refusal("no_role", argument)
+    return tuple(out)
+
+
+def read_decide_by(given: object) -> tuple[Column, ...] | Segments:
+    """Columns, or segments that know their column."""
+    if not isinstance(given, Segments):
+        return read_columns(given, "decide_by")
+    if given.column is None:
+        raise refusal("segments_column", "decide_by")
+    return given
+
+
+# -------------------------------------------------------------------------------------------------------- in a sketch
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which positions of a group's tuple play which role."""
+
+    fair_between: tuple[int, ...]
+    decide_by: tuple[int, ...]
+
+    def protected(self, name: Name) -> Name:
+        """The protected group of a group of the sketch."""
+        return part(name, self.fair_between)
+
+    def segment(self, name: Name) -> Name:
+        """The segment of a group of the sketch."""
+        return part(name, self.decide_by)
+
+
+def part(name: Name, positions: tuple[int, ...]) -> Name:
+    """The values of a tuple at these positions: one alone as it is, several as a tuple, none as an empty text."""
+    values = name if isinstance(name, tuple) else (name,)
+    chosen = tuple(values[i] for i in positions)
+    return "" if not chosen else chosen[0] if len(chosen) == 1 else chosen
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The roles of a question, and the columns as they were named."""
+
+    roles: Roles
+    fair_between: tuple[Column, ...]
+    decide_by: tuple[Column, ...]
+    names: tuple[str, ...] | None  # of all group columns, where the sketch knows them
+
+    @property
+    def by_segment(self) -> bool:
+        """Whether thresholds depend on something else than the protected groups, or nothing."""
+        return self.roles.decide_by not in ((), self.roles.fair_between)
+
+    def group_column(self, positions: tuple[int, ...]) -> str | None:
+        """These columns as thresholds store them."""
+        return joined_columns([self.names[i] for i in positions]) if self.names and positions else None
+
+
+def asked_roles(
+    sketch: Sketch, fair_between: tuple[Column, ...], decide_by: tuple[Column, ...] | Segments | None
+) -> Asked:
+    """The roles of columns of a sketch; all columns decide if none is named. Raises for a name that is not there."""
+    groups = sketch.groups
+    if not groups:
+        raise refusal("no_rows", "solving")
+    lengths = {len(as_tuple(name)) for name in groups}
+    if len(lengths) > 1 or lengths == {1}:
+        first = groups[0]  # and one that is not like it
+        others = [name for name in groups if len(as_tuple(name)) != len(as_tuple(first))]
+        raise refusal("roles_groups", "sketch", value=(first, *others[:1]))
+    n_columns, named = lengths.pop(), sketch.columns.group
+    names = named if isinstance(named, tuple) and len(named) == n_columns else None
+    protected = _positions(fair_between, "fair_between", n_columns, names)
+    if decide_by is None:
+        return Asked(Roles(protected, tuple(range(n_columns))), fair_between, names or tuple(range(n_columns)), names)
+    columns = read_columns(decide_by.column, "decide_by") if isinstance(decide_by, Segments) else decide_by
+    roles = Roles(protected, _positions(columns, "decide_by", n_columns, names))
+    asked = Asked(roles, fair_between, columns, names)
+    if isinstance(decide_by, Segments):
+        _check_segments(sketch, asked, decide_by)
+    return asked
+
+
+def _positions(
+    columns: tuple[Column, ...], argument: str, n_columns: int, names: tuple[str, ...] | None
+) -> tuple[int, ...]:
+    out: list[int] = []
+    for column in columns:
+        if isinstance(column, str):
+            if names is None or column not in names:
+                raise refusal("role_name", argument, value=column, limit=names or n_columns)
+            at = names.index(column)
+        else:
+            at = column
+            if not 0 <= at < n_columns:
+                raise refusal("role_position", argument, value=at, limit=n_columns)
+        if at in out:
+            raise refusal("role_twice", argument, value=column)
+        out.append(at)
+    return tuple(out)
+
+
+def _check_segments(sketch: Sketch, asked: Asked, segments: Segments) -> None:
+    """Raise for segments of the protected column, or of a column that has other values than they say."""
+    if not asked.by_segment:
+        raise refusal("segments_same", "decide_by", value=segments.column)
+    for name in sketch.groups:
+        segment = asked.roles.segment(name)
+        whole = isinstance(segment, int) and not isinstance(segment, bool)
+        if segments.cuts is not None and not (whole and 0 <= segment < segments.count):  # type: ignore[operator]
+            raise refusal("segments_other", "decide_by", value=segment, limit=segments.count - 1)
+        if segments.monotone and not whole:
+            raise refusal("segments_order", "decide_by", value=segment)
