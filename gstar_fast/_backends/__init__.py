@@ -1,7 +1,8 @@
-"""Which backend answers: native where the extension was built, else numba; numpy is the reference.
+"""Selects the backend: native if the extension was built, otherwise numba; numpy is the reference.
 
 Each backend is a package with the modules `sketch`, `density`, `decide`, `solver` and `segments`, which have the same
-interface on all of them. A module is imported when `room` is first called for it.
+interface on all of them. Numba compiles the first three and solves with the reference. A module is imported when `room`
+is first called for it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     from gstar_fast._backends.native import solver as native_solver
     from gstar_fast._backends.numba import decide as numba_decide
     from gstar_fast._backends.numba import density as numba_density
-    from gstar_fast._backends.numba import segments as numba_segments
     from gstar_fast._backends.numba import sketch as numba_sketch
-    from gstar_fast._backends.numba import solver as numba_solver
     from gstar_fast._backends.numpy import decide as numpy_decide
     from gstar_fast._backends.numpy import density as numpy_density
     from gstar_fast._backends.numpy import segments as numpy_segments
@@ -38,12 +37,14 @@ if TYPE_CHECKING:
     _sketching: tuple[interface.Sketching, ...] = (native_sketch, numba_sketch, numpy_sketch)
     _densities: tuple[interface.Densities, ...] = (native_density, numba_density, numpy_density)
     _deciding: tuple[interface.Deciding, ...] = (native_decide, numba_decide, numpy_decide)
-    _solvers: tuple[interface.Solver, ...] = (native_solver, numba_solver, numpy_solver)
-    _segments: tuple[segments_interface.Segments, ...] = (native_segments, numba_segments, numpy_segments)
+    _solvers: tuple[interface.Solver, ...] = (native_solver, numpy_solver)
+    _segments: tuple[segments_interface.Segments, ...] = (native_segments, numpy_segments)
 
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.warn import warn
 from gstar_fast._words import BACKENDS
+
+SOLVING = "solver", "segments"  # what Numba does not compile
 
 _chosen: str | None = None
 
@@ -128,7 +129,10 @@ def room(name: Literal["solver"], backend: str | None = None) -> interface.Solve
 def room(name: Literal["segments"], backend: str | None = None) -> segments_interface.Segments: ...
 def room(name: str, backend: str | None = None) -> object:
     """Import one room of a backend, the current one if none is named."""
-    return importlib.import_module(f"gstar_fast._backends.{backend or current()}.{name}")
+    backend = backend or current()
+    if backend == "numba" and name in SOLVING:
+        backend = "numpy"
+    return importlib.import_module(f"gstar_fast._backends.{backend}.{name}")
 
 
 @lives_in("gstar_fast")

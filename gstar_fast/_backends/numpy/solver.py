@@ -29,7 +29,7 @@ from gstar_fast._backends.common.choices import (
 from gstar_fast._backends.common.descent import alternate, newton
 from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
 from gstar_fast._backends.numpy.targets import solve_penalties
-from gstar_fast._base.arrays import Flags
+from gstar_fast._base.arrays import Bools, Flags
 
 __all__ = [
     "alternate",
@@ -84,32 +84,39 @@ class Box(NamedTuple):
 def settle(p: Arrays, limit: Floats, total: float, after: Floats, upto: Floats, numbers: Ints) -> bool:
     """Write each group's best admissible candidate into `numbers`; False if a group has none.
 
-    Best is by cost, then distance, then number. On entry `numbers` holds the choice of a wider box, or -1s.
+    Best is by cost, then distance, then number. On entry `numbers` holds the choice of a wider box, or -1s. A candidate
+    that was best in a wider box is still best if it may stay.
     """
-    lows, highs = p.bands
-    for k in range(len(numbers)):
+    box = limit, total, after, upto
+    stays = (numbers >= 0) & _admitted(p, *box, p.start[:-1] + np.maximum(numbers, 0), p.has)
+    for k in np.flatnonzero(~stays):
         at = slice(p.start[k], p.start[k + 1])
-        admitted, sums = np.ones(at.stop - at.start, dtype=bool), np.zeros(at.stop - at.start)
-        for r in range(len(limit)):
-            if p.has[r, k]:
-                # t is no higher than any low end, so a band that is too wide by itself is never admitted
-                most = np.minimum(upto[r], lows[r, at]) if p.banded else upto[r]
-                admitted &= (lows[r, at] > after[r]) & within(most, highs[r, at], limit[r], p.ratio[r])
-                if r < 2:
-                    sums += np.maximum(highs[r, at] - most, 0.0)
-        admitted &= sums <= total
-        if not admitted.any():
+        left = np.flatnonzero(_admitted(p, *box, at, p.has[:, k, None]))
+        if len(left) == 0:
             return False
-        if numbers[k] < 0 or not admitted[numbers[k]]:
-            left = np.flatnonzero(admitted)
-            numbers[k] = left[np.lexsort((left, p.distance[at][left], p.cost[at][left]))[0]]
+        numbers[k] = left[np.lexsort((left, p.distance[at][left], p.cost[at][left]))[0]]
     return True
+
+
+def _admitted(
+    p: Arrays, limit: Floats, total: float, after: Floats, upto: Floats, at: slice | Ints, has: Flags
+) -> Bools:
+    """Whether candidates lie in the windows of a box; `has` tells for each rate whether their groups have it."""
+    lows, highs = (ends[:, at] for ends in p.bands)
+    admitted, sums = np.ones(lows.shape[1], dtype=bool), np.zeros(lows.shape[1])
+    for r in range(len(limit)):
+        # t is no higher than any low end, so a band that is too wide by itself is never admitted
+        most = np.minimum(upto[r], lows[r]) if p.banded else upto[r]
+        fits = (lows[r] > after[r]) & within(most, highs[r], limit[r], p.ratio[r])
+        admitted &= fits | (has[r] == 0)
+        if r < 2:
+            sums += np.where(has[r], np.maximum(highs[r] - most, 0.0), 0.0)
+    admitted &= sums <= total
+    return admitted
 
 
 class Windows:
     """Boxes of windows, opened best bound first."""
-
-    settle = staticmethod(settle)
 
     def __init__(self, p: Arrays, limit: Floats, total: float) -> None:
         self.p = p
@@ -120,7 +127,7 @@ class Windows:
         self.push(after, upto, limits_of(limit, total), np.full(len(p.start) - 1, -1, dtype=np.int64))
 
     def push(self, after: Floats, upto: Floats, limit: Floats, numbers: Ints) -> None:
-        if self.settle(self.p, limit, self.total, after, upto, numbers):
+        if settle(self.p, limit, self.total, after, upto, numbers):
             at = self.p.start[:-1] + numbers
             cost = sum(self.p.cost[at].tolist())
             distance = sum(self.p.distance[at].tolist())
@@ -154,20 +161,16 @@ class Windows:
         return None, True, 0
 
 
-def solve_limits(
-    p: Arrays, node_limit: int, seconds: float = np.inf, windows: type[Windows] = Windows
-) -> tuple[Ints, int, bool, float]:
+def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[Ints, int, bool, float]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
-    search = windows(p, p.limit, p.total)
+    search = Windows(p, p.limit, p.total)
     numbers, finished, bound = search.run(node_limit, seconds)
     if numbers is None:
         numbers = np.full(len(p.start) - 1, -1, dtype=np.int64)
     return numbers, search.opened, finished, bound
 
 
-def frontier(
-    p: Arrays, swept: Flags, node_limit: int, added: bool = False, windows: type[Windows] = Windows
-) -> tuple[Ints, Floats, float]:
+def frontier(p: Arrays, swept: Flags, node_limit: int, added: bool = False) -> tuple[Ints, Floats, float]:
     """Every choice nobody dominates in (cost, gap), from the smallest gap to the least cost.
 
     The gap is the largest difference over the swept rates, from the lowest low end to the highest high end where they
@@ -179,7 +182,7 @@ def frontier(
     points: list[tuple[float, float, Ints]] = []
     limit, total, opened, proven_to = p.limit.copy(), p.total, 0, 0.0
     while True:
-        search = windows(p, limit, total)
+        search = Windows(p, limit, total)
         numbers, finished, _ = search.run(node_limit - opened)
         opened += search.opened
         if numbers is None:
@@ -254,21 +257,26 @@ def pair_frontier(p: Arrays, swept: Flags, added: bool = False) -> tuple[Ints, F
 
 
 def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
-    """The least loss over all pairs of two groups' candidates; row by row, cheapest rows first."""
+    """The least loss over all pairs of two groups' candidates; row by row, cheapest rows first.
+
+    A pair whose error alone costs more than the best pair is left out.
+    """
     refuse_bands(p)
-    n_first, n_second = np.diff(p.start)
-    second = np.arange(n_second)
-    cheapest = p.cost[p.start[1] :].min()
+    n_first = int(p.start[1])
+    second = np.argsort(p.cost[n_first:], kind="stable")
+    costs = p.cost[n_first:][second]
     best: tuple[float, int, int, int] = (np.inf, 0, -1, -1)
     rows = 0
     for first in np.argsort(p.cost[:n_first], kind="stable"):
-        bound = (p.cost[first] + cheapest) / p.unit
-        if bound * bound > best[0]:
+        error = (p.cost[first] + costs) / p.unit
+        near = second[: np.searchsorted(error * error, best[0], side="right")]
+        if len(near) == 0:
             break
         rows += 1
-        loss = np.where(allowed(p, (first, second)), loss_of(p, (first, second)), np.inf)
-        for j in np.flatnonzero(loss == loss.min()):
-            key = (loss[j], int(p.distance[first] + p.distance[p.start[1] + j]), int(first), int(j))
+        loss = np.where(allowed(p, (first, near)), loss_of(p, (first, near)), np.inf)
+        for i in np.flatnonzero(loss == loss.min()):
+            j = int(near[i])
+            key = (loss[i], int(p.distance[first] + p.distance[n_first + j]), int(first), j)
             if np.isfinite(key[0]):
                 best = min(best, key)
     return np.array(best[2:], dtype=np.int64), float(best[0]), rows

@@ -173,9 +173,6 @@ class Neighbours:
 class Targets:
     """Branch and bound; one object for one problem, with the steps of csrc/gstar/solve/exact_targets.hpp in order."""
 
-    price = staticmethod(price)
-    cheapest = staticmethod(cheapest)
-
     def __init__(self, p: Arrays) -> None:
         self.p = p
         self.n_groups = len(p.start) - 1
@@ -215,7 +212,7 @@ class Targets:
         first = np.cumsum(size) - size
         group = np.repeat(np.arange(self.n_groups), size)
         entry = np.arange(len(group)) + np.repeat(p.start[:-1] + node.first - first, size)
-        gap = self.price(p, entry, group, self.weight, self.leans, node)
+        gap = price(p, entry, group, self.weight, self.leans, node)
         if not (np.minimum.reduceat(gap, first) < np.inf).all():
             return None
         return Candidates(entry, group, first, gap, p.cost[entry] / p.unit)
@@ -228,7 +225,7 @@ class Targets:
         below: tuple[float, float, Ints] | None = None  # (E, gap, choice) at a nu that is too small
         above: tuple[float, float, Ints] | None = None  # and at one that is too large
         for _ in range(6):
-            at = self.cheapest(c, nu)
+            at = cheapest(c, nu)
             numbers = node.first + at - c.first
             gaps, shares = c.gap[at], c.share[at]
             error, gap = running_sum(shares), running_sum(gaps)
@@ -403,9 +400,7 @@ class Targets:
         return k, middle
 
 
-def solve_penalties(
-    p: Arrays, guess: Ints, node_limit: int, seconds: float = np.inf, targets: type[Targets] = Targets
-) -> tuple[Ints, float, float, int]:
+def solve_penalties(p: Arrays, guess: Ints, node_limit: int, seconds: float = np.inf) -> tuple[Ints, float, float, int]:
     """The least loss: choice, loss, proven lower bound, nodes opened; -1s if the limits forbid every choice.
 
     `guess` is an allowed choice to begin with, or -1s. A node with many candidates counts as several towards
@@ -413,7 +408,7 @@ def solve_penalties(
     """
     refuse_bands(p)
     end = time.monotonic() + seconds
-    search = targets(p)
+    search = Targets(p)
     n_rates = len(p.limit)
     if guess[0] >= 0:
         search.offer([int(i) for i in guess])
