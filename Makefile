@@ -3,8 +3,10 @@
 # What runs Python tools is a session of noxfile.py, run in .venv; C++ is built here.
 #
 #   make demo            the whole road on ten million scores, from counting to a report
+#   make quick           the tests for each change while you work: default backend, what takes long left out
 #   make test            Python tests on every backend, C++ tests, Python tests with the sanitized core
 #   make python-test-shuffled  the same Python tests in random order, with Ctrl-C and hang-up ignored
+#   make bench-test      tests of benchmarks, studies and the pages that show their results
 #   make engines-test    tests on real engines: Dask, Spark, MLflow and databases; needs Java, and PostgreSQL's programs
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
@@ -54,12 +56,15 @@ FIXED_LAYOUT := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # With a compiler at hand a core that fails to build is an error, not a reason to fall back on Numba.
 REQUIRE_CORE := $(if $(shell command -v $(CXX) 2>/dev/null),GSTAR_FAST_REQUIRE_CORE=1)
 
-.PHONY: demo setup test python-test python-test-shuffled cpp-test test-sanitized docs package bench bench-check
+.PHONY: demo setup quick test python-test bench-test python-test-shuffled cpp-test test-sanitized docs package bench bench-check
 .PHONY: engines-test lint lint-python lint-cpp format fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/core
 	@$(BIN)/python examples/demo.py
+
+quick: $(STAMPS)/test
+	$(NOX) quick $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
 
 # Set-up first, so that nothing is installed while tests run side by side (make -j 2 test).
 test:
@@ -69,9 +74,13 @@ test:
 python-test: $(STAMPS)/test $(STAMPS)/docs
 	$(NOX) tests $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
 
-# As a job of nohup or cron runs them, in an order of chance: pytest prints the seed that repeats it.
+# As a job of nohup or cron runs them, in random order: pytest prints the seed that repeats it.
 python-test-shuffled: $(STAMPS)/test $(STAMPS)/docs
-	@trap '' INT QUIT HUP; $(NOX) tests -- -q --random-order-bucket=global $(PYTEST_ARGS)
+	@trap '' INT QUIT HUP; $(NOX) tests -- --random-order-bucket=global $(PYTEST_ARGS)
+	$(BIN)/pytest -q --doctest-modules gstar_fast
+
+bench-test: $(STAMPS)/test
+	$(NOX) bench_test $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
 
 # Where an engine is missing its tests are skipped; GSTAR_FAST_REQUIRE_ENGINES=1 makes that a failure.
 engines-test: $(STAMPS)/test $(STAMPS)/engines

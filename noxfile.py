@@ -30,6 +30,7 @@ FOR_USERS = (
     "onnx",
 )  # extras of users; engines have a session of their own
 INSTALLED_TESTS = [f"tests/{room}" for room in ("base", "input", "sketch", "backends", "density", "decide", "solver")]
+PARALLEL = ("-n", "auto", "--maxprocesses", "4")  # one worker for each core
 BENCHES = ("sketch", "groups", "density", "decide", "audit", "cli")
 
 
@@ -43,16 +44,30 @@ def requirements():
 def tests(session):
     """Run all Python tests, on every backend; without arguments also the examples in docstrings."""
     session.install("-e", ".[test,docs]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *PARALLEL, *session.posargs)
     if not session.posargs:
         session.run("pytest", "-q", "--doctest-modules", "gstar_fast")
+
+
+@nox.session(default=False)
+def quick(session):
+    """Run the tests that take little time, on the default backend: for each change while you work."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "-q", *PARALLEL, "-m", "quick", *session.posargs)
+
+
+@nox.session(default=False)
+def bench_test(session):
+    """Run the tests of benchmarks and studies, and of the pages that show their results."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "-q", *PARALLEL, "benchmarks/tests", *session.posargs)
 
 
 @nox.session(python="3.11", default=False)
 def lowest(session):
     """Run the tests with the lowest Python and the lowest versions of all packages that pyproject.toml allows."""
     session.install("-e", ".[test,docs]", *(line.replace(">=", "==") for line in requirements()))
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *PARALLEL, *session.posargs)
 
 
 @nox.session(default=False)
@@ -60,7 +75,7 @@ def newest(session):
     """Run the tests with the newest versions of all packages, release candidates too."""
     session.install("--upgrade", "--pre", *requirements())
     session.install("-e", ".[test,docs]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *PARALLEL, *session.posargs)
 
 
 @nox.session(default=False)
@@ -114,14 +129,14 @@ def bench(session):
     for name in BENCHES:
         session.run("python", "-m", f"benchmarks.bench_{name}", *(session.posargs if name == "sketch" else ()))
     columns = ("--benchmark-columns=min,median,rounds", "--benchmark-sort=min")
-    session.run("pytest", "benchmarks", "--benchmark-only", *columns)
+    session.run("pytest", "benchmarks", "--ignore=benchmarks/tests", "--benchmark-only", *columns)
 
 
 @nox.session(default=False)
 def bench_check(session):
     """Check that every rival of the benchmarks still runs and gives the right answer, without the clock."""
     session.install("-e", ".[bench]")
-    session.run("pytest", "-q", "benchmarks", "--benchmark-disable", *session.posargs)
+    session.run("pytest", "-q", "benchmarks", "--ignore=benchmarks/tests", "--benchmark-disable", *session.posargs)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,17 @@ settings.load_profile("gstar_fast")
 BACKENDS = [name for name in _words.BACKENDS if name != "native" or _backends.has_native()]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests that need a browser, and those that `make quick` runs."""
+    for item in items:
+        if {"chromium", "site"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("browser")
+        options = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        elsewhere = any(isinstance(value, str) and value in BACKENDS[1:] for value in options)
+        if not elsewhere and not any(item.get_closest_marker(name) for name in ("slow", "browser", "study")):
+            item.add_marker("quick")
+
+
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run the test with each backend as the current one."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers.cut_points import CUTS, EMPTY, hard_rows
 from helpers.documents import changes
-from helpers.programs import CXX, compiled
+from helpers.programs import CXX, compiled, shared_folder
 
 import gstar_fast as gf
 from gstar_fast import get_cmake_dir, get_include
@@ -25,18 +25,18 @@ pytestmark = [
 
 @pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def decide(tmp_path_factory):
-    return compiled(EXAMPLES / "decide.cpp", tmp_path_factory.mktemp("embed") / "decide")
+    return compiled(EXAMPLES / "decide.cpp", shared_folder(tmp_path_factory) / "decide")
 
 
 @pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def count(tmp_path_factory):
-    return compiled(EXAMPLES / "count.cpp", tmp_path_factory.mktemp("embed") / "count")
+    return compiled(EXAMPLES / "count.cpp", shared_folder(tmp_path_factory) / "count")
 
 
 @pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def library(tmp_path_factory):
     source = Path(get_include(), "capi", "capi.cpp")
-    target = tmp_path_factory.mktemp("embed") / "libgstar.so"
+    target = shared_folder(tmp_path_factory) / "libgstar.so"
     return ctypes.CDLL(str(compiled(source, target, "-shared", "-fPIC")))
 
 
@@ -188,11 +188,10 @@ def test_the_c_interface_decides_counts_and_reports(library):
 @pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def decide_c(tmp_path_factory):
     """The program in C, as C, with our library in it."""
-    folder = tmp_path_factory.mktemp("embed")
-    main = folder / "decide.o"
+    main = tmp_path_factory.mktemp("embed") / "decide.o"
     command = [CXX, "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{get_include()}", "-c"]
     subprocess.run([*command, str(EXAMPLES / "decide.c"), "-o", str(main)], check=True, capture_output=True)
-    return compiled(Path(get_include(), "capi", "capi.cpp"), folder / "decide_c", str(main))
+    return compiled(Path(get_include(), "capi", "capi.cpp"), shared_folder(tmp_path_factory) / "decide_c", str(main))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.documents import changed, places
-from helpers.programs import CXX, SANITIZE, WARNINGS, Reader, can_sanitize, compiled
+from helpers.programs import CXX, SANITIZE, WARNINGS, Reader, can_sanitize, compiled, shared_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +34,7 @@ needs_compiler = pytest.mark.skipif(
 
 @pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def program(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("documents")
+    folder = shared_folder(tmp_path_factory)
     flags = [*WARNINGS, *(SANITIZE if can_sanitize(folder) else ())]
     return compiled(PROGRAM, folder / "read_documents", *flags)
 

@@ -379,7 +379,7 @@ def test_metadata_is_routed_to_the_group_model():
         ("region", {"unified": True}, "does not go with unified"),
         ("region", {"monotone": 3}, "monotone must be True or False"),
         (None, {"monotone": True}, "monotone=True is about thresholds along segments"),
-        (gf.group_probability(object()), {}, "needs a classifier with predict_proba or decision_function"),
+        (gf.group_probability(3), {}, "needs a classifier with predict_proba or decision_function"),
         (gf.group_probability(Job(), group="X"), {}, "group='X', and the protected groups are 'F', 'M'"),
         (gf.group_probability(Job(), segments=(0.5,)), {}, "segments of group_probability must be a gf.Segments"),
         (

@@ -1,9 +1,13 @@
 """C++ programs for tests: compiled with the flags of the Makefile, and run."""
 
+import contextlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
+
+with contextlib.suppress(ImportError):  # Windows, where these programs are not compiled
+    import fcntl
 
 from gstar_fast._install import get_include
 
@@ -16,19 +20,28 @@ SANITIZE = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-r
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
 
 
+def shared_folder(tmp_path_factory):
+    """A folder that all workers of one run of pytest share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
 def compiled(source, target, *flags):
-    """The program or library of one source file."""
-    command = [CXX, *FLAGS, f"-I{get_include()}", str(source), "-o", str(target), *flags]
-    subprocess.run(command, check=True, capture_output=True, text=True, env=ENVIRONMENT)
+    """The program or library of one source file. The first worker that asks for a target compiles it."""
+    command = [CXX, *FLAGS, f"-I{get_include()}", str(source), "-o", f"{target}.part", *flags]
+    with Path(f"{target}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed, or its process ends
+        if not target.exists():
+            subprocess.run(command, check=True, capture_output=True, text=True, env=ENVIRONMENT)
+            Path(f"{target}.part").rename(target)
     return target
 
 
 def can_sanitize(folder):
     """Whether the compiler can build and link with the sanitizers."""
-    empty = Path(folder, "empty.cpp")
-    empty.write_text("int main() {}\n")
-    command = [CXX, *FLAGS, *SANITIZE, str(empty), "-o", str(empty.with_suffix(""))]
-    return subprocess.run(command, check=False, capture_output=True, env=ENVIRONMENT).returncode == 0
+    target = Path(folder, f"empty_{os.getpid()}")
+    command = [CXX, *FLAGS, *SANITIZE, "-x", "c++", "-", "-o", str(target)]
+    return subprocess.run(command, input=b"int main() {}\n", capture_output=True, env=ENVIRONMENT).returncode == 0
 
 
 class Reader:

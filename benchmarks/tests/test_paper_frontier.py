@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from helpers.paper_records import line_of, record
+from paper_records import line_of, record
 from scipy import stats
 
 frontier = importlib.import_module("benchmarks.paper.frontier")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.pages import ROOT
-from helpers.paper_records import line_of
+from paper_records import line_of
 
 from benchmarks.paper.method import Rows, Split
 

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from helpers.pages import ROOT
-from helpers.paper_records import COUNTS, record
+from paper_records import COUNTS, record
 
 page = importlib.import_module("benchmarks.paper.page")
 acceptance = importlib.import_module("benchmarks.paper.acceptance")

@@ -1,0 +1,18 @@
+"""Tests of benchmarks and studies; `make bench-test` runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("studies", deadline=None, max_examples=40, derandomize=True)
+settings.load_profile("studies")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all tests of this folder."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("study")
