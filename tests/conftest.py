@@ -35,8 +35,11 @@ BACKENDS = [name for name in _words.BACKENDS if name != "native" or _backends.ha
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests that need a browser, and those that `make quick` runs."""
     for item in items:
-        if {"chromium", "site"} & set(getattr(item, "fixturenames", ())):
+        fixtures = getattr(item, "fixturenames", ())
+        if "chromium" in fixtures or "site" in fixtures:
             item.add_marker("browser")
+        if "program" in fixtures:  # which is compiled
+            item.add_marker("slow")
         options = item.callspec.params.values() if hasattr(item, "callspec") else ()
         elsewhere = any(isinstance(value, str) and value in BACKENDS[1:] for value in options)
         if not elsewhere and not any(item.get_closest_marker(name) for name in ("slow", "browser", "study")):

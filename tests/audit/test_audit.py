@@ -39,6 +39,7 @@ def values(audit):
 # ----------------------------------------------------------------------------------------------------------- counting
 
 
+@pytest.mark.slow
 @given(data=st.data(), rows=tables())
 def test_sketch_and_decisions_give_the_same_audit(backend, data, rows):
     """At edges, and at both infinities, the sketch's audit is that of the rows' decisions, intervals included."""

@@ -205,6 +205,7 @@ def coverage(k, rows, gap, name, trials=200):
     return ours / trials, naive / trials
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 5, 20])
 @pytest.mark.parametrize("name", ["equal_opportunity", "equalized_odds", "equalized_odds_sum"])
 def test_equal_groups_are_found_equal_as_often_as_promised(k, name):
@@ -214,6 +215,7 @@ def test_equal_groups_are_found_equal_as_often_as_promised(k, name):
     assert naive == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "rows", "gap"), [(2, 50, 0.05), (2, 1000, 0.3), (5, 50, 0.3), (5, 1000, 0.05), (20, 50, 0.3)]
 )
@@ -242,6 +244,7 @@ def test_the_page_of_intervals_quotes_the_coverage_that_was_measured():
 # ---------------------------------------------------------------------------------------------------------- thresholds
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @given(
     rows=tables(labelled=True), limit=st.sampled_from([0.0, 0.2, 1.0]), unified=st.booleans(), balanced=st.booleans()
@@ -330,6 +333,7 @@ def test_costly_solving_waits_to_be_asked():
     assert asked.new_rows
 
 
+@pytest.mark.slow
 def test_many_groups_get_fewer_replicates_before_they_get_none(monkeypatch):
     """Ten are enough for what to expect on new rows, though not for the ends of an interval."""
     sketch = many_groups(40, 20_000, bins=1024)

@@ -24,6 +24,7 @@ def synthetic(rows, bins=256):
     return gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=bins)
 
 
+@pytest.mark.slow
 def test_nine_of_ten_samples_stay_under_the_value_and_their_mean_is_the_mean():
     """Samples of a known population: thresholds found on 600 rows, looked at on 300 new ones."""
     sketch = synthetic(400_000, bins=64)
@@ -79,6 +80,7 @@ def test_the_same_on_every_backend_and_with_the_same_seed(backend):
         assert gf.audit(sketch, gf.solve(sketch, limits=ODDS), new_rows=300, threshold_replicates=100) == audit
 
 
+@pytest.mark.slow
 def test_without_a_number_new_rows_are_as_many_as_were_counted():
     sketch = synthetic(3_000)
     result = gf.solve(sketch, limits=ODDS)

@@ -22,6 +22,7 @@ def rows(seed, n_groups, n=600):
 WEIGHTS = {"none": None, "whole": np.tile([1.0, 2.0, 3.0], 200), "quarters": np.tile([0.25, 1.5, 2.75], 200)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighting", WEIGHTS)
 @pytest.mark.parametrize(("seed", "n_groups"), [(0, 2), (1, 2), (2, 3), (3, 7)])
 def test_gaps_are_those_of_fairlearn(seed, n_groups, weighting):

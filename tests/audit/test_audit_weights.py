@@ -68,6 +68,7 @@ def test_one_weight_for_all_rows_changes_nothing_but_the_weight(backend, weight)
     assert everything(heavy) == everything(plain)
 
 
+@pytest.mark.slow
 def test_scaling_all_weights_changes_nothing(backend):
     weights = np.ceil(np.random.default_rng(3).lognormal(0, 1, 2100) * 64) / 64
     one, two = everything(counted(weights)), everything(counted(weights * 2.0**9))

@@ -90,6 +90,7 @@ def test_rows_that_are_missing_are_named(found):
     assert any(note.startswith("groups without fresh rows") and note.endswith("'M'") for note in alone.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unified", [False, True])
 @pytest.mark.parametrize("loaded", [False, True])
 def test_thresholds_by_protected_group_are_judged_on_the_sketch_of_both(backend, unified, loaded):
@@ -112,6 +113,7 @@ def test_thresholds_by_protected_group_are_judged_on_the_sketch_of_both(backend,
     assert gf.audit(both, positions, replicates=0).gaps["equalized_odds"].value == result.gaps["equalized_odds"]
 
 
+@pytest.mark.slow
 def test_one_threshold_for_everybody_may_be_judged_between_any_groups():
     score, label, sex, segment = people(6)
     unified = gf.solve(named(score, label, sex, segment), limits={"equalized_odds": 0.2}, unified=True)

@@ -60,6 +60,7 @@ def test_weighted_bytes_agree_with_the_reference(fast_backend, table, data):
     assert np.array_equal(sketch.means, expected.means, equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(
     "spread", ["normal", "skewed", "uniform", "wide", "zeros", "far", "tiny", "growing", "some odd"]
@@ -151,6 +152,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_environment_chooses_a_backend():
     code = "import gstar_fast as gf; print(gf.Sketch().backend)"
     assert run(code, GSTAR_FAST_BACKEND="numpy").stdout == "numpy\n"
@@ -158,6 +160,7 @@ def test_the_environment_chooses_a_backend():
     assert "GSTAR_FAST_BACKEND: backend must be one of native, numba, numpy; got 'cuda'" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_without_the_extension_numba_answers_and_native_says_what_to_do():
     hide = """
 import importlib.util as u

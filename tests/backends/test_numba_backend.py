@@ -87,6 +87,7 @@ def test_scores_too_small_for_their_window_fit_in_any_batch():
     assert on("numba", batches, bins=16).to_bytes() == on("numpy", batches, bins=16).to_bytes()
 
 
+@pytest.mark.slow
 def test_single_rows_equal_a_batch():
     """Also where they bring new extremes, new groups, a wider window, infinities and scores next to zero."""
     rng = np.random.default_rng(3)

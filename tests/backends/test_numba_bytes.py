@@ -82,6 +82,7 @@ def windows() -> st.SearchStrategy[tuple[int, int] | None]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(batches(), some_bins(), windows(), st.data())
 def test_any_rows_in_any_batches(rows, bins, window, data):
@@ -104,6 +105,7 @@ def test_any_rows_in_any_batches(rows, bins, window, data):
     assert core.to_bytes() == expected.to_bytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(batches(weighted=True), some_bins(), windows(), st.data())
 def test_any_rows_by_any_merges(rows, bins, window, data):

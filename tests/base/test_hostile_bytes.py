@@ -98,6 +98,7 @@ def check(mutated: bytes) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(data=st.data())
 def test_resigned_mutations_are_refused_or_canonical_and_all_backends_agree(data):

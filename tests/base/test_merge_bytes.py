@@ -186,6 +186,7 @@ def mutated(draw, body: bytearray) -> bytes:
     return signed(bytes(body))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not _backends.has_native(), reason="compares the compiled reader with the reference")
 @settings(max_examples=600)
 @given(data=st.data())
@@ -198,6 +199,7 @@ def test_hostile_bytes_get_the_same_answer_in_the_same_words(data):
     assert answers("native", hostile, seeds[into]) == answers("numpy", hostile, seeds[into])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not _backends.has_native(), reason="compares the compiled reader with the reference")
 @pytest.mark.parametrize("name", ["small", "weighted", "range", "given", "tiny", "far", "sections"])
 def test_every_changed_byte_gets_the_same_answer_in_the_same_words(name):

@@ -45,6 +45,7 @@ def test_round_trip_is_exact_and_canonical(backend, table, n_bins, limits, weigh
     assert np.array_equal(back.means, sketch.means, equal_nan=True)
 
 
+@pytest.mark.slow
 @given(a=tables(max_rows=15), b=tables(max_rows=15))
 def test_a_sketch_from_bytes_goes_on_counting_as_if_it_had_never_stopped(backend, a, b):
     kinds = {type(name) for name in [*a.groups, *b.groups]}
@@ -85,6 +86,7 @@ def test_the_first_version_is_read_for_ever(backend):
     assert sketch.groups == (-7, 2**40, "F", "M", ("ä", 1, True))
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(table=tables(), n_bins=bins(), data=st.data())
 def test_bytes_are_those_of_the_page_in_any_order_and_batching(backend, table, n_bins, data):

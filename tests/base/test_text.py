@@ -30,6 +30,7 @@ def test_letters_of_all_languages_stay_as_they_are():
     assert printable_name(text) == text
 
 
+@pytest.mark.slow
 def test_printed_output_has_no_control_characters(backend):
     rng = np.random.default_rng(5)
     groups = np.array([WILD, "b", "c"], object)[rng.integers(0, 3, 3_000)]

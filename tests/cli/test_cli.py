@@ -140,6 +140,7 @@ def test_unprintable_names_do_not_crash(here):
     assert "zo\\xeb" in run.stdout
 
 
+@pytest.mark.slow
 def test_broken_pipe_is_silent(sketch):
     names = [f"g{i}" for i in range(30_000)]  # more text than a pipe holds
     gf.Sketch.from_rows(np.zeros(len(names)), None, names, bins=16).save("many.gstar")

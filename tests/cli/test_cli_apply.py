@@ -243,6 +243,7 @@ def test_a_reader_that_closes_the_pipe_ends_with_141(here, table):
     assert run.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["parquet", "arrow", "npz"])
 def test_a_pipe_takes_every_format(here, table, expected, target):
     write(table, "in.csv")

@@ -141,6 +141,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [1, 7])
 def test_a_killed_process_leaves_whole_tables_and_can_be_continued(here, blocks):
     """Killed in the middle of a table: that one is not there, the others are, and nothing else."""

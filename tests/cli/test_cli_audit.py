@@ -43,6 +43,7 @@ def test_a_spreadsheet_does_not_read_a_group_as_a_formula(here):
     assert {row["value"] for row in rows if row["metric"] == "threshold"} == {"-0.5"}
 
 
+@pytest.mark.slow
 def test_audit_and_report_expect_gaps_on_so_many_new_rows(sketch, capsys):
     assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.02", "-o", "t.json", "-q"]) == 0
     there = gf.audit(sketch, gf.Result.load("t.json"), new_rows=300).new_rows["equalized_odds"]

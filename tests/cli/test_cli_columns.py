@@ -21,6 +21,7 @@ def write(name, header="p,y,sex", positive="1", rows=40):
     Path(name).write_text("\n".join([header, *lines]) + "\n")
 
 
+@pytest.mark.slow
 def test_names_are_given_once(scores, capsys):
     assert main(["sketch", "scores.csv", "-o", "s.gstar", *COLUMNS, "-q"]) == 0
     assert gf.Sketch.load("s.gstar").columns == Columns("p", "y", ("sex",))

@@ -85,6 +85,7 @@ def test_what_is_wrong_is_said_in_options(table, capsys):
     assert "--decide-by names 'region', and the group columns of the sketch are 'sex', 'segment'" in said
 
 
+@pytest.mark.slow
 def test_a_report_of_segments_is_written(table, capsys):
     assert main(["solve", "rows.csv", *COUNT, *ASK, "-o", "t.json", "--report", "one.html", "-q"]) == 0
     assert main(["report", "rows.csv", *COUNT, "--thresholds", "t.json", "-o", "two.html"]) == 0

@@ -150,6 +150,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_ignores_signals_tests_them_all_the_same():
     """In the background and under nohup Ctrl-C and SIGHUP are ignored, by what is started there too."""
     tests = Path(__file__).parent

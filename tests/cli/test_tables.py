@@ -152,6 +152,7 @@ def test_rows_are_skipped_exactly(here, table, name, skip, monkeypatch):
     assert numbers == table["p"].to_pylist()[skip:]
 
 
+@pytest.mark.slow
 def test_a_pipe_with_a_name_is_read_once(here, table, expected):
     write(table, "t.csv")
     for source in ("<(cat t.csv)", "<(gzip -c t.csv)"):

@@ -66,6 +66,7 @@ def test_every_file_that_is_passed_over_is_named_with_the_reason(folder, expecte
     assert gf.Sketch.load("s.gstar") == expected
 
 
+@pytest.mark.slow
 def test_json_has_all_that_was_passed_over_and_quiet_says_nothing(folder, capsys):
     gf.Decider({"a": 0.5}, unknown=0.5, score_column="p", group_column="g").save("t.json")
     for words in (

@@ -175,6 +175,7 @@ def test_an_npz_that_lies_about_its_length(here, capsys):
     assert "an array ends before its last row" in said(capsys, "sketch", "t.npz", "-o", "s.gstar", *COLUMNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "words"),
     [

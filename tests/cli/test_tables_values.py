@@ -193,6 +193,7 @@ def test_a_positive_label_that_never_comes_is_a_mistake(here, capsys, arrow):
     assert "no row has the label 'Yes' (--positive); found 'no', 'yes'" in error
 
 
+@pytest.mark.slow
 def test_a_column_of_identities_is_refused_as_group(here, capsys, arrow):
     Path("t.csv").write_text("p,y,g\n" + "".join(f"1,1,{i}\n" for i in range(70_000)))
     found = said(capsys, "sketch", "t.csv", "-o", "s.gstar", *COLUMNS)

@@ -18,6 +18,7 @@ from gstar_fast import get_cmake_dir, get_include
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "embed_cpp"
 pytestmark = [
+    pytest.mark.slow,  # compiles
     pytest.mark.skipif(CXX is None or sys.platform == "win32", reason="no C++ compiler of the GCC kind"),
     pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not here"),
 ]

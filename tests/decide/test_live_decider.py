@@ -81,6 +81,7 @@ def test_everything_a_decider_takes(backend):
         live.__reduce__()
 
 
+@pytest.mark.slow
 def test_old_sets_are_freed(backend):
     live = gf.LiveDecider(at(0.0))
     gone = []

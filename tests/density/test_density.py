@@ -68,6 +68,7 @@ def test_numbers_give_floats_and_arrays_keep_their_shape(backend, skewed, kind):
     assert made.at(grid)[1].shape == (2, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_backends_agree(skewed, kind):
     x, p = np.linspace(-8, 12, 501), np.linspace(0.001, 0.999, 57)

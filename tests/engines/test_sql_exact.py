@@ -50,6 +50,7 @@ LABELS = RNG.integers(0, 2, N).tolist()
 SEXES = RNG.choice(["F", "M"], N).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning", "ignore::gstar_fast.SentinelWarning")
 @pytest.mark.parametrize("kind", AWKWARD)
 def test_a_table_counted_in_its_database_has_the_bytes_of_one_pass(database: Database, kind: str) -> None:
@@ -64,6 +65,7 @@ def test_a_table_counted_in_its_database_has_the_bytes_of_one_pass(database: Dat
         assert counted.digest() == one_pass.digest(), options
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"range": (0, 1)}])
 def test_a_million_rows_have_the_bytes_of_one_pass(backend, options):
     n = 1_000_000

@@ -31,6 +31,7 @@ FEATURES = X[["a", "b"]]
 # ---------------------------------------------------------------------------------------------------------------- laws
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
 @given(table=tables(labelled=True).filter(lambda t: len(t.scores)), bins=st.sampled_from([16, 4096]))
@@ -53,6 +54,7 @@ def test_predict_equals_the_decider_on_the_scores(backend, table):
     assert model.predict(rows, sensitive_features=table.groups).tolist() == np.where(decisions, 7, 3).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
 @given(table=tables(labelled=True).filter(lambda t: len(t.scores)), cut=st.integers(1, 40))

@@ -40,6 +40,7 @@ CASES = [  # an array has no names
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "frame", "columns"), CASES)
 @pytest.mark.parametrize("unified", [False, True])
 def test_columns_in_any_form_mean_the_same_to_every_method(form, frame, columns, unified):

@@ -67,6 +67,7 @@ def model_by(by, estimator=None, **options):
 # ---------------------------------------------------------------------------------------------------------------- laws
 
 
+@pytest.mark.slow
 def test_fit_equals_cutting_counting_and_solving_by_hand(backend):
     """Of models whose scores and probabilities do not depend on what they are trained on."""
     model = model_by(gf.group_probability(Job())).fit(X, y)
@@ -231,6 +232,7 @@ def test_the_hint_numbers_columns_as_the_user_does(place):
     assert set(model.set_params(drop_decide_by=True).fit(table, y).thresholds_) == {"north", "south"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["pandas", "polars"])
 def test_the_hint_names_the_dropped_column_that_a_pipeline_asks_for(form):
     """Not the other column of text, which the pipeline encodes."""
@@ -315,6 +317,7 @@ def test_randomised_thresholds_need_keys():
 # ------------------------------------------------------------------------------------------- scikit-learn's manners
 
 
+@pytest.mark.slow
 def test_it_is_cloned_searched_and_pickled():
     model = model_by(gf.group_probability(LogisticRegression(C=2.0)), LogisticRegression())
     assert model.get_params()["decide_by__estimator__C"] == 2.0

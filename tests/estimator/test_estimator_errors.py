@@ -240,6 +240,7 @@ def notes_of(error):
     return getattr(error.value, "__notes__", [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_estimator_that_misses_a_dropped_column_is_explained(n_jobs):
     encode = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")

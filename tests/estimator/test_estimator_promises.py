@@ -59,6 +59,7 @@ def test_wrong_options_are_refused_before_anything_is_trained(options, text):
     assert not hasattr(model, "sketch_")
 
 
+@pytest.mark.slow
 def test_evidence_is_that_of_solve():
     lots = np.random.default_rng(0).integers(0, 2, len(y))
     for evidence, verdict in ((0.95, "unified"), (0, "optimal")):

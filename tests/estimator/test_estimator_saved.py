@@ -65,6 +65,7 @@ def model_of(kind):
     return gf.GroupThresholdClassifier(inside, limits=LIMITS, **options), table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_fitted_model_comes_back(kind, way):
@@ -120,6 +121,7 @@ def test_deciders_come_back(backend, way):
     assert again.one(0.75) is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_results_come_back_and_can_be_checked(way):
     sketch = gf.Sketch.from_rows(ALL["a"], y, [ALL["sex"], ALL["race"]])

@@ -46,6 +46,7 @@ CONFIGURATIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
 @pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # some of its tables have probabilities at 0.9999
 @pytest.mark.parametrize("model", CONFIGURATIONS, ids=str)
@@ -63,6 +64,7 @@ def test_scikit_learns_own_checks_pass(model):
     assert failed == []
 
 
+@pytest.mark.slow
 def test_the_expected_failure_is_the_threshold_alone():
     """With a threshold of 0.5, everything else that `check_classifiers_train` wants holds."""
 
@@ -83,6 +85,7 @@ def fitted(**options):
     return GroupThresholdClassifier(LogisticRegression(), limits=LIMITS, sensitive_features="sex", **options).fit(X, y)
 
 
+@pytest.mark.slow
 def test_clone_pickle_and_deepcopy(backend):
     model = fitted()
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
@@ -155,6 +158,7 @@ def test_methods_are_those_of_the_estimator_and_untouched():
     assert np.array_equal(GroupThresholdClassifier(Sampled()).fit(FEATURES, y).score_samples(FEATURES), FEATURES["b"])
 
 
+@pytest.mark.slow
 def test_feature_names_are_checked_as_everywhere():
     model = fitted()
     with pytest.raises(ValueError, match="feature names should match"):
@@ -193,6 +197,7 @@ except ImportError as error:
 # ----------------------------------------------------------------------------------------- searches, scorers, pipelines
 
 
+@pytest.mark.slow
 def test_grid_search_with_a_string_scorer_needs_only_the_column():
     grid = {"estimator__C": [0.01, 1.0], "limits": [{"equalized_odds": 0.02}, {"equalized_odds": 0.2}, None]}
     search = GridSearchCV(GroupThresholdClassifier(LogisticRegression(), sensitive_features="sex"), grid, cv=3)
@@ -206,6 +211,7 @@ def test_grid_search_with_a_string_scorer_needs_only_the_column():
     assert set(search.classes_) == {0, 1}
 
 
+@pytest.mark.slow
 def test_cross_validation_with_every_kind_of_scorer():
     model = GroupThresholdClassifier(LogisticRegression(), limits=LIMITS, sensitive_features="sex")
     assert cross_val_score(model, X, y, cv=3, scoring="balanced_accuracy", error_score="raise").min() > 0.6
@@ -228,6 +234,7 @@ def test_as_the_last_step_of_a_pipeline():
     assert direct.predict(FEATURES, sensitive_features=X["sex"]).shape == y.shape
 
 
+@pytest.mark.slow
 def test_around_a_pipeline():
     encode = make_column_transformer((OneHotEncoder(), ["sex"]), (StandardScaler(), ["a", "b"]))
     inside = make_pipeline(encode, LogisticRegression()).set_output(transform="pandas")
@@ -259,6 +266,7 @@ def routing():
         yield
 
 
+@pytest.mark.slow
 def test_groups_are_routed_through_searches(routing):
     model = GroupThresholdClassifier(LogisticRegression(), limits=LIMITS)
     model.set_fit_request(sensitive_features=True).set_predict_request(sensitive_features=True)

@@ -93,6 +93,7 @@ def test_arrow_columns_are_viewed_not_copied_and_kept_alive():
     assert view.sum() == 499_500
 
 
+@pytest.mark.slow
 def test_every_batch_of_a_stream_is_released():
     """Each batch holds an array of our own, which lives as long as the batch; no other test can have a part in it."""
     pa = pytest.importorskip("pyarrow")

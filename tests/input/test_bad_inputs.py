@@ -332,6 +332,7 @@ def test_one_row_one_class_and_nothing_are_fine(backend):
     assert gf.Sketch.from_rows(np.empty(0), np.empty(0, int), np.empty(0, "U1")) == gf.Sketch()
 
 
+@pytest.mark.slow
 def test_arrays_of_the_caller_are_neither_changed_nor_kept(backend):
     x, y, g = np.array(SCORES), np.array(LABELS), np.array([1, 2, 1, 2])
     copies = x.copy(), y.copy(), g.copy()

@@ -70,6 +70,7 @@ def test_an_audit_has_intersections(columns):
     assert expected.groups == tuple(DECIDER_OF)
 
 
+@pytest.mark.slow
 def test_the_estimator_takes_the_same_columns(columns):
     from sklearn.linear_model import LogisticRegression
 
@@ -91,6 +92,7 @@ def test_one_column_keeps_its_names(backend, one):
     assert np.array_equal(decider(SCORES, one), decider(SCORES, SEX))
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), st.integers(-3, 3)), max_size=30),
     form=st.sampled_from(["frame", "arrays", "lists"]),

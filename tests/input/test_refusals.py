@@ -177,6 +177,7 @@ def on_all_backends(try_it):
     return said[BACKENDS[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "code"), [(case, code) for _, case, code in BATCHES], ids=[b[0] for b in BATCHES])
 def test_a_bad_batch_is_refused_alike(case, code):
     arrays, options = case

@@ -111,6 +111,7 @@ def test_many_texts_are_numbered_in_order(way):
 # --------------------------------------------------------------------------------------------------- strings of Python
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.sampled_from(NEAR), st.text(max_size=20)), min_size=1, max_size=8), st.data())
 def test_strings_are_numbered_as_by_a_dict_whatever_their_identity(way, few, data):
     picked = data.draw(st.lists(st.tuples(st.sampled_from(few), st.booleans()), min_size=1, max_size=80))

@@ -49,6 +49,7 @@ def run(script, folder):
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SENTENCES)
 def test_example_says_what_it_is_there_to_say(script, tmp_path):
     printed = run(script, tmp_path)

@@ -116,6 +116,7 @@ def test_every_block_runs_or_is_listed():
     assert others == NOT_RUN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(examples("README.md"))))
 def test_every_snippet_of_the_readme_runs_alone(place, tmp_path):
     """In a new process and an empty folder: a reader copies one of them."""
@@ -145,6 +146,7 @@ def test_the_readme_says_how_to_try_a_clone_under_install():
     assert "make test" in install
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUN)
 def test_code_prints_what_the_page_says(page, tmp_path, monkeypatch):
     if any(block.language == "sh" for block in examples(page)) and shutil.which("sh") is None:

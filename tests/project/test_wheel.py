@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("gstar_fast", "csrc", "cmake", "setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE")
 
 
+@pytest.mark.slow
 def test_a_wheel_built_without_a_compiler_is_for_every_platform(tmp_path):
     pytest.importorskip("setuptools")
     pytest.importorskip("pybind11")

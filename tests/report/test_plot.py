@@ -38,6 +38,7 @@ def test_a_result_is_drawn_as_its_thresholds(sketch):
         assert panel.get_lines()[-1].get_xdata()[0] == result.thresholds[group]
 
 
+@pytest.mark.slow
 def test_panels_share_the_score_axis_so_that_thresholds_can_be_compared():
     scores = np.concatenate((np.linspace(0, 1, 100), np.linspace(5, 9, 100)))
     sketch = gf.Sketch.from_rows(scores, np.arange(200) % 2, np.repeat(["a", "b"], 100))
@@ -173,6 +174,7 @@ def test_gaps_that_are_not_defined_are_not_drawn(tmp_path):
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.mark.slow
 def test_a_figure_shows_itself_in_a_notebook_that_never_imported_pyplot():
     """IPython asks an object for `_repr_png_` where nobody, such as pyplot, has told it how to draw its type."""
     code = """
@@ -198,6 +200,7 @@ def test_a_figure_of_ours_is_pickled_and_in_given_axes_left_as_it_is(sketch):
     assert gf.plot.roc(sketch, ax=own.add_subplot()) is own
 
 
+@pytest.mark.slow
 def test_a_sketch_from_another_process_can_be_drawn(sketch):
     code = "import pickle, sys; print(len(pickle.load(sys.stdin.buffer).plot(kind=None).axes))"
     run = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(sketch), capture_output=True)

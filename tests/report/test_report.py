@@ -46,6 +46,7 @@ def interval(estimate, between="\u2009\u2013\u2009"):
 # ---------------------------------------------------------------------------------------------------------- numbers
 
 
+@pytest.mark.slow
 def test_thresholds_are_those_of_the_result_with_the_audits_intervals(page, result, audit):
     rows = rows_of(page, "Thresholds and what they do")
     assert [row[0] for row in rows] == ["men", "women"]
@@ -66,6 +67,7 @@ def test_every_gap_is_there_before_and_after_with_its_definition(page, audit, be
         assert rows[name.replace("_", " ")] == expected
 
 
+@pytest.mark.slow
 def test_every_rate_of_every_group_is_there_before_and_after(page, audit, before):
     metrics = [name.replace(" ", "_") for name in head_of(page, "Rates before and after")[2:]]
     assert metrics == [m for m in audit.overall if m != "rows"]
@@ -76,6 +78,7 @@ def test_every_rate_of_every_group_is_there_before_and_after(page, audit, before
         assert rows[2 * k + 1] == ["after", *(interval(now[m]) for m in metrics)]
 
 
+@pytest.mark.slow
 def test_what_was_asked_is_answered(page, result, audit):
     assert rows_of(page, "Criteria") == [
         [
@@ -245,6 +248,7 @@ def test_two_groups_and_a_long_frontier_stay_small():
 # ---------------------------------------------------------------------------------------------------- reproducibility
 
 
+@pytest.mark.slow
 def test_same_input_gives_the_same_bytes_on_every_backend(backend, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1893456000")
     sketch = synthetic(2_000)
@@ -257,6 +261,7 @@ def test_same_input_gives_the_same_bytes_on_every_backend(backend, monkeypatch):
     assert first.replace(f"backend {backend}", "backend numpy") == reference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [

@@ -33,6 +33,7 @@ def test_a_promise_is_the_first_line(large):
     assert "confidence=0.95)" in page.one(id="reproduce").text
 
 
+@pytest.mark.slow
 def test_what_is_not_promised_is_not_green(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)
     assert result.verdict == "unpromised"

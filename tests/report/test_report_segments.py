@@ -26,6 +26,7 @@ def sketch():
     return sketch_of()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [{"monotone": True}, {"randomize": True}])
 def test_the_page_has_gaps_of_groups_and_thresholds_of_segments(sketch, asked):
     result = gf.solve(sketch, limits={"equalized_odds": 0.05}, fair_between=0, decide_by=1, **asked)
@@ -48,6 +49,7 @@ def test_the_page_has_gaps_of_groups_and_thresholds_of_segments(sketch, asked):
     assert gf.Result.from_json(json.dumps(json.loads(page.one(id="result").text))).thresholds == result.thresholds
 
 
+@pytest.mark.slow
 def test_the_page_says_how_to_find_the_same_thresholds_again(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.05}, fair_between=0, decide_by=1, monotone=True)
     code = read(gf.report(result, sketch, frontier=False).html).one(id="reproduce").one("pre").text

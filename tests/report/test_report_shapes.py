@@ -73,6 +73,7 @@ def test_one_group_has_no_gaps_and_no_trade_off():
     assert not page.all("input")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")
 def test_missing_classes_constant_scores_and_infinities_are_drawn():
     scores = [-np.inf, np.inf, 1.0, 1.0, 1.0, 2.0, 0.5, 3.0, 4.0, 5.0]
@@ -126,6 +127,7 @@ def test_rows_with_weights_are_rows_and_their_weight_is_named():
     assert "rows have a total weight of" in page.one(id="notes").text
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")
 def test_fifty_groups_show_the_extreme_ones_and_list_all():
     random = np.random.default_rng(3)
@@ -148,6 +150,7 @@ def test_fifty_groups_show_the_extreme_ones_and_list_all():
     assert len(rows_of(asked, "Groups at this point")) == 50
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")  # groups of eight rows
 def test_more_groups_than_tables_can_hold_are_counted():
     groups = np.repeat(np.arange(250), 8)
@@ -160,6 +163,7 @@ def test_more_groups_than_tables_can_hold_are_counted():
     assert "50 more groups are not listed" in page.one(id="thresholds").text
 
 
+@pytest.mark.slow
 def test_a_loaded_result_gives_the_same_page(sketch, result, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1893456000")
     result.save(tmp_path / "thresholds.json")
@@ -167,6 +171,7 @@ def test_a_loaded_result_gives_the_same_page(sketch, result, tmp_path, monkeypat
     assert gf.report(loaded, sketch).html == gf.report(result, sketch).html
 
 
+@pytest.mark.slow
 def test_where_the_result_is_not_on_the_curve_the_page_says_why(sketch):
     together = gf.solve(sketch, limits={"equalized_odds": 0.02}, penalties={"demographic_parity": 3.0})
     for result, why in (
@@ -188,6 +193,7 @@ def test_where_the_result_is_not_on_the_curve_the_page_says_why(sketch):
     assert "nothing was asked of this gap" in page.one(id="frontier").text
 
 
+@pytest.mark.slow
 def test_with_costs_the_curve_is_the_cost(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.05}, costs=(1, 3))
     page = read(gf.report(result, sketch).html)
@@ -227,6 +233,7 @@ def test_another_before_is_called_what_it_is(sketch, result):
     assert "given by hand" in page.one("pre").text
 
 
+@pytest.mark.slow
 def test_a_frontier_is_called_what_it_is(sketch, result):
     def words(frontier):
         return read(gf.report(result, sketch, frontier=frontier).html).one(id="frontier").all("p")[0].text

@@ -29,6 +29,7 @@ MANY = np.minimum(np.random.default_rng(1).geometric(0.08, 60_000), 40)
 ONE_SMALL = np.repeat(np.arange(6), [4_000] * 5 + [30])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [MANY, ONE_SMALL])
 def test_a_limit_that_will_not_hold_on_new_rows_is_not_green(groups):
     sketch = alike(groups)
@@ -71,6 +72,7 @@ def test_not_knowing_what_to_expect_is_not_green():
     assert "audit the thresholds on rows that were set aside" in box.text
 
 
+@pytest.mark.slow
 def test_the_page_speaks_of_as_many_new_rows_as_its_audit():
     sketch = synthetic()
     result = gf.solve(sketch, limits={"equalized_odds": 0.02, "disparate_impact": 0.5})
@@ -186,6 +188,7 @@ def test_what_is_not_proven_is_not_green():
     assert 'class="verdict warn"' in gf.report(result, sketch, frontier=False).html
 
 
+@pytest.mark.slow
 def test_a_unified_threshold_for_lack_of_evidence_is_told(backend):
     rng = np.random.default_rng(1)
     labels = (rng.random(6_000) < 0.4).astype(int)

@@ -97,6 +97,7 @@ def test_thresholds_are_fair_between_the_true_groups(fast_backend):
     assert gaps["unmixed"] < gaps["guessed"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.AssumptionWarning")  # which one in a hundred samples gives
 def test_gaps_vary_as_effective_rows_say():
     """The spread of an unmixed gap over many samples is at most that of rows which are independent and so many."""

@@ -54,6 +54,7 @@ def test_a_row_at_a_time_equals_a_batch(backend, table, n_bins):
     assert one_by_one == sketch_of(table, bins=n_bins)
 
 
+@pytest.mark.slow
 @given(a=tables(max_rows=12), b=tables(max_rows=12), c=tables(max_rows=12))
 def test_merge_is_associative_and_commutative_with_the_empty_sketch_neutral(backend, a, b, c):
     kinds = {type(name) for table in (a, b, c) for name in table.groups}

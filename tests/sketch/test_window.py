@@ -207,6 +207,7 @@ def fill(window, piece):
     piece._replace(groups=groups).into(window)
 
 
+@pytest.mark.slow
 @given(
     pieces=st.lists(tables(max_rows=5), max_size=4),
     after=st.lists(tables(max_rows=5), min_size=1, max_size=4),
@@ -348,6 +349,7 @@ def test_small_bytes_cannot_ask_for_much_memory(backend, monkeypatch):
         gf.Window.from_bytes(data, memory_limit=2**26)
 
 
+@pytest.mark.slow
 def test_a_window_is_read_with_the_options_it_was_built_with(backend, tmp_path):
     """24 panes of 200 groups take more than memory_limit together; what building allows, reading does."""
     window = gf.Window()

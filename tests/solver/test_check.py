@@ -101,6 +101,7 @@ def test_what_solve_finds_passes_also_from_a_file(backend, question):
     pickle.loads(pickle.dumps(gf.Result.from_json(result.to_json()))).check(sketch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_no_number_of_a_result_can_be_changed(backend, question):
     sketch, result = answered(question)
@@ -352,6 +353,7 @@ def test_a_proof_that_is_too_large_is_not_saved(monkeypatch):
     again.check(sketch)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.data())
 def test_a_proof_with_one_change_proves_nothing_that_is_false(data):

@@ -309,6 +309,7 @@ def test_no_note_on_mixing_where_it_does_not_apply(backend):
 # ------------------------------------------------------------------------------------- report, estimator, command line
 
 
+@pytest.mark.slow
 def test_a_report_is_not_green_and_says_what_was_pooled():
     from helpers.report_reader import read
 

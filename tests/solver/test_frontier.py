@@ -168,6 +168,7 @@ def test_randomised_frontier_is_convex_and_below(backend, sketch):
         assert mixed.at(gap=gap).gaps["equalized_odds"] <= gap + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning")
 @pytest.mark.filterwarnings("ignore:.*is a least ratio:UserWarning")
 @given(

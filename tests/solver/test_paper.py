@@ -169,6 +169,7 @@ def test_gradient_and_hessian_equal_finite_differences(backend, sketch, cells):
             assert hessian[k] == pytest.approx(curve, rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_smooth_answers_agree_between_backends(table):
     """To 1e-9 of the score range, for penalties and for limits."""
     questions = [{"penalties": {"equalized_odds": 10.0}}]

@@ -64,6 +64,7 @@ def test_a_problem_whose_linear_program_went_round_in_circles_is_solved(backend)
     result.check(sketch)
 
 
+@pytest.mark.slow
 def test_random_monotone_problems_have_the_answers_of_enumeration(backend):
     seen = set()
     for seed in range(150 if backend == "native" else 25):

@@ -78,6 +78,7 @@ def test_a_segment_without_rows_has_no_threshold(backend):
     assert result.decider(unknown=0.25).one(0.5, -6.0) is True
 
 
+@pytest.mark.slow
 def test_an_audit_measures_it_between_protected_groups():
     sketch = counted()
     result = gf.solve(sketch, segments=CUT, **BY)

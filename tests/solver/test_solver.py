@@ -75,6 +75,7 @@ def test_unified_equals_brute_force(backend):
         assert result.unified
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [2, 3, 6])
 def test_backends_choose_alike(fast_backend, n_groups):
     """Bit for bit: same choice, same loss, same bound, on problems with hundreds of candidates."""

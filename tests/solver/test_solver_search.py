@@ -81,6 +81,7 @@ def test_a_search_ends_after_a_number_of_nodes(backend, monkeypatch):
     assert (again.thresholds, again.loss, again.lower_bound) == (result.thresholds, result.loss, result.lower_bound)
 
 
+@pytest.mark.slow
 def test_nodes_with_many_candidates_count_as_several(backend, monkeypatch):
     """So that the limit bounds the work, which grows with the candidates and the rates of a node."""
     monkeypatch.setattr(interface, "NODE_LIMIT", 200)

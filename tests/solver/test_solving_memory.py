@@ -59,6 +59,7 @@ def test_a_limit_too_small_for_solving_is_an_error(backend, options):
     assert gf.solve(counted(max(need, to_count)), limits=LIMITS, **options).thresholds
 
 
+@pytest.mark.slow
 def test_a_small_file_that_would_take_gigabytes_is_rejected():
     """65,536 bins of 250 groups: a few kilobytes of bytes."""
     data = gf.Sketch.from_rows(np.arange(250) / 250, np.arange(250) % 2, np.arange(250), bins=65536).to_bytes()

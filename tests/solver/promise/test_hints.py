@@ -61,6 +61,7 @@ def ask_again(kind, seed):
     return again.promised
 
 
+@pytest.mark.slow
 def test_every_looser_limit_that_is_named_is_promised():
     """60 cases of all kinds; a limit was named in nearly all of them."""
     cases = [(kind, seed) for seed in range(9) for kind in KINDS][:60]
@@ -148,6 +149,7 @@ def test_thresholds_much_worse_than_the_unified_one_are_not_promised(backend, we
     assert constant - least < 0.75 * (constant - unified)
 
 
+@pytest.mark.slow
 def test_every_promise_keeps_three_quarters_of_what_the_unified_threshold_gains():
     made = refused = 0
     for rows in (2_000, 40_000):
@@ -165,6 +167,7 @@ def test_every_promise_keeps_three_quarters_of_what_the_unified_threshold_gains(
     assert refused > 5
 
 
+@pytest.mark.slow
 def test_promised_curve_has_useful_points_only():
     sketch = unequal()
     constant = min(sketch.counts[label].sum() for label in (0, 1)) / sketch.n_rows

@@ -116,6 +116,7 @@ def test_unpromised_result_has_the_plain_thresholds_and_says_why(backend):
         result.decider()
 
 
+@pytest.mark.slow
 def test_near_constant_rules_are_no_success():
     """Of all limits and numbers of rows: a promise keeps three quarters of what plain thresholds gain."""
     made = 0

@@ -11,6 +11,7 @@ from tests.helpers.promise_rows import normal_sketch
 ODDS = {"equalized_odds": 0.06}
 
 
+@pytest.mark.slow
 def test_promises_come_at_the_number_named_and_hardly_at_half_of_it():
     """On pilots of 1,000 rows; the goals are four of five, and at most three of five."""
     at, half = [], []
