@@ -79,12 +79,11 @@ class Criterion(NamedTuple):
 
     def value(self, ends: Sequence[Ends]) -> float | None:
         """Its gap, or ratio, from the ends of its rates; None where one of them is undefined."""
-        pairs = [pair for pair in ends if pair is not None]
-        if len(pairs) < len(ends):
+        if None in ends:
             return None
         if self.form is Form.RATIO:
-            return min([low / high if high > 0 else 1.0 for low, high in pairs])
-        gaps = [high - low for low, high in pairs]
+            return min([pair[0] / pair[1] if pair[1] > 0 else 1.0 for pair in ends if pair])
+        gaps = [pair[1] - pair[0] for pair in ends if pair]
         return sum(gaps) if self.form is Form.SUM else max(gaps)
 
     def wider(self, now: float, before: float) -> float:

@@ -11,9 +11,9 @@ from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.thresholds import Thresholds, make
 from gstar_fast._criteria import RATES
+from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, scale_of
-from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import accepted_by, parts_of
 from gstar_fast._solver.segments.problem import Roles, SegmentCounts, lay_out

@@ -26,11 +26,12 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import ADDED, CRITERIA
 from gstar_fast._input.options import checked_flag
+from gstar_fast._rates import has_rate
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.effective import effective
 from gstar_fast._solver.question import Objective, check_confidence
-from gstar_fast._solver.rates import gaps_of, has_rate, rates_of
+from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.roles import on_its_columns
 from gstar_fast._solver.snapshot import Snapshot

@@ -15,10 +15,11 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few, printable_name
 from gstar_fast._base.warn import warn
 from gstar_fast._criteria import CRITERIA, RATES
+from gstar_fast._rates import has_rate
 from gstar_fast._sketch.resolution import warn_if_coarse
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, Scale
-from gstar_fast._solver.rates import Outcome, has_rate
+from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.result import Result
 
 FEW, MANY = 0.01, 0.99  # accepted shares beyond which a group is hardly decided about

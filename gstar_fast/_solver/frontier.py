@@ -19,6 +19,7 @@ from gstar_fast._criteria import ADDED, CRITERIA, RATES
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
+from gstar_fast._rates import has_rate
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
@@ -26,7 +27,7 @@ from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mixture import Mixture, blended, corners_of
 from gstar_fast._solver.promise.curve import promised_curve
 from gstar_fast._solver.question import Objective, check_criterion, check_groups, question_limits
-from gstar_fast._solver.rates import has_rate, rates_of
+from gstar_fast._solver.rates import rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
 from gstar_fast._solver.segments.frontier import frontier_by_segment

@@ -10,7 +10,8 @@ import numpy as np
 from gstar_fast._backends.interface import Curve, Floats, Ints, SmoothProblem
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
-from gstar_fast._criteria import RATES
+from gstar_fast._criteria import CRITERION
+from gstar_fast._rates import SOLVER_RATES, ends_of, has_rate, rates_of_counts
 from gstar_fast._solver.question import Objective, Scale
 from gstar_fast._solver.result import GroupRates
 
@@ -32,59 +33,25 @@ def rates_of(accepted: Counts, totals: Counts, wanted: Iterable[int] = range(5))
 
     Integer counts give the exact rates; densities pass expected counts. A rate whose rows are missing reads 0.
     """
-    neg, pos, spare = accepted
-    n_neg, n_pos, n_spare = totals
-    out = np.empty((len(tuple(wanted)), len(neg)))
-    for row, r in zip(out, wanted, strict=True):
-        if r == 0:
-            np.divide(pos, np.maximum(n_pos, 1), out=row)
-        elif r == 1:
-            np.divide(neg, np.maximum(n_neg, 1), out=row)
-        elif r == 2:
-            np.divide(neg + pos + spare, np.maximum(n_neg + n_pos + n_spare, 1), out=row)
-        elif r == 3:
-            np.divide(pos + (n_neg - neg), np.maximum(n_neg + n_pos, 1), out=row)
-        else:
-            row[:] = (pos / np.maximum(n_pos, 1) + (n_neg - neg) / np.maximum(n_neg, 1)) / 2
-            row *= np.minimum(n_pos, 1) * np.minimum(n_neg, 1)
-    return out
-
-
-def has_rate(totals: Counts) -> Bools:
-    """Which groups have the rows each rate needs: (5, K)."""
-    out = np.empty((5, totals.shape[1]), dtype=bool)
-    out[1], out[0], spare = totals > 0
-    out[3] = out[0] | out[1]
-    out[2] = out[3] | spare
-    out[4] = out[0] & out[1]
+    positions = list(wanted)
+    if len(positions) == len(SOLVER_RATES) and accepted.dtype.kind == "i" and accepted.shape == totals.shape:
+        return rates_of_counts(accepted, totals)
+    out = np.empty((len(positions), accepted.shape[1]))
+    for row, r in zip(out, positions, strict=True):
+        SOLVER_RATES[r].values(accepted, totals, row)
     return out
 
 
 def gaps_of(rates: Floats, has: Bools) -> dict[str, float]:
     """Every gap that is defined, from rates (5, K) and which groups have them."""
-    n_groups = rates.shape[1]
-    members = has.sum(axis=1).tolist()
-    low = np.where(has, rates, np.inf).min(axis=1).tolist()
-    high = np.where(has, rates, -np.inf).max(axis=1).tolist()
-    known = [m >= 2 or n_groups == 1 for m in members]
-    tpr, fpr, selection, accuracy, balanced = (h - b if m else 0.0 for b, h, m in zip(low, high, members, strict=True))
-    gaps: dict[str, float] = {}
-    if known[2]:
-        gaps["demographic_parity"] = selection
-    if known[0]:
-        gaps["equal_opportunity"] = tpr
-    if known[1]:
-        gaps["predictive_equality"] = fpr
-    if known[0] and known[1]:
-        gaps["equalized_odds"] = max(tpr, fpr)
-        gaps["equalized_odds_sum"] = tpr + fpr
-    if known[3]:
-        gaps["accuracy_parity"] = accuracy
-    if known[4]:
-        gaps["balanced_accuracy_parity"] = balanced
-    if known[2]:
-        gaps["disparate_impact"] = low[2] / high[2] if members[2] and high[2] > 0 else 1.0
-    return gaps
+    ends = ends_of(rates, has)
+    found = ((name, criterion.value([ends[r] for r in at])) for name, criterion, at in _COMPARED)
+    return {name: value for name, value in found if value is not None}
+
+
+_COMPARED = [
+    (name, criterion, [SOLVER_RATES.index(rate) for rate in criterion.rates]) for name, criterion in CRITERION.items()
+]
 
 
 @dataclass(frozen=True)
@@ -144,26 +111,15 @@ def linear_forms(
     bulk: float,
 ) -> SmoothProblem:
     """Write E and the active rates as linear forms in the cdfs; `totals` is (3, K)."""
-    n0, n1, nu = totals.astype(np.float64)
-    zero, one = np.zeros_like(n0), np.ones_like(n0)
-    rows, labelled = np.maximum(n0 + n1 + nu, 1), np.maximum(n0 + n1, 1)
-    # everybody is accepted where all cdfs are 0
-    forms = {
-        "tpr": (one, (zero, one, zero)),
-        "fpr": (one, (one, zero, zero)),
-        "selection_rate": (one, (n0 / rows, n1 / rows, nu / rows)),
-        "accuracy": (n1 / labelled, (-n0 / labelled, n1 / labelled, zero)),
-        "balanced_accuracy": (one / 2, (-one / 2, one / 2, zero)),
-    }
-    n_groups = len(n0)
+    rows = totals.astype(np.float64)
+    wanted = [SOLVER_RATES[r] for r in active]
+    price = np.array([[-scale.fp], [scale.fn], [0]])
     return SmoothProblem(
         cells=list(cells),
-        error_base=scale.fp * n0 / scale.unit,
-        error_coefficient=np.stack([-scale.fp * n0, scale.fn * n1, zero], axis=1) / scale.unit,
-        rate_base=np.array([forms[RATES[r]][0] for r in active]).reshape(len(active), n_groups),
-        rate_coefficient=np.array([np.stack(forms[RATES[r]][1], axis=1) for r in active]).reshape(
-            len(active), n_groups, 3
-        ),
+        error_base=scale.fp * rows[0] / scale.unit,
+        error_coefficient=(price * rows).T / scale.unit,
+        rate_base=np.array([rate.values(rows, rows) for rate in wanted]).reshape(len(active), -1),
+        rate_coefficient=np.array([rate.slopes(rows, rows).T for rate in wanted]).reshape(len(active), -1, 3),
         has=has_rate(totals)[active].astype(np.uint8),
         penalty=objective.penalty[active],
         low=low,

@@ -16,11 +16,12 @@ from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Tabl
 from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.names import Name
 from gstar_fast._criteria import RATES
+from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
-from gstar_fast._solver.rates import Outcome, has_rate, rates_at
+from gstar_fast._solver.rates import Outcome, rates_at
 from gstar_fast._solver.snapshot import Snapshot
 
 STEPS = 100_000  # slacks are whole numbers of 1e-5, so that the one in the message is the one that was used

@@ -11,9 +11,10 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
+from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective
-from gstar_fast._solver.rates import has_rate, rates_by_group, rates_of
+from gstar_fast._solver.rates import rates_by_group, rates_of
 from gstar_fast._solver.result import GroupRates, Result
 from gstar_fast._solver.snapshot import Snapshot
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from gstar_fast._criteria import BOUNDS, CRITERION, KNOWN, SELECTED, Form, Limit
-from gstar_fast._rates import RATE, SOLVER_RATES, ends_of
+from gstar_fast._rates import RATE, SOLVER_RATES, ends_of, has_rate, rates_of_counts
 
 KINDS = {(1, True): "tp", (1, False): "fn", (0, True): "fp", (0, False): "tn", (None, True): "in", (None, False): "out"}
 HITS_AND_TRIALS = {  # rate -> kinds of rows: hits, and trials
@@ -264,3 +264,13 @@ def test_a_limit_is_read_again_as_it_was_written():
 def test_rates_of_solvers_that_rest_on_other_rows():
     alike = {(a.name, b.name) for a, b in itertools.combinations(SOLVER_RATES, 2) if a.apart([b])}
     assert alike == {("tpr", "fpr")}
+
+
+def test_rates_of_solvers_at_once_have_the_same_bits():
+    random = np.random.default_rng(9)
+    for most in (3, 50, 2**20, 2**58):
+        totals = random.integers(0, most, (3, 500))
+        accepted = np.minimum((totals * random.random(totals.shape)).astype(np.int64), totals)
+        together = rates_of_counts(accepted, totals)
+        assert together.tobytes() == np.array([rate.values(accepted, totals) for rate in SOLVER_RATES]).tobytes()
+        assert has_rate(totals).tolist() == [rate.has(totals).tolist() for rate in SOLVER_RATES]

@@ -10,8 +10,9 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast._backends import room
+from gstar_fast._rates import has_rate
 from gstar_fast._solver.question import Objective, scale_of
-from gstar_fast._solver.rates import gaps_of, has_rate, rates_of
+from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.segments.certificate import Cut, Leaf, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
 from gstar_fast._solver.segments.problem import Roles, SegmentCounts, lay_out, loosened, part, prepare

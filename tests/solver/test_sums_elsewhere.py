@@ -11,10 +11,11 @@ from scipy import stats
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._backends import room
+from gstar_fast._rates import has_rate
 from gstar_fast._solver.promise import curve
 from gstar_fast._solver.promise.chance import Beliefs, chance
 from gstar_fast._solver.question import Objective, scale_of
-from gstar_fast._solver.rates import gaps_of, has_rate, rates_of
+from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.segments.certificate import Leaf, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
 from gstar_fast._solver.segments.problem import SegmentCounts, lay_out

@@ -16,11 +16,12 @@ from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import row_count
 from gstar_fast._question.cut import EACH
+from gstar_fast._rates import has_rate
 from gstar_fast._solver.degenerate import Caution, cautions
 from gstar_fast._solver.evidence.rule import paired_z, settled
 from gstar_fast._solver.promise.effective import hits_of, kish
 from gstar_fast._solver.question import Objective
-from gstar_fast._solver.rates import Outcome, has_rate, rates_by_group, rates_of
+from gstar_fast._solver.rates import Outcome, rates_by_group, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import nearest, seconds_left
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, loosened

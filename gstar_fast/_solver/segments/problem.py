@@ -17,8 +17,8 @@ from gstar_fast._backends.common.segments import SegmentArrays
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._criteria import RATES
+from gstar_fast._rates import has_rate
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
-from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.snapshot import Snapshot
 
 

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._base.arrays import Floats, Ints
+from gstar_fast._rates import has_rate
 from gstar_fast._solver.promise.beliefs import BALANCED, SURE, Ground, active_rates, matched, moments
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
 from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers
@@ -35,7 +36,7 @@ from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.question import TOLERANCE, scale_of
-from gstar_fast._solver.rates import has_rate, rates_of
+from gstar_fast._solver.rates import rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_again, parts_of
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, lay_out

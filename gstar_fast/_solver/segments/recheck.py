@@ -24,13 +24,13 @@ from gstar_fast._backends.common.segments import SEGMENT_NODES
 from gstar_fast._backends.numpy.segments_bounds import SMALLEST
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._question.cut import Segments
+from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.noise import SIGN as NOISE
 from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.question import Objective, Scale, scale_of
-from gstar_fast._solver.rates import has_rate
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import STEPS, prepare
 from gstar_fast._solver.segments.answer import Answer

@@ -14,11 +14,12 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.warn import warn
 from gstar_fast._criteria import RATES
 from gstar_fast._density.density import Density, densities
+from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import Objective, Scale, check_groups, scale_of
-from gstar_fast._solver.rates import Outcome, has_rate, linear_forms, rates_of
+from gstar_fast._solver.rates import Outcome, linear_forms, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import cheapest_within, loosened, nearest
 from gstar_fast._solver.smooth.known import snapshot_of
