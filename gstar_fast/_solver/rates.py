@@ -112,14 +112,14 @@ def linear_forms(
 ) -> SmoothProblem:
     """Write E and the active rates as linear forms in the cdfs; `totals` is (3, K)."""
     rows = totals.astype(np.float64)
-    wanted = [SOLVER_RATES[r] for r in active]
+    wanted, shape = [SOLVER_RATES[r] for r in active], (len(active), rows.shape[1])
     price = np.array([[-scale.fp], [scale.fn], [0]])
     return SmoothProblem(
         cells=list(cells),
         error_base=scale.fp * rows[0] / scale.unit,
         error_coefficient=(price * rows).T / scale.unit,
-        rate_base=np.array([rate.values(rows, rows) for rate in wanted]).reshape(len(active), -1),
-        rate_coefficient=np.array([rate.slopes(rows, rows).T for rate in wanted]).reshape(len(active), -1, 3),
+        rate_base=np.array([rate.values(rows, rows) for rate in wanted]).reshape(shape),
+        rate_coefficient=np.array([rate.slopes(rows, rows).T for rate in wanted]).reshape(*shape, 3),
         has=has_rate(totals)[active].astype(np.uint8),
         penalty=objective.penalty[active],
         low=low,

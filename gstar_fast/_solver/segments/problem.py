@@ -17,7 +17,7 @@ from gstar_fast._backends.common.segments import SegmentArrays
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._criteria import RATES
-from gstar_fast._rates import has_rate
+from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -201,18 +201,6 @@ def _ends(filled: Bools, every: bool) -> tuple[Ints, Ints]:
 
 def _linear(totals: Ints, cell: Ints, active: Sequence[int]) -> tuple[Floats, Floats]:
     """Rates as sums over accepted rows: slopes (R, C) and bases (R, A)."""
-    neg, pos, spare = totals.astype(np.float64)
-    zero, one = np.zeros(len(neg)), np.ones(len(neg))
-
-    def over(n: Floats) -> Floats:
-        return 1.0 / np.maximum(n, 1.0)
-
-    forms = [
-        (zero, (zero, over(pos), zero)),
-        (zero, (over(neg), zero, zero)),
-        (zero, (over(neg + pos + spare),) * 3),
-        (neg * over(neg + pos), (-over(neg + pos), over(neg + pos), zero)),
-        (one / 2, (-over(neg) / 2, over(pos) / 2, zero)),
-    ]
-    slope = np.array([np.stack(forms[r][1], axis=1).reshape(-1)[cell] for r in active]).reshape(-1, len(cell))
-    return slope, np.array([forms[r][0] for r in active]).reshape(-1, len(neg))
+    rows, wanted = totals.astype(np.float64), [SOLVER_RATES[r] for r in active]
+    slope = np.array([rate.slopes(rows).T.reshape(-1)[cell] for rate in wanted]).reshape(-1, len(cell))
+    return slope, np.array([rate.base(rows) for rate in wanted]).reshape(-1, rows.shape[1])
