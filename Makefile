@@ -157,16 +157,17 @@ cpp-test-thread:
 endif
 
 ifeq ($(call can,$(FUZZ_CXX),-fsanitize=fuzzer-no-link),yes)
-fuzz: $(FUZZERS)
-	@for program in $^; do \
+fuzz: $(STAMPS)/core $(FUZZERS)
+	@PYTHONPATH=tests $(BIN)/python -m helpers.saved_documents build/fuzz/documents
+	@for program in $(FUZZERS); do \
 	    echo "$$program for $(FUZZ_SECONDS) s"; \
 	    mkdir -p build/fuzz/corpus/$$(basename $$program); \
 	    ./$$program -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -print_final_stats=1 \
-	        -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$(basename $$program) tests/documents/good tests/documents/bad \
+	        -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$(basename $$program) build/fuzz/documents/good build/fuzz/documents/bad \
 	        2> $$program.log || { tail -n 40 $$program.log; exit 1; }; \
 	    grep -E 'Done|number_of_executed_units' $$program.log; \
 	done
-	@echo "fuzz: $(words $^) targets survived"
+	@echo "fuzz: $(words $(FUZZERS)) targets survived"
 else
 fuzz:
 	@echo "fuzz: skipped, it needs $(FUZZ_CXX) with libFuzzer"

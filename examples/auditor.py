@@ -28,7 +28,7 @@ del table, counted
 # %% Do the files belong together? The thresholds carry the digest of their sketch, and a checksum of their own.
 
 sketch = gf.Sketch.load(folder / "scores.gstar")
-decider = gf.Decider.load(folder / "thresholds.json", digest=sketch.digest(), require_checksum=True)
+decider = gf.Decider.load(folder / "thresholds.json", digest=sketch.digest())
 claimed = gf.Result.load(folder / "thresholds.json")
 print(f"sketch {sketch.digest()[:12]} of {sketch.n_rows:,} rows; asked for {dict(claimed.limits)}")
 
@@ -75,6 +75,6 @@ edited = json.loads((folder / "thresholds.json").read_text(encoding="utf-8"))
 edited["groups"][1]["threshold"] += 0.125
 (folder / "edited.json").write_text(json.dumps(edited), encoding="utf-8")
 try:
-    gf.Decider.load(folder / "edited.json", digest=sketch.digest(), require_checksum=True)
+    gf.Decider.load(folder / "edited.json", digest=sketch.digest())
 except ValueError as refusal:
     print("an edited file is refused:", str(refusal).split(": ", 1)[1])

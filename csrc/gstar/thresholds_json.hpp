@@ -220,22 +220,19 @@ inline bool is_result(const json& document) {
     return is_one;
 }
 
-inline std::int64_t version_of(const json& document) {
+inline void check_version(const json& document) {
     const json* const version = document.find("version");
     if (version == nullptr || version->type != json::kind::whole ||
-        version->whole < 1 || version->whole > 2)
+        version->whole != 1)
         bad_thresholds(
-            "it is of another version, and this library reads 1 and 2; install a "
-            "newer one");
-    return version->whole;
+            "it is of another version, and this library reads 1; install a newer "
+            "one");
 }
 
-/// "crc32:" and eight digits, as a document of this version carries it.
-inline std::string checksum_text(const json& document, const thresholds& t) {
+/// "crc32:" and eight digits, as a document carries it.
+inline std::string checksum_text(const json& document) {
     char text[16];
-    std::snprintf(
-        text, sizeof text, "crc32:%08x",
-        version_of(document) > 1 ? content_checksum(document) : checksum_of(t));
+    std::snprintf(text, sizeof text, "crc32:%08x", content_checksum(document));
     return text;
 }
 
@@ -255,7 +252,7 @@ inline std::vector<group_threshold> protected_of(const json& document) {
 /// The thresholds of a document, its checksum not yet compared.
 inline thresholds thresholds_of(const json& document) {
     const bool result = is_result(document);
-    version_of(document);
+    check_version(document);
     check_document(document, result);
     thresholds t;
     if (const json* v = document.find("unified")) t.unified = v->truth;
@@ -302,20 +299,15 @@ constexpr std::size_t longest_json = std::size_t{1} << 27;
 
 /// The thresholds that this JSON says, or std::invalid_argument.
 ///
-/// The checksum is compared where there is one, and version 2 must have one.
 /// Whether they have expired or came from the right sketch is for the caller to
 /// ask: `expires`, `sketch_digest`.
 inline thresholds thresholds_from_json(std::string_view text) {
     if (text.size() > longest_json) bad_thresholds("larger than 128 MiB");
     const json document = read_json(text);
     thresholds t = detail::thresholds_of(document);
-    const json* const found = detail::given(document, "checksum");
-    if (found == nullptr) {
-        if (detail::version_of(document) > 1)
-            bad_thresholds("the checksum is missing: it was changed or damaged");
-        return t;
-    }
-    const std::string wanted = detail::checksum_text(document, t);
+    const json* const found = document.find("checksum");
+    if (found == nullptr) bad_thresholds("it lacks 'checksum'");
+    const std::string wanted = detail::checksum_text(document);
     if (found->text != wanted)
         bad_thresholds("the checksum is " + detail::shown(found->text) +
                        ", but the content has '" + wanted +

@@ -74,7 +74,7 @@ class Thresholds:
 
     @property
     def checksum(self) -> str:
-        """Of all that decisions depend on: the one of the binary form, and of version 1 of the JSON."""
+        """Of all that decisions depend on: the one of the binary form."""
         return f"crc32:{struct.unpack('<I', self.to_bytes()[-4:])[0]:08x}"
 
     def with_policies(self, unknown: Unknown, nan: Nan) -> Thresholds:

@@ -306,7 +306,6 @@ class Decider:
         nan: Nan | None = None,
         allow_expired: bool = False,
         digest: str | None = None,
-        require_checksum: bool = False,
         now: datetime | None = None,
     ) -> Decider:
         """Read a saved decider or result; refuse it if it is damaged, expired or of another sketch.
@@ -321,14 +320,10 @@ class Decider:
             Take thresholds whose time is over.
         digest : str, optional
             Refuse thresholds that did not come from the sketch with this `digest()`.
-        require_checksum : bool
-            Refuse a file without a checksum; one that has it is always checked.
         now : datetime, optional
             Instead of the clock's time.
         """
-        thresholds = document.load_current(
-            path, allow_expired=allow_expired, digest=digest, require_checksum=require_checksum, now=now
-        )
+        thresholds = document.load_current(path, allow_expired=allow_expired, digest=digest, now=now)
         if unknown is not None or nan is not None:
             thresholds = thresholds.with_policies(
                 thresholds.unknown if unknown is None else unknown, thresholds.nan if nan is None else nan

@@ -28,6 +28,7 @@ from gstar_fast._decide.members import (
     OF_GROUP,
     OF_GROUP_IN_RESULT,
     OF_PART,
+    OF_PLAIN,
     OF_RESULT,
     OF_THRESHOLDS,
     Member,
@@ -40,7 +41,7 @@ from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 
 FORMAT: Final = "gstar_fast.thresholds"
 RESULT_FORMAT: Final = "gstar_fast.result"
-VERSION: Final = 2  # version 1 had a checksum of what decisions depend on alone; it is read for ever
+VERSION: Final = 1
 LONGEST: Final = 2**27  # bytes; 65,535 groups with two thresholds each take less than half of it
 
 
@@ -85,11 +86,6 @@ class Document:
         if len(names) > MOST_GROUPS:
             raise ValueError(f"roles.protected has more than {MOST_GROUPS} groups")
         return list(names)
-
-    @property
-    def has_checksum(self) -> bool:
-        """Whether a change would have been noticed."""
-        return self.content.get("checksum") is not None
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -169,16 +165,12 @@ def load_current(
     *,
     allow_expired: bool = False,
     digest: str | None = None,
-    require_checksum: bool = False,
     now: datetime | None = None,
 ) -> Thresholds:
     """The thresholds in a file to decide by: refused where they are stale or foreign, with a warning if infeasible."""
     shown = os.fspath(path)
     allow_expired = checked_flag("allow_expired", allow_expired)
-    require_checksum = checked_flag("require_checksum", require_checksum)
     document = load(path)
-    if require_checksum and not document.has_checksum:
-        raise ValueError(f"{shown!r}: they have no checksum, and require_checksum=True asks for one")
     _check_current(document.thresholds, allow_expired, digest, now, f"{shown!r}: ")
     if document.is_infeasible:
         warn(f"{shown!r} is infeasible: {printable(document.content['message'])}", InfeasibleWarning)
@@ -214,7 +206,7 @@ def read(text: str, *, only_result: bool = False) -> Document:
 
 def _checked(content: dict[str, Any], is_result: bool) -> Document:
     wanted = json.checksum(content)  # of all that is there, so it also finds text that is no text
-    version = _check_version(content)
+    _check_version(content)
     check_members(content, OF_RESULT if is_result else OF_THRESHOLDS, "")
     if is_result:
         check_result(content)
@@ -228,30 +220,23 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
         raise ValueError("promise.plain has other roles")
     if plain is not None and repr(plain.protected) != repr(document.protected):
         raise ValueError("promise.plain has other protected groups")
-    if version > 1:
-        json.check_seal(content, wanted)
-    elif document.has_checksum:
-        json.check_seal(content, document.thresholds.checksum)
+    json.check_seal(content, wanted)
     return document
 
 
-def _check_version(content: Mapping[str, Any]) -> int:
+def _check_version(content: Mapping[str, Any]) -> None:
     version = content.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
-        raise ValueError(f"it is of version {version!r}, and this release reads 1 and 2; install a newer one")
-    return version
+    if type(version) is not int or version != VERSION:
+        raise ValueError(f"it is of version {version!r}, and this release reads {VERSION}; install a newer one")
 
 
 def _plain(content: dict[str, Any]) -> Document:
     """The result inside a promise: a result like any other, but without a promise or a seal of its own."""
     try:
-        for key in ("promise", "checksum"):
-            if content.get(key) is not None:
-                raise ValueError(f"it has a member {key!r}")
         if content.get("format") != RESULT_FORMAT:
             raise ValueError(f"'format' is not {RESULT_FORMAT!r}")
         _check_version(content)
-        check_members(content, OF_RESULT, "")
+        check_members(content, OF_PLAIN, "")
         check_result(content)
         return Document(content, _thresholds(content, OF_GROUP_IN_RESULT))
     except (TypeError, ValueError) as error:

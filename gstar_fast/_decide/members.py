@@ -88,7 +88,7 @@ _OF_BOTH: Final = {
     "nan": Member(_word("raise") | SWITCH, required=False),
     "expires": Member(TEXT | NULL, required=False),
     "cuts": Member(LIST | NULL, required=False),
-    "checksum": Member(TEXT | NULL, required=False),
+    "checksum": Member(TEXT),
 }
 OF_THRESHOLDS: Final = {
     **_OF_BOTH,
@@ -116,6 +116,7 @@ OF_RESULT: Final = {
     "roles": Member(OBJECT | NULL, required=False),
     "proof": Member(LIST | NULL, required=False),  # read by `Result.check`
 }
+OF_PLAIN: Final = {key: member for key, member in OF_RESULT.items() if key not in ("promise", "checksum")}
 OF_PROMISE: Final = {
     **dict.fromkeys(("confidence", "chance", "cost", "plain_chance"), Member(NUMBER)),
     **dict.fromkeys(("upper", "plain"), Member(OBJECT)),

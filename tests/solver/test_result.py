@@ -106,7 +106,7 @@ def broken(data):
     yield "not JSON", "{"
     yield "not a saved result", "[]"
     yield "not a saved result", json.dumps({**data, "format": "other"})
-    yield "version 3, and this release reads 1 and 2", json.dumps({**data, "version": 3})
+    yield "version 2, and this release reads 1;", json.dumps({**data, "version": 2})
     yield "version True", json.dumps({**data, "version": True})
     yield "lacks 'groups'", json.dumps({k: v for k, v in data.items() if k != "groups"})
     yield (
@@ -166,7 +166,7 @@ def test_a_result_changed_by_hand_is_refused(backend, tmp_path):
     dataclasses.replace(result, notes=("mind this",), trace=(0.5, 0.25), score_column="p").save(path)
     text = path.read_text(encoding="utf-8")
     document = json.loads(text)
-    assert document["version"] == 2
+    assert document["version"] == 1
     edited = {
         "error": {**document, "error": document["error"] + 0.1},
         "gaps": {**document, "gaps": {**document["gaps"], "equalized_odds": 0.01}},

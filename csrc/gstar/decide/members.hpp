@@ -1,7 +1,7 @@
 // members.hpp - which members a saved document has, and what may stand in them.
 //
 // docs/guide/decide.md states the rules; gstar_fast/_decide/members.py says the same
-// in Python, and tests/documents has files on which both must agree.
+// in Python, and tests/documents checks that both agree.
 #pragma once
 
 #include <algorithm>  // find, find_if, min
@@ -311,7 +311,7 @@ inline void check_document(const json& v, bool is_result) {
         {"nan", any_value, false},
         {"sketch_digest", text, false},
         {"expires", text, false},
-        {"checksum", text, false},
+        {"checksum", is_text, false},
         {"score_column", text, false},
         {"group_column", text, false},
         {"cuts", is_list | is_null, false}};
@@ -325,7 +325,7 @@ inline void check_document(const json& v, bool is_result) {
         {"nan", any_value, false},
         {"sketch_digest", text, true},
         {"expires", text, false},
-        {"checksum", text, false},
+        {"checksum", is_text, false},
         {"score_column", text, true},
         {"group_column", text, true},
         {"cuts", is_list | is_null, false},

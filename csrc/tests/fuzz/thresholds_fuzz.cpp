@@ -1,6 +1,6 @@
 // thresholds_fuzz.cpp - hostile JSON and bytes are refused, or read and decided by.
 //
-// tests/documents has texts to begin with.
+// tests/helpers/saved_documents.py writes texts to begin with.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
