@@ -72,10 +72,10 @@ def lowest(session):
 
 @nox.session(default=False)
 def newest(session):
-    """Run the tests with the newest versions of all packages, release candidates too."""
+    """Run the tests with the newest versions of all packages, release candidates too, and all laws on every backend."""
     session.install("--upgrade", "--pre", *requirements())
     session.install("-e", ".[test,docs]")
-    session.run("pytest", *PARALLEL, *session.posargs)
+    session.run("pytest", *PARALLEL, "--every-backend", *session.posargs)
 
 
 @nox.session(default=False)

@@ -32,18 +32,37 @@ settings.load_profile("gstar_fast")
 BACKENDS = [name for name in _words.BACKENDS if name != "native" or _backends.has_native()]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that need a browser, and those that `make quick` runs."""
+# Rooms whose tests compare bytes, and what each backend accepts: they run on every backend. Elsewhere one backend will
+# do, because tests/backends/test_agreement.py compares the answers of all.
+ON_EVERY_BACKEND = {"backends", "base", "input", "sketch"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add an option that runs all tests of the `backend` fixture on every backend."""
+    parser.addoption("--every-backend", action="store_true", help="run laws on every backend, not on the default one")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what another backend need not repeat, and set the markers `browser` and `quick`."""
+    chosen, left_out = [], []
     for item in items:
+        options = item.callspec.params if hasattr(item, "callspec") else {}
+        repeated = options.get("backend") in BACKENDS[1:] and not (
+            config.getoption("every_backend")
+            or item.path.parent.name in ON_EVERY_BACKEND
+            or item.get_closest_marker("every_backend")
+        )
+        (left_out if repeated else chosen).append(item)
         fixtures = getattr(item, "fixturenames", ())
         if "chromium" in fixtures or "site" in fixtures:
             item.add_marker("browser")
         if "program" in fixtures:  # which is compiled
             item.add_marker("slow")
-        options = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        elsewhere = any(isinstance(value, str) and value in BACKENDS[1:] for value in options)
+        elsewhere = any(isinstance(value, str) and value in BACKENDS[1:] for value in options.values())
         if not elsewhere and not any(item.get_closest_marker(name) for name in ("slow", "browser", "study")):
             item.add_marker("quick")
+    items[:] = chosen
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(params=BACKENDS)

@@ -144,6 +144,7 @@ def test_critical_value_of_two_groups_is_normal_and_of_many_is_tukeys():
         assert critical(GAPS["equalized_odds"], ranges, 0.95, 0.0) == pytest.approx(joint, rel=0.02)
 
 
+@pytest.mark.every_backend
 def test_same_seed_same_answer_on_every_backend(backend):
     table = datasets.paper_synthetic(rows=2_000, seed=1)
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=64)
@@ -382,6 +383,7 @@ def test_replicates_whose_limits_cannot_be_met_are_counted():
     assert any("of 500 replicates, which are left out" in note for note in audit.notes)
 
 
+@pytest.mark.slow
 def test_expected_gap_on_new_rows_is_nearer_the_truth_than_the_gap_found():
     """Thresholds found on a sample meet the limit there, on the population not quite; the audit says so beforehand."""
     table = datasets.paper_synthetic(rows=1_000_000, seed=9)

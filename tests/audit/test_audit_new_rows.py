@@ -71,6 +71,7 @@ def test_an_accepted_share_of_a_replicate_needs_no_replicate_of_all_bins():
     assert found["disparate_impact"].nine_of_ten == pytest.approx(np.quantile(gaps["disparate_impact"], 0.1), rel=0.02)
 
 
+@pytest.mark.every_backend
 def test_the_same_on_every_backend_and_with_the_same_seed(backend):
     sketch = synthetic(3_000)
     audit = gf.audit(sketch, gf.solve(sketch, limits=ODDS), new_rows=300, threshold_replicates=100)

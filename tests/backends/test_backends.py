@@ -206,6 +206,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 def test_a_clone_that_hides_the_installed_package_says_so_once(clone):
     path = f"{clone / 'clone'}{os.pathsep}{clone / 'installed'}"
     outcome = run(HIDDEN, GSTAR_FAST_BACKEND="", PYTHONPATH=path, PYTHONSAFEPATH="1")

@@ -282,6 +282,7 @@ def test_interrupted_it_writes_nothing(here, signals, table, monkeypatch, capsys
     assert {path.name for path in Path().iterdir()} == {"in.parquet", "t.json", "out.parquet"}
 
 
+@pytest.mark.every_backend
 def test_every_backend_decides_alike(backend, here, table, expected):
     write(table, "in.npz")
     apply("in.npz", out="out.csv")

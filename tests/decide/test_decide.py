@@ -110,6 +110,7 @@ def test_every_float32_is_decided_as_in_float64(kernel):
                 assert np.array_equal(decider(scores, groups[group]), wide >= threshold)
 
 
+@pytest.mark.every_backend
 @given(st.data())
 def test_all_ways_to_ask_agree(backend, data):
     """Arrays, one row, margins and codes."""
@@ -262,6 +263,7 @@ def test_the_hash_of_a_number_is_the_published_one(backend, key, expected):
     assert hashes.tolist() == [expected]
 
 
+@pytest.mark.every_backend
 def test_every_backend_hashes_alike(backend):
     from gstar_fast._decide.rows import hashes_of
 

@@ -6,6 +6,8 @@ import pytest
 
 from gstar_fast import _backends
 
+pytestmark = pytest.mark.every_backend  # each has functions of its own
+
 WHOLE_LINE = (0.0, 0.0, -1.0, 1.0)  # no mass at the infinities; thresholds are not looked for here
 SMALLEST = mpmath.mpf("1e-300")
 

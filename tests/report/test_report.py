@@ -248,6 +248,7 @@ def test_two_groups_and_a_long_frontier_stay_small():
 # ---------------------------------------------------------------------------------------------------- reproducibility
 
 
+@pytest.mark.every_backend
 @pytest.mark.slow
 def test_same_input_gives_the_same_bytes_on_every_backend(backend, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1893456000")
@@ -285,6 +286,7 @@ def test_the_command_makes_the_page_again(question, tmp_path, monkeypatch):
     assert Path("report.html").read_text(encoding="utf-8") == report.html
 
 
+@pytest.mark.slow
 def test_the_command_repeats_what_the_caller_chose(tmp_path, monkeypatch, sketch, result):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1893456000")
@@ -300,6 +302,7 @@ def test_the_command_repeats_what_the_caller_chose(tmp_path, monkeypatch, sketch
     assert Path("report.html").read_text(encoding="utf-8") == other.html
 
 
+@pytest.mark.slow
 def test_the_time_is_given_or_taken_from_the_environment(sketch, result, monkeypatch):
     east = datetime(2030, 1, 31, 1, 30, tzinfo=timezone(timedelta(hours=2)))
     assert "made 2030-01-30 23:30 UTC" in gf.report(result, sketch, made=east, frontier=False).html
@@ -328,6 +331,7 @@ def test_it_is_saved_whole_and_shown_in_a_frame(sketch, result, tmp_path):
 # ------------------------------------------------------------------------------------------------------ wrong questions
 
 
+@pytest.mark.slow
 def test_mismatched_results_sketches_and_audits_are_refused(sketch, result, audit):
     other = synthetic(8_000, seed=2)
     with pytest.raises(

@@ -21,6 +21,7 @@ def banner(result, sketch, **options):
     return node.attributes["class"].split()[1], node.one("h2").text
 
 
+@pytest.mark.slow
 def test_only_what_holds_and_is_proven_is_green(sketch, result):
     assert banner(gf.solve(sketch, limits={"equalized_odds": 0.05}), sketch) == ("good", "The limit is met")
     there = gf.audit(sketch, result).new_rows["equalized_odds"]  # as many new rows have their own chance

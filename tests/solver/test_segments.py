@@ -91,6 +91,7 @@ def random_sketch(seed=0, rows=1500, segments=3, bins=64):
 # ------------------------------------------------------------------------------------------------------- the optimum
 
 
+@pytest.mark.slow
 def test_the_best_choice_and_the_best_mixture_are_those_of_highs(backend):
     """Every criterion, ratios, costs, three groups, monotone thresholds."""
     rng = np.random.default_rng(20)

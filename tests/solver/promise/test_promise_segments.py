@@ -157,6 +157,7 @@ def test_names_of_protected_groups_do_not_matter(monotone):
     assert first.promise.chance == pytest.approx(second.promise.chance, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_backends_agree():
     sketch, found = counted(1500, 5), []
     for name in ("native", "numba", "numpy"):
