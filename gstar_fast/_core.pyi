@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gstar_fast._backends.common.segments import Program
 from gstar_fast._backends.interface import Descent, Key, Watch
 from gstar_fast._base.arrays import Bools, Flags, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name
@@ -148,26 +149,7 @@ def fit_gamma(
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]: ...
 
 class SegmentSearch:
-    def __init__(
-        self,
-        start: Ints,
-        accepted: Floats,
-        cell: Ints,
-        cost: Ints,
-        distance: Ints,
-        totals: Floats,
-        price: Floats,
-        constant: float,
-        rate: Ints,
-        slope: Floats,
-        base: Floats,
-        has: Flags,
-        limit: Floats,
-        ratio: Floats,
-        unit: float,
-        rising: bool,
-        total: float,
-    ) -> None: ...
+    def __init__(self, program: Program) -> None: ...
     def price(self, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]: ...
     def mix(self) -> tuple[Ints, Ints, Floats, Floats, float, float, int] | None: ...
     def choose(

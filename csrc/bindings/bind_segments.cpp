@@ -2,9 +2,9 @@
 // this file.
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "gstar/solve/segments.hpp"
 #include "solver_arrays.hpp"
@@ -15,72 +15,126 @@ using namespace pybind11::literals;
 
 namespace {
 
-/// The arrays of `SegmentArrays`; keeps them alive while the core borrows them.
+/// The arrays of a `Program`; keeps them alive while the core borrows them.
 struct segment_arrays {
-    array<std::int64_t> start;
-    array<double> accepted;
-    array<std::int64_t> cell, cost, distance;
-    array<double> totals, price;
+    array<std::int64_t> start, begin, slot;
+    array<double> values;
+    array<std::int64_t> cost, distance;
+    array<double> price, most;
     double constant;
-    array<std::int64_t> rate;
-    array<double> slope, base;
-    array<std::uint8_t> has;
-    array<double> limit, ratio;
+    array<std::int64_t> term, measure;
+    array<double> slope, hits, base, given, trials;
+    array<std::int64_t> kind, about, window;
+    array<double> scale, share, right;
     double unit;
     bool rising;
-    double total;
 
-    gstar::segment_problem problem() const {
-        const auto size = [](const auto& a) {
-            return static_cast<std::size_t>(a.size());
-        };
-        const std::size_t n = size(cost), cells = size(cell), rates = size(rate),
-                          protects = size(totals) / 3;
-        bool fits =
-            start.size() >= 2 && start.data()[0] == 0 &&
-            static_cast<std::size_t>(start.data()[start.size() - 1]) == n &&
-            size(accepted) == cells * n && size(distance) == n &&
-            size(totals) == 3 * protects && size(price) == cells &&
-            size(slope) == rates * cells && size(base) == rates * protects &&
-            size(has) == rates * protects && size(limit) == rates &&
-            size(ratio) == rates && unit > 0 &&
-            (rates > 1 || !(total < std::numeric_limits<double>::infinity()));
-        for (py::ssize_t j = 0; fits && j + 1 < start.size(); ++j)
-            fits = start.data()[j] < start.data()[j + 1] &&
-                   (!rising || start.data()[j + 1] == (j + 1) * start.data()[1]);
-        for (std::size_t c = 0; fits && c < cells; ++c)
-            fits = cell.data()[c] >= 0 &&
-                   static_cast<std::size_t>(cell.data()[c]) < 3 * protects;
-        for (std::size_t r = 0; fits && r < rates; ++r) {
-            bool any = false;
-            for (std::size_t a = 0; a < protects; ++a)
-                any = any || has.data()[r * protects + a] != 0;
-            fits = any;
-        }
-        if (!fits)
+    explicit segment_arrays(const py::object& p)
+        : start(p.attr("start")),
+          begin(p.attr("begin")),
+          slot(p.attr("slot")),
+          values(p.attr("values")),
+          cost(p.attr("cost")),
+          distance(p.attr("distance")),
+          price(p.attr("price")),
+          most(p.attr("most")),
+          constant(p.attr("constant").cast<double>()),
+          term(p.attr("term")),
+          measure(p.attr("measure")),
+          slope(p.attr("slope")),
+          hits(p.attr("hits")),
+          base(p.attr("base")),
+          given(p.attr("given")),
+          trials(p.attr("trials")),
+          kind(p.attr("rows").attr("kind")),
+          about(p.attr("rows").attr("measure")),
+          window(p.attr("rows").attr("window")),
+          scale(p.attr("rows").attr("scale")),
+          share(p.attr("rows").attr("share")),
+          right(p.attr("rows").attr("right")),
+          unit(p.attr("unit").cast<double>()),
+          rising(p.attr("rising").cast<bool>()) {
+        if (!fits())
             throw std::invalid_argument(
                 "the arrays of a search over segments do not fit each other");
-        return {size(start) - 1,
-                cells,
-                protects,
-                rates,
-                view(start),
-                view(accepted),
-                view(cell),
-                view(cost),
-                view(distance),
-                view(totals),
-                view(price),
-                constant,
-                view(rate),
-                view(slope),
-                view(base),
-                view(has),
-                view(limit),
-                view(ratio),
-                unit,
-                rising,
-                total};
+    }
+
+    gstar::segment_problem problem() const {
+        return {size(start) - 1, size(price),   size(base),   view(start),
+                view(begin),     view(slot),    view(values), view(cost),
+                view(distance),  view(price),   view(most),   constant,
+                view(term),      view(measure), view(slope),  view(hits),
+                view(base),      view(given),   view(trials), view(kind),
+                view(about),     view(window),  view(scale),  view(share),
+                view(right),     unit,          rising};
+    }
+
+private:
+    template <class T>
+    static std::size_t size(const array<T>& a) {
+        return static_cast<std::size_t>(a.size());
+    }
+    /// Whether numbers go from 0 to `to` in steps of `least` or more.
+    static bool climbs(const array<std::int64_t>& a, std::size_t to,
+                       std::int64_t least) {
+        const std::size_t n = size(a);
+        if (n == 0 || a.data()[0] != 0 ||
+            static_cast<std::size_t>(a.data()[n - 1]) != to)
+            return false;
+        for (std::size_t i = 1; i < n; ++i)
+            if (a.data()[i] - a.data()[i - 1] < least) return false;
+        return true;
+    }
+    static bool below(const array<std::int64_t>& a, std::size_t end,
+                      std::int64_t least = 0) {
+        for (const std::int64_t v : view(a))
+            if (v < least || v >= static_cast<std::int64_t>(end)) return false;
+        return true;
+    }
+
+    bool fits() const {
+        const std::size_t m = size(start) - 1, n = size(cost), slots = size(price),
+                          terms = size(measure), measures = size(base),
+                          rows = size(kind);
+        if (start.size() < 2 || !climbs(start, n, 1) || size(begin) != m + 1 ||
+            !climbs(begin, size(slot), 0) || size(term) != slots + 1 ||
+            !climbs(term, terms, 0) || !below(slot, slots) ||
+            !below(measure, measures) || size(distance) != n ||
+            size(most) != slots || size(slope) != terms ||
+            size(hits) != 2 * terms || size(given) != 2 * measures ||
+            size(trials) != 2 * measures || size(about) != rows ||
+            size(window) != rows || size(scale) != rows || size(share) != rows ||
+            size(right) != rows || !below(about, measures) || !below(kind, 6) ||
+            !below(window, rows, -1) || !(unit > 0))
+            return false;
+        std::size_t held = 0;
+        for (std::size_t j = 0; j < m; ++j) {
+            held +=
+                static_cast<std::size_t>((begin.data()[j + 1] - begin.data()[j]) *
+                                         (start.data()[j + 1] - start.data()[j]));
+            if (rising && start.data()[j + 1] !=
+                              static_cast<std::int64_t>(j + 1) * start.data()[1])
+                return false;
+        }
+        return held == size(values) && windows_have_ends();
+    }
+
+    /// Whether every window has a low end.
+    bool windows_have_ends() const {
+        std::vector<bool> low(size(kind), false);
+        std::size_t many = 0;
+        for (std::size_t i = 0; i < size(kind); ++i) {
+            const std::int64_t w = window.data()[i], k = kind.data()[i];
+            if ((w < 0) != (k > 3) || (share.data()[i] != 0.0 && k != 3))
+                return false;
+            if (w < 0) continue;
+            const auto at = static_cast<std::size_t>(w);
+            many = at + 1 > many ? at + 1 : many;
+            if (k == 0) low[at] = true;
+        }
+        for (std::size_t w = 0; w < many; ++w)
+            if (!low[w]) return false;
+        return true;
     }
 };
 
@@ -90,37 +144,7 @@ void bind_segments(py::module_& m);
 
 void bind_segments(py::module_& m) {
     py::class_<segment_arrays>(m, "SegmentSearch")
-        .def(py::init([](array<std::int64_t> start, array<double> accepted,
-                         array<std::int64_t> cell, array<std::int64_t> cost,
-                         array<std::int64_t> distance, array<double> totals,
-                         array<double> price, double constant,
-                         array<std::int64_t> rate, array<double> slope,
-                         array<double> base, array<std::uint8_t> has,
-                         array<double> limit, array<double> ratio, double unit,
-                         bool rising, double total) {
-                 segment_arrays out{std::move(start),
-                                    std::move(accepted),
-                                    std::move(cell),
-                                    std::move(cost),
-                                    std::move(distance),
-                                    std::move(totals),
-                                    std::move(price),
-                                    constant,
-                                    std::move(rate),
-                                    std::move(slope),
-                                    std::move(base),
-                                    std::move(has),
-                                    std::move(limit),
-                                    std::move(ratio),
-                                    unit,
-                                    rising,
-                                    total};
-                 out.problem();  // throws where the arrays do not fit
-                 return out;
-             }),
-             "start"_a, "accepted"_a, "cell"_a, "cost"_a, "distance"_a, "totals"_a,
-             "price"_a, "constant"_a, "rate"_a, "slope"_a, "base"_a, "has"_a,
-             "limit"_a, "ratio"_a, "unit"_a, "rising"_a, "total"_a)
+        .def(py::init<const py::object&>(), "program"_a)
         .def(
             "price",
             [](const segment_arrays& self, const array<double>& weights,
@@ -128,9 +152,9 @@ void bind_segments(py::module_& m) {
                 const gstar::segment_problem p = self.problem();
                 const auto l = view(low), h = view(high);
                 if (l.size() != p.n_segments || h.size() != p.n_segments ||
-                    static_cast<std::size_t>(weights.size()) != p.n_cells)
+                    static_cast<std::size_t>(weights.size()) != p.n_slots)
                     throw std::invalid_argument(
-                        "price needs a weight for each cell and a range for each "
+                        "price needs a weight for each slot and a range for each "
                         "segment");
                 const gstar::choice from(l.begin(), l.end()),
                     to(h.begin(), h.end());

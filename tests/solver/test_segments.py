@@ -60,7 +60,7 @@ def random_question(rng):
 def asked(rows, limits, costs=(1, 1), balanced=False, order=None):
     objective = Objective.of(limits, None, costs, balanced)
     rows = np.asarray(rows, dtype=np.int64)
-    counts = SegmentCounts(tuple(range(rows.shape[1])), tuple(range(rows.shape[2])), rows)
+    counts = SegmentCounts.dense(tuple(range(rows.shape[1])), tuple(range(rows.shape[2])), rows)
     totals = counts.totals
     scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
     return lay_out(counts, objective, scale, has_rate(totals), order), order
@@ -140,10 +140,10 @@ def test_price_finds_the_cheapest_candidate_of_a_range(backend):
     for order in (None, "rising"):
         search, _ = asked(rng.integers(0, 9, (3, 2, 3, 6)), {"equalized_odds": 0.1}, order=order)
         p = search.arrays
-        weights = rng.integers(-3, 4, len(p.cell)).astype(float)
+        weights = rng.integers(-3, 4, len(p.price)).astype(float)
         low, high = np.array([1, 0, 2]), np.array([4, 3, 5])
         numbers, values = room("segments").price(p, weights, low, high)
-        value = weights @ p.accepted
+        value = np.concatenate([weights[slots] @ values for slots, values in p.features])
         ranges = [range(a, b + 1) for a, b in zip(low, high, strict=True)]
         every = np.array(np.meshgrid(*ranges, indexing="ij")).reshape(3, -1).T
         if order:
@@ -391,3 +391,15 @@ def test_a_proof_survives_json():
     certificate, _ = proven()
     leaf = next(step for step in certificate.steps if isinstance(step, Leaf) and step.multipliers)
     assert json.loads(json.dumps(leaf.multipliers)) == [list(m) for m in leaf.multipliers]
+
+
+def test_the_table_does_not_grow_with_groups_times_segments():
+    """100 groups that are their own segments: a segment has the rows of its own group alone."""
+    rng = np.random.default_rng(41)
+    group, label = np.arange(30_000) % 100, rng.integers(0, 2, 30_000)
+    sketch = gf.Sketch.from_rows(rng.normal(label + 0.01 * group), label, group)
+    objective = Objective.of({"equalized_odds": 0.05}, None, (1, 1), False)
+    search = prepare(Snapshot.of(sketch), Roles((0,), (0,)), objective)
+    table = [*vars(search.arrays).values(), *vars(search.counts).values(), search.candidate, search.last]
+    assert sum(getattr(array, "nbytes", 0) for array in table) < 50e6
+    assert len(search.arrays.values) <= 2 * len(search.arrays.cost)

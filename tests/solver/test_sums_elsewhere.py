@@ -46,7 +46,7 @@ def question(rng):
         limits[str(rng.choice(OTHERS))] = float(rng.choice([0.01, 0.05, 0.2]))
     order = [None, None, "rising", "falling"][rng.integers(4)]
     objective = Objective.of(limits, None, [(1, 1), (1, 5)][rng.integers(2)], bool(rng.random() < 0.2))
-    counts = SegmentCounts(tuple(range(n_groups)), tuple(range(m)), rows.astype(np.int64))
+    counts = SegmentCounts.dense(tuple(range(n_groups)), tuple(range(m)), rows.astype(np.int64))
     scale = scale_of(objective, *counts.totals[:2].sum(axis=1).tolist())
     return lay_out(counts, objective, scale, has_rate(counts.totals), order), order
 

@@ -44,10 +44,10 @@ inline segment_mixture mix_segments(const segment_problem& p) {
         if (node.shares[i] <= 1e-12) continue;
         const segment_column& column = node.columns[i];
         const double weight = node.shares[i] / total[column.block];
-        for (std::size_t j = p.rising ? 0 : column.block;
-             j < (p.rising ? p.n_segments : column.block + 1); ++j)
+        for (std::size_t j = bounds.first_of(column.block);
+             j < bounds.end_of(column.block); ++j)
             merged[{static_cast<std::int64_t>(j), column.numbers[j]}] += weight;
-        out.value += weight * bounds.rates(column.block, column.numbers, part);
+        out.value += weight * bounds.measures(column.block, column.numbers, part);
     }
     for (const auto& [where, weight] : merged) {
         out.segment.push_back(where.first);
@@ -235,8 +235,8 @@ private:
         for (std::size_t i = 0; i < node.columns.size(); ++i) {
             const segment_column& column = node.columns[i];
             const double share = node.shares[i];
-            for (std::size_t j = p_.rising ? 0 : column.block;
-                 j < (p_.rising ? p_.n_segments : column.block + 1); ++j)
+            for (std::size_t j = bounds_.first_of(column.block);
+                 j < bounds_.end_of(column.block); ++j)
                 if (share > heavy[j] ||
                     (share == heavy[j] && column.numbers[j] < out[j])) {
                     out[j] = column.numbers[j];
@@ -250,7 +250,9 @@ private:
         std::vector<double> out(p_.cost.size());
         const std::vector<double> w =
             bounds_.weights(node.multipliers, node.weight);
-        values_of(p_, w.data(), 0, out.size(), out.data());
+        for (std::size_t j = 0; j < p_.n_segments; ++j)
+            values_of(p_, bounds_.features(), w.data(), j, 0, p_.size(j),
+                      out.data() + p_.first(j));
         return out;
     }
 
@@ -281,10 +283,11 @@ private:
     std::size_t spread(const segment_node& node, std::int64_t& cut) const {
         double best = 0.0;
         std::size_t found = p_.n_segments;
-        std::vector<double> norm(p_.n_cells, 0.0);
-        for (std::size_t r = 0; r < p_.n_rates; ++r)
-            for (std::size_t c = 0; c < p_.n_cells; ++c)
-                norm[c] = norm[c] + std::abs(p_.slope[r * p_.n_cells + c]);
+        const segment_features& x = bounds_.features();
+        std::vector<double> norm(p_.n_slots, 0.0);
+        for (std::size_t c = 0; c < p_.n_slots; ++c)
+            for (std::size_t k = p_.terms_from(c); k < p_.terms_to(c); ++k)
+                norm[c] += std::abs(p_.slope[k]);
         std::vector<std::pair<std::int64_t, double>> mine;
         for (std::size_t j = 0; j < p_.n_segments; ++j) {
             mine.clear();
@@ -303,14 +306,14 @@ private:
             }
             if (low == high) continue;
             double wide = 0.0;
-            for (std::size_t c = 0; c < p_.n_cells; ++c) {
+            for (std::size_t f = 0; f < p_.n_features(j); ++f) {
+                const double* const value = x.of(j, f);
+                const double by = norm[p_.slot_of(j, f)];
                 double mean = 0.0;
-                for (const auto& [i, share] : mine)
-                    mean += share * p_.rows(c, p_.entry(j, i));
+                for (const auto& [i, share] : mine) mean += share * value[i];
                 mean /= total;
                 for (const auto& [i, share] : mine)
-                    wide += norm[c] * share *
-                            std::abs(p_.rows(c, p_.entry(j, i)) - mean);
+                    wide += by * share * std::abs(value[i] - mean);
             }
             if (wide > best || found == p_.n_segments) {
                 best = wide;
@@ -359,7 +362,7 @@ inline segment_best search_segments(const segment_problem& p,
     // fewer candidates are left: the search goes on among them
     const std::vector<choice> names = first.kept(root);
     std::vector<std::int64_t> start{0}, cost, distance;
-    std::vector<double> accepted;
+    std::vector<double> kept;
     for (std::size_t j = 0; j < p.n_segments; ++j) {
         for (const std::int64_t number : names[j]) {
             cost.push_back(p.cost[p.entry(j, number)]);
@@ -367,14 +370,14 @@ inline segment_best search_segments(const segment_problem& p,
         }
         start.push_back(static_cast<std::int64_t>(cost.size()));
     }
-    accepted.reserve(cost.size() * p.n_cells);
-    for (std::size_t c = 0; c < p.n_cells; ++c)
-        for (std::size_t j = 0; j < p.n_segments; ++j)
+    const segment_features& x = first.bounds().features();
+    for (std::size_t j = 0; j < p.n_segments; ++j)
+        for (std::size_t f = 0; f < p.n_features(j); ++f)
             for (const std::int64_t number : names[j])
-                accepted.push_back(p.rows(c, p.entry(j, number)));
+                kept.push_back(x.of(j, f)[number]);
     segment_problem small = p;
     small.start = {start.data(), start.size()};
-    small.accepted = {accepted.data(), accepted.size()};
+    small.values = {kept.data(), kept.size()};
     small.cost = {cost.data(), cost.size()};
     small.distance = {distance.data(), distance.size()};
     segment_tree second(small, &names);

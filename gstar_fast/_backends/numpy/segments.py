@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gstar_fast._backends.common.segments import Mix, SegmentArrays
+from gstar_fast._backends.common.segments import Mix, Program
 from gstar_fast._backends.numpy.segments_bounds import Search, price
 from gstar_fast._backends.numpy.segments_tree import choose
 
 __all__ = ["choose", "mix", "price"]
 
 
-def mix(p: SegmentArrays) -> Mix | None:
+def mix(p: Program) -> Mix | None:
     """The cheapest mixture that meets every limit, or None."""
     return Search(p).mix()

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import groupby
 from typing import ClassVar
 
 import numpy as np
 
-from gstar_fast._backends.common.segments import Mix, SegmentArrays
+from gstar_fast._backends.common.segments import HIGH, LOW, RATIO, SHARE, SMALLEST, Mix, Program
 from gstar_fast._backends.numpy.segments_master import EPSILON, Master, X
 from gstar_fast._base.arrays import Floats, Ints
 
 SCANS = 400  # for one node; it is closed, or cut, with the best bound so far
-SMALLEST = 1e-12  # of E: what the search tells apart at most
 
 
-def price(p: SegmentArrays, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]:
+def price(p: Program, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]:
     """The candidate of least value in each segment, from low to high, nearest of equals; and the values.
 
     A candidate's value is what its accepted rows weigh. With `rising`, the best choice that rises.
@@ -30,23 +30,25 @@ def price(p: SegmentArrays, weights: Floats, low: Ints, high: Ints) -> tuple[Int
         return _price_rising(p, weights, low, high)
     numbers, values = np.empty(m, np.int64), np.empty(m)
     for j in range(m):
-        at = slice(int(p.start[j] + low[j]), int(p.start[j] + high[j]) + 1)
-        value = value_of(p, weights, at)
+        inside = slice(int(low[j]), int(high[j]) + 1)
+        value = value_of(p, weights, j, inside)
         least = value.min()
         equal = np.flatnonzero(value == least)
-        best = int(equal[np.argmin(p.distance[at][equal])])
+        best = int(equal[np.argmin(p.distance[p.start[j] + low[j] + equal])])
         numbers[j], values[j] = low[j] + best, least
     return numbers, values
 
 
-def value_of(p: SegmentArrays, weights: Floats, at: slice) -> Floats:
-    out = np.zeros(at.stop - at.start)
-    for c in range(len(weights)):
-        out += weights[c] * p.accepted[c, at]
+def value_of(p: Program, weights: Floats, j: int, inside: slice) -> Floats:
+    """What the features of some candidates of segment j weigh, one feature after the other."""
+    out = np.zeros(inside.stop - inside.start)
+    slots, values = p.features[j]
+    for weight, each in zip(weights[slots].tolist(), values[:, inside], strict=True):
+        out += weight * each
     return out
 
 
-def _price_rising(p: SegmentArrays, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]:
+def _price_rising(p: Program, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]:
     m = len(p.start) - 1
     size = int(p.start[1])
     best = np.zeros(size)  # of the segments so far, the last of them taking this candidate or a lower one
@@ -54,7 +56,7 @@ def _price_rising(p: SegmentArrays, weights: Floats, low: Ints, high: Ints) -> t
     for j in range(m):
         value = np.full(size, np.inf)
         inside = slice(int(low[j]), int(high[j]) + 1)
-        value[inside] = best[inside] + value_of(p, weights, slice(size * j + inside.start, size * j + inside.stop))
+        value[inside] = best[inside] + value_of(p, weights, j, inside)
         best = np.minimum.accumulate(value)
         new = np.ones(size, bool)  # where the least value so far falls: the lowest candidate of equals
         new[1:] = value[1:] < best[:-1]
@@ -75,7 +77,7 @@ class Node:
 
     low: Ints
     high: Ints
-    multipliers: Floats  # (3, R, A)
+    multipliers: Floats  # of each row
     weight: float = 1.0  # of E in the bound
     bound: float = -np.inf  # rounding errors taken off
     columns: list[tuple[int, Ints]] | None = None  # of the basis: block, and numbers of all segments
@@ -89,63 +91,88 @@ class Search:
 
     scan: ClassVar = staticmethod(price)
 
-    def __init__(self, p: SegmentArrays) -> None:
+    def __init__(self, p: Program) -> None:
         self.p = p
         self.m = len(p.start) - 1
         self.n_blocks = 1 if p.rising else self.m
-        self.group = p.cell // 3
         self.scans = 0
         self.step = max(1.0 / p.unit, SMALLEST)
+        rows = p.rows
+        self.widest = np.full(rows.n_windows, np.inf)  # the largest gap of each window
+        self.widest[rows.window[rows.kind == HIGH]] = rows.right[rows.kind == HIGH]
+        self.total = float(rows.right[rows.share > 0].max(initial=-np.inf))  # the largest sum of two gaps
+        self.summed: list[int] = []  # these two windows
+        if self.total > -np.inf:
+            self.summed = [int(rows.window[rows.share * sign > 0][0]) for sign in (-1, 1)]
+            self.widest[self.summed] = np.minimum(self.widest[self.summed], self.total)
 
     # ------------------------------------------------------------------------------------------------------- bounds
 
     def net(self, multipliers: Floats) -> Floats:
-        """What one unit of each rate weighs (R, A)."""
-        lower, upper, ratio = multipliers
-        return np.asarray(upper + np.maximum(self.p.ratio, 0.0)[:, None] * ratio - lower)
+        """What one unit of each measure weighs."""
+        rows, out = self.p.rows, np.zeros(len(self.p.base))
+        for some in (rows.scale > 0, rows.scale <= 0):  # rows of low ends last
+            np.add.at(out, rows.measure[some], rows.scale[some] * multipliers[some])
+        return out
 
     def weights(self, net: Floats, weight: float) -> Floats:
-        """What one accepted row of each cell weighs."""
-        out = weight * self.p.price
-        for r in range(len(self.p.rate)):
-            out = out + net[r, self.group] * self.p.slope[r]
+        """What one unit of each slot weighs."""
+        p = self.p
+        out = weight * p.price
+        slot, turns = p.terms
+        for at in turns:
+            out[slot[at]] += net[p.measure[at]] * p.slope[at]
         return out
 
     def bound(self, multipliers: Floats, weight: float, low: Ints, high: Ints) -> tuple[float, Ints, Floats]:
         """A number that weight * E cannot be below in this box within the limits; the choices behind it, by segment."""
-        p = self.p
+        p, rows = self.p, self.p.rows
         net = self.net(multipliers)
-        weights = self.weights(net, weight)
-        numbers, values = self.scan(p, weights, low, high)
+        numbers, values = self.scan(p, self.weights(net, weight), low, high)
         self.scans += 1
         total = weight * p.constant
         size = abs(total)
-        for j in range(self.m):
-            total += float(values[j])
-        uppers = [0.0, 0.0]  # of the rates whose gaps have a limited sum
-        for r in range(len(p.rate)):
-            window = 0.0
-            for a in range(p.has.shape[1]):
-                lower, upper, ratio = (float(x) for x in multipliers[:, r, a])
-                total += float(net[r, a]) * float(p.base[r, a])
-                size += abs(float(net[r, a])) * float(p.base[r, a])
-                if upper > 0:
-                    if p.total < np.inf and r < 2:
-                        uppers[r] += upper
-                    else:
-                        total -= float(p.limit[r]) * upper
-                    size += float(p.limit[r]) * upper
-                window += lower - upper - ratio
-                size += lower + upper + ratio
-            total += min(window, 0.0)
-        if p.total < np.inf:
+        for value in values.tolist():
+            total += value
+        uppers = [0.0, 0.0]  # of the windows whose gaps have a limited sum
+        window = 0.0
+        columns = (rows.measure, rows.window, rows.kind, rows.right, multipliers)
+        of_measure = groupby(zip(*(column.tolist() for column in columns), strict=True), key=lambda row: row[:2])
+        last = -1
+        for (q, w), mine in of_measure:
+            if w != last:
+                total += min(window, 0.0)
+                window, last = 0.0, w
+            given = {LOW: 0.0, HIGH: 0.0, RATIO: 0.0}
+            fixed = 0.0  # of rows without a window
+            for _, _, kind, right, value in mine:
+                if w < 0:
+                    fixed += right * value
+                else:
+                    given[HIGH if kind == SHARE else kind] += value
+            total += float(net[q]) * float(p.base[q])
+            size += abs(float(net[q])) * abs(float(p.base[q]))
+            total -= fixed
+            size += abs(fixed)
+            lower, upper, ratio = given.values()
+            if upper > 0:
+                if w in self.summed:
+                    uppers[self.summed.index(w)] += upper
+                else:
+                    total -= float(self.widest[w]) * upper
+                size += float(self.widest[w]) * upper
+            window += lower - upper - ratio
+            size += lower + upper + ratio
+        total += min(window, 0.0)
+        if self.summed:
             total -= self.most_paid(uppers)
-        for c in range(len(weights)):
-            most = weight * abs(float(p.price[c]))
-            for r in range(len(p.rate)):
-                most += abs(float(net[r, self.group[c]])) * abs(float(p.slope[r, c]))
-            size += most * float(p.totals[int(p.cell[c]) % 3, int(self.group[c])])
-        return total - (len(weights) + self.m + 24) * 2.3e-16 * size, numbers, values
+        most = weight * np.abs(p.price)
+        slot, turns = p.terms
+        for at in turns:
+            most[slot[at]] += np.abs(net[p.measure[at]]) * np.abs(p.slope[at])
+        for each in (most * p.most).tolist():
+            size += each
+        return total - (len(most) + self.m + 24) * 2.3e-16 * size, numbers, values
 
     def most_paid(self, prices: list[float]) -> float:
         """What two gaps within their limits, and with a sum within theirs, cost at most at these prices.
@@ -153,23 +180,20 @@ class Search:
         The dearer one takes what it may, the other what is left.
         """
         dear = 0 if prices[0] >= prices[1] else 1
-        first = min(float(self.p.limit[dear]), self.p.total)
-        second = min(float(self.p.limit[1 - dear]), self.p.total - first)
+        first = min(float(self.widest[self.summed[dear]]), self.total)
+        second = min(float(self.widest[self.summed[1 - dear]]), self.total - first)
         return prices[dear] * first + prices[1 - dear] * second
 
-    def rates(self, block: int, numbers: Ints) -> tuple[float, Floats]:
-        """What a block's choice adds to E and to every rate."""
+    def measures(self, block: int, numbers: Ints) -> tuple[float, Floats]:
+        """What a block's choice adds to E and to every measure."""
         p = self.p
-        mine = range(self.m) if p.rising else range(block, block + 1)
-        sums = np.zeros(len(p.cell))
-        cost = 0
-        for j in mine:
-            entry = int(p.start[j] + numbers[j])
-            sums += p.accepted[:, entry]
-            cost += int(p.cost[entry])
-        out = np.zeros(p.base.shape)
-        for c in range(len(p.cell)):
-            out[:, self.group[c]] += p.slope[:, c] * sums[c]
+        sums, cost = np.zeros(len(p.price)), 0
+        for j in range(self.m) if p.rising else range(block, block + 1):
+            slots, values = p.features[j]
+            sums[slots] += values[:, numbers[j]]
+            cost += int(p.cost[p.start[j] + numbers[j]])
+        out = np.zeros(len(p.base))
+        np.add.at(out, p.measure, p.slope * sums[p.terms[0]])
         return cost / p.unit, out
 
     # ----------------------------------------------------------------------------------------------- one node's program
@@ -189,20 +213,20 @@ class Search:
         master = Master(self.p, self.n_blocks)
         columns: list[tuple[int, Ints]] = []
         for block in range(self.n_blocks):
-            master.add(block, *self.rates(block, numbers))
+            master.add(block, *self.measures(block, numbers))
             columns.append((block, numbers))
         for block, seed in seeds:
             mine = self.own(block)
             inside = bool(np.all((seed[mine] >= low[mine]) & (seed[mine] <= high[mine])))
             if inside and not np.array_equal(seed[mine], numbers[mine]):
-                master.add(block, *self.rates(block, seed))
+                master.add(block, *self.measures(block, seed))
                 columns.append((block, seed))
         master.begin()
         for _ in range(SCANS):
             phase, dual = master.optimise(end)
             if not np.all(np.isfinite(dual)):  # rounding made the basis singular
                 break
-            multipliers = self.multipliers(master, dual)
+            multipliers = np.maximum(-dual[self.n_blocks :], 0.0)
             weight = 1.0 if phase == 2 else 0.0
             bound, numbers, values = self.bound(multipliers, weight, low, high)
             if phase == 2 and bound > node.bound:
@@ -218,7 +242,7 @@ class Search:
                 if float(values[block]) - float(dual[block]) < -EPSILON + self.offset(weight, block) and not any(
                     b == block and np.array_equal(given[mine], numbers[mine]) for b, given in columns
                 ):  # a program that ended early may ask for a column it has
-                    master.add(block, *self.rates(block, numbers))
+                    master.add(block, *self.measures(block, numbers))
                     columns.append((block, numbers))
                     added = True
             if not added or time.monotonic() > end:
@@ -245,25 +269,17 @@ class Search:
             for j in range(self.m):
                 first = int(p.start[j])
                 value = 0.0
-                for c in range(len(p.cell)):
-                    value += float(p.price[c]) * float(p.accepted[c, first])
+                for c, rows in zip(*(x.tolist() for x in (p.features[j][0], p.features[j][1][:, 0])), strict=True):
+                    value += float(p.price[c]) * rows
                 out[0 if p.rising else j] += int(p.cost[first]) / p.unit - value
             self._nobody = out
         return self._nobody
-
-    def multipliers(self, master: Master, dual: Floats) -> Floats:
-        out = np.zeros((3, *self.p.base.shape))
-        for i in range(master.size - master.n_blocks):
-            value = float(dual[master.n_blocks + i])
-            kind = int(master.row_kind[i])
-            out[kind, master.row_rate[i], master.row_group[i]] += max(value if kind == 0 else -value, 0.0)
-        return out
 
     # --------------------------------------------------------------------------------------------------------- mixture
 
     def whole(self) -> Node:
         sizes = np.diff(self.p.start)
-        return Node(np.zeros(self.m, np.int64), sizes - 1, np.zeros((3, *self.p.base.shape)))
+        return Node(np.zeros(self.m, np.int64), sizes - 1, np.zeros(len(self.p.rows)))
 
     def mix(self) -> Mix | None:
         node = self.whole()
@@ -282,7 +298,7 @@ class Search:
             for j in range(self.m) if self.p.rising else (block,):
                 key = j, int(numbers[j])
                 merged[key] = merged.get(key, 0.0) + weight
-            value += weight * self.rates(block, numbers)[0]
+            value += weight * self.measures(block, numbers)[0]
         keys = sorted(merged)
         return Mix(
             np.array([j for j, _ in keys], np.int64),

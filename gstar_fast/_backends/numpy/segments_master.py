@@ -1,7 +1,7 @@
-"""The linear program over some columns, by a revised simplex: see `_solver/mixture.py` for its rows.
+"""The linear program over some columns, by a revised simplex; `common/segments.py` has its rows.
 
 A block's weights add up to one; a column is one choice of a block's candidates. Every sum is taken in the order of its
-rows, so that csrc/gstar/solve/segments_master.hpp takes the same steps to the last bit.
+rows, so that csrc/gstar/solve/segments/master.hpp takes the same steps to the last bit.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import time
 
 import numpy as np
 
-from gstar_fast._backends.common.segments import SegmentArrays
+from gstar_fast._backends.common.segments import LOW, Program
 from gstar_fast._base.arrays import Floats
 
 EPSILON = 1e-11  # reduced costs, in units of E, that count as zero; and steps of the objective
 PATIENCE = 2  # pivots without progress for each row before the careful rule; ten times as many end the program
 CLOCK = 64  # pivots between two looks at the clock; the basis is inverted again then
-# kinds of columns: a choice, the low end of a window, a slack, what loosens upper rows, the first gap's share of a sum
-X, U, S, Z, D = range(5)
+# kinds of columns: a choice, the low end of a window, a slack, what loosens rows, the first gap's share of a sum
+X, T, S, Z, D = range(5)
 
 
 def inverse_of(matrix: Floats) -> Floats:
@@ -47,43 +47,22 @@ def times(matrix: Floats, vector: Floats) -> Floats:
 class Master:
     """Rows are fixed; columns are added."""
 
-    def __init__(self, p: SegmentArrays, n_blocks: int) -> None:
-        self.n_blocks = n_blocks
-        self.rates, self.groups = p.base.shape
-        rate, group, kind, scale, share, right = [], [], [], [], [], [1.0] * n_blocks
-        for r in range(self.rates):
-            for a in range(self.groups):
-                if not p.has[r, a]:
-                    continue
-                summed = p.total < np.inf and r < 2
-                factors = [(0, 1.0, 0.0, 0.0)]
-                if p.limit[r] < np.inf and not (summed and p.limit[r] >= p.total):
-                    factors.append((1, 1.0, float(p.limit[r]), 0.0))
-                if summed:
-                    factors.append((1, 1.0, 0.0, -1.0) if r == 0 else (1, 1.0, p.total, 1.0))
-                if p.ratio[r] > 0:
-                    factors.append((2, float(p.ratio[r]), 0.0, 0.0))
-                for which, factor, limit, part in factors:
-                    rate.append(r)
-                    group.append(a)
-                    kind.append(which)
-                    scale.append(factor)
-                    share.append(part)
-                    right.append(limit - factor * float(p.base[r, a]))
-        self.row_rate, self.row_group, self.row_kind = (np.array(x, dtype=np.int64) for x in (rate, group, kind))
-        self.row_scale, self.row_share = np.array(scale), np.array(share)
-        self.right = np.array(right)
-        self.size = len(right)
+    def __init__(self, p: Program, n_blocks: int) -> None:
+        self.n_blocks, self.rows = n_blocks, p.rows
+        self.low = p.rows.kind == LOW
+        self.ahead = np.where(p.rows.window < 0, 0.0, np.where(self.low, 1.0, -1.0))  # coefficients of windows
+        self.right = np.concatenate([np.ones(n_blocks), p.rows.right - p.rows.scale * p.base[p.rows.measure]])
+        self.size = len(self.right)
         self.pool = np.zeros((0, self.size))
         self.cost = np.zeros(0)
         self.basis: list[tuple[int, int]] = []
         self.inverse = np.zeros((0, 0))
 
-    def add(self, block: int, cost: float, rates: Floats) -> None:
-        """One more column: its block, its part of E, and of each rate (R, A)."""
+    def add(self, block: int, cost: float, measures: Floats) -> None:
+        """One more column: its block, its part of E, and of each measure."""
         column = np.zeros((1, self.size))
         column[0, block] = 1.0
-        column[0, self.n_blocks :] = self.row_scale * rates[self.row_rate, self.row_group]
+        column[0, self.n_blocks :] = self.rows.scale * measures[self.rows.measure]
         self.pool = np.concatenate([self.pool, column])
         self.cost = np.append(self.cost, cost)
 
@@ -91,38 +70,36 @@ class Master:
         if kind == X:
             return np.asarray(self.pool[i])
         out = np.zeros(self.size)
-        if kind == U:
-            out[self.n_blocks :][self.row_rate == i] = -1.0
+        if kind == T:
+            mine = self.rows.window == i
+            out[self.n_blocks :][mine] = self.ahead[mine]
         elif kind == S:
-            out[i] = -1.0 if self.row_kind[i - self.n_blocks] == 0 else 1.0
+            out[i] = 1.0
         elif kind == D:
-            out[self.n_blocks :] = self.row_share
+            out[self.n_blocks :] = self.rows.share
         else:
-            out[self.n_blocks :][self.row_kind > 0] = -1.0
+            out[self.n_blocks :][~self.low] = -1.0
         return out
 
     def begin(self) -> None:
-        """The first column of each block, in order; windows begin at the lowest rate, slacks take up the rest."""
+        """The first column of each block, in order; windows begin at the lowest, slacks take up the rest."""
         total = np.zeros(self.size)
         for b in range(self.n_blocks):
             total += self.pool[b]
         value = total - self.right  # how far each row is above its right side, windows aside
         basis = [(X, b) for b in range(self.n_blocks)]
-        low: dict[int, tuple[float, int]] = {}
-        for i in range(self.n_blocks, self.size):
-            r, kind = int(self.row_rate[i - self.n_blocks]), int(self.row_kind[i - self.n_blocks])
-            if kind == 0 and (r not in low or value[i] < low[r][0]):
-                low[r] = (float(value[i]), i)
+        lowest: dict[int, int] = {}
+        for i, w in enumerate(self.rows.window.tolist(), self.n_blocks):
+            if self.low[i - self.n_blocks] and (w not in lowest or value[i] > value[lowest[w]]):
+                lowest[w] = i
         excess, worst = 0.0, -1
-        for i in range(self.n_blocks, self.size):
-            r, kind = int(self.row_rate[i - self.n_blocks]), int(self.row_kind[i - self.n_blocks])
-            level, lowest = low[r]
-            if i == lowest:
-                basis.append((U, r))
+        for i, w in enumerate(self.rows.window.tolist(), self.n_blocks):
+            if i == lowest.get(w):
+                basis.append((T, w))
                 continue
             basis.append((S, i))
-            over = float(value[i]) - level
-            if kind > 0 and over > excess:
+            over = float(value[i]) + (float(value[lowest[w]]) if w in lowest else 0.0)
+            if not self.low[i - self.n_blocks] and over > excess:
                 excess, worst = over, i
         if worst >= 0:
             basis[worst] = (Z, 0)
@@ -163,23 +140,19 @@ class Master:
                 if careful:
                     return X, i
                 found, least = (X, i), float(reduced[i])
-        for r in range(self.rates):
-            value = 0.0
-            for i in np.flatnonzero(self.row_rate == r).tolist():
-                value += float(dual[self.n_blocks + i])
-            if value < least and (U, r) not in inside:
+        own = dual[self.n_blocks :]
+        window = np.zeros(self.rows.n_windows)
+        some = self.rows.window >= 0
+        np.subtract.at(window, self.rows.window[some], own[some] * self.ahead[some])
+        names = [*((T, w) for w in range(len(window))), *((S, i) for i in range(self.n_blocks, self.size))]
+        for name, value in zip(names, [*window.tolist(), *(-own).tolist()], strict=True):
+            if value < least and name not in inside:
                 if careful:
-                    return U, r
-                found, least = (U, r), value
-        for i in range(self.n_blocks, self.size):
-            value = float(dual[i]) if self.row_kind[i - self.n_blocks] == 0 else -float(dual[i])
-            if value < least and (S, i) not in inside:
-                if careful:
-                    return S, i
-                found, least = (S, i), value
+                    return name
+                found, least = name, value
         value = 0.0
-        for i in np.flatnonzero(self.row_share).tolist():
-            value -= float(self.row_share[i]) * float(dual[self.n_blocks + i])
+        for i in np.flatnonzero(self.rows.share).tolist():
+            value -= float(self.rows.share[i]) * float(own[i])
         if value < least and (D, 0) not in inside:
             found = (D, 0)
         return found

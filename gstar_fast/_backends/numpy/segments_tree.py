@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gstar_fast._backends.common.segments import Best, Leaves, SegmentArrays
+from gstar_fast._backends.common.segments import Best, Leaves, Program
 from gstar_fast._backends.numpy import segments_moves as moves
 from gstar_fast._backends.numpy.segments_bounds import Node, Search, value_of
 from gstar_fast._base.arrays import Bools, Floats, Ints
@@ -24,7 +24,7 @@ class Tree(Search):
     move_one: ClassVar = staticmethod(moves.move_one)
     move_two: ClassVar = staticmethod(moves.move_two)
 
-    def __init__(self, p: SegmentArrays, names: list[Ints] | None = None) -> None:
+    def __init__(self, p: Program, names: list[Ints] | None = None) -> None:
         super().__init__(p)
         self.names = names  # what candidates were called before some were left out
         self.best: Ints | None = None
@@ -56,7 +56,8 @@ class Tree(Search):
 
     def values(self, node: Node) -> Floats:
         weights = self.weights(self.net(node.multipliers), node.weight)
-        return value_of(self.p, weights, slice(0, int(self.p.start[-1])))
+        sizes = np.diff(self.p.start).tolist()
+        return np.concatenate([value_of(self.p, weights, j, slice(0, size)) for j, size in enumerate(sizes)])
 
     def lists(self, node: Node) -> list[Ints]:
         """The candidates of each segment that the multipliers like best."""
@@ -82,9 +83,8 @@ class Tree(Search):
         assert node.shares is not None
         p = self.p
         best, found, cut = 0.0, -1, 0
-        norm = np.zeros(len(p.cell))
-        for r in range(len(p.rate)):
-            norm = norm + np.abs(p.slope[r])
+        norm = np.zeros(len(p.price))
+        np.add.at(norm, p.terms[0], np.abs(p.slope))
         for j in range(self.m):
             mine = [
                 (int(numbers[j]), float(share))
@@ -101,13 +101,13 @@ class Tree(Search):
                 total += share
                 place += share * i
             wide = 0.0
-            for c in range(len(p.cell)):
+            for c, rows in zip(*p.features[j], strict=True):
                 mean = 0.0
                 for i, share in mine:
-                    mean += share * float(p.accepted[c, p.start[j] + i])
+                    mean += share * float(rows[i])
                 mean /= total
                 for i, share in mine:
-                    wide += float(norm[c]) * share * abs(float(p.accepted[c, p.start[j] + i]) - mean)
+                    wide += float(norm[c]) * share * abs(float(rows[i]) - mean)
             if wide > best or found < 0:
                 best, found = wide, j
                 cut = min(max(int(place / total), low), high - 1)
@@ -187,7 +187,7 @@ class Tree(Search):
         )
 
 
-def choose(p: SegmentArrays, node_limit: int, seconds: float = np.inf, search: type[Tree] = Tree) -> Best:
+def choose(p: Program, node_limit: int, seconds: float = np.inf, search: type[Tree] = Tree) -> Best:
     """The cheapest choice that meets every limit, with its proof.
 
     No segment alone can come nearer to the best unified threshold at the same cost.
@@ -196,7 +196,7 @@ def choose(p: SegmentArrays, node_limit: int, seconds: float = np.inf, search: t
     return found if found.numbers[0] < 0 else found._replace(numbers=search.move_one(p, found.numbers)[0])
 
 
-def _choose(p: SegmentArrays, node_limit: int, end: float, search: type[Tree]) -> Best:
+def _choose(p: Program, node_limit: int, end: float, search: type[Tree]) -> Best:
     first = search(p)
     root = first.whole()
     first.offer(*first.move_one(p, root.low))
@@ -217,7 +217,7 @@ def _choose(p: SegmentArrays, node_limit: int, end: float, search: type[Tree]) -
     small = replace(
         p,
         start=np.concatenate([[0], np.cumsum([len(x) for x in names])]).astype(np.int64),
-        accepted=np.ascontiguousarray(p.accepted[:, keep]),
+        values=np.concatenate([p.features[j][1][:, names[j]].reshape(-1) for j in range(first.m)]),
         cost=p.cost[keep],
         distance=p.distance[keep],
     )

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gstar_fast._backends.common.segments import Best, Mix, SegmentArrays
-from gstar_fast._backends.numpy.segments_bounds import SMALLEST
+from gstar_fast._backends.common.segments import SMALLEST, Best, Mix
 from gstar_fast._base.arrays import Floats
 from gstar_fast._criteria import RATES
 from gstar_fast._solver.segments.problem import SegmentSearch
 
-Multiplier = tuple[str, int, int, float]  # rate, protected group, kind of row (0 lower, 1 upper, 2 ratio), value
+Multiplier = tuple[str, int, int, float]  # rate, protected group, kind of row (as in common/segments.py), value
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,13 @@ def certificate_of(search: SegmentSearch, best: Best) -> Certificate:
         elif j == -2:
             steps.append(Single())
         else:
-            steps.append(_leaf(p, float(leaves.weight[i]), leaves.multipliers[i]))
+            steps.append(_leaf(search, float(leaves.weight[i]), leaves.multipliers[i]))
     found = int(best.numbers[0]) >= 0
     return replace(
         _question(search),
         choice=tuple(search.candidates(best.numbers).tolist()) if found else None,
         within=max(1, int(np.ceil(SMALLEST * p.unit))),
-        first=_leaf(p, float(leaves.weight[0]), leaves.multipliers[0]) if begins_with_bound else None,
+        first=_leaf(search, float(leaves.weight[0]), leaves.multipliers[0]) if begins_with_bound else None,
         steps=tuple(steps),
     )
 
@@ -90,7 +89,7 @@ def certificate_of_mix(search: SegmentSearch, mix: Mix) -> Certificate:
     parts: list[list[tuple[int, float]]] = [[] for _ in search.order]
     for j, number, weight in zip(mix.segment.tolist(), mix.number.tolist(), mix.weight.tolist(), strict=True):
         parts[search.order[j]].append((int(search.candidate[p.start[j] + number]), weight))
-    steps = (_leaf(p, 1.0, mix.multipliers),)
+    steps = (_leaf(search, 1.0, mix.multipliers),)
     return replace(_question(search), mixture=tuple(map(tuple, parts)), steps=steps)
 
 
@@ -100,9 +99,10 @@ def _question(search: SegmentSearch) -> Certificate:
     return Certificate(dict(search.objective.limits), prices, search.scale.unit, order, choice=None)
 
 
-def _leaf(p: SegmentArrays, weight: float, multipliers: Floats) -> Leaf:
-    entries = tuple(
-        (RATES[int(p.rate[r])], int(a), int(kind), float(multipliers[kind, r, a]))
-        for kind, r, a in np.argwhere(multipliers != 0).tolist()
-    )
-    return Leaf(int(weight), entries)
+def _leaf(search: SegmentSearch, weight: float, multipliers: Floats) -> Leaf:
+    rows, groups = search.arrays.rows, len(search.counts.protected)
+    entries = []
+    for i in np.flatnonzero(multipliers).tolist():
+        r, a = divmod(int(rows.measure[i]), groups)
+        entries.append((RATES[search.rates[r]], a, int(rows.kind[i]), float(multipliers[i])))
+    return Leaf(int(weight), tuple(entries))

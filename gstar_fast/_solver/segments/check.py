@@ -46,6 +46,7 @@ class Checker:
                     self.limits[rate] = min(Fraction(value) + TOLERANCE, self.limits.get(rate, Fraction(3)))
             if name == ADDED:
                 self.sum = Fraction(value) + TOLERANCE
+        self.added = CRITERIA[ADDED] if self.sum is not None else ()  # rates whose gaps have a limited sum
 
     def form(self, rate: str, a: int) -> tuple[Fraction, tuple[Fraction, ...]] | None:
         """A group's rate as base + slope of each label * accepted rows; None where it is not defined."""
@@ -97,11 +98,11 @@ class Checker:
         uppers: dict[str, Fraction] = {}
         for rate, a, kind, given in leaf.multipliers:
             value, form = Fraction(given), self.form(rate, a)
-            if form is None or rate not in (self.limits | self.ratios, self.limits, self.ratios)[kind]:
+            if form is None or rate not in (self.limits | self.ratios, self.limits, self.ratios, self.added)[kind]:
                 raise ValueError("a multiplier belongs to no limit")
-            net = value * (-1, 1, self.ratios.get(rate, 0))[kind]
+            net = value * (-1, 1, self.ratios.get(rate, 0), 1)[kind]
             total += net * form[0]
-            if kind == 1:
+            if kind in (1, 3):
                 uppers[rate] = uppers.get(rate, Fraction(0)) + value
             windows[rate] = windows.get(rate, Fraction(0)) + (value if kind == 0 else -value)
             for y, slope in enumerate(form[1]):
@@ -149,14 +150,14 @@ class Checker:
         if not isinstance(step, Leaf) or type(step.weight) is not int or step.weight not in (0, 1):
             return False
         given: Any = step.multipliers
-        most = 3 * len(RATES) * len(self.rows) // 3
+        most = 4 * len(RATES) * len(self.rows) // 3
         return type(given) is tuple and len(given) <= most and all(map(self._is_multiplier, given))
 
     def _is_multiplier(self, entry: Any) -> bool:
         if type(entry) is not tuple or [type(part) for part in entry] != [str, int, int, float]:
             return False
         rate, group, kind, value = entry
-        return rate in RATES and group in range(len(self.rows) // 3) and kind in (0, 1, 2) and 0 <= value < inf
+        return rate in RATES and group in range(len(self.rows) // 3) and kind in (0, 1, 2, 3) and 0 <= value < inf
 
     def judge(self, parts: Any) -> str | Fraction:
         """What is wrong with an answer; otherwise the cost / unit that every other choice must exceed.

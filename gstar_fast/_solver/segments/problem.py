@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from gstar_fast._backends.common.segments import SegmentArrays
+from gstar_fast._backends.common.segments import HIGH, LOW, RATIO, SHARE, Program, Row, Rows
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._criteria import RATES
-from gstar_fast._rates import SOLVER_RATES, has_rate
+from gstar_fast._rates import SOLVER_RATES, Rate, has_rate
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -45,11 +46,16 @@ def part(name: Name, positions: tuple[int, ...]) -> Name:
 
 @dataclass(frozen=True)
 class SegmentCounts:
-    """Rows of each label (2: unlabelled), protected group, segment and bin; bins as in `Snapshot`."""
+    """Rows of each label (2: unlabelled), cell and bin (as in `Snapshot`). A cell is a protected group in a segment.
+
+    A protected group and a segment without rows in common have no cell: 100 groups that are segments have 100 cells.
+    """
 
     protected: tuple[Name, ...]
     segments: tuple[Name, ...]
-    rows: Ints  # (3, A, m, C)
+    cells: Values  # (3, K, C)
+    group: Ints  # (K,) of each cell
+    segment: Ints  # (K,)
 
     @classmethod
     def of(cls, snapshot: Snapshot, roles: Roles, values: Values | None = None) -> SegmentCounts:
@@ -57,29 +63,61 @@ class SegmentCounts:
         given = snapshot.rows if values is None else values
         protected = tuple(sorted({roles.protected(name) for name in snapshot.groups}, key=sort_key))
         segments = tuple(sorted({roles.segment(name) for name in snapshot.groups}, key=sort_key))
-        at = [(protected.index(roles.protected(name)), segments.index(roles.segment(name))) for name in snapshot.groups]
-        shape = (3, len(protected), len(segments), given.shape[2])
-        if at == list(np.ndindex(shape[1:3])):  # every pair once and in order: the counts lie as they should
-            return cls(protected, segments, given.reshape(shape))
-        rows = np.zeros(shape, dtype=given.dtype)
-        some = slice(3 if given[2].any() else 2)
-        for k, (a, j) in enumerate(at):
-            rows[some, a, j] += given[some, k]
-        return cls(protected, segments, rows)
+        of_group, of_segment = ({name: i for i, name in enumerate(names)} for names in (protected, segments))
+        at = [(of_group[roles.protected(name)], of_segment[roles.segment(name)]) for name in snapshot.groups]
+        pairs = sorted(set(at))
+        if at == pairs:  # every pair once and in order: the counts lie as they should
+            cells = given
+        else:
+            cells = np.zeros((3, len(pairs), given.shape[2]), dtype=given.dtype)
+            place = {pair: i for i, pair in enumerate(pairs)}
+            for k, pair in enumerate(at):
+                cells[:, place[pair]] += given[:, k]
+        group, segment = np.array(pairs, dtype=np.int64).T
+        return cls(protected, segments, cells, group, segment)
 
-    def accepted(self, j: int, candidate: int) -> Ints:
+    @classmethod
+    def dense(cls, protected: tuple[Name, ...], segments: tuple[Name, ...], rows: Values) -> SegmentCounts:
+        """The same from rows (3, A, m, C)."""
+        group, segment = np.indices((len(protected), len(segments))).reshape(2, -1)
+        return cls(protected, segments, rows.reshape(3, -1, rows.shape[3]), group, segment)
+
+    @property
+    def rows(self) -> Values:
+        """Rows of each label, protected group, segment and bin, (3, A, m, C)."""
+        many = len(self.protected), len(self.segments)
+        if len(self.group) == many[0] * many[1]:
+            return self.cells.reshape(3, *many, -1)
+        out = np.zeros((3, *many, self.cells.shape[2]), dtype=self.cells.dtype)
+        out[:, self.group, self.segment] = self.cells
+        return out
+
+    @cached_property
+    def members(self) -> list[Ints]:
+        """Cells of each segment, by protected group."""
+        return [np.flatnonzero(self.segment == j) for j in range(len(self.segments))]
+
+    def accepted(self, j: int, candidate: int) -> Values:
         """Rows (3, A) of segment `j` that a candidate accepts."""
-        return np.asarray(self.rows[:, :, j, candidate:].sum(axis=2))
+        mine = self.members[j]
+        out = np.zeros((3, len(self.protected)), dtype=self.cells.dtype)
+        out[:, self.group[mine]] = self.cells[:, mine, candidate:].sum(axis=2)
+        return out
 
     @cached_property
     def pooled(self) -> Ints:
         """Rows of everybody that each candidate accepts, (3, C)."""
-        return from_above(self.rows.sum(axis=(1, 2)))
+        return from_above(self.cells.sum(axis=1))
 
     @property
-    def totals(self) -> Ints:
+    def totals(self) -> Values:
         """Rows of each label and protected group, (3, A)."""
-        return np.asarray(self.rows.sum(axis=(2, 3)))
+        if self.cells.dtype.kind == "f":  # one order of sums
+            return np.asarray(self.rows.sum(axis=(2, 3)))
+        out = np.zeros((3, len(self.protected)), dtype=np.int64)
+        for a, rows in zip(self.group.tolist(), self.cells.sum(axis=2).T, strict=True):
+            out[:, a] += rows
+        return out
 
 
 @dataclass(frozen=True)
@@ -94,7 +132,8 @@ class SegmentSearch:
     last: Ints  # (n,) the highest candidate that accepts the same rows
     order: tuple[int, ...]  # segments as the arrays have them; reversed where thresholds fall
     unified: int  # the best candidate for everybody
-    arrays: SegmentArrays
+    rates: tuple[int, ...]  # that are limited; measure r * A + a is that of protected group a
+    arrays: Program
     notes: tuple[str, ...]
 
     def candidates(self, numbers: Ints) -> Ints:
@@ -107,12 +146,16 @@ class SegmentSearch:
         """Rows (3, A) that a choice accepts."""
         return np.asarray(sum(self.counts.accepted(j, t) for j, t in enumerate(candidates.tolist())))
 
-    def nominal(self) -> SegmentArrays:
+    def held_to(self, limit: Floats, ratio: Floats, total: float) -> SegmentSearch:
+        """The same with other limits on the rates: tolerance included, inf and -1 where there is none."""
+        total = total if self.arrays.rows.share.any() else np.inf
+        rows = rows_of(limit, ratio, total, self.has[list(self.rates)])
+        return replace(self, arrays=replace(self.arrays, rows=rows))
+
+    def nominal(self) -> Program:
         """The same with limits that leave no tolerance, as mixtures are held to."""
         p = self.arrays
-        limit = np.where(p.limit < np.inf, np.maximum(p.limit - TOLERANCE, 0.0), np.inf)
-        ratio = np.where(p.ratio >= 0, p.ratio + TOLERANCE, -1.0)
-        return replace(p, limit=limit, ratio=ratio, total=max(p.total - TOLERANCE, 0.0))
+        return replace(p, rows=p.rows.looser(-TOLERANCE, least=0.0))
 
 
 def from_above(rows: Ints) -> Ints:
@@ -124,10 +167,9 @@ def from_above(rows: Ints) -> Ints:
     return out
 
 
-def loosened(p: SegmentArrays, slack: float) -> SegmentArrays:
+def loosened(p: Program, slack: float) -> Program:
     """The same question with every limit looser."""
-    ratio = np.where(p.ratio >= 0, np.maximum(p.ratio - slack, 0), p.ratio)
-    return replace(p, limit=p.limit + slack, ratio=ratio, total=p.total + slack)
+    return replace(p, rows=p.rows.looser(slack))
 
 
 def prepare(snapshot: Snapshot, roles: Roles, objective: Objective, monotone: str | None = None) -> SegmentSearch:
@@ -152,42 +194,63 @@ def lay_out(
     totals, n_segments = counts.totals, len(counts.segments)
     order = tuple(range(n_segments))[:: -1 if monotone == "falling" else 1]
     unified = int(np.argmin(scale.fp * counts.pooled[0] - scale.fn * counts.pooled[1]))
-    filled = np.asarray(counts.rows.any(axis=(0, 1)))
-    ends = [_ends(filled[j], monotone is not None) for j in order]
-    chosen = [np.clip(unified, first, last) for first, last in ends]
-    candidate = np.concatenate(chosen)
-    start = np.concatenate([[0], np.cumsum([len(at) for at in chosen])]).astype(np.int64)
     cell = np.flatnonzero(totals.T.reshape(-1) > 0)  # 3 a + label
-    by_cell, cost = np.empty((len(cell), len(candidate))), np.empty(len(candidate), dtype=np.int64)
-    for i, (j, at) in enumerate(zip(order, chosen, strict=True)):  # one after the other: each fits into the cache
-        accepted, here = from_above(counts.rows[:, :, j])[..., at], slice(start[i], start[i + 1])
-        by_cell[:, here] = accepted[cell % 3, cell // 3]
-        missed = counts.rows[1, :, j].sum() - accepted[1].sum(axis=0)
-        cost[here] = scale.fp * accepted[0].sum(axis=0) + scale.fn * missed
+    slot_of = np.full(totals.size, -1)
+    slot_of[cell] = np.arange(len(cell))
+    ends, chosen, slots, values, cost = [], [], [], [], []
+    for j in order:  # one after the other: each fits into the cache
+        mine = counts.members[j]
+        rows = counts.cells[:, mine]
+        ends.append(_ends(np.asarray(rows.any(axis=(0, 1))), monotone is not None))
+        at = np.clip(unified, *ends[-1])
+        accepted = from_above(rows)[..., at]
+        here = rows.any(axis=2).T.reshape(-1)  # of the cells, by group and label
+        slots.append(slot_of[(3 * counts.group[mine][:, None] + np.arange(3)).reshape(-1)[here]])
+        values.append(accepted.transpose(1, 0, 2).reshape(-1, len(at))[here].astype(np.float64).reshape(-1))
+        cost.append(scale.fp * accepted[0].sum(axis=0) + scale.fn * (rows[1].sum() - accepted[1].sum(axis=0)))
+        chosen.append(at)
+    candidate = np.concatenate(chosen)
     limit, ratio = objective.limit, objective.ratio
     active = [r for r in range(len(RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
-    slope, base = _linear(totals, cell, active)
-    arrays = SegmentArrays(
-        start=start,
-        accepted=by_cell,
-        cell=cell.astype(np.int64),
-        cost=cost,
+    total = objective.total if active[:2] == [0, 1] else np.inf  # one gap alone has its limit above
+    arrays = Program(
+        start=_offsets(chosen),
+        begin=_offsets(slots),
+        slot=np.concatenate(slots),
+        values=np.concatenate(values),
+        cost=np.concatenate(cost),
         distance=np.abs(candidate - unified).astype(np.int64),
-        totals=totals.astype(np.float64),
         price=np.array([(scale.fp, -scale.fn, 0)[c % 3] for c in cell.tolist()], dtype=np.float64) / scale.unit,
+        most=totals.T.reshape(-1)[cell].astype(np.float64),
         constant=scale.fn * int(totals[1].sum()) / scale.unit,
-        rate=np.array(active, dtype=np.int64),
-        slope=slope,
-        base=base,
-        has=has[active].astype(np.uint8),
-        limit=limit[active],
-        ratio=ratio[active],
+        **_measures(totals, cell, [SOLVER_RATES[r] for r in active]),
+        rows=rows_of(limit[active], ratio[active], total, has[active]),
         unit=scale.unit,
         rising=monotone is not None,
-        total=objective.total if active[:2] == [0, 1] else np.inf,  # one gap alone has its limit above
     )
     last = np.concatenate([last for _, last in ends])
-    return SegmentSearch(counts, objective, scale, has, candidate, last, order, unified, arrays, notes)
+    return SegmentSearch(counts, objective, scale, has, candidate, last, order, unified, tuple(active), arrays, notes)
+
+
+def _offsets(parts: Sequence[Values]) -> Ints:
+    """Where each of these begins, end to end."""
+    return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+
+
+def rows_of(limit: Floats, ratio: Floats, total: float, has: Bools, apart: int = 0) -> Rows:
+    """Limits as rows; measure r * A + a is the low end of rate r of group a, and `apart` after it is the high end."""
+    found: list[Row] = []
+    for r, a in np.argwhere(has).tolist():
+        low, most, summed = r * has.shape[1] + a, float(limit[r]), total < np.inf and r < 2
+        found.append(Row(LOW, low, r, -1.0, 0.0))
+        high = low + apart
+        if most < np.inf and not (summed and most >= total):
+            found.append(Row(HIGH, high, r, 1.0, most))
+        if summed:  # the first gap is d at most, the second what is left
+            found.append(Row(SHARE, high, r, 1.0, total if r else 0.0, 1.0 if r else -1.0))
+        if ratio[r] > 0:
+            found.append(Row(RATIO, high, r, float(ratio[r]), 0.0))
+    return Rows.of(found)
 
 
 def _ends(filled: Bools, every: bool) -> tuple[Ints, Ints]:
@@ -199,8 +262,23 @@ def _ends(filled: Bools, every: bool) -> tuple[Ints, Ints]:
     return first, np.concatenate([first[1:] - 1, [n - 1]])
 
 
-def _linear(totals: Ints, cell: Ints, active: Sequence[int]) -> tuple[Floats, Floats]:
-    """Rates as sums over accepted rows: slopes (R, C) and bases (R, A)."""
-    rows, wanted = totals.astype(np.float64), [SOLVER_RATES[r] for r in active]
-    slope = np.array([rate.slopes(rows).T.reshape(-1)[cell] for rate in wanted]).reshape(-1, len(cell))
-    return slope, np.array([rate.base(rows) for rate in wanted]).reshape(-1, rows.shape[1])
+def _measures(totals: Ints, cell: Ints, rates: Sequence[Rate]) -> dict[str, Any]:
+    """Measure r * A + a of a program is rate r of protected group a."""
+    rows, groups = totals.astype(np.float64), totals.shape[1]
+    slopes = np.array([rate.slopes(rows).T.reshape(-1)[cell] for rate in rates]).reshape(-1, len(cell))
+    slot, r = np.nonzero(slopes.T)
+    hits, given, trials = np.zeros((len(rates), 2, 3)), *np.zeros((2, len(rates), groups, 2))
+    for i, rate in enumerate(rates):
+        for k, share in enumerate(rate.shares):
+            hits[i, k] = share.hits[:3]
+            given[i, :, k], trials[i, :, k] = share.counted(np.zeros_like(rows), rows)
+    trials[..., 0] = np.maximum(trials[..., 0], 1.0)
+    return {
+        "term": np.searchsorted(slot, np.arange(len(cell) + 1)),
+        "measure": r * groups + cell[slot] // 3,
+        "slope": slopes[r, slot],
+        "hits": hits[r, :, cell[slot] % 3],
+        "base": np.array([rate.base(rows) for rate in rates]).reshape(-1),
+        "given": given.reshape(-1, 2),
+        "trials": trials.reshape(-1, 2),
+    }

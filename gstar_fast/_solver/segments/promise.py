@@ -182,14 +182,9 @@ class SegmentsKnown(Ground):
         """The least error within these limits on the active rates; None where none was found."""
         asked, (limit, ratio, total) = [], limits
         for search in searches:
-            at = [self.active.index(int(r)) for r in search.arrays.rate]
-            arrays = replace(
-                search.arrays,
-                limit=limit[at] + TOLERANCE,
-                ratio=np.where(ratio[at] >= 0, ratio[at] - TOLERANCE, -1.0),
-                total=total + TOLERANCE if search.arrays.total < np.inf else np.inf,
-            )
-            asked.append(replace(search, arrays=arrays))
+            at = [self.active.index(r) for r in search.rates]
+            least = np.where(ratio[at] >= 0, ratio[at] - TOLERANCE, -1.0)
+            asked.append(search.held_to(limit[at] + TOLERANCE, least, total + TOLERANCE))
         if self.randomize:
             mixture = mix_among(asked).best
             return None if mixture is None else Option(mixture[1].value, parts_of(*mixture), limits)
@@ -228,7 +223,7 @@ def replicates_of(answer: Answer, counts: SegmentCounts) -> list[tuple[SegmentCo
         drawn.flat[occupied] = resampled(random, ordered.flat[occupied], powers.flat[occupied], unit)
         back = np.empty_like(drawn)
         back[np.ix_(np.arange(3), groups, segments)] = drawn
-        one = replace(counts, rows=back)
+        one = SegmentCounts.dense(counts.protected, counts.segments, back)
         if one.totals[:2].sum(axis=1).all() and (has_rate(one.totals) == has_rate(counts.totals)).all():
             found.append((one, _searches(one, answer)))
     return found

@@ -20,8 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from gstar_fast._backends import room
-from gstar_fast._backends.common.segments import SEGMENT_NODES
-from gstar_fast._backends.numpy.segments_bounds import SMALLEST
+from gstar_fast._backends.common.segments import SEGMENT_NODES, SMALLEST
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._question.cut import Segments
 from gstar_fast._rates import has_rate
@@ -345,13 +344,11 @@ def _counts(result: Result, sketch: Sketch, snapshot: Snapshot) -> SegmentCounts
         return SegmentCounts.of(snapshot, asked_roles(sketch, result.fair_between, result.decide_by).roles)
     rows, groups = snapshot.rows, snapshot.groups
     if result.unified:
-        return SegmentCounts(groups, groups[:1], rows[:, :, None])
+        return SegmentCounts.dense(groups, groups[:1], rows[:, :, None])
     if 3 * len(groups) * rows.shape[1] * rows.shape[2] > MOST_COUNTS:
         raise _NoCertificateError
-    spread = np.zeros((3, len(groups), *rows.shape[1:]), dtype=np.int64)
-    for k in range(len(groups)):
-        spread[:, k, k] = rows[:, k]
-    return SegmentCounts(groups, groups, spread)
+    own = np.arange(len(groups))
+    return SegmentCounts(groups, groups, rows, own, own)
 
 
 def _searched(

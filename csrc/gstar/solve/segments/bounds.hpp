@@ -30,10 +30,8 @@ struct segment_column {
 /// program was solved.
 struct segment_node {
     choice low, high;
-    std::vector<double>
-        multipliers;      ///< 3 x n_rates x n_protected: of lower, upper
-                          ///< and ratio rows
-    double weight = 1.0;  ///< of E in the bound
+    std::vector<double> multipliers;  ///< of each row
+    double weight = 1.0;              ///< of E in the bound
     double bound =
         -std::numeric_limits<double>::infinity();  ///< rounding taken off
     std::vector<segment_column> columns;           ///< of the basis
@@ -47,16 +45,29 @@ public:
         : p_(p),
           n_blocks_(p.rising ? 1 : p.n_segments),
           scan_(p_),
+          features_(p_),
           nobody_(n_blocks_, 0.0),
           numbers_(p.n_segments),
           values_(p.n_segments) {
         for (std::size_t j = 0; j < p.n_segments; ++j) {
             double value = 0.0;
-            for (std::size_t c = 0; c < p.n_cells; ++c)
-                value += p.price[c] * p.rows(c, p.first(j));
+            for (std::size_t f = 0; f < p.n_features(j); ++f)
+                value += p.price[p.slot_of(j, f)] * features_.of(j, f)[0];
             nobody_[p.rising ? 0 : j] +=
                 static_cast<double>(p.cost[p.first(j)]) / p.unit - value;
         }
+        most_of_.assign(p.n_windows(), infinity);
+        for (std::size_t i = 0; i < p.n_rows(); ++i) {
+            if (p.kind_of(i) == row_kind::high)
+                most_of_[static_cast<std::size_t>(p.window[i])] = p.right[i];
+            if (p.share[i] > 0) total_ = p.right[i];
+        }
+        for (std::size_t i = 0; i < p.n_rows(); ++i)
+            if (p.share[i] != 0.0) {
+                const auto w = static_cast<std::size_t>(p.window[i]);
+                most_of_[w] = std::min(most_of_[w], total_);
+                summed_[p.share[i] > 0 ? 1 : 0] = w;
+            }
     }
     segment_bounds(const segment_bounds&) = delete;
     segment_bounds& operator=(const segment_bounds&) = delete;
@@ -71,41 +82,51 @@ public:
         out.low.assign(p_.n_segments, 0);
         for (std::size_t j = 0; j < p_.n_segments; ++j)
             out.high.push_back(static_cast<std::int64_t>(p_.size(j)) - 1);
-        out.multipliers.assign(3 * p_.n_rates * p_.n_protected, 0.0);
+        out.multipliers.assign(p_.n_rows(), 0.0);
         return out;
     }
 
-    /// What one accepted row of each cell weighs.
+    const segment_features& features() const noexcept { return features_; }
+
+    /// What one unit of each slot weighs.
     std::vector<double> weights(const std::vector<double>& multipliers,
                                 double weight) const {
-        std::vector<double> out(p_.n_cells);
-        for (std::size_t c = 0; c < p_.n_cells; ++c) {
+        const std::vector<double> net = net_of(multipliers);
+        std::vector<double> out(p_.n_slots);
+        for (std::size_t c = 0; c < p_.n_slots; ++c) {
             double w = weight * p_.price[c];
-            for (std::size_t r = 0; r < p_.n_rates; ++r)
-                w = w +
-                    net(multipliers, r, p_.group(c)) * p_.slope[r * p_.n_cells + c];
+            for (std::size_t k = p_.terms_from(c); k < p_.terms_to(c); ++k)
+                w = w + net[static_cast<std::size_t>(p_.measure[k])] * p_.slope[k];
             out[c] = w;
         }
         return out;
     }
 
-    /// What a block's choice adds to E, and to every rate.
-    double rates(std::size_t block, const choice& numbers,
-                 std::vector<double>& out) const {
-        std::vector<double> sums(p_.n_cells, 0.0);
+    /// What a block's choice adds to E, and to every measure.
+    double measures(std::size_t block, const choice& numbers,
+                    std::vector<double>& out) {
         std::int64_t cost = 0;
-        for (std::size_t j = p_.rising ? 0 : block;
-             j < (p_.rising ? p_.n_segments : block + 1); ++j) {
-            const std::size_t i = p_.entry(j, numbers[j]);
-            for (std::size_t c = 0; c < p_.n_cells; ++c) sums[c] += p_.rows(c, i);
-            cost += p_.cost[i];
+        sums_.assign(p_.n_slots, 0.0);
+        for (std::size_t j = first_of(block); j < end_of(block); ++j) {
+            const auto i = static_cast<std::size_t>(numbers[j]);
+            for (std::size_t f = 0; f < p_.n_features(j); ++f)
+                sums_[p_.slot_of(j, f)] += features_.of(j, f)[i];
+            cost += p_.cost[p_.first(j) + i];
         }
-        out.assign(p_.n_rates * p_.n_protected, 0.0);
-        for (std::size_t c = 0; c < p_.n_cells; ++c)
-            for (std::size_t r = 0; r < p_.n_rates; ++r)
-                out[r * p_.n_protected + p_.group(c)] +=
-                    p_.slope[r * p_.n_cells + c] * sums[c];
+        out.assign(p_.n_measures, 0.0);
+        for (std::size_t c = 0; c < p_.n_slots; ++c)
+            for (std::size_t k = p_.terms_from(c); k < p_.terms_to(c); ++k)
+                out[static_cast<std::size_t>(p_.measure[k])] +=
+                    p_.slope[k] * sums_[c];
         return static_cast<double>(cost) / p_.unit;
+    }
+
+    /// The segments of a block: from the first to before the end.
+    std::size_t first_of(std::size_t block) const noexcept {
+        return p_.rising ? 0 : block;
+    }
+    std::size_t end_of(std::size_t block) const noexcept {
+        return p_.rising ? p_.n_segments : block + 1;
     }
 
     /// Raise a node's bound to that of its linear program, or above `enough`; it stops
@@ -118,13 +139,13 @@ public:
         if (node.empty) return;
         if (!(node.weight > 0)) {
             node.weight = 1.0;
-            node.bound = -std::numeric_limits<double>::infinity();
+            node.bound = -infinity;
         }
         master program(p_, n_blocks_);
         std::vector<segment_column> columns;
         std::vector<double> dual, part;
         const auto add = [&](std::size_t block, const choice& numbers) {
-            const double cost = rates(block, numbers, part);
+            const double cost = measures(block, numbers, part);
             program.add(block, cost, part);
             columns.push_back({block, numbers});
         };
@@ -138,7 +159,7 @@ public:
             if (!std::all_of(dual.begin(), dual.end(),
                              [](double v) { return std::isfinite(v); }))
                 break;
-            const std::vector<double> multipliers = multipliers_of(program, dual);
+            const std::vector<double> multipliers = multipliers_of(dual);
             const double weight = phase == 2 ? 1.0 : 0.0;
             const double now = bound(multipliers, weight, node.low, node.high);
             if (phase == 2 ? now > node.bound : now > 0) {
@@ -176,58 +197,76 @@ public:
 private:
     static constexpr int most_scans = 400;
 
-    /// What one unit of a rate weighs.
-    double net(const std::vector<double>& multipliers, std::size_t r,
-               std::size_t a) const noexcept {
-        const std::size_t all = p_.n_rates * p_.n_protected,
-                          i = r * p_.n_protected + a;
-        return multipliers[all + i] +
-               std::max(p_.ratio[r], 0.0) * multipliers[2 * all + i] -
-               multipliers[i];
+    /// What one unit of each measure weighs.
+    std::vector<double> net_of(const std::vector<double>& multipliers) const {
+        std::vector<double> out(p_.n_measures, 0.0);
+        for (const bool above : {true, false})  // rows of low ends last
+            for (std::size_t i = 0; i < p_.n_rows(); ++i)
+                if (multipliers[i] != 0.0 && (p_.scale[i] > 0) == above)
+                    out[p_.about_of(i)] += p_.scale[i] * multipliers[i];
+        return out;
     }
+
+    /// Multipliers of the rows of one measure, added up by what they say.
+    struct paid {
+        double low = 0.0, high = 0.0, ratio = 0.0;
+    };
 
     /// A number that weight * E cannot be below in a box within the limits; the
     /// choices behind it are in `numbers_` and `values_`.
     double bound(const std::vector<double>& multipliers, double weight,
                  const choice& low, const choice& high) {
-        const std::vector<double> w = weights(multipliers, weight);
+        const std::vector<double> w = weights(multipliers, weight),
+                                  net = net_of(multipliers);
         scan_(w.data(), low, high, numbers_, values_);
         ++scans_;
-        const std::size_t all = p_.n_rates * p_.n_protected;
         double total = weight * p_.constant, size = std::abs(total);
         for (const double v : values_) total += v;
         double uppers[2] = {0.0,
-                            0.0};  // of the rates whose gaps have a limited sum
-        for (std::size_t r = 0; r < p_.n_rates; ++r) {
-            double window = 0.0;
-            for (std::size_t a = 0; a < p_.n_protected; ++a) {
-                const std::size_t i = r * p_.n_protected + a;
-                const double lower = multipliers[i], upper = multipliers[all + i],
-                             ratio = multipliers[2 * all + i];
-                const double each = net(multipliers, r, a);
-                total += each * p_.base[i];
-                size += std::abs(each) * p_.base[i];
-                if (upper > 0) {
-                    if (p_.totalled() && r < 2)
-                        uppers[r] += upper;
-                    else
-                        total -= p_.limit[r] * upper;
-                    size += p_.limit[r] * upper;
+                            0.0};  // of the windows whose gaps have a limited sum
+        double window = 0.0;
+        for (std::size_t i = 0; i < p_.n_rows();) {
+            const std::size_t q = p_.about_of(i);
+            const std::int64_t mine = p_.window[i];
+            paid y;
+            double fixed = 0.0;  // of rows without a window
+            for (; i < p_.n_rows() && p_.about_of(i) == q && p_.window[i] == mine;
+                 ++i)
+                switch (p_.kind_of(i)) {
+                    case row_kind::low: y.low += multipliers[i]; break;
+                    case row_kind::high:
+                    case row_kind::share: y.high += multipliers[i]; break;
+                    case row_kind::ratio: y.ratio += multipliers[i]; break;
+                    default: fixed += p_.right[i] * multipliers[i];
                 }
-                window += lower - upper - ratio;
-                size += lower + upper + ratio;
+            total += net[q] * p_.base[q];
+            size += std::abs(net[q]) * std::abs(p_.base[q]);
+            total -= fixed;
+            size += std::abs(fixed);
+            if (y.high > 0) {
+                const auto at = static_cast<std::size_t>(mine);
+                if (total_ < infinity && (at == summed_[0] || at == summed_[1]))
+                    uppers[at == summed_[0] ? 0 : 1] += y.high;
+                else
+                    total -= most_of_[at] * y.high;
+                size += most_of_[at] * y.high;
             }
-            total += std::min(window, 0.0);
+            window += y.low - y.high - y.ratio;
+            size += y.low + y.high + y.ratio;
+            if (i == p_.n_rows() || p_.window[i] != mine) {
+                total += std::min(window, 0.0);
+                window = 0.0;
+            }
         }
-        if (p_.totalled()) total -= most_paid(uppers);
-        for (std::size_t c = 0; c < p_.n_cells; ++c) {
+        if (total_ < infinity) total -= most_paid(uppers);
+        for (std::size_t c = 0; c < p_.n_slots; ++c) {
             double most = weight * std::abs(p_.price[c]);
-            for (std::size_t r = 0; r < p_.n_rates; ++r)
-                most += std::abs(net(multipliers, r, p_.group(c))) *
-                        std::abs(p_.slope[r * p_.n_cells + c]);
-            size += most * p_.totals[p_.label(c) * p_.n_protected + p_.group(c)];
+            for (std::size_t k = p_.terms_from(c); k < p_.terms_to(c); ++k)
+                most += std::abs(net[static_cast<std::size_t>(p_.measure[k])]) *
+                        std::abs(p_.slope[k]);
+            size += most * p_.most[c];
         }
-        return total - static_cast<double>(p_.n_cells + p_.n_segments + 24) *
+        return total - static_cast<double>(p_.n_slots + p_.n_segments + 24) *
                            2.3e-16 * size;
     }
 
@@ -235,44 +274,43 @@ private:
     /// these prices: the dearer one takes what it may, the other what is left.
     double most_paid(const double prices[2]) const noexcept {
         const std::size_t dear = prices[0] >= prices[1] ? 0 : 1, other = 1 - dear;
-        const double first = std::min(p_.limit[dear], p_.total);
-        const double second = std::min(p_.limit[other], p_.total - first);
+        const double first = std::min(most_of_[summed_[dear]], total_);
+        const double second = std::min(most_of_[summed_[other]], total_ - first);
         return prices[dear] * first + prices[other] * second;
     }
 
     /// Whether a column has the candidates of `numbers_` in its block.
     bool same(const segment_column& column) const noexcept {
-        for (std::size_t j = p_.rising ? 0 : column.block;
-             j < (p_.rising ? p_.n_segments : column.block + 1); ++j)
+        for (std::size_t j = first_of(column.block); j < end_of(column.block); ++j)
             if (column.numbers[j] != numbers_[j]) return false;
         return true;
     }
 
     bool fits(const segment_column& seed, const segment_node& node) const noexcept {
-        for (std::size_t j = p_.rising ? 0 : seed.block;
-             j < (p_.rising ? p_.n_segments : seed.block + 1); ++j)
+        for (std::size_t j = first_of(seed.block); j < end_of(seed.block); ++j)
             if (seed.numbers[j] < node.low[j] || seed.numbers[j] > node.high[j])
                 return false;
         return !same(seed);
     }
 
-    std::vector<double> multipliers_of(const master& program,
-                                       const std::vector<double>& dual) const {
-        const std::size_t all = p_.n_rates * p_.n_protected;
-        std::vector<double> out(3 * all, 0.0);
-        for (std::size_t i = 0; i < program.rows().size(); ++i) {
-            const master::row& w = program.rows()[i];
-            const double value = dual[n_blocks_ + i];
-            out[static_cast<std::size_t>(w.kind) * all + w.rate * p_.n_protected +
-                w.group] += std::max(w.kind == 0 ? value : -value, 0.0);
-        }
+    std::vector<double> multipliers_of(const std::vector<double>& dual) const {
+        std::vector<double> out;
+        for (std::size_t i = n_blocks_; i < dual.size(); ++i)
+            out.push_back(std::max(-dual[i], 0.0));
         return out;
     }
+
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
 
     const segment_problem p_;
     std::size_t n_blocks_;
     pricing scan_;
-    std::vector<double> nobody_;  ///< E of accepting nobody in each block
+    segment_features features_;
+    std::vector<double> nobody_;      ///< E of accepting nobody in each block
+    std::vector<double> most_of_;     ///< largest gap of each window
+    double total_ = infinity;         ///< largest sum of the gaps of two windows
+    std::size_t summed_[2] = {0, 0};  ///< these two
+    std::vector<double> sums_;
     choice numbers_;
     std::vector<double> values_;
     int scans_ = 0;

@@ -1,10 +1,9 @@
 // master.hpp - the linear program over some columns, by a revised simplex.
 //
 // A block's weights add up to one; a column is one choice of a block's candidates.
-// For each rate there is a variable u, the low end of its window, with rows
-// `rate - u >= 0`, `rate - u <= limit` and `ratio * rate - u <= 0`. A limit on the sum
-// of the first two gaps shares it out: `rate - u - d <= 0` and `rate - u + d <= total`.
-// One more variable z loosens every upper row; a first phase drives it to zero.
+// Rows are data: see `row_kind`. For each window there is a variable t, its low end; a
+// limit on the sum of two gaps has one more, d, the share of the first. One more
+// variable z loosens every row but those of low ends; a first phase drives it to zero.
 #pragma once
 
 #include <algorithm>  // max, swap
@@ -22,9 +21,9 @@ class master {
 public:
     static constexpr double epsilon =
         1e-11;  ///< reduced costs that count as zero; and steps of the objective
-    enum kind : int { x, u, s, z, d };  ///< choice, window, slack, loosening, share
+    enum kind : int { x, t, s, z, d };  ///< choice, window, slack, loosening, share
 
-    /// A column of the basis: of the pool, of a rate, or of a row.
+    /// A column of the basis: of the pool, of a window, or of a row.
     struct name {
         kind what;
         std::size_t i;
@@ -35,51 +34,32 @@ public:
             return what != o.what ? what < o.what : i < o.i;
         }
     };
-    struct row {
-        std::size_t rate, group;
-        int kind;  ///< 0 lower, 1 upper, 2 ratio: where its multiplier stands
-        double scale;
-        double share = 0.0;  ///< coefficient of d
-    };
 
     master(const segment_problem& p, std::size_t n_blocks)
-        : n_blocks_(n_blocks), n_rates_(p.n_rates), right_(n_blocks, 1.0) {
-        for (std::size_t r = 0; r < p.n_rates; ++r)
-            for (std::size_t a = 0; a < p.n_protected; ++a) {
-                const std::size_t i = r * p.n_protected + a;
-                if (p.has[i] == 0) continue;
-                const bool summed = p.totalled() && r < 2;
-                add_row({r, a, 0, 1.0}, 0.0, p.base[i]);
-                if (p.limit[r] < std::numeric_limits<double>::infinity() &&
-                    !(summed && p.limit[r] >= p.total))
-                    add_row({r, a, 1, 1.0}, p.limit[r], p.base[i]);
-                if (summed)
-                    add_row({r, a, 1, 1.0, r == 0 ? -1.0 : 1.0},
-                            r == 0 ? 0.0 : p.total, p.base[i]);
-                if (p.ratio[r] > 0) add_row({r, a, 2, p.ratio[r]}, 0.0, p.base[i]);
-            }
-        n_protected_ = p.n_protected;
+        : p_(&p),
+          n_blocks_(n_blocks),
+          n_windows_(p.n_windows()),
+          right_(n_blocks, 1.0) {
+        for (std::size_t i = 0; i < p.n_rows(); ++i)
+            right_.push_back(p.right[i] - p.scale[i] * p.base[p.about_of(i)]);
     }
 
     std::size_t size() const noexcept { return right_.size(); }
     std::size_t n_blocks() const noexcept { return n_blocks_; }
-    const std::vector<row>& rows() const noexcept { return rows_; }
     const std::vector<name>& basis() const noexcept { return basis_; }
 
-    /// One more column: its block, its part of E, and of each rate.
-    void add(std::size_t block, double cost, const std::vector<double>& rates) {
+    /// One more column: its block, its part of E, and of each measure.
+    void add(std::size_t block, double cost, const std::vector<double>& measures) {
         const std::size_t at = pool_.size();
         pool_.resize(at + size(), 0.0);
         pool_[at + block] = 1.0;
-        for (std::size_t i = 0; i < rows_.size(); ++i)
-            pool_[at + n_blocks_ + i] =
-                rows_[i].scale *
-                rates[rows_[i].rate * n_protected_ + rows_[i].group];
+        for (std::size_t i = 0; i < p_->n_rows(); ++i)
+            pool_[at + n_blocks_ + i] = p_->scale[i] * measures[p_->about_of(i)];
         cost_.push_back(cost);
         block_.push_back(block);
     }
 
-    /// The first column of each block, in order; windows begin at the lowest rate,
+    /// The first column of each block, in order; windows begin at the lowest measure,
     /// slacks take up the rest.
     void begin() {
         const std::size_t m = size();
@@ -89,24 +69,23 @@ public:
         for (std::size_t i = 0; i < m; ++i) value[i] -= right_[i];
         basis_.clear();
         for (std::size_t b = 0; b < n_blocks_; ++b) basis_.push_back({x, b});
-        std::vector<std::size_t> lowest(n_rates_, 0);
+        std::vector<std::size_t> lowest(n_windows_, 0);
         for (std::size_t i = n_blocks_; i < m; ++i) {
-            const row& w = rows_[i - n_blocks_];
-            if (w.kind == 0 &&
-                (lowest[w.rate] == 0 || value[i] < value[lowest[w.rate]]))
-                lowest[w.rate] = i;
+            if (!low(i)) continue;
+            std::size_t& at = lowest[window(i)];
+            if (at == 0 || value[i] > value[at]) at = i;
         }
         double excess = 0.0;
         std::size_t worst = m;
         for (std::size_t i = n_blocks_; i < m; ++i) {
-            const row& w = rows_[i - n_blocks_];
-            if (i == lowest[w.rate]) {
-                basis_.push_back({u, w.rate});
+            const std::size_t at = windowed(i) ? lowest[window(i)] : 0;
+            if (i == at) {
+                basis_.push_back({t, window(i)});
                 continue;
             }
             basis_.push_back({s, i});
-            const double over = value[i] - value[lowest[w.rate]];
-            if (w.kind > 0 && over > excess) {
+            const double over = at == 0 ? value[i] : value[i] + value[at];
+            if (!low(i) && over > excess) {
                 excess = over;
                 worst = i;
             }
@@ -159,9 +138,13 @@ private:
     /// Pivots between two readings of the clock; the basis is then inverted again.
     static constexpr std::size_t clock_pivots = 64;
 
-    void add_row(const row& w, double limit, double base) {
-        rows_.push_back(w);
-        right_.push_back(limit - w.scale * base);
+    std::size_t row(std::size_t i) const noexcept { return i - n_blocks_; }
+    bool low(std::size_t i) const noexcept {
+        return p_->kind_of(row(i)) == row_kind::low;
+    }
+    bool windowed(std::size_t i) const noexcept { return p_->window[row(i)] >= 0; }
+    std::size_t window(std::size_t i) const noexcept {
+        return static_cast<std::size_t>(p_->window[row(i)]);
     }
 
     void column(const name& n, std::vector<double>& out) const {
@@ -170,14 +153,15 @@ private:
         if (n.what == x)
             for (std::size_t i = 0; i < m; ++i) out[i] = pool_[n.i * m + i];
         else if (n.what == s)
-            out[n.i] = rows_[n.i - n_blocks_].kind == 0 ? -1.0 : 1.0;
-        else if (n.what == d)
-            for (std::size_t i = 0; i < rows_.size(); ++i)
-                out[n_blocks_ + i] = rows_[i].share;
+            out[n.i] = 1.0;
         else
-            for (std::size_t i = 0; i < rows_.size(); ++i)
-                if (n.what == u ? rows_[i].rate == n.i : rows_[i].kind > 0)
-                    out[n_blocks_ + i] = -1.0;
+            for (std::size_t i = n_blocks_; i < m; ++i)
+                if (n.what == d)
+                    out[i] = p_->share[row(i)];
+                else if (n.what == z)
+                    out[i] = low(i) ? 0.0 : -1.0;
+                else if (windowed(i) && window(i) == n.i)
+                    out[i] = p_->ahead(row(i));
     }
 
     /// Inverse of the basis: Gauss-Jordan with the largest pivot.
@@ -269,18 +253,16 @@ private:
             for (std::size_t k = n_blocks_; k < m; ++k) value -= dual[k] * col[k];
             if (better(value, {x, i})) return true;
         }
-        for (std::size_t r = 0; r < n_rates_; ++r) {
-            double value = 0.0;
-            for (std::size_t i = 0; i < rows_.size(); ++i)
-                if (rows_[i].rate == r) value += dual[n_blocks_ + i];
-            if (better(value, {u, r})) return true;
-        }
+        std::vector<double> of_window(n_windows_, 0.0);
         for (std::size_t i = n_blocks_; i < m; ++i)
-            if (better(rows_[i - n_blocks_].kind == 0 ? dual[i] : -dual[i], {s, i}))
-                return true;
+            if (windowed(i)) of_window[window(i)] -= dual[i] * p_->ahead(row(i));
+        for (std::size_t w = 0; w < n_windows_; ++w)
+            if (better(of_window[w], {t, w})) return true;
+        for (std::size_t i = n_blocks_; i < m; ++i)
+            if (better(-dual[i], {s, i})) return true;
         double value = 0.0;
-        for (std::size_t i = 0; i < rows_.size(); ++i)
-            value -= rows_[i].share * dual[n_blocks_ + i];
+        for (std::size_t i = n_blocks_; i < m; ++i)
+            value -= p_->share[row(i)] * dual[i];
         better(value, {d, 0});
         return any;
     }
@@ -349,8 +331,8 @@ private:
         return false;
     }
 
-    std::size_t n_blocks_, n_rates_, n_protected_ = 0;
-    std::vector<row> rows_;
+    const segment_problem* p_;
+    std::size_t n_blocks_, n_windows_;
     std::vector<double> right_, pool_, cost_, inverse_;
     std::vector<std::size_t> block_;
     std::vector<name> basis_;

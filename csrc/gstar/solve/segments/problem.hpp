@@ -1,13 +1,16 @@
-// problem.hpp - segments, their candidates, and what a choice accepts.
+// problem.hpp - segments, their candidates, and what a choice adds up to.
 //
-// A threshold belongs to a segment; gaps are measured between protected groups. All
-// that matters of a choice (one candidate for each segment) is how many rows of each
-// cell (protected group, label) it accepts: cost and rates are linear in these sums.
+// A threshold belongs to a segment; limits are about sums over segments. A candidate
+// has features: how many rows of a cell (protected group, label) it accepts, or rates
+// of a group. A segment has the features that occur in it alone, so that the table
+// does not grow with groups times segments. Cost and measures (a rate of a group) are
+// linear in features, and limits are rows over measures.
 #pragma once
 
-#include <cmath>    // abs
-#include <cstddef>  // size_t
-#include <cstdint>  // int64_t, uint8_t
+#include <algorithm>  // max
+#include <cmath>      // abs
+#include <cstddef>    // size_t
+#include <cstdint>    // int64_t
 #include <limits>
 #include <vector>
 
@@ -16,32 +19,59 @@
 
 namespace gstar {
 
+/// What a row says of its measure; `t` is the low end of the window it belongs to.
+enum class row_kind : std::int64_t {
+    low,    ///< t - measure <= 0
+    high,   ///< measure - t <= right
+    ratio,  ///< scale * measure - t <= 0
+    share,  ///< measure - t - d <= 0, or measure - t + d <= right
+    least,  ///< -measure <= right
+    most    ///< measure <= right
+};
+
 /// Everything the search needs to know, as borrowed arrays; candidates of all
 /// segments end to end.
 struct segment_problem {
-    std::size_t n_segments, n_cells, n_protected, n_rates;
-    span<const std::int64_t> start;     ///< n_segments + 1
-    span<const double> accepted;        ///< n_cells x n: rows, whole numbers
-    span<const std::int64_t> cell;      ///< n_cells: 3 * protected group + label
+    std::size_t n_segments, n_slots, n_measures;
+    span<const std::int64_t> start;     ///< n_segments + 1: candidates
+    span<const std::int64_t> begin;     ///< n_segments + 1: features
+    span<const std::int64_t> slot;      ///< of each feature, ascending in a segment
+    span<const double> values;          ///< by segment, feature and candidate
     span<const std::int64_t> cost;      ///< n; E is the sum of one a segment / unit
     span<const std::int64_t> distance;  ///< n; from the best unified threshold
-    span<const double> totals;          ///< 3 x n_protected: rows by label
-    span<const double> price;           ///< n_cells: what an accepted row adds to E
-    double constant;                    ///< E of accepting nobody
-    span<const std::int64_t> rate;      ///< n_rates: tpr, fpr, selection, accuracy,
-                                        ///< balanced accuracy
-    span<const double> slope;  ///< n_rates x n_cells: what a row adds to a rate
-    span<const double> base;   ///< n_rates x n_protected: rates of accepting nobody
-    span<const std::uint8_t> has;  ///< n_rates x n_protected
-    span<const double> limit;      ///< n_rates; infinity where none
-    span<const double> ratio;      ///< n_rates; -1 where none
+    span<const double> price;           ///< n_slots: what one adds to E
+    span<const double> most;            ///< n_slots: largest sum over segments
+    double constant;                    ///< E where all sums are 0
+    span<const std::int64_t> term;      ///< n_slots + 1: terms of each slot
+    span<const std::int64_t> measure;   ///< of each term
+    span<const double> slope;  ///< of each term: what one adds to a measure
+    span<const double> hits;   ///< of each term, two: as in `given`
+    span<const double> base;   ///< n_measures: where all sums are 0
+    span<const double> given;  ///< n_measures, two: a measure is the mean of one or
+    span<const double> trials;  ///< two quotients (given + hits) / trials; 0: one
+    span<const std::int64_t> kind, about, window;  ///< of each row; window -1: none
+    span<const double> scale;                      ///< of its measure
+    span<const double> share;                      ///< of d
+    span<const double> right;
     double unit;
     bool rising;  ///< candidates may not fall from a segment to the next
-    /// Largest sum of the gaps of the first two rates; infinity where none.
-    double total = std::numeric_limits<double>::infinity();
 
-    bool totalled() const noexcept {
-        return total < std::numeric_limits<double>::infinity();
+    std::size_t n_rows() const noexcept { return kind.size(); }
+    row_kind kind_of(std::size_t i) const noexcept {
+        return static_cast<row_kind>(kind[i]);
+    }
+    std::size_t about_of(std::size_t i) const noexcept {
+        return static_cast<std::size_t>(about[i]);
+    }
+    /// Coefficient of a row's window.
+    double ahead(std::size_t i) const noexcept {
+        return window[i] < 0 ? 0.0 : kind_of(i) == row_kind::low ? 1.0 : -1.0;
+    }
+    std::size_t n_windows() const noexcept {
+        std::size_t out = 0;
+        for (const std::int64_t w : window)
+            out = std::max(out, static_cast<std::size_t>(w + 1));
+        return out;
     }
     std::size_t first(std::size_t j) const noexcept {
         return static_cast<std::size_t>(start[j]);
@@ -52,37 +82,63 @@ struct segment_problem {
     std::size_t entry(std::size_t j, std::int64_t number) const noexcept {
         return static_cast<std::size_t>(start[j] + number);
     }
-    double rows(std::size_t c, std::size_t i) const noexcept {
-        return accepted[c * cost.size() + i];
+    std::size_t n_features(std::size_t j) const noexcept {
+        return static_cast<std::size_t>(begin[j + 1] - begin[j]);
     }
-    std::size_t group(std::size_t c) const noexcept {
-        return static_cast<std::size_t>(cell[c] / 3);
+    std::size_t slot_of(std::size_t j, std::size_t f) const noexcept {
+        return static_cast<std::size_t>(
+            slot[static_cast<std::size_t>(begin[j]) + f]);
     }
-    std::size_t label(std::size_t c) const noexcept {
-        return static_cast<std::size_t>(cell[c] % 3);
+    std::size_t terms_from(std::size_t c) const noexcept {
+        return static_cast<std::size_t>(term[c]);
     }
+    std::size_t terms_to(std::size_t c) const noexcept {
+        return static_cast<std::size_t>(term[c + 1]);
+    }
+};
+
+/// The features of a problem, segment by segment.
+class segment_features {
+public:
+    explicit segment_features(const segment_problem& p) : p_(&p), at_(1, 0) {
+        for (std::size_t j = 0; j < p.n_segments; ++j)
+            at_.push_back(at_[j] + p.n_features(j) * p.size(j));
+    }
+    std::size_t size() const noexcept { return at_.back(); }
+    /// Values of one feature, of all candidates of its segment.
+    const double* of(std::size_t j, std::size_t f) const noexcept {
+        return p_->values.data() + at_[j] + f * p_->size(j);
+    }
+
+private:
+    const segment_problem* p_;
+    std::vector<std::size_t> at_;  ///< where each segment begins
 };
 
 using choice = std::vector<std::int64_t>;  ///< one number for each segment
 
-/// Value of every candidate from `begin` to before `end`: what its rows weigh.
-inline void values_of(const segment_problem& p, const double* weights,
-                      std::size_t begin, std::size_t end, double* out) noexcept {
-    const std::size_t n = p.cost.size(), count = end - begin;
-    const double* rows = p.accepted.data() + begin;
+/// Value of every candidate of segment j from `from` to before `to`: its features,
+/// weighted by slot.
+inline void values_of(const segment_problem& p, const segment_features& x,
+                      const double* weights, std::size_t j, std::size_t from,
+                      std::size_t to, double* out) noexcept {
+    const std::size_t n = p.size(j), count = to - from, features = p.n_features(j);
     for (std::size_t i = 0; i < count; ++i) out[i] = 0.0;
-    std::size_t c = 0;
-    for (; c + 4 <= p.n_cells; c += 4) {  // the same sums, with fewer passes
-        const double w0 = weights[c], w1 = weights[c + 1], w2 = weights[c + 2],
-                     w3 = weights[c + 3];
-        const double *a0 = rows + c * n, *a1 = a0 + n, *a2 = a1 + n, *a3 = a2 + n;
+    std::size_t f = 0;
+    for (; f + 4 <= features; f += 4) {  // the same sums, with fewer passes
+        const double w0 = weights[p.slot_of(j, f)],
+                     w1 = weights[p.slot_of(j, f + 1)],
+                     w2 = weights[p.slot_of(j, f + 2)],
+                     w3 = weights[p.slot_of(j, f + 3)];
+        const double *a0 = x.of(j, f) + from, *a1 = a0 + n, *a2 = a1 + n,
+                     *a3 = a2 + n;
         for (std::size_t i = 0; i < count; ++i)
             out[i] =
                 (((out[i] + w0 * a0[i]) + w1 * a1[i]) + w2 * a2[i]) + w3 * a3[i];
     }
-    for (; c < p.n_cells; ++c) {
-        const double w = weights[c];
-        const double* a = rows + c * n;
+    for (; f < features; ++f) {
+        const double w = weights[p.slot_of(j, f)];
+        const double* a = x.of(j, f) + from;
         for (std::size_t i = 0; i < count; ++i) out[i] += w * a[i];
     }
 }
@@ -91,7 +147,7 @@ inline void values_of(const segment_problem& p, const double* weights,
 /// equals; with `rising`, the best choice that rises, its value in `values[0]`.
 class pricing {
 public:
-    explicit pricing(const segment_problem& p) : p_(&p) {
+    explicit pricing(const segment_problem& p) : p_(&p), features_(p) {
         std::size_t most = 0;
         for (std::size_t j = 0; j < p.n_segments; ++j)
             if (p.size(j) > most) most = p.size(j);
@@ -109,7 +165,8 @@ public:
         for (std::size_t j = 0; j < p.n_segments; ++j) {
             const std::size_t begin = p.entry(j, low[j]),
                               end = p.entry(j, high[j]) + 1;
-            values_of(p, weights, begin, end, value_.data());
+            values_of(p, features_, weights, j, begin - p.first(j),
+                      end - p.first(j), value_.data());
             std::size_t best = 0;
             double least = value_[0];
             for (std::size_t i = 1; i < end - begin; ++i) {
@@ -135,8 +192,7 @@ private:
         for (std::size_t j = 0; j < p.n_segments; ++j) {
             const auto lo = static_cast<std::size_t>(low[j]),
                        hi = static_cast<std::size_t>(high[j]);
-            values_of(p, weights, p.first(j) + lo, p.first(j) + hi + 1,
-                      value_.data() + lo);
+            values_of(p, features_, weights, j, lo, hi + 1, value_.data() + lo);
             double least = infinity;
             std::size_t at = 0;
             for (std::size_t i = 0; i < size; ++i) {
@@ -159,6 +215,7 @@ private:
     }
 
     const segment_problem* p_;
+    segment_features features_;
     std::vector<double> value_, best_;
     std::vector<std::int64_t> chosen_;
 };
