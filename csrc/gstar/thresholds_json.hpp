@@ -1,10 +1,10 @@
 // thresholds_json.hpp - thresholds from the JSON that Python saves.
 //
-// The form is docs/guide/decide.md; a saved result is read too, and checked as a whole.
+// The form is docs/guide/decide.md. A saved result is read too: its checksum covers
+// everything, and only the members that decide are looked at.
 #pragma once
 
-#include <algorithm>  // equal
-#include <cmath>      // fabs, trunc
+#include <cmath>  // fabs, trunc
 #include <cstdint>
 #include <cstdio>  // snprintf
 #include <limits>
@@ -236,19 +236,6 @@ inline std::string checksum_text(const json& document) {
     return text;
 }
 
-/// Names of protected groups, for a result by segment; checked as those of groups
-/// that have thresholds.
-inline std::vector<group_threshold> protected_of(const json& document) {
-    thresholds compared;
-    const json* const roles = given(document, "roles");
-    if (roles == nullptr) return {};
-    for (const json& entry : roles->find("protected")->list)
-        compared.groups.push_back(
-            {threshold_name(*entry.find("name"), "roles.protected"), 0, {}});
-    check_thresholds(compared);
-    return compared.groups;
-}
-
 /// The thresholds of a document, its checksum not yet compared.
 inline thresholds thresholds_of(const json& document) {
     const bool result = is_result(document);
@@ -271,24 +258,6 @@ inline thresholds thresholds_of(const json& document) {
             read_group(entry, "groups[" + std::to_string(t.groups.size()) + "]"));
     t.randomized = !t.groups.empty() && !t.groups[0].mixture.empty();
     check_thresholds(t);
-    const std::vector<group_threshold> compared = protected_of(document);
-    if (const json* promise = given(document, "promise")) {
-        const json& inside = *promise->find("plain");
-        if (!is_result(inside)) bad_thresholds("promise.plain is not a result");
-        const thresholds plain = thresholds_of(inside);
-        const auto same = [](const group_threshold& a, const group_threshold& b) {
-            return a.group == b.group;
-        };
-        if (!std::equal(t.groups.begin(), t.groups.end(), plain.groups.begin(),
-                        plain.groups.end(), same))
-            bad_thresholds("promise.plain has other groups");
-        const std::vector<group_threshold> others = protected_of(inside);
-        if (others.empty() != compared.empty())
-            bad_thresholds("promise.plain has other roles");
-        if (!std::equal(compared.begin(), compared.end(), others.begin(),
-                        others.end(), same))
-            bad_thresholds("promise.plain has other protected groups");
-    }
     return t;
 }
 

@@ -1,8 +1,8 @@
 """Saved documents: thresholds and results as JSON, written and read here and nowhere else.
 
 One strict reader; a decider and a result are two views of what it read. `docs/guide/decide.md` states the grammar and
-`schemas/` has it for other tools. `csrc/gstar/thresholds_json.hpp` is the same reader in C++: `tests/documents` holds
-both to the same answers.
+`schemas/` has it for other tools. `csrc/gstar/thresholds_json.hpp` reads the members that decide in C++, and
+`tests/documents` compares the two.
 """
 
 from __future__ import annotations

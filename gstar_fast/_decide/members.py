@@ -1,6 +1,6 @@
 """Members of a saved document: which there are, and what may stand in each.
 
-`csrc/gstar/decide/members.hpp` says the same in C++, `schemas/` for other tools.
+`csrc/gstar/decide/members.hpp` says the same in C++ of the members that decide, `schemas/` for other tools.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._words import METHODS
 
 VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible", "unified", "promised", "unpromised")
@@ -149,7 +148,7 @@ def check_result(content: Mapping[str, Any]) -> None:
     check_members(content["before"], _OF_BEFORE, "before")
     gaps = {key: content[key] for key in ("limits", "penalties", "gaps")} | {"before.gaps": content["before"]["gaps"]}
     for where, found in gaps.items():
-        _check_gaps(found, where)
+        _check_numbers(found, where)
     check_parts(content["costs"], NUMBER, "costs")
     if len(content["costs"]) != 2:
         raise ValueError(f"costs must be two numbers; got {len(content['costs'])}")
@@ -174,7 +173,7 @@ def check_result(content: Mapping[str, Any]) -> None:
 def _check_promise(promise: Mapping[str, Any], n_groups: int) -> None:
     """Refuse a promise whose members do not hold what they should; `document` reads the plain result inside."""
     check_members(promise, OF_PROMISE, "promise")
-    _check_gaps(promise["upper"], "promise.upper")
+    _check_numbers(promise["upper"], "promise.upper")
     needed = promise["rows_needed"]
     if needed is None:
         return
@@ -200,10 +199,8 @@ def _check_roles(roles: Mapping[str, Any]) -> None:
         check_members(entry, OF_PROTECTED, f"roles.protected[{i}]")
 
 
-def _check_gaps(gaps: Mapping[str, object], where: str) -> None:
-    for name, number in gaps.items():
-        if name not in DEFINITIONS:
-            raise ValueError(f"{where} has {reprlib.repr(name)}; there are {', '.join(DEFINITIONS)}")
+def _check_numbers(numbers: Mapping[str, object], where: str) -> None:
+    for name, number in numbers.items():
         NUMBER.check(number, f"{where}.{name}")
 
 

@@ -378,7 +378,7 @@ def _promise_of(saved: document.Document, limits: Mapping[str, float]) -> Promis
     return Promise(
         confidence=confidence,
         chance=float(content["chance"]),
-        upper=_reals(content["upper"]),
+        upper=_by_criterion(content["upper"], "promise.upper"),
         cost=float(content["cost"]),
         plain=_of(plain),
         plain_chance=float(content["plain_chance"]),
@@ -421,21 +421,21 @@ def _of(saved: document.Document) -> Result:
         rates=rates,
         mixtures=None if found.mixtures is None else dict(found.mixtures),
         cuts=found.cuts,
-        gaps=_reals(content["gaps"]),
-        limits=_reals(content["limits"]),
-        penalties=_reals(content["penalties"]),
+        gaps=_by_criterion(content["gaps"], "gaps"),
+        limits=_by_criterion(content["limits"], "limits"),
+        penalties=_by_criterion(content["penalties"], "penalties"),
         costs=(float(content["costs"][0]), float(content["costs"][1])),
         min_rows=float(content.get("min_rows", 0.0)),
         default_threshold=decode_number(content["default_threshold"]),
         cost=decode_number(content.get("cost", content["error"])),
         before_error=float(content["before"]["error"]),
         before_cost=decode_number(content["before"].get("cost", content["before"]["error"])),
-        before_gaps=_reals(content["before"]["gaps"]),
+        before_gaps=_by_criterion(content["before"]["gaps"], "before.gaps"),
         notes=tuple(content["notes"]),
         trace=tuple(decode_number(x) for x in content["trace"]),
         _digest=found.sketch_digest,
         _mixing=_real(content.get("mixing_saves")),
-        promise=_promise_of(saved, _reals(content["limits"])),
+        promise=_promise_of(saved, _by_criterion(content["limits"], "limits")),
         evidence=_evidence_of(content.get("evidence")),
         _proof=_proof_of(content.get("proof")),
         **plain,
@@ -454,5 +454,8 @@ def _real(value: float | None) -> Any:
     return None if value is None else float(value)
 
 
-def _reals(values: Mapping[str, float]) -> dict[str, float]:
+def _by_criterion(values: Mapping[str, float], where: str) -> dict[str, float]:
+    for name in values:
+        if name not in DEFINITIONS:
+            raise ValueError(f"not a saved result: {where} has {name!r}; there are {', '.join(DEFINITIONS)}")
     return {name: float(value) for name, value in values.items()}

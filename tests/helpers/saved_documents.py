@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from helpers.bad_documents import BAD_BYTES, BAD_EDITS, BAD_TEXTS
+from helpers.bad_documents import BAD_BYTES, BAD_EDITS, BAD_RESULTS, BAD_TEXTS
 from helpers.document_edits import DROP, FILES, FOLDER, WHOLE, from_edits, from_text
 
 GOOD_EDITS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
@@ -139,13 +139,17 @@ GOOD: Final[dict[str, bytes]] = {
     **GOOD_BYTES,
 }
 BAD: Final[dict[str, bytes]] = {
-    **{name: from_edits(base, edits) for base, rows in BAD_EDITS.items() for name, (edits, _) in rows.items()},
+    **{
+        name: from_edits(base, edits)
+        for table in (BAD_EDITS, BAD_RESULTS)
+        for base, rows in table.items()
+        for name, (edits, _) in rows.items()
+    },
     **{name: from_text(old, new) for name, (old, new, _) in BAD_TEXTS.items()},
     **{name: data for name, (data, _) in BAD_BYTES.items()},
 }
-SAYS: Final[dict[str, str]] = {
-    name: row[-1] for table in (*BAD_EDITS.values(), BAD_TEXTS, BAD_BYTES) for name, row in table.items()
-}
+TABLES: Final = *BAD_EDITS.values(), *BAD_RESULTS.values(), BAD_TEXTS, BAD_BYTES
+SAYS: Final[dict[str, str]] = {name: row[-1] for table in TABLES for name, row in table.items()}
 
 
 def write(folder: Path) -> None:
