@@ -5,6 +5,7 @@ from gstar_fast._audit.new_rows import NewRows
 from gstar_fast._density.quality import CellQuality, FitQuality
 from gstar_fast._question.question import Question
 from gstar_fast._sketch.columns import Columns, Mixed
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.bounds import Bound
 from gstar_fast._solver.evidence.record import Evidence
 from gstar_fast._solver.result import GroupRates
@@ -19,5 +20,6 @@ __all__ = [
     "GroupRates",
     "Mixed",
     "NewRows",
+    "Note",
     "Question",
 ]

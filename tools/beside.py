@@ -346,6 +346,10 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
             same = close(a, b, 1e-9)
         elif name == "promise":
             same = a["held"] == b["held"] and (mixed or close(a["chance"], b["chance"], 1e-12))
+        elif name == "notes" and all(code for code, _ in a):  # a build without codes has texts only
+            same = [code for code, _ in a] == [code for code, _ in b]
+        elif name == "notes":
+            same = [text for _, text in a] == [text for _, text in b]
         else:
             same = a == b
         if not same:

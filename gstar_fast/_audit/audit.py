@@ -21,8 +21,8 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._input.missing import RAISE, checked_missing_group
-from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.note import Note, label_notes
 from gstar_fast._solver.question import check_confidence
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.roles import on_its_columns
@@ -81,7 +81,7 @@ class Audit:
         Of all intervals.
     replicates, seed : int
         Of the bootstrap.
-    notes : tuple of str
+    notes : tuple of Note
         What a reader should know: thresholds fitted to these very rows, small groups, missing classes.
     new_rows : dict of NewRows
         By criterion that was asked for, the gap to expect on new rows of the same kind, where a result was found on
@@ -99,7 +99,7 @@ class Audit:
     confidence: float
     replicates: int
     seed: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     new_rows: dict[str, NewRows] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -241,7 +241,7 @@ def audit(
     if sketch is not None:
         if any(array is not None for array in (decisions, labels, groups, weights, repeats)) or policy != RAISE:
             raise TypeError("a sketch holds its labels, groups and weights; call audit(sketch, thresholds)")
-        notes = warn_of_labels(sketch._core)
+        notes = label_notes(sketch._core)
         if isinstance(thresholds, Result):
             thresholds, sketch = on_its_columns(thresholds, sketch)
         segments = BySegment.of(thresholds, sketch)
@@ -277,7 +277,7 @@ def audit(
     return found
 
 
-def _clearly_above(audit: Audit, result: Result) -> list[str]:
+def _clearly_above(audit: Audit, result: Result) -> list[Note]:
     """Limits of thresholds by segment, which fit closely, that rows audited here or expected miss by a quarter."""
     notes = []
     for name, limit in result.limits.items():
@@ -287,11 +287,12 @@ def _clearly_above(audit: Audit, result: Result) -> list[str]:
             seen = there.mean
         if seen is not None:
             where = "on these rows" if seen is here else "on new rows"
-            notes.append(
+            text = (
                 f"{name} is {seen:.2g} {where}, and the limit is {limit:g}: the thresholds of "
                 f"{len(result.thresholds)} segments fit the rows they were found on; fewer segments, or a promise "
                 "(confidence), hold a limit better"
             )
+            notes.append(Note("above_the_limit", text, {"criterion": name, "gap": seen, "limit": limit}))
     return notes
 
 

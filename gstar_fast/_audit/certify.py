@@ -27,8 +27,8 @@ from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import ADDED, CRITERIA
 from gstar_fast._input.options import checked_flag
 from gstar_fast._rates import has_rate
-from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.answer.note import Note, label_notes
 from gstar_fast._solver.promise.effective import effective
 from gstar_fast._solver.question import Objective, check_confidence
 from gstar_fast._solver.rates import gaps_of, rates_of
@@ -56,7 +56,7 @@ class Certificate:
         What was asked.
     n_rows : float
         Number of fresh rows, regardless of weights.
-    notes : tuple of str
+    notes : tuple of Note
         What to mind.
     """
 
@@ -67,7 +67,7 @@ class Certificate:
     confidence: float
     exact: bool
     n_rows: float
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Note, ...] = field(default=())
 
     def __str__(self) -> str:
         what = "the limits hold" if len(self.limits) > 1 else "the limit holds"
@@ -162,13 +162,13 @@ class _Rows:
     squares: tuple[Floats, Floats, Floats] | None  # sums of squared counts of rows in their places; None: as they are
     n_rows: float
     absent: list[Name]  # groups that have a threshold and no fresh rows
-    notes: list[str]
+    notes: list[Note]
 
     @classmethod
     def of(cls, sketch: Sketch, given: ThresholdsLike, exact: bool) -> _Rows:
         if not sketch.groups:
             raise refusal("no_rows", "certifying")
-        labels = warn_of_labels(sketch._core)
+        labels = label_notes(sketch._core)
         if isinstance(given, Result):
             given, sketch = on_its_columns(given, sketch)
         snapshot = Snapshot.of(sketch)
@@ -195,20 +195,24 @@ class _Rows:
                     most_squares[:, k] += weight * high_squares
         notes = [*labels, *snapshot.assumptions]
         if cut:
-            notes.append(
+            text = (
                 f"thresholds inside a bin of the fresh rows: {snapshot.amount(cut)} may lie on either side, and the "
                 "worse is taken"
             )
+            notes.append(Note("inside_a_bin", text, {"rows": cut * snapshot.weight_unit}))
         missing = [] if isinstance(thresholds, float) or thresholds.unified else list(thresholds.values)
         absent = [name for name in missing if name not in mixtures] if segments is None else segments.absent
         if absent:
-            notes.append(f"groups without fresh rows, of which nothing is certified: {listed(absent)}")
+            text = f"groups without fresh rows, of which nothing is certified: {listed(absent)}"
+            notes.append(Note("no_rows", text, {"groups": list(absent)}))
         if snapshot.weighted:
-            count = float(totals.sum())
-            notes.append(
-                f"the fresh rows have a total weight of {count * snapshot.weight_unit:.10g}: they are worth as much as "
-                f"{count**2 / float(squares.sum()):.4g} rows of weight 1"
+            weight = float(totals.sum()) * snapshot.weight_unit
+            effective = float(totals.sum()) ** 2 / float(squares.sum())
+            text = (
+                f"the fresh rows have a total weight of {weight:.10g}: they are worth as much as {effective:.4g} rows "
+                "of weight 1"
             )
+            notes.append(Note("weighted", text, {"weight": weight, "effective": effective}))
         groups = snapshot.groups
         cells = [totals.astype(np.float64), least, most, squares.sum(axis=2), least_squares, most_squares]
         if segments is not None:

@@ -19,6 +19,7 @@ from gstar_fast._base.thresholds import Mixture, Thresholds, make
 from gstar_fast._decide.decider import Decider
 from gstar_fast._input.columns import column_of
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast.errors import InputError
@@ -36,7 +37,7 @@ class Counts:
     unit: float  # what one count stands for: 1, or 2^-20 if rows have weights
     n_rows: Values  # (3, K) number of rows, regardless of weights
     squares: tuple[Floats, Floats] | None = None  # sums of squared weights of both, if rows have weights
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 # ------------------------------------------------------------------------------------------------------------- a sketch
@@ -68,14 +69,16 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
         columns.append(parts[0] if len(parts) == 1 else mixed)
         squared.append(np.sum(powers, axis=0))
     if inside:
-        notes.append(
+        text = (
             f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {first_few(inside)}"
         )
+        notes.append(Note("inside_a_bin", text))
     if bins.fixed and (beyond := _beyond_at_inf(mixtures, snapshot)):
-        notes.append(
+        text = (
             f"a threshold of inf accepts rows whose score is inf, which range= does not tell from others above "
             f"it; all {snapshot.amount(beyond)} there are counted as rejected"
         )
+        notes.append(Note("above_the_range", text, {"rows": beyond * snapshot.weight_unit}))
     counts = Counts(
         groups=snapshot.groups,
         accepted=np.stack(columns, axis=1),
@@ -150,7 +153,7 @@ def thresholds_of(given: object) -> Thresholds | float:
     )
 
 
-def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tuple[dict[Name, Mixture], list[str]]:
+def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tuple[dict[Name, Mixture], list[Note]]:
     """Each group's (threshold, probability) pairs, and a word on thresholds nobody needs."""
     if isinstance(thresholds, float):
         return dict.fromkeys(groups, ((thresholds, 1.0),)), []
@@ -168,8 +171,8 @@ def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tup
         mixture = None if thresholds.mixtures is None else thresholds.mixtures.get(name)
         out[name] = ((threshold, 1.0),) if mixture is None else mixture
     unused = [name for name in thresholds.values if name not in out]
-    notes = [f"thresholds for groups that have no rows: {listed(unused)}"] if unused else []
-    return out, notes
+    text = f"thresholds for groups that have no rows: {listed(unused)}"
+    return out, [Note("no_rows", text, {"groups": unused})] if unused else []
 
 
 # ------------------------------------------------------------------------------------------------------------ decisions
@@ -196,7 +199,8 @@ def count_decisions(
     if not sketch.n_rows:
         raise refusal("no_decisions", "decisions")
     counts = count_sketch(sketch, MIDDLE)[0]
-    skipped = [f"rows without a group, left out: {sketch.skipped}"] if sketch.skipped else []
+    text = f"rows without a group, left out: {sketch.skipped}"
+    skipped = [Note("skipped", text, {"rows": sketch.skipped})] if sketch.skipped else []
     return replace(counts, notes=(*counts.notes, *skipped))
 
 

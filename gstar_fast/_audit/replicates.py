@@ -20,6 +20,7 @@ from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
 from gstar_fast._criteria import RATES
 from gstar_fast._rates import has_rate
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.mixture import mix, mixed
 from gstar_fast._solver.promise.effective import resampled
 from gstar_fast._solver.question import Objective, scale_of
@@ -43,7 +44,7 @@ class Again:
 
     limits: list[tuple[float, float]] = field(default_factory=list)  # of each group's threshold
     new_rows: dict[str, NewRows] = field(default_factory=dict)  # by criterion that was asked for
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
 
 def draw_again(
@@ -62,7 +63,7 @@ def draw_again(
     """
     digest = result.sketch_digest
     if digest is not None and digest != snapshot.digest():
-        return Again(notes=[] if replicates == 0 else [f"the thresholds have no intervals: {ELSEWHERE}"])
+        return Again(notes=[] if replicates == 0 else [_no_intervals(ELSEWHERE)])
     fitted = [] if digest is None else _fitted(result, {})
     if replicates == 0:
         return Again(notes=fitted)
@@ -71,44 +72,50 @@ def draw_again(
         replicates = affordable(result, snapshot)
         why = None if replicates else _takes_long(snapshot)
     if why is not None or replicates is None:
-        return Again(notes=[*fitted, f"the thresholds have no intervals: {why}"])
+        return Again(notes=[*fitted, _no_intervals(why)])
     resolved = solve_again(result, snapshot, replicates, seed, roles)
     if resolved is None:
         why = ELSEWHERE if digest is None else "they are not those of least error, and only these can be found again"
-        return Again(notes=[*fitted, f"the thresholds have no intervals: {why}"])
+        return Again(notes=[*fitted, _no_intervals(why)])
     failed = replicates - resolved.accepted.shape[1]
     words = f"the limits could not be met in {failed} of {replicates} replicates"
     if failed > replicates / 2:
-        return Again(notes=[*fitted, f"the thresholds have no intervals: {words}"])
+        return Again(notes=[*fitted, _no_intervals(words)])
     new_rows = resolved.expected(result, snapshot, rows, seed, roles)
     notes = _fitted(result, new_rows)
-    notes += [f"{words}, which are left out of what is said of new rows and of the thresholds' intervals"] * bool(
-        failed
-    )
+    if failed:
+        text = f"{words}, which are left out of what is said of new rows and of the thresholds' intervals"
+        notes.append(Note("failed_replicates", text, {"failed": failed, "replicates": replicates}))
     if roles is not None:  # an audit tells of protected groups, which have no thresholds
         return Again(new_rows=new_rows, notes=notes)
     at_random = result.randomized and result.verdict != "unified"
     if at_random or replicates < FEWEST:
         why = "it mixes thresholds at random" if at_random else _takes_long(snapshot)
-        return Again(new_rows=new_rows, notes=[*notes, f"the thresholds have no intervals: {why}"])
+        return Again(new_rows=new_rows, notes=[*notes, _no_intervals(why)])
     found = zip(result.thresholds.values(), *(side.tolist() for side in resolved.limits(confidence)), strict=True)
     return Again([(min(low, value), max(high, value)) for value, low, high in found], new_rows, notes)
 
 
-def _fitted(result: Result, new_rows: dict[str, NewRows]) -> list[str]:
+def _no_intervals(why: str | None) -> Note:
+    return Note("no_intervals", f"the thresholds have no intervals: {why}")
+
+
+def _fitted(result: Result, new_rows: dict[str, NewRows]) -> list[Note]:
     """Plain words on thresholds that were found on the rows they are measured on."""
     words = (
         "the thresholds were found on these very rows: rates and gaps are measured on what they were fitted to, and "
         "their intervals do not allow for that"
     )
     if not new_rows:
-        return [f"{words}; audit rows that were set aside to see how they fare on new ones"]
-    expected = []
+        return [Note("fitted", f"{words}; audit rows that were set aside to see how they fare on new ones")]
+    notes, last = [Note("fitted", words)], list(new_rows)[-1]
     for name, there in new_rows.items():
         here, about = f"{result.gaps[name]:.2g}", f"{there.mean:.2g}"
         here = "as here" if here == about else f"not {here}"
-        expected.append(f"on new rows expect {name} of about {about}, {here}; {there.tenth(name)}")
-    return [words, *expected[:-1], f"{expected[-1]}; {OUT_OF_FOLD}"]
+        text = f"on new rows expect {name} of about {about}, {here}; {there.tenth(name)}"
+        text += f"; {OUT_OF_FOLD}" if name == last else ""
+        notes.append(Note("new_rows", text, {"criterion": name, "mean": there.mean, "here": result.gaps[name]}))
+    return notes
 
 
 Find = Callable[[Snapshot], tuple[Floats, Floats | Ints] | None]  # thresholds, and rows they accept of the sketch

@@ -15,6 +15,7 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._base.json import encode_name, encode_number
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.text import aligned, printable, printable_name, row_count, short_number, threshold_number
+from gstar_fast._solver.answer.note import Note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,36 +42,40 @@ COLUMNS = {
 NEW_ROWS = {"new_rows": "rows", "new_rows_mean": "mean", "new_rows_nine_of_ten": "nine_of_ten"}  # column: attribute
 
 
-def notes_of(counts: Counts, rates: Rates, confidence: float) -> list[str]:
+def notes_of(counts: Counts, rates: Rates, confidence: float) -> list[Note]:
     """What to know before trusting a number: small groups, missing classes, weights."""
     rows = np.asarray(counts.n_rows, dtype=np.float64)
-    notes = []
+    notes: list[Note] = []
     if counts.squares is not None:
         weight, squares = float(counts.totals.sum()) * counts.unit, float(counts.squares[1].sum())
-        notes.append(
+        text = (
             f"rows have a total weight of {weight:.10g}: rates are weighted, and the intervals are as wide as those of "
             f"{weight**2 / squares:.4g} rows of weight 1"
         )
+        notes.append(Note("weighted", text, {"weight": weight, "effective": weight**2 / squares}))
     if not rows[:2].any():
-        notes.append("no row has a label: only selection rates and their gaps are known")
+        notes.append(Note("no_labels", "no row has a label: only selection rates and their gaps are known"))
         return notes
     if rows[2].any():
-        notes.append(f"{_number_of(rows[2].sum(), 'row')} without a label: counted for the selection rate only")
+        text = f"{_number_of(rows[2].sum(), 'row')} without a label: counted for the selection rate only"
+        notes.append(Note("unlabelled", text, {"rows": float(rows[2].sum())}))
     empty: Bools = np.logical_not(rows.any(axis=0))
-    notes += _who(counts.groups, empty, "no rows")
-    notes += _who(counts.groups, ~empty & (rows[1] == 0), "no positive label: tpr, fnr, balanced accuracy not known")
-    notes += _who(counts.groups, ~empty & (rows[0] == 0), "no negative label: fpr, tnr, balanced accuracy not known")
+    notes += _who("no_rows", counts.groups, empty, "no rows")
+    for label, word, rates_of_it in ((1, "positive", "tpr, fnr"), (0, "negative", "fpr, tnr")):
+        what = f"no {word} label: {rates_of_it}, balanced accuracy not known"
+        notes += _who("missing_class", counts.groups, ~empty & (rows[label] == 0), what)
     return notes + _small(counts, rates, two_sided(confidence))
 
 
-def _who(groups: tuple[Name, ...], where: Bools, what: str) -> list[str]:
+def _who(code: str, groups: tuple[Name, ...], where: Bools, what: str) -> list[Note]:
     found = [groups[k] for k in np.flatnonzero(where)]
     if not found:
         return []
-    return [f"{'group' if len(found) == 1 else 'groups'} {listed(found)}: {what}"]
+    text = f"{'group' if len(found) == 1 else 'groups'} {listed(found)}: {what}"
+    return [Note(code, text, {"groups": found})]
 
 
-def _small(counts: Counts, rates: Rates, z: float) -> list[str]:
+def _small(counts: Counts, rates: Rates, z: float) -> list[Note]:
     """The smallest groups first: which class is short, and what that leaves open."""
     groups, rows = counts.groups, np.stack([rates.trials["fpr"], rates.trials["tpr"]])
     kind = "" if counts.squares is None else "effective "
@@ -85,9 +90,11 @@ def _small(counts: Counts, rates: Rates, z: float) -> list[str]:
                 low, high = (side[k] for side in rates.limits(rate, z))
                 few = _number_of(rows[label, k], f"{kind}{word} label")
                 parts.append(f"{few}, so its {rate} may be anything from {low:.2f} to {high:.2f}")
-        notes.append(f"group {groups[k]!r} is small: {'; '.join(parts)}")
+        notes.append(Note("small_group", f"group {groups[k]!r} is small: {'; '.join(parts)}", {"group": groups[k]}))
     if len(small) > MOST:
-        notes.append(f"{_number_of(len(small) - MOST, 'more group')} with fewer than {SMALL} labels of a class")
+        more = len(small) - MOST
+        text = f"{_number_of(more, 'more group')} with fewer than {SMALL} labels of a class"
+        notes.append(Note("small_groups", text, {"groups": more}))
     return notes
 
 
@@ -159,7 +166,7 @@ def html_of(a: Audit, most: int = 200) -> str:
         + f"<td>{escape(a.definitions[name])}</td></tr>"
         for name, e in a.gaps.items()
     ]
-    notes = "".join(f"<li>{escape(note)}</li>" for note in a.notes)
+    notes = "".join(f"<li>{escape(note.text)}</li>" for note in a.notes)
     return (
         f'<div class="gstar-audit"><p>{escape(_heading(a))}</p>'
         + (f"<ul>{notes}</ul>" if notes else "")
@@ -207,7 +214,7 @@ def dict_of(a: Audit) -> dict[str, object]:
             name: {**_plain(e), "new_rows": _new_rows(a, name), "definition": a.definitions[name]}
             for name, e in a.gaps.items()
         },
-        "notes": list(a.notes),
+        "notes": [note.to_dict() for note in a.notes],
     }
 
 

@@ -74,6 +74,9 @@ _RATES: Final = {
     **dict.fromkeys(("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy"), Member(NUMBER | NULL)),
 }
 OF_GROUP_IN_RESULT: Final = {**OF_GROUP, **_RATES}
+OF_NOTE: Final = {"code": Member(TEXT), "text": Member(TEXT), "fields": Member(OBJECT)}
+OF_SLACK: Final = {"each": Member(NUMBER), "least": Member(SWITCH)}
+OF_POINT: Final = {"criterion": Member(TEXT), "number": Member(COUNT), "of": Member(COUNT), "between": Member(SWITCH)}
 OF_PROTECTED: Final = {"name": Member(ANYTHING), **_RATES}
 OF_ROLES: Final = {
     **dict.fromkeys(("fair_between", "decide_by", "protected"), Member(LIST)),
@@ -113,6 +116,8 @@ OF_RESULT: Final = {
     "promise": Member(OBJECT | NULL, required=False),
     "evidence": Member(OBJECT | NULL, required=False),
     "roles": Member(OBJECT | NULL, required=False),
+    "slack": Member(OBJECT, required=False),
+    "point": Member(OBJECT, required=False),
     "proof": Member(LIST | NULL, required=False),  # read by `Result.check`
 }
 OF_PLAIN: Final = {key: member for key, member in OF_RESULT.items() if key not in ("promise", "checksum")}
@@ -156,7 +161,11 @@ def check_result(content: Mapping[str, Any]) -> None:
     for where, found in ({"it": content, "before": content["before"]} if weighted else {}).items():
         if "cost" not in found:
             raise ValueError(f"{where} lacks 'cost', and has costs or is balanced")
-    check_parts(content["notes"], TEXT, "notes")
+    for i, note in enumerate(content["notes"]):
+        check_members(note, OF_NOTE, f"notes[{i}]")
+    for name, members in {"slack": OF_SLACK, "point": OF_POINT}.items():
+        if name in content:
+            check_members(content[name], members, name)
     check_parts(content["trace"], THRESHOLD, "trace")
     if content.get("min_rows", 0) < 0:
         raise ValueError(f"min_rows must be at least 0; got {content['min_rows']}")

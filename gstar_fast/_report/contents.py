@@ -10,6 +10,7 @@ from gstar_fast._base.text import short_number, threshold_number
 from gstar_fast._report.data import FrontierPoints, mixture_text
 from gstar_fast._report.html import Html, join, tag
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.words.table import is_weighted
 
@@ -47,7 +48,7 @@ class Contents:
     is_unified: bool  #: whether `before` is the best unified threshold
     points: FrontierPoints | None
     no_points: str | None  #: why there is no frontier, in a sentence
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     names: dict[Name, str]
     digest: str
     made: str

@@ -27,6 +27,7 @@ from gstar_fast._report.page import page
 from gstar_fast._report.reproduce import python_command
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.frontier import frontier as make_frontier
 from gstar_fast._solver.question import check_criterion
 from gstar_fast._solver.result import Result
@@ -150,7 +151,9 @@ def report(
         curve, why_not = _frontier_of(result, frozen, digest, frontier, criterion)
     notes = [*result.notes, *(note for note in after.notes if note not in result.notes)]
     if result.sketch_digest is None:
-        notes.append("the result does not say which sketch it was found on, so that could not be checked")
+        notes.append(
+            Note("no_digest", "the result does not say which sketch it was found on, so that could not be checked")
+        )
     if command is None:
         given = curve if isinstance(frontier, Frontier) else frontier
         lines = python_command(result, digest, audit, given, criterion, title)

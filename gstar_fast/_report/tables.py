@@ -211,7 +211,7 @@ def notes_section(contents: Contents) -> Html:
     """What solve and audit had to say."""
     if not contents.notes:
         return section("notes", "Notes", tag("p", "Nothing to note: every group has enough rows of both labels."))
-    return section("notes", "Notes", tag("ul", *(tag("li", note) for note in contents.notes), class_="notes"))
+    return section("notes", "Notes", tag("ul", *(tag("li", note.text) for note in contents.notes), class_="notes"))
 
 
 def reproduce_section(contents: Contents) -> Html:

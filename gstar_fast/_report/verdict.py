@@ -20,8 +20,7 @@ from gstar_fast._report.contents import (
     sentence_list,
 )
 from gstar_fast._report.html import Html, tag
-from gstar_fast._sketch.columns import ASSUMED
-from gstar_fast._solver.degenerate import SIGN
+from gstar_fast._solver.answer.note import has
 from gstar_fast._solver.question import is_met
 from gstar_fast._solver.result import Result
 
@@ -36,10 +35,9 @@ def verdict_section(contents: Contents) -> Html:
     mark = tag("svg", mark, viewBox="0 0 17 17", class_="sign", aria_hidden="true")
     criteria = asked(r) or (["equalized_odds"] if len(r.rates) > 1 else [])
     criteria = [name for name in criteria if name in r.gaps]
-    message = r.message.partition(" (")[0] if r.randomized else r.message  # how many pivots is nobody's concern
     lines = [
         *_promise(contents),
-        tag("p", tag("strong", f"{r.verdict.replace('_', ' ').capitalize()}: "), f"{message}."),
+        tag("p", tag("strong", f"{r.verdict.replace('_', ' ').capitalize()}: "), f"{r.message}."),
         tag("p", *_outcome(contents, criteria)),
         *_on_new_rows(contents),
         *(tag("p", words) for words in _caution(contents, criteria)),
@@ -77,9 +75,9 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
         least = f"No evidence of a lower {contents.measure} than with one threshold for everybody"
     if trivial := _all_alike(contents):
         return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
-    if any(note.startswith(SIGN) for note in r.notes):
+    if has(r.notes, "degenerate"):
         return "warn", f"{met if r.limits else least}, but the thresholds hardly decide"
-    if any(note.startswith(ASSUMED) for note in r.notes):
+    if has(r.notes, "assumption"):
         new = f"promised for new rows, {_sure(r)}" if r.promised else "met"
         return "warn", f"{f'The {_limits(r)} {new}' if r.limits else least}, if the groups were estimated correctly"
     if r.promised:

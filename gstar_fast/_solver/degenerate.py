@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few, printable_name
-from gstar_fast._base.warn import warn
 from gstar_fast._criteria import CRITERIA, RATES
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.resolution import warn_if_coarse
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.question import Objective, Scale
 from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.result import Result
@@ -27,30 +26,8 @@ RARE, COMMON = 0.05, 0.95  # base rates between which that is no answer
 KEPT = 0.25  # of what the unified threshold gains
 FINEST = 0.01  # of limits, here: a rate that moves in smaller steps is fine enough for any
 MOST = 4  # groups named
-SIGN = "degenerate: "
 
-Way: TypeAlias = str | tuple[str, str, str, str]  # words, or an option: its name, its value, words before and after it
-
-
-class Caution(str):
-    """A note that a warning is made of; it keeps the warning, so that another face may word it."""
-
-    warning: Warning
-
-    @classmethod
-    def of(cls, found: str, ways: tuple[Way, ...]) -> Self:
-        """The note on what was found and what helps."""
-        return cls.made(refusal("degenerate", value=found, limit=ways), SIGN)
-
-    @classmethod
-    def made(cls, warning: Warning, sign: str) -> Self:
-        """The note on a warning, whose kind a sign tells."""
-        note = cls(f"{sign}{warning}")
-        note.warning = warning
-        return note
-
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)  # whoever reads it again needs the words only
+Way: TypeAlias = str | list[str]  # words, or an option: its name, its value, words before and after it
 
 
 def cautions(
@@ -66,7 +43,7 @@ def cautions(
     can_mix: bool = False,
     can_pool: bool = True,
     segments: tuple[tuple[Name, ...], Floats, Ints] | None = None,
-) -> list[str]:
+) -> list[Note]:
     """Notes on an answer that hardly decides, and on groups in which everybody, or nobody, is accepted.
 
     `effective` gives the rows behind tpr, fpr, selection rate and accuracy of each group, (4, K). `segments` are names,
@@ -91,18 +68,18 @@ def cautions(
             found.append(f"it {first_few(words, MOST, '; ')}")
     if said := _kept(after, before, totals, scale):
         found.append(said)
-    notes: list[str] = []
+    notes: list[Note] = []
     if found:
         n = effective()
         small, forced = _small_groups(groups, after, totals, objective, n)
         ways = _ways(n[2], small if can_pool else [], objective, unified, can_mix)
         ways += ["other segments"] * (segments is not None)
-        notes.append(Caution.of("; ".join([*found, *forced]), tuple(ways)))
-    for rate, word in ((1.0, "accepts everybody in"), (0.0, "rejects everybody in")):
+        notes.append(Note.warned("degenerate", found="; ".join([*found, *forced]), ways=ways))
+    for rate, verb in ((1.0, "accepts"), (0.0, "rejects")):
         alike = [groups[k] for k in np.flatnonzero(after.has[2] & (selected == rate) & ~poor)]
         if alike:
             where = "every group" if len(alike) == len(groups) else first_few(map(printable_name, alike), MOST)
-            notes.append(f"this {word} {where}")
+            notes.append(Note(f"{verb}_all", f"this {verb} everybody in {where}", {"groups": alike}))
     return notes
 
 
@@ -122,8 +99,7 @@ def warned(result: Result, sketch: Sketch | None = None) -> Result:
         warn_if_coarse(sketch, _thresholds_of(result, sketch))
     if result.verdict != "infeasible":
         for note in result.notes:
-            if isinstance(note, Caution):
-                warn(note.warning)
+            note.warn()
     return result
 
 
@@ -200,18 +176,18 @@ def _ways(rows: Floats, small: list[int], objective: Objective, unified: bool, c
         least = math.floor(rows[small].max()) + 1
         pooled = rows < least
         if pooled.sum() > 1 and not pooled.all():
-            ways.append(("min_rows", str(least), "", " (pools these groups)"))
+            ways.append(["min_rows", str(least), "", " (pools these groups)"])
     if objective.limits:
         ways.append("a looser limit")
     if objective.penalties:
         ways.append("a lighter penalty")
     if can_mix and objective.limits:
-        ways.append(("randomize", "True", "", ""))
+        ways.append(["randomize", "True", "", ""])
     if unified:
-        ways.append(("unified", "True", "a threshold for each group instead of ", ""))
+        ways.append(["unified", "True", "a threshold for each group instead of ", ""])
     nothing = not objective.limits and not objective.penalties
     if nothing and not objective.balanced:
-        ways.append(("balanced", "True", "", ""))
+        ways.append(["balanced", "True", "", ""])
     if nothing or objective.costs != (1.0, 1.0):
         ways.append("other costs")
     return ways

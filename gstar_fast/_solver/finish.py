@@ -121,7 +121,7 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
         loss=loss,
         gaps=after.gaps,
         rates=after.by_group(search.groups, search.snapshot.n_rows.sum(axis=0)),
-        message=f"no mixture of thresholds at bin edges has {search.objective.lower} ({mixture.pivots} pivots)",
+        message=f"no mixture of thresholds at bin edges has {search.objective.lower}",
         lower_bound=loss,
         optimality_gap=0.0,
         notes=(*search.notes, *search.cautions(after, before)),
@@ -144,22 +144,27 @@ def infeasible(search: Search, choice: Choice, unified: bool, end: float = math.
     if not choice.proven and allowed(search.arrays, numbers):  # the looser question was easier, and met the limits too
         return finish(search, numbers, "not_converged", choice.opened, lower_bound=choice.lower_bound, unified=unified)
     if not unified and any(w > 0 for w in search.arrays.penalty):
-        weighed = choose(replace(search, arrays=loosened(search.arrays, near.slack)), end).numbers
+        weighed = choose(replace(search, arrays=loosened(search.arrays, near.slack.each)), end).numbers
         numbers = numbers if weighed is None else weighed
     if choice.proven:
-        verdict, message = "infeasible", f"no thresholds at bin edges meet these limits; {near.words('thresholds')}"
+        verdict, message = (
+            "infeasible",
+            f"no thresholds at bin edges meet these limits; {near.slack.words('thresholds')}",
+        )
     else:
         verdict = "not_converged"
         message = (
             f"no thresholds that meet these limits were found in {choice.opened} boxes, the most allowed, which does "
-            f"not prove that there are none; {near.words('thresholds')}"
+            f"not prove that there are none; {near.slack.words('thresholds')}"
         )
-    return finish(search, numbers, verdict, choice.opened, lower_bound=0.0, message=message, unified=unified)
+    found = finish(search, numbers, verdict, choice.opened, lower_bound=0.0, message=message, unified=unified)
+    return replace(found, slack=near.slack)
 
 
 def infeasible_mixture(search: Search) -> Result:
     """The mixture that misses the limits by the least; needed only where scores of +inf accept rows for good."""
     near = nearest(lambda slack: (mix(loosened(search.arrays, slack)), True))
     result = finish_mixture(search, near.found)
-    message = f"no mixture of thresholds at bin edges meets these limits; {near.words('mixtures')}"
-    return replace(result, verdict="infeasible", message=message, lower_bound=0.0, optimality_gap=result.loss)
+    message = f"no mixture of thresholds at bin edges meets these limits; {near.slack.words('mixtures')}"
+    result = replace(result, verdict="infeasible", message=message, slack=near.slack)
+    return replace(result, lower_bound=0.0, optimality_gap=result.loss)

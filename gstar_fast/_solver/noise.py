@@ -11,16 +11,13 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import ADDED, CRITERIA
-from gstar_fast._solver.degenerate import SIGN as DEGENERATE
-from gstar_fast._solver.degenerate import Caution
+from gstar_fast._solver.answer.note import Note, has
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.snapshot import Snapshot
 
 Cells: TypeAlias = dict[Name, tuple[Floats, Floats]]  # sums of weights and of their squares, by group
 
-SIGN = "noise: "
 LABELS = {
     "tpr": ((1,), "positive labels"),
     "fpr": ((0,), "negative labels"),
@@ -28,7 +25,7 @@ LABELS = {
     "accuracy": ((0, 1), "labelled rows"),
 }
 NOISIEST = 16  # groups looked at; the others hardly widen the range
-PROMISE = ("confidence", "0.95", "", "")
+PROMISE = ["confidence", "0.95", "", ""]
 
 
 def told_of_noise(result: Result, snapshot: Snapshot, named: Callable[[Name], Name] = lambda name: name) -> Result:
@@ -37,7 +34,7 @@ def told_of_noise(result: Result, snapshot: Snapshot, named: Callable[[Name], Na
     `named` is the group of `result.rates` that a group of the counts belongs to. Nothing is said of limits that are not
     met, and of answers that are degenerate anyhow.
     """
-    if not result.limits or result.verdict == "infeasible" or any(note.startswith(DEGENERATE) for note in result.notes):
+    if not result.limits or result.verdict == "infeasible" or has(result.notes, "degenerate"):
         return result
     cells = _effective(snapshot, named)
     found = [one for name, limit in result.limits.items() for one in _noises(result, name, limit, cells)]
@@ -47,9 +44,10 @@ def told_of_noise(result: Result, snapshot: Snapshot, named: Callable[[Name], Na
     name, rate, gap, _, group, rows, what = max(told, key=lambda one: one.gap - one.allowed)
     what = f"effective {what}" if snapshot.weighted else what
     can_promise = result.density == "empirical" and not result.penalties
-    ways = (f"more rows of {group!r}", "a wider limit", *((PROMISE,) if can_promise else ()))
-    warning = refusal("noise", name, value=(name, result.limits[name], rate, gap, group, rows, what), limit=ways)
-    return replace(result, notes=(*result.notes, Caution.made(warning, SIGN)))
+    ways = [f"more rows of {group!r}", "a wider limit", *([PROMISE] if can_promise else [])]
+    limit = result.limits[name]
+    values = {"limit": limit, "rate": rate, "gap": gap, "group": group, "rows": rows, "what": what, "ways": ways}
+    return replace(result, notes=(*result.notes, Note.warned("noise", criterion=name, **values)))
 
 
 class Noise(NamedTuple):

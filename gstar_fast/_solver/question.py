@@ -22,6 +22,7 @@ from gstar_fast._base.warn import warn
 from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._words import KINDS, METHODS
 from gstar_fast.errors import MissingClassWarning
 
@@ -231,9 +232,9 @@ def check_several(objective: Objective, groups: Sequence[Name]) -> None:
         raise refusal("one_group", asked[0][0], value=groups[0])
 
 
-def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> list[str]:
+def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> list[Note]:
     """Notes on groups left out of a criterion; raises where fewer than two are left."""
-    notes: list[str] = []
+    notes: list[Note] = []
     check_several(objective, groups)
     told: set[str] = set()
     for name, rate in objective.asked():
@@ -245,9 +246,10 @@ def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> 
             raise refusal("undefined_rate", name, value=missing, limit=(rate, _NEEDS[rate]))
         if rate not in told:
             told.add(rate)
-            notes.append(f"left out of the {rate} gap, having no {_NEEDS[rate]}: {first_few(map(repr, missing))}")
+            text = f"left out of the {rate} gap, having no {_NEEDS[rate]}: {first_few(map(repr, missing))}"
+            notes.append(Note("missing_class", text, {"rate": rate, "groups": missing}))
     for note in notes:
-        warn(note, MissingClassWarning)
+        warn(note.text, MissingClassWarning)
     return notes
 
 

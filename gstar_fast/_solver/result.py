@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import decode_number, dumps, encode_name, encode_number
@@ -21,6 +21,8 @@ from gstar_fast._criteria import DEFINITIONS
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
 from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Point, Slack
 from gstar_fast._solver.evidence.record import Evidence
 from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.question import is_met
@@ -29,6 +31,8 @@ from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 
 if TYPE_CHECKING:
     from gstar_fast._solver.segments.proof import Proof
+
+Part = TypeVar("Part")
 
 
 @lives_in("gstar_fast.results")
@@ -66,6 +70,11 @@ class Result:
         Every criterion that is defined for these groups; `definitions` says how each is measured.
     rates : dict of GroupRates
         By group.
+    slack : Slack or None
+        Where limits are out of reach, by how much: `each` would have to be so much looser. `least` says whether less is
+        proven not to be enough.
+    point : Point or None
+        For a result of a frontier, which of its points this is.
     verdict : {"optimal", "converged", "not_converged", "infeasible", "unified", "promised", "unpromised"}
         `message` explains it. `unified`: every group has the best unified threshold, because it meets the limits and
         there is no evidence that thresholds by group cost less. The last two only with `confidence`.
@@ -87,8 +96,9 @@ class Result:
         Number of counted rows, regardless of weights; rates, gaps and error are weighted.
     limits, penalties, costs, balanced, unified, min_rows
         What was asked, as given to `solve`.
-    notes : tuple of str
-        What to mind: groups that were pooled or left out of a gap, thresholds that hardly decide.
+    notes : tuple of Note
+        What to mind: groups that were pooled or left out of a gap, thresholds that hardly decide. Each has a `code`, a
+        `text` and `fields`.
     score_column, group_column : str or None
         Names of the columns the rows came from, where known; for the command line.
     fair_between, decide_by : tuple or None
@@ -135,7 +145,7 @@ class Result:
     balanced: bool = False
     unified: bool = False
     min_rows: float = 0.0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     trace: tuple[float, ...] = ()
     score_column: str | None = None
     group_column: str | None = None
@@ -146,6 +156,8 @@ class Result:
     monotone: bool = False
     segment_rates: dict[Name, GroupRates] | None = None
     cuts: tuple[float, ...] | None = None
+    slack: Slack | None = None
+    point: Point | None = None
     # a text and a number, or what computes them
     _digest: str | Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
     _mixing: float | Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
@@ -330,9 +342,11 @@ def _content(r: Result) -> dict[str, object]:
         "gaps": dict(r.gaps),
         "default_threshold": encode_number(r.default_threshold),
         "before": {"error": r.before_error, **paid(r.before_cost), "gaps": dict(r.before_gaps)},
-        "notes": list(r.notes),
+        "notes": [note.to_dict() for note in r.notes],
         "trace": [encode_number(x) for x in r.trace],
         **document.encode_cuts(r.cuts),
+        **({} if r.slack is None else {"slack": vars(r.slack)}),
+        **({} if r.point is None else {"point": vars(r.point)}),
         **({} if r.promise is None else {"promise": _promise_content(r.promise)}),
         **({} if r.evidence is None else {"evidence": vars(r.evidence)}),
         **({} if r.decide_by is None else {"roles": _roles_content(r)}),
@@ -431,7 +445,9 @@ def _of(saved: document.Document) -> Result:
         before_error=float(content["before"]["error"]),
         before_cost=decode_number(content["before"].get("cost", content["before"]["error"])),
         before_gaps=_by_criterion(content["before"]["gaps"], "before.gaps"),
-        notes=tuple(content["notes"]),
+        notes=tuple(map(Note.from_dict, content["notes"])),
+        slack=_part(Slack, content.get("slack")),
+        point=_part(Point, content.get("point")),
         trace=tuple(decode_number(x) for x in content["trace"]),
         _digest=found.sketch_digest,
         _mixing=_real(content.get("mixing_saves")),
@@ -441,6 +457,10 @@ def _of(saved: document.Document) -> Result:
         **plain,
         **more,
     )
+
+
+def _part(kind: type[Part], saved: Mapping[str, Any] | None) -> Part | None:
+    return None if saved is None else kind(**saved)
 
 
 def _rates_of(names: Iterable[Name], entries: list[Any]) -> dict[Name, GroupRates]:

@@ -18,6 +18,8 @@ from gstar_fast._base.names import Name
 from gstar_fast._criteria import RATES
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Slack
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
@@ -40,7 +42,7 @@ class Search:
     table: Table
     arrays: Arrays
     has: Bools  # (5, K) which groups have the rows each rate needs
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def groups(self) -> tuple[Name, ...]:
@@ -57,7 +59,7 @@ class Search:
     def accepted(self, numbers: Ints) -> Ints:
         return self.table.accepted[:, self.table.start[:-1] + numbers]
 
-    def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[str]:
+    def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[Note]:
         """Notes on an outcome that hardly decides."""
         totals, scale, objective = self.table.totals, self.scale, self.objective
         asked = self.groups, after, before, totals, scale, objective
@@ -92,7 +94,7 @@ def lay_out(
     totals: Ints,
     scale: Scale,
     has: Bools,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
     swept: tuple[int, ...] = (),
     shared: bool = False,
     certain: bool = False,
@@ -236,14 +238,8 @@ def with_certain(table: Table, n_candidates: int, scale: Scale) -> Table:
 class Nearest(NamedTuple, Generic[Found]):
     """The least common slack of all limits at which something was found, and what was."""
 
-    slack: float
+    slack: Slack  # `least` if nothing exists at a smaller one, and not only nothing was found in the boxes allowed
     found: Found
-    least: bool  # whether nothing exists at a smaller slack, or nothing was found in the boxes allowed
-
-    def words(self, what: str) -> str:
-        """The end of a verdict."""
-        by = "the least" if self.least else "the least that was found"
-        return f"they could be met if each were {self.slack:g} looser; shown are {what} that miss the limits by {by}"
 
 
 def loosened(p: Arrays, slack: float) -> Arrays:
@@ -266,7 +262,7 @@ def nearest(find: Callable[[float], tuple[Found | None, bool]]) -> Nearest[Found
     if found is None:
         found, _ = find(1.0)
         assert found is not None, "accepting everybody leaves no gap above 1, so it is allowed now"
-    return Nearest(high / STEPS, found, least)
+    return Nearest(Slack(high / STEPS, least), found)
 
 
 def cheapest_within(p: Arrays, end: float = math.inf) -> tuple[Ints | None, bool]:

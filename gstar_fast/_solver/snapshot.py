@@ -15,6 +15,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.columns import assumption_in, columns_in
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._sketch.view import digest_of
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._words import WEIGHT_UNIT
 
 # Bytes that solving takes for each group and bin beside the sketch, measured on full bins, rounded up: as a rule, and
@@ -35,8 +36,8 @@ class Snapshot:
     group_column: str | None
     numbers: Values | None  # (3, K) rows of each cell; None without weights, where `rows` says it
     squares: Callable[[], Floats]  # (3, K, C) sums of squared weights when called, of the rows that `rows` counts
-    assumptions: tuple[str, ...] = ()  # what the groups rest on if they were estimated
-    notes: tuple[str, ...] = ()  # notes for every result from the sketch, `assumptions` included
+    assumptions: tuple[Note, ...] = ()  # what the groups rest on if they were estimated
+    notes: tuple[Note, ...] = ()  # notes for every result from the sketch, `assumptions` included
 
     @classmethod
     def of(cls, sketch: Sketch, *, wide: bool = False) -> Snapshot:
@@ -94,11 +95,12 @@ class Snapshot:
         return np.concatenate([[-np.inf], self.edges, [np.inf]])
 
 
-def _notes(core: SketchCore) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _notes(core: SketchCore) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     """Assumptions about the groups, and all notes for results from a sketch."""
     assumption = assumption_in(core.sections)
-    notes = () if assumption is None else (assumption,)
+    notes = () if assumption is None else (Note("assumption", assumption),)
     if not core.weighted:
         return notes, notes
     weight = core.total / WEIGHT_UNIT
-    return notes, (*notes, f"rows have a total weight of {weight:.10g}: error, rates and gaps are weighted")
+    text = f"rows have a total weight of {weight:.10g}: error, rates and gaps are weighted"
+    return notes, (*notes, Note("weighted", text, {"weight": weight}))

@@ -13,6 +13,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.rates import rates_by_group, rates_of
 from gstar_fast._solver.result import GroupRates, Result
@@ -56,16 +57,17 @@ def spread(result: Result, sketch: Sketch, pooled: Sketch, name: str, min_rows: 
     mixtures = result.mixtures
     rates = _rates(snapshot, {group: _mixture(result, name) for group in snapshot.groups if group in small})
     rows = sum(rates[group].rows for group in small)
-    note = (
+    text = (
         f"pooled, having fewer than {min_rows:g} rows: {listed(pooled.pooled_groups)} ({rows:g} rows together); they "
         f"share one threshold, and gaps count them as one group, {name!r}"
     )
+    values = {"groups": list(pooled.pooled_groups), "min_rows": min_rows, "rows": rows, "name": name}
     return replace(
         result,
         thresholds={group: result.thresholds[at[group]] for group in at},
         mixtures=None if mixtures is None else {group: mixtures[at[group]] for group in at},
         rates={group: rates[group] if group in small else result.rates[group] for group in at},
-        notes=(note, *result.notes),
+        notes=(Note("pooled", text, values), *result.notes),
         min_rows=min_rows,
         promise=promise,
         score_column=snapshot.score_column,

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from helpers.golden import golden
+from helpers.notes import texts
 from helpers.strategies import tables
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -124,11 +125,11 @@ def test_unlabelled_rows_count_for_the_selection_rate_only():
     assert audit.rates["b"]["rows"].value == 2
     assert [audit.rates["b"][m].value for m in METRICS[3:]] == [None] * 7
     assert audit.overall["accuracy"].value == 1.0
-    assert "2 rows without a label: counted for the selection rate only" in audit.notes
+    assert "2 rows without a label: counted for the selection rate only" in texts(audit)
     nobody = gf.audit(decisions=[1, 0, 1, 1], labels=None, groups=list("aabb"))
     assert nobody.gaps["demographic_parity"].value == 0.5
     assert nobody.gaps["equalized_odds"].value is None
-    assert nobody.notes == ("no row has a label: only selection rates and their gaps are known",)
+    assert texts(nobody) == ("no row has a label: only selection rates and their gaps are known",)
 
 
 def test_repeats_are_rows_and_weights_are_noted():
@@ -138,7 +139,7 @@ def test_repeats_are_rows_and_weights_are_noted():
     heavy = gf.audit(decisions=d, labels=y, groups=g, weights=[1, 2, 3, 1])
     assert values(heavy)[2] == values(often)[2]
     assert (often.n_rows, heavy.n_rows) == (7, 4)
-    (note,) = [note for note in heavy.notes if "total weight" in note]
+    (note,) = [note for note in texts(heavy) if "total weight" in note]
     assert note.startswith("rows have a total weight of 7")
     assert "3.267 rows of weight 1" in note
     assert heavy.rates["a"]["tpr"].high > often.rates["a"]["tpr"].high  # fewer rows are less evidence
@@ -152,15 +153,15 @@ def test_a_threshold_inside_a_bin_is_in_proportion_and_noted():
     audit = gf.audit(sketch, {"a": 3.25, "b": 5.25})  # 'b' has no rows in that bin, so nothing is guessed
     assert audit.rates["a"]["selection_rate"].value == 0.75
     assert audit.rates["b"]["selection_rate"].value == 1.0
-    assert audit.notes[0].endswith("as if spread evenly: 'a' (4 rows)")
-    assert not any("spread" in note for note in gf.audit(sketch, {"a": 4.0, "b": 9.0}).notes)
+    assert texts(audit)[0].endswith("as if spread evenly: 'a' (4 rows)")
+    assert not any("spread" in note for note in texts(gf.audit(sketch, {"a": 4.0, "b": 9.0})))
 
 
 def test_a_smooth_result_can_be_audited(sketch):
     result = gf.solve(sketch, penalties={"equalized_odds": 1.0}, density="normal")
     audit = gf.audit(sketch, result)
     assert audit.thresholds[0].low is None
-    assert any("smooth densities" in note for note in audit.notes)
+    assert any("smooth densities" in note for note in texts(audit))
     assert audit.gaps["equalized_odds"].value == pytest.approx(result.gaps["equalized_odds"], abs=0.05)
 
 
@@ -189,7 +190,7 @@ def test_decisions_without_a_group_are_an_error_skipped_or_named(backend):
         gf.audit(decisions=d, labels=y, groups=g)
     skipped = gf.audit(decisions=d, labels=y, groups=g, missing_group="skip", repeats=[1, 1, 3, 1, 1])
     expected = gf.audit(decisions=[d[i] for i in known], labels=[y[i] for i in known], groups=[g[i] for i in known])
-    assert skipped.notes[0] == "rows without a group, left out: 3"
+    assert texts(skipped)[0] == "rows without a group, left out: 3"
     assert dataclasses.replace(skipped, notes=skipped.notes[1:]) == expected
     named = gf.audit(decisions=d, labels=y, groups=g, missing_group="unknown")
     assert named == gf.audit(decisions=d, labels=y, groups=["a", "a", "unknown", "b", "b"])
@@ -207,7 +208,7 @@ def test_missing_classes_are_none_with_a_note():
     assert audit.rates["a"]["fpr"].low is None
     assert audit.gaps["predictive_equality"].value is None  # a single group is left
     assert audit.gaps["equal_opportunity"].value == 0.5
-    assert "group 'a': no negative label: fpr, tnr, balanced accuracy not known" in audit.notes
+    assert "group 'a': no negative label: fpr, tnr, balanced accuracy not known" in texts(audit)
 
 
 def test_a_group_without_a_class_is_left_out_of_its_gap():
@@ -220,7 +221,7 @@ def test_a_group_without_rows_is_named():
     sketch = gf.Sketch(groups=["a", "b", "empty"]).update([0.1, 0.9, 0.2, 0.8], [0, 1, 0, 1], list("aabb"))
     audit = gf.audit(sketch, 0.5)
     assert audit.rates["empty"]["rows"].value == 0
-    assert "group 'empty': no rows" in audit.notes
+    assert "group 'empty': no rows" in texts(audit)
     assert audit.gaps["demographic_parity"].value == 0.0
 
 
@@ -235,15 +236,15 @@ def test_small_groups_are_named_smallest_first():
     groups = ["big"] * 400 + ["small"] * 60 + ["tiny"] * 6
     labels = [0, 1] * 233
     audit = gf.audit(decisions=[1] * 466, labels=labels, groups=groups)
-    small = [note for note in audit.notes if "is small" in note]
+    small = [note for note in texts(audit) if "is small" in note]
     assert [note.split("'")[1] for note in small] == ["tiny", "small"]
     assert small[0] == (
         "group 'tiny' is small: 3 positive labels, so its tpr may be anything from 0.44 to 1.00; "
         "3 negative labels, so its fpr may be anything from 0.44 to 1.00"
     )
     many = gf.audit(decisions=[1] * 20, labels=[1] * 20, groups=list(range(20)))
-    assert sum("is small" in note for note in many.notes) == 5
-    assert "15 more groups with fewer than 50 labels of a class" in many.notes
+    assert sum("is small" in note for note in texts(many)) == 5
+    assert "15 more groups with fewer than 50 labels of a class" in texts(many)
 
 
 # --------------------------------------------------------------------------------------------------------- bad input
@@ -341,7 +342,7 @@ def test_a_sketch_takes_no_groups_and_an_empty_one_is_refused(sketch):
 
 def test_thresholds_of_groups_nobody_has_are_noted(sketch):
     audit = gf.audit(sketch, {0: 0.0, 1: 0.0, "gone": 1.0})
-    assert "thresholds for groups that have no rows: 'gone'" in audit.notes
+    assert "thresholds for groups that have no rows: 'gone'" in texts(audit)
     assert audit.groups == (0, 1)
 
 
@@ -406,7 +407,7 @@ def test_dict_is_json_and_whole(sketch):
         assert set(data["gaps"]) == set(audit.gaps) == set(audit.definitions)
         there = {name: gap["new_rows"] for name, gap in data["gaps"].items() if gap["new_rows"] is not None}
         assert there == {name: dataclasses.asdict(expected) for name, expected in audit.new_rows.items()}
-        assert data["notes"] == list(audit.notes)
+        assert [note["text"] for note in data["notes"]] == list(texts(audit))
     assert data["groups"][0]["threshold"] is None
     assert gf.audit(sketch, math.inf).to_dict()["groups"][0]["threshold"]["value"] == "inf"
 
@@ -462,8 +463,8 @@ def test_inf_in_a_fixed_range_says_what_it_cannot_know(backend):
     sketch = gf.Sketch.from_rows([0.5, 2.0, np.inf], [0, 1, 1], ["a"] * 3, range=(0, 1))
     audit = gf.audit(sketch, {"a": np.inf})
     assert audit.overall["tpr"].value == 0
-    assert any("all 2 rows there are counted as rejected" in note for note in audit.notes)
-    assert not any("such rows" in note for note in gf.audit(sketch, {"a": 0.5}).notes)
+    assert any("all 2 rows there are counted as rejected" in note for note in texts(audit))
+    assert not any("such rows" in note for note in texts(gf.audit(sketch, {"a": 0.5})))
 
 
 def test_a_seed_of_another_kind_is_a_type_error():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.notes import texts
 from helpers.strategies import tables
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -280,7 +281,7 @@ def test_thresholds_of_a_result_have_limits(synthetic):
         assert e.low < e.high
         assert e.low in synthetic.edges
         assert e.method == "bootstrap"
-    assert any("on new rows expect equalized_odds of about" in note for note in audit.notes)
+    assert any("on new rows expect equalized_odds of about" in note for note in texts(audit))
     wider = gf.audit(synthetic, result, threshold_replicates=200, confidence=0.99)
     assert all(wider.thresholds[g].low <= audit.thresholds[g].low for g in audit.groups)
 
@@ -296,7 +297,7 @@ def test_thresholds_of_a_result_have_limits(synthetic):
 def test_results_that_cannot_be_solved_again_say_why(synthetic, asked, why):
     audit = gf.audit(synthetic, gf.solve(synthetic, **asked))
     assert all(e.low is None for e in audit.thresholds.values())
-    assert any(note.startswith(f"the thresholds have no intervals: {why}") for note in audit.notes)
+    assert any(note.startswith(f"the thresholds have no intervals: {why}") for note in texts(audit))
 
 
 def test_thresholds_found_elsewhere_have_no_limits(synthetic):
@@ -304,7 +305,7 @@ def test_thresholds_found_elsewhere_have_no_limits(synthetic):
     result = gf.solve(gf.Sketch.from_rows(other.scores, other.labels, other.groups, bins=256))
     audit = gf.audit(synthetic, result)
     assert all(e.low is None for e in audit.thresholds.values())
-    assert "the thresholds have no intervals: they were not found on this sketch" in audit.notes
+    assert "the thresholds have no intervals: they were not found on this sketch" in texts(audit)
     fewer = gf.Sketch.from_rows(other.scores, other.labels, ["one"] * 20_000, bins=256)
     everybody = gf.solve(fewer, unified=True)
     assert gf.audit(synthetic, everybody).thresholds[0].low is None
@@ -313,7 +314,7 @@ def test_thresholds_found_elsewhere_have_no_limits(synthetic):
 def test_bare_thresholds_have_no_limits(synthetic):
     audit = gf.audit(synthetic, gf.solve(synthetic).thresholds)
     assert {(e.low, e.high, e.method) for e in audit.thresholds.values()} == {(None, None, "given")}
-    assert not any("intervals" in note for note in audit.notes)
+    assert not any("intervals" in note for note in texts(audit))
 
 
 def many_groups(n_groups, rows, seed=0, **options):
@@ -327,7 +328,7 @@ def test_costly_solving_waits_to_be_asked():
     result = gf.solve(sketch, penalties={"equal_opportunity": 1.0})
     dear = dataclasses.replace(result, iterations=10**6)  # as hard a search as this would take long again and again
     silent = gf.audit(sketch, dear)
-    assert any("takes long; ask with threshold_replicates=200" in note for note in silent.notes)
+    assert any("takes long; ask with threshold_replicates=200" in note for note in texts(silent))
     assert silent.new_rows == {}
     asked = gf.audit(sketch, dear, threshold_replicates=100)
     assert all(e.low is not None for e in asked.thresholds.values())
@@ -347,7 +348,7 @@ def test_many_groups_get_fewer_replicates_before_they_get_none(monkeypatch):
     audit = gf.audit(sketch, result)
     assert audit.new_rows["equalized_odds"].mean > 0.1  # the limit of 0.05 is far from holding for 250 rows a class
     assert all(e.low is None for e in audit.thresholds.values())
-    assert any("no intervals: solving for 40 groups takes long" in note for note in audit.notes)
+    assert any("no intervals: solving for 40 groups takes long" in note for note in texts(audit))
 
 
 def test_a_mixture_is_solved_again_for_what_to_expect_on_new_rows(synthetic):
@@ -357,7 +358,7 @@ def test_a_mixture_is_solved_again_for_what_to_expect_on_new_rows(synthetic):
     there = audit.new_rows["equalized_odds"]
     assert 0.005 < there.mean < there.nine_of_ten < 0.05
     expected = f"on new rows expect equalized_odds of about {there.mean:.2g}, not "
-    assert any(expected in note for note in audit.notes)
+    assert any(expected in note for note in texts(audit))
 
 
 def test_an_audit_says_when_thresholds_were_fitted_to_its_rows(synthetic):
@@ -365,22 +366,22 @@ def test_an_audit_says_when_thresholds_were_fitted_to_its_rows(synthetic):
     limits = {"equalized_odds": 0.02}
     result = gf.solve(synthetic, limits=limits)
     silent = gf.audit(synthetic, result, threshold_replicates=0)
-    assert any(note.startswith(fitted) and "audit rows that were set aside" in note for note in silent.notes)
+    assert any(note.startswith(fitted) and "audit rows that were set aside" in note for note in texts(silent))
     for asked in ({"limits": limits, "randomize": True}, {"penalties": limits, "density": "normal"}, {}):
         audit = gf.audit(synthetic, gf.solve(synthetic, **asked))
-        assert any(note.startswith(fitted) for note in audit.notes)
+        assert any(note.startswith(fitted) for note in texts(audit))
     other = datasets.paper_synthetic(rows=20_000, seed=3)
     fresh = gf.Sketch.from_rows(other.scores, other.labels, other.groups, bins=256)
     for audit in (gf.audit(fresh, result), gf.audit(synthetic, result.thresholds)):
         assert audit.new_rows == {}
-        assert not any(note.startswith(fitted) for note in audit.notes)
+        assert not any(note.startswith(fitted) for note in texts(audit))
 
 
 def test_replicates_whose_limits_cannot_be_met_are_counted():
     sketch = gf.Sketch.from_rows([0.1, 0.6, 0.3, 1.0], [0, 1, 0, 1], list("aabb"), range=(0, 2), bins=16)
     result = gf.solve(sketch, limits={"demographic_parity": 0.5})
     audit = gf.audit(sketch, result)
-    assert any("of 500 replicates, which are left out" in note for note in audit.notes)
+    assert any("of 500 replicates, which are left out" in note for note in texts(audit))
 
 
 @pytest.mark.slow

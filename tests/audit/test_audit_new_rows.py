@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from helpers.notes import texts
 
 import gstar_fast as gf
 from gstar_fast import datasets
@@ -103,7 +104,7 @@ def test_rows_that_have_weights_are_rows():
     assert audit.new_rows["equalized_odds"].rows == audit.n_rows == 3_000
     assert audit.new_rows == expected.new_rows
     assert audit.thresholds == expected.thresholds
-    assert any("of 3 000 rows stay under" in note for note in audit.notes)
+    assert any("of 3 000 rows stay under" in note for note in texts(audit))
 
 
 def test_notes_say_the_mean_the_tenth_and_what_scores_are_assumed():
@@ -111,7 +112,7 @@ def test_notes_say_the_mean_the_tenth_and_what_scores_are_assumed():
     audit = gf.audit(sketch, gf.solve(sketch, limits={**ODDS, "disparate_impact": 0.5}), new_rows=400)
     odds, ratio = audit.new_rows["equalized_odds"], audit.new_rows["disparate_impact"]
     assert ratio.nine_of_ten < ratio.mean < 1  # of a ratio, the far side from parity is the low one
-    said = [note for note in audit.notes if note.startswith("on new rows expect")]
+    said = [note for note in texts(audit) if note.startswith("on new rows expect")]
     assert said[0].endswith(f"; nine of ten samples of 400 rows stay under {odds.nine_of_ten:.2g}")
     assert f"; nine of ten samples of 400 rows stay above {ratio.nine_of_ten:.2g}; this assumes out-of-fold" in said[1]
     assert said[0] in str(audit)
@@ -121,7 +122,7 @@ def test_a_sample_too_small_to_have_a_gap_promises_none():
     sketch = synthetic(3_000)
     audit = gf.audit(sketch, gf.solve(sketch, limits=ODDS), new_rows=1)
     assert audit.new_rows == {}
-    assert any("audit rows that were set aside" in note for note in audit.notes)
+    assert any("audit rows that were set aside" in note for note in texts(audit))
 
 
 def test_few_replicates_still_give_many_samples(monkeypatch):

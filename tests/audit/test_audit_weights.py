@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.notes import texts
 from scipy import stats
 
 import gstar_fast as gf
@@ -184,7 +185,7 @@ def test_certificates_are_those_of_effective_rows(backend, kind):
     worst = max(a[0] - b[0] + np.hypot(a[2], b[1]) for a in ends for b in ends if a is not b)
     assert found.upper["equal_opportunity"] == pytest.approx(worst, rel=1e-9)
     assert found.n_rows == 2100
-    (note,) = [note for note in found.notes if "weight" in note]
+    (note,) = [note for note in texts(found) if "weight" in note]
     assert f"{weights.sum() ** 2 / (weights**2).sum():.4g} rows of weight 1" in note
     with pytest.raises(ValueError, match=r"exact=True needs whole rows, and rows have weights; leave it out"):
         gf.certify(THRESHOLDS, sketch, limits=ODDS, exact=True)
@@ -214,7 +215,7 @@ def test_an_unpromised_result_counts_rows_and_names_effective_ones(backend):
     assert "effective" in result.message
     assert result.n_rows == 2100
     assert result.promise.rows_needed.times is None or result.promise.rows_needed.rows > 2100
-    assert any(note.startswith(f"rows have a total weight of {sketch.weight:.10g}") for note in result.notes)
+    assert any(note.startswith(f"rows have a total weight of {sketch.weight:.10g}") for note in texts(result))
     result.check(sketch)
 
 

@@ -6,6 +6,7 @@ import html
 
 import numpy as np
 import pytest
+from helpers.notes import texts
 
 import gstar_fast as gf
 from gstar_fast._audit import replicates
@@ -45,7 +46,7 @@ def test_an_audit_is_that_of_the_decisions(backend, found):
     assert (here.groups, here.n_rows, here.thresholds) == (("F", "M"), 3000, None)
     assert here.rates == there.rates
     assert here.gaps == there.gaps
-    assert "not found on this sketch" in " ".join(here.notes)
+    assert "not found on this sketch" in " ".join(texts(here))
 
 
 def test_a_mixture_is_audited_in_expectation(backend):
@@ -87,7 +88,7 @@ def test_rows_that_are_missing_are_named(found):
     women = sex == "F"
     alone = gf.certify(found, counted(*(column[women] for column in (score, label, sex, segment))))
     assert not alone.holds
-    assert any(note.startswith("groups without fresh rows") and note.endswith("'M'") for note in alone.notes)
+    assert any(note.startswith("groups without fresh rows") and note.endswith("'M'") for note in texts(alone))
 
 
 @pytest.mark.slow
@@ -141,7 +142,7 @@ def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkey
     audit = gf.audit(sketch, found, new_rows=1500, replicates=0)
     expected = audit.new_rows["equalized_odds"]
     assert expected.rows == 1500
-    assert not any("no intervals" in note for note in audit.notes)
+    assert not any("no intervals" in note for note in texts(audit))
     if backend != "native":
         return
     seen = []
@@ -169,10 +170,10 @@ def test_a_gap_clearly_above_its_limit_is_noted():
     sketch = counted(*rows(600))
     with pytest.warns(gf.OverfitWarning, match="16 segments are more than these rows carry: '[FM]' has"):
         found = gf.solve(sketch, **ask)
-    assert any("segments are more than these rows carry" in note for note in found.notes)
+    assert any("segments are more than these rows carry" in note for note in texts(found))
     audit = gf.audit(counted(*rows(600)), found, replicates=0)
     gap = audit.gaps["equalized_odds"].value
-    noted = [note for note in audit.notes if "the limit is 0.02" in note]
+    noted = [note for note in texts(audit) if "the limit is 0.02" in note]
     assert bool(noted) == (gap > 0.025)
     assert gap > 0.025
     assert f"{gap:.2g} on these rows" in noted[0]

@@ -65,7 +65,7 @@ def answers():
     yield gf.group_probability(LogisticRegression())
     yield results.Question.of(limits={"equalized_odds": 0.05}, objective={"fp": 1, "fn": 5})
     unpromised = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)
-    yield from (unpromised.promise, unpromised.promise.rows_needed, gf.certify(result, sketch))
+    yield from (unpromised.promise, unpromised.promise.rows_needed, unpromised.notes[0], gf.certify(result, sketch))
 
 
 def test_pickles_come_back_as_what_they_were():

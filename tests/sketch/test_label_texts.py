@@ -10,6 +10,7 @@ from itertools import permutations
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.notes import texts
 from helpers.plain_sketch import varint
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +43,7 @@ def test_solve_audit_and_report_warn_with_the_labels(backend):
         result = gf.solve(sketch)
     with pytest.warns(gf.LabelWarning, match=words):
         audit = gf.audit(sketch, result)
-    assert any(note.startswith("no row has the positive label 'Yes'") for note in audit.notes)
+    assert any(note.startswith("no row has the positive label 'Yes'") for note in texts(audit))
     with pytest.warns(gf.LabelWarning, match=words) as caught:
         page = gf.report(result, sketch)
     assert len([one for one in caught if one.category is gf.LabelWarning]) == 1
@@ -68,7 +69,7 @@ def test_frontier_certify_and_rows_needed_warn_once_too(backend):
         [warning] = [one for one in caught if one.category is gf.LabelWarning]
         assert str(warning.message).startswith("no row has the positive label 'Yes' (labels found: 'no', 'yes')")
         assert warning.filename == __file__
-    assert answer.notes[0] == str(warning.message)
+    assert texts(answer)[0] == str(warning.message)
 
 
 def test_they_warn_where_every_row_is_positive(backend):

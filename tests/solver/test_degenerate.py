@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers.notes import texts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,7 +66,7 @@ def test_the_verdict_tells_it_and_keeps_it(backend, tmp_path):
     sketch = gf.Sketch.from_rows(*intersections())
     result, said = warned(sketch, limits=LIMITS)
     assert f"note: degenerate: {said[0]}\n" in str(result)
-    assert f"degenerate: {said[0]}" in json.loads(result.to_json())["notes"]
+    assert f"degenerate: {said[0]}" in [note["text"] for note in json.loads(result.to_json())["notes"]]
     result.save(tmp_path / "t.json")
     assert str(gf.Result.load(tmp_path / "t.json")) == str(result)
 
@@ -166,8 +167,7 @@ def test_an_infeasible_result_has_no_second_warning(backend):
 def test_points_of_a_frontier_have_a_note_instead_of_a_warning(backend):
     sketch = gf.Sketch.from_rows(*intersections())
     found = gf.frontier(sketch, "equalized_odds")  # warnings are errors here
-    notes = found.at(gap=0.02).notes
-    assert any(note.startswith("degenerate: ") for note in notes)
+    assert "degenerate" in [note.code for note in found.at(gap=0.02).notes]
 
 
 # ------------------------------------------------------------------------------------------------------------ min_rows
@@ -185,13 +185,13 @@ def test_pooled_groups_share_a_threshold_and_all_groups_are_told(backend):
     assert (result.error, result.gaps, result.loss) == (inner.error, inner.gaps, inner.loss)
     assert result.sketch_digest == sketch.digest()
     assert result.min_rows == 100
-    assert result.notes[0].startswith("pooled, having fewer than 100 rows: (0, 'abroad'), (0, 'isles'), (1, 'abroad')")
+    assert texts(result)[0].startswith("pooled, having fewer than 100 rows: (0, 'abroad'), (0, 'isles'), (1, 'abroad')")
     audit = gf.audit(sketch, result)
     for g in result.groups:
         for rate in ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy"):
             assert getattr(result.rates[g], rate) == pytest.approx(audit.rates[g][rate].value, abs=1e-15)
     assert audit.gaps["equalized_odds"].value > 0.02, "between the original groups"
-    assert any("small groups were pooled" in note for note in audit.notes)
+    assert any("small groups were pooled" in note for note in texts(audit))
     decided = result.decider()(rows[0], rows[2])
     assert (decided != rows[1]).mean() == pytest.approx(result.error)
 

@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from helpers.notes import texts
 from helpers.problems import random_question, random_rows, sketch_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -249,7 +250,7 @@ def test_one_threshold_for_all_segments_and_a_promise_are_not_said_to_overfit(ba
     ):
         result = gf.solve(sketch, **asked, **more)
         assert result.verdict == verdict
-        assert any(note.startswith("overfit: ") for note in result.notes) == told
+        assert any(note.startswith("overfit: ") for note in texts(result)) == told
         result.check(sketch)
 
 
@@ -355,7 +356,7 @@ def test_saved_results_have_it(backend):
 def test_without_a_limit_a_note_says_which_gap_is_wider(backend):
     result = gf.solve(gf.Sketch.from_rows(*people()), evidence=0)
     wider = {name: gap - result.before_gaps[name] for name, gap in result.gaps.items()}
-    [note] = [note for note in result.notes if note.startswith("no limit was asked for")]
+    [note] = [note for note in texts(result) if note.startswith("no limit was asked for")]
     name = note.split("the ")[1].split(" gap")[0]
     assert wider[name] > 0
     assert f"{result.gaps[name]:.4f}" in note
@@ -371,7 +372,7 @@ def test_an_asked_gap_that_is_wider_has_a_note(backend):
     where = "at the best unified threshold"
     gaps = [f"{gap['equalized_odds']:.4f}" for gap in (after, before)]
     ratios = [f"{gap['disparate_impact']:.4f}" for gap in (after, before)]
-    assert [note for note in result.notes if where in note] == [
+    assert [note for note in texts(result) if where in note] == [
         f"the equalized_odds gap is {gaps[0]}, wider than {gaps[1]} {where}",
         f"the disparate_impact ratio is {ratios[0]}, lower than {ratios[1]} {where}",
     ]
@@ -388,7 +389,7 @@ def test_results_with_the_note_are_proven_by_check(backend, by_segment, randomiz
     by = {"fair_between": 0, "decide_by": 1} if by_segment else {}
     for asked in ({}, {"limits": {"equalized_odds": 0.3}}, {"limits": {"equalized_odds": 0.3}, "confidence": 0.9}):
         result = gf.solve(sketch, **asked, **by, randomize=randomize, evidence=0)
-        assert any("at the best unified threshold" in note for note in result.notes)
+        assert any("at the best unified threshold" in note for note in texts(result))
         result.check(sketch)
         gf.Result.from_json(result.to_json()).check(sketch)
         with pytest.raises(ValueError, match="the proof does not hold on this sketch: notes is"):
@@ -401,7 +402,7 @@ def test_promised_thresholds_have_the_note_once(backend):
     assert result.verdict == "promised"
     assert len(result.notes) == len(set(result.notes))
     wider = result.gaps["equalized_odds"] > result.before_gaps["equalized_odds"]
-    assert wider == any("wider" in note for note in result.notes)
+    assert wider == any("wider" in note for note in texts(result))
     assert result.promise.plain == gf.solve(sketch, limits={"equalized_odds": 0.1}, evidence=0)
 
 

@@ -27,7 +27,7 @@ def looser(limits, slack):
 
 
 def slack_of(result):
-    return float(result.message.partition("if each were ")[2].partition(" looser")[0])
+    return result.slack.each
 
 
 def infeasible_problems(seed, n, n_groups=(2, 2, 3), **options):

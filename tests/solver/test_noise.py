@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers.notes import texts
 
 import gstar_fast as gf
 from gstar_fast._solver.noise import chance_gap, most_by_chance
@@ -38,7 +39,7 @@ def told(sketch, limits=LIMIT, **options):
     found = [w for w in caught if w.category is gf.NoiseWarning]
     assert len(found) <= 1
     assert all(w.filename == __file__ for w in found), "the warning points at the caller"
-    assert any(str(note).startswith("noise: ") for note in result.notes) == bool(found)
+    assert any(note.startswith("noise: ") for note in texts(result)) == bool(found)
     return result, found[0].message if found else None
 
 
@@ -68,7 +69,8 @@ def test_its_bound_is_never_below(groups):
 def test_a_fair_rule_shows_the_gap_that_is_told():
     """On average, as the words say: the same threshold where scores are distributed alike."""
     _, said = told(sketch_of(3_000, 200, seed=1), {"equal_opportunity": 0.01})
-    name, limit, rate, noise, group, rows, _ = said.value
+    limit, rate, noise, rows = (said.value[name] for name in ("limit", "rate", "gap", "rows"))
+    name, group = said.value["criterion"], said.value["group"]
     assert (name, limit, rate, group) == ("equal_opportunity", 0.01, "tpr", "b")
     gaps = []
     for seed in range(400):
@@ -85,8 +87,8 @@ def test_few_rows_and_a_small_limit_are_told(backend):
     scores, labels, groups = rows_of(5_000, 160)
     result, said = told(gf.Sketch.from_rows(scores, labels, groups, bins=1024))
     assert result.verdict == "optimal"
-    few = int(((groups == "b") & (labels == int(said.value[2] == "tpr"))).sum())
-    assert f"group 'b' has {few} {'positive' if said.value[2] == 'tpr' else 'negative'} labels" in str(said)
+    few = int(((groups == "b") & (labels == int(said.value["rate"] == "tpr"))).sum())
+    assert f"group 'b' has {few} {'positive' if said.value['rate'] == 'tpr' else 'negative'} labels" in str(said)
     assert str(said).startswith("limits['equalized_odds'] is 0.02, below what chance alone shows: ")
     noise = float(re.search(r"gap of (\S+) on average", str(said))[1])
     assert 0.03 < noise < 0.07
@@ -111,14 +113,14 @@ def test_what_helps_does(backend):
 def test_every_criterion_has_its_noise(backend, criterion):
     small = sketch_of(2_000, 100)
     _, said = told(small, {criterion: 0.01})
-    assert said.value[0] == criterion
-    assert said.value[4] == "b"
+    assert said.value["criterion"] == criterion
+    assert said.value["group"] == "b"
     assert told(small, {criterion: 0.25})[1] is None
 
 
 def test_a_ratio_has_its_noise(backend):
     small = sketch_of(2_000, 100)
-    assert told(small, {"disparate_impact": 0.99})[1].value[2] == "selection_rate"
+    assert told(small, {"disparate_impact": 0.99})[1].value["rate"] == "selection_rate"
     assert told(small, {"disparate_impact": 0.8})[1] is None
 
 
@@ -126,15 +128,15 @@ def test_a_sum_of_gaps_has_the_sum_of_their_noises(backend):
     small = sketch_of(2_000, 100)
     _, said = told(small, {"equalized_odds_sum": 0.03})
     _, tpr = told(small, {"equal_opportunity": 0.01})
-    assert said.value[2] == "tpr and fpr"
+    assert said.value["rate"] == "tpr and fpr"
     assert "a rule of equal tpr and fpr has a gap of" in str(said)
-    assert 1.5 * tpr.value[3] < said.value[3] < 2.5 * tpr.value[3]
+    assert 1.5 * tpr.value["gap"] < said.value["gap"] < 2.5 * tpr.value["gap"]
     assert told(small, {"equalized_odds_sum": 0.4})[1] is None
 
 
 def test_several_limits_get_one_warning(backend):
     _, said = told(sketch_of(2_000, 100), {"demographic_parity": 0.2, "equal_opportunity": 0.01})
-    assert said.value[0] == "equal_opportunity"
+    assert said.value["criterion"] == "equal_opportunity"
 
 
 @pytest.mark.parametrize("options", [{"unified": True}, {"randomize": True}, {"density": "kde"}])
@@ -159,8 +161,8 @@ def test_thresholds_by_segment_have_the_noise_of_protected_groups(fast_backend):
     segments = np.random.default_rng(3).integers(0, 2, len(groups)).tolist()
     both = gf.Sketch.from_rows(scores, labels, list(zip(groups.tolist(), segments, strict=True)), bins=256)
     result, said = told(both, {"equal_opportunity": 0.01}, fair_between=0, decide_by=1)
-    assert said.value[4] == "b"
-    assert said.value[5] == ((groups == "b") & (labels == 1)).sum()
+    assert said.value["group"] == "b"
+    assert said.value["rows"] == ((groups == "b") & (labels == 1)).sum()
     assert "confidence=0.95" in str(said)
     assert list(result.thresholds) == [0, 1]
 
@@ -174,7 +176,7 @@ def test_weights_count_as_the_rows_they_are_worth(backend):
     weights = np.where(np.random.default_rng(1).random(len(scores)) < 0.05, 20.5, 0.01)
     _, said = told(gf.Sketch(bins=1024).update(scores, labels, groups, weights=weights), limits)
     own = weights[(groups == "b") & (labels == 1)]
-    assert said.value[5] == pytest.approx(own.sum() ** 2 / (own**2).sum(), rel=1e-3)
+    assert said.value["rows"] == pytest.approx(own.sum() ** 2 / (own**2).sum(), rel=1e-3)
     assert "effective positive labels" in str(said)
 
 
@@ -183,7 +185,7 @@ def test_nothing_is_said_where_something_else_is(backend):
     crossed = sketch_of(3_000, 6, 5, 4)
     with pytest.warns(gf.DegenerateWarning):
         result = gf.solve(crossed, limits=LIMIT)
-    assert not any("noise" in note for note in result.notes)
+    assert not any("noise" in note for note in texts(result))
     small = sketch_of(2_000, 100)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -200,12 +202,13 @@ def test_nothing_is_said_where_something_else_is(backend):
 def test_the_note_is_kept_with_the_result():
     result, said = told(sketch_of(2_000, 100))
     note = result.notes[-1]
-    assert note == f"noise: {said}"
+    assert (note.code, note.text) == ("noise", f"noise: {said}")
     assert f"note: {note}" in " ".join(str(result).split())
-    assert json.loads(result.to_json())["notes"][-1] == note
+    assert json.loads(result.to_json())["notes"][-1] == {"code": "noise", "text": note.text, "fields": note.fields}
     assert gf.Result.from_json(result.to_json()).notes == result.notes
     assert pickle.loads(pickle.dumps(result)).notes == result.notes
-    assert math.isfinite(said.value[3])
+    assert said.value == note.fields
+    assert math.isfinite(note.fields["gap"])
 
 
 def test_the_command_line_says_it_in_its_own_words(tmp_path, capsys):

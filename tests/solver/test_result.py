@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._base import json as strict
 from gstar_fast._base.text import threshold_number
+from gstar_fast._solver.answer.note import Note
 
+NOTE = Note("text", "mind this", {"groups": ["a", (1, True)], "rows": 2.0})
 SCHEMA = Path(gf.__file__).parent / "schemas" / "result.json"
 
 
@@ -68,7 +70,7 @@ def test_schema_names_every_field(sketch):
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     for _, result in results(sketch):
         written = json.loads(result.to_json())
-        optional = {"promise", "evidence", "roles", "cuts", "cost", "proof"}
+        optional = {"promise", "evidence", "roles", "cuts", "cost", "proof", "slack", "point"}
         assert set(written) | optional == set(schema["properties"]) >= set(schema["required"])
         for entry in written["groups"]:
             assert set(schema["properties"]["groups"]["items"]["required"]) <= set(entry)
@@ -134,7 +136,7 @@ def broken(data):
     yield "gaps.equalized_odds must be a number; got 'inf'", json.dumps({**data, "gaps": {"equalized_odds": "inf"}})
     yield "costs must be two numbers; got 1", json.dumps({**data, "costs": [1]})
     yield "notes must be a list; got 'mind'", json.dumps({**data, "notes": "mind"})
-    yield "notes\\[0\\] must be a string; got 7", json.dumps({**data, "notes": [7]})
+    yield "notes\\[0\\] must be an object; got 7", json.dumps({**data, "notes": [7]})
     yield "before must be an object", json.dumps({**data, "before": 0})
     yield "an object has a key twice", json.dumps(data).replace('"error": ', '"error": 0, "error": ')
     yield "half a character", json.dumps({**data, "message": "\ud800"})
@@ -167,7 +169,7 @@ def test_a_result_changed_by_hand_is_refused(backend, tmp_path):
     sketch = gf.Sketch.from_rows([1, 2, 3, 4, 2, 3, 4, 5], [0, 0, 1, 1, 0, 0, 1, 1], list("aaaabbbb"))
     path = tmp_path / "thresholds.json"
     result = gf.solve(sketch, limits={"equalized_odds": 0.02}, randomize=True)
-    dataclasses.replace(result, notes=("mind this",), trace=(0.5, 0.25), score_column="p").save(path)
+    dataclasses.replace(result, notes=(NOTE,), trace=(0.5, 0.25), score_column="p").save(path)
     text = path.read_text(encoding="utf-8")
     document = json.loads(text)
     assert document["version"] == 1
@@ -196,7 +198,9 @@ def as_script(text):
 
 def test_the_layout_of_a_saved_result_does_not_matter(sketch):
     """By a tool that indents, sorts keys, escapes letters, or writes numbers as JavaScript does."""
-    result = dataclasses.replace(gf.solve(sketch, limits={"equalized_odds": 0.02}), notes=("Ä is \u2028 a letter",))
+    result = dataclasses.replace(
+        gf.solve(sketch, limits={"equalized_odds": 0.02}), notes=(Note("text", "Ä is \u2028 a letter", {"of": 1.0}),)
+    )
     document = json.loads(result.to_json())
     in_script = json.loads(result.to_json(), parse_float=as_script)
     assert json.dumps(in_script) != json.dumps(document)

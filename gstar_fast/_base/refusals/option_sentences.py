@@ -409,32 +409,33 @@ OPTIONS |= entries(
 OPTIONS |= entries(LabelWarning, one_label=_one_label)
 OPTIONS |= entries(
     DegenerateWarning,
-    degenerate=lambda e, say: f"{e.value}; what helps: {helps(e.limit, say)}",
+    degenerate=lambda e, say: f"{e.value['found']}; what helps: {helps(e.value['ways'], say)}",
 )
 OPTIONS |= entries(
     OverfitWarning,
     overfit=lambda e, say: (
-        f"{e.value[0]} segments are more than these rows carry: {e.value[1]!r} has {e.value[2]} rows of label "
-        f"{e.value[3]}, enough for {e.limit} at 64 a segment, so gaps on new rows may be well above the limit; what "
-        f"helps: fewer segments, or {say.option('confidence', '0.95')}, which says what holds on new rows"
+        f"{e.value['segments']} segments are more than these rows carry: {e.value['group']!r} has {e.value['rows']} "
+        f"rows of label {e.value['label']}, enough for {e.value['enough']} at 64 a segment, so gaps on new rows may be "
+        f"well above the limit; what helps: fewer segments, or {say.option('confidence', '0.95')}, which says what "
+        "holds on new rows"
     ),
 )
 
 
 def _noise(e: Any, say: Face) -> str:
-    name, limit, rate, noise, group, rows, what = e.value
+    name, of = e.value["criterion"], e.value
     how = "closer to 1 than chance alone leaves it" if name == "disparate_impact" else "below what chance alone shows"
     return (
-        f"{say.item('limits', name)} is {limit:g}, {how}: group {group!r} has {rows:,.4g} {what}, on which a rule of "
-        f"equal {rate} has a gap of {noise:.3g} on average; expect gaps beyond the limit on new rows; "
-        f"what helps: {helps(e.limit, say)}"
+        f"{say.item('limits', name)} is {of['limit']:g}, {how}: group {of['group']!r} has {of['rows']:,.4g} "
+        f"{of['what']}, on which a rule of equal {of['rate']} has a gap of {of['gap']:.3g} on average; expect gaps "
+        f"beyond the limit on new rows; what helps: {helps(of['ways'], say)}"
     )
 
 
 OPTIONS |= entries(NoiseWarning, noise=_noise)
 
 
-def helps(ways: tuple[Any, ...], say: Face) -> str:
+def helps(ways: list[Any], say: Face) -> str:
     """What to try: words, or an option as (name, value, words before and after it)."""
     said = [way if isinstance(way, str) else f"{way[2]}{say.option(*way[:2])}{way[3]}" for way in ways]
     return ", ".join(said[:-1]) + " or " + said[-1] if len(said) > 1 else said[0]

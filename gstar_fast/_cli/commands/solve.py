@@ -73,7 +73,8 @@ def _why_not(result: gf.Result) -> str | None:
     if result.meets_limits:
         return None
     cannot = "cannot be met" if result.verdict == "infeasible" else "are not met"
-    return f"the limits {cannot}: {result.message.split('; shown')[0]}"
+    why = result.message if result.slack is None else f"they could be if each were {result.slack.each:g} looser"
+    return f"the limits {cannot}: {why}"
 
 
 def _saved(result: gf.Result, expires: datetime | None) -> str:

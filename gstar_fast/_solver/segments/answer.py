@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,11 +13,12 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import Mix
 from gstar_fast._base.arrays import Floats, Ints, Values
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import row_count
 from gstar_fast._question.cut import EACH
 from gstar_fast._rates import has_rate
-from gstar_fast._solver.degenerate import Caution, cautions
+from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Slack
+from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.evidence.rule import paired_z, settled
 from gstar_fast._solver.promise.effective import hits_of, kish
 from gstar_fast._solver.question import Objective
@@ -29,7 +30,6 @@ from gstar_fast._solver.segments.proof import Proof
 from gstar_fast._solver.segments.roles import Asked
 from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
 from gstar_fast._solver.snapshot import Snapshot
-from gstar_fast._solver.words.promises import OVERFIT
 
 NODES = 1000  # of a search for one slack; there are 17 of them
 Parts = list[dict[int, float]]  # of each segment: candidates and their weights
@@ -200,15 +200,15 @@ class Answer:
         search, candidates = near.found
         parts = [{t: 1.0} for t in candidates.tolist()]
         if choice.finished:
-            verdict, message = "infeasible", "no thresholds by segment, at bin edges, meet these limits"
+            verdict, message = "infeasible", self.none(near.slack)
         else:
             verdict = "not_converged"
             message = (
                 f"no thresholds that meet these limits were found in {choice.nodes} boxes, the most allowed, which "
-                "does not prove that there are none"
+                f"does not prove that there are none; {near.slack.words('thresholds')}"
             )
-        message = f"{message}; {near.words('thresholds')}"
-        return self.result(search, parts, verdict, message, choice.nodes, bound=0.0, proof=proof)
+        found = self.result(search, parts, verdict, message, choice.nodes, bound=0.0, proof=proof)
+        return replace(found, slack=near.slack)
 
     def mixed(self, evidence: float = 0.0) -> Result:
         """The best mixture for each segment, or one threshold for all where `evidence` asks for it."""
@@ -216,8 +216,7 @@ class Answer:
         if found.best is not None:
             search, mix = found.best
             parts, proof = parts_of(search, mix), Proof(found.certificates)
-            message = self.least(mix.scans)
-            best = self.result(search, parts, "optimal", message, mix.scans, mixed=True, proof=proof)
+            best = self.result(search, parts, "optimal", self.least(mixed=True), mix.scans, mixed=True, proof=proof)
             return self._settled(search, best, evidence)
 
         def find(slack: float) -> tuple[tuple[SegmentSearch, Mix] | None, bool]:
@@ -227,19 +226,23 @@ class Answer:
 
         near = nearest(find)
         search, mix = near.found
-        message = f"no mixture of thresholds by segment meets these limits; {near.words('mixtures')}"
+        message = f"no mixture of thresholds by segment meets these limits; {near.slack.words('mixtures')}"
         best = self.result(search, parts_of(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
-        return self._settled(search, best, evidence)
+        return self._settled(search, replace(best, slack=near.slack), evidence)
 
-    def least(self, scans: int | None = None) -> str:
-        """The message of a proof, for thresholds or for a mixture found in `scans` scans."""
+    def none(self, slack: Slack) -> str:
+        """The message of a proof that no thresholds meet the limits."""
+        return f"no thresholds by segment, at bin edges, meet these limits; {slack.words('thresholds')}"
+
+    def least(self, mixed: bool = False) -> str:
+        """The message of a proof, for thresholds or for a mixture."""
         lower = self.objective.lower + (", rising or falling along the segments" if self.monotone else "")
-        if scans is None:
-            return f"no other thresholds by segment, at bin edges, have {lower}"
-        return f"no mixture of thresholds by segment has {lower} ({scans} scans)"
+        if mixed:
+            return f"no mixture of thresholds by segment has {lower}"
+        return f"no other thresholds by segment, at bin edges, have {lower}"
 
 
-def too_many(counts: SegmentCounts, effective: Floats, weighted: bool) -> list[str]:
+def too_many(counts: SegmentCounts, effective: Floats, weighted: bool) -> list[Note]:
     """A note where there are more segments than the smallest cell can carry."""
     cells, m = effective[[1, 0]], len(counts.segments)  # rows of labels 0 and 1
     label, a = np.unravel_index(int(np.argmin(np.where(cells > 0, cells, np.inf))), cells.shape)
@@ -247,8 +250,8 @@ def too_many(counts: SegmentCounts, effective: Floats, weighted: bool) -> list[s
     if m <= enough:
         return []
     rows = row_count(round(float(cells[label, a]))) + " effective" * weighted
-    found = (m, counts.protected[int(a)], rows, int(label))
-    return [Caution.made(refusal("overfit", "decide_by", value=found, limit=enough), OVERFIT)]
+    group = counts.protected[int(a)]
+    return [Note.warned("overfit", segments=m, group=group, rows=rows, label=int(label), enough=enough)]
 
 
 def accepted_by(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed: bool) -> Values:

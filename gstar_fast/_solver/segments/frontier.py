@@ -191,9 +191,10 @@ def frontier_by_segment(
         point = found[i]
         search = replace(point.search, objective=objective)
         verdict = "optimal" if point.finished else "not_converged"
-        message = f"the least {objective.measure} with a gap of at most {point.limit:g}" if point.finished else ""
         bound = None if point.finished else point.lower
-        return answer.result(search, point.parts, verdict, message, point.nodes, mixed=randomize, bound=bound)
+        return answer.result(
+            search, point.parts, verdict, "-" if point.finished else "", point.nodes, mixed=randomize, bound=bound
+        )
 
     def at(gap: float) -> Result:
         limits = {

@@ -19,6 +19,7 @@ from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._criteria import RATES
 from gstar_fast._rates import SOLVER_RATES, Rate, has_rate
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -134,7 +135,7 @@ class SegmentSearch:
     unified: int  # the best candidate for everybody
     rates: tuple[int, ...]  # that are limited; measure r * A + a is that of protected group a
     arrays: Program
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     def candidates(self, numbers: Ints) -> Ints:
         """Candidates of all segments, in the order of `counts.segments`."""
@@ -188,7 +189,7 @@ def lay_out(
     scale: Scale,
     has: Bools,
     monotone: str | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> SegmentSearch:
     """What `prepare` does once the counts are there and checked."""
     totals, n_segments = counts.totals, len(counts.segments)

@@ -9,7 +9,6 @@ same question. No field of the result or of its proof is trusted.
 from __future__ import annotations
 
 import math
-import re
 import reprlib
 import warnings
 from collections.abc import Mapping
@@ -27,7 +26,6 @@ from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
-from gstar_fast._solver.noise import SIGN as NOISE
 from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.question import Objective, Scale, scale_of
 from gstar_fast._solver.result import Result
@@ -48,18 +46,10 @@ CLOSE: Final = 1e-12  # tolerance of numbers from counts
 CLOSE_CHANCE: Final = 1e-9  # tolerance of the numbers of a promise
 CLOSE_SMOOTH: Final = 1e-8  # tolerance of numbers from densities, which are iterated
 # not compared as numbers; `_check_words` compares message and notes, the rest is not checked
-METADATA: Final = frozenset({"message", "notes", "iterations", "score_column", "group_column", "cuts"})
+METADATA: Final = frozenset({"message", "notes", "point", "iterations", "score_column", "group_column", "cuts"})
 # `_digest` and `_mixing` are compared if they are known; `_proof` is checked
 HIDDEN: Final = frozenset({"_digest", "_mixing", "_proof", "_between"})
 SEARCHED: Final = frozenset({"evidence", "promise"})  # do not follow from thresholds: compared with a new search
-SLACK: Final = re.compile(
-    r"if each were (\S+) looser; shown are \w+ that miss the limits by the least( that was found)?$"
-)
-# how the message of a point of a frontier begins, or all of it
-POINT: Final = re.compile(
-    r"(?:(?:point \d+|between points \d+ and \d+) of \d+ on the frontier of (\w+)"
-    r"|the least .+ gap of at most \S+)(?:; |$)"
-)
 
 
 class _NoCertificateError(Exception):
@@ -104,8 +94,8 @@ def _check(result: Result, sketch: Sketch, plain: bool) -> None:
         if type(result._mixing) in (int, float) and not _same(result._mixing, again.mixing_saves, 1e-9):
             raise _differs("mixing_saves", result._mixing, again.mixing_saves)
     if again is not None and plain:  # a plain answer inside a promise has no note on noise
-        again = replace(again, notes=tuple(note for note in again.notes if not note.startswith(NOISE)))
-    elif again is None and POINT.match(result.message):
+        again = replace(again, notes=tuple(note for note in again.notes if note.code != "noise"))
+    elif again is None and result.point is not None:
         again = made
     elif again is None and plain:
         again = with_gap_notes(made)
@@ -117,13 +107,13 @@ def _check(result: Result, sketch: Sketch, plain: bool) -> None:
 
 def _check_words(result: Result, expected: Result) -> None:
     """Raise if message or notes differ from another result's; the position on a frontier is not compared."""
-    found, notes = POINT.sub("", result.message, count=1), tuple(map(str, expected.notes))
-    if tuple(map(str, result.notes)) != notes:
-        raise _differs("notes", result.notes, notes)
-    if result.verdict == "infeasible" and (slack := SLACK.search(found)):  # the number in it is checked with the limits
-        found = "" if not re.search(r"\d", found[: slack.start(1)]) else found
-    if found not in (expected.message, ""):
-        raise _differs("message", result.message, expected.message)
+    close = CLOSE if result.density == "empirical" else CLOSE_SMOOTH
+    if not _same(result.notes, expected.notes, close):
+        raise _differs("notes", tuple(map(str, result.notes)), tuple(map(str, expected.notes)))
+    message = expected.message if result.point is None else str(result.point)
+    for name, one, two in (("slack", result.slack, expected.slack), ("message", result.message, message)):
+        if not _same(one, two, 0.0):
+            raise _differs(name, one, two)
 
 
 def _without_certificate(result: Result) -> str | None:
@@ -195,7 +185,7 @@ def again_from_thresholds(result: Result, sketch: Sketch) -> Result:
     objective = Objective.of(result.limits, None, result.costs, result.balanced)
     made = _by_group(result, sketch, objective) if result.decide_by is None else _by_segment(result, sketch, objective)
     if result.verdict == "infeasible":
-        made = replace(made, lower_bound=0.0, optimality_gap=made.loss)
+        made = replace(made, lower_bound=0.0, optimality_gap=made.loss, slack=result.slack)
     elif result.verdict == "not_converged":  # a bound that is claimed, not proven
         lower = min(float(result.lower_bound), made.loss)
         made = replace(made, lower_bound=lower, optimality_gap=made.loss - lower)
@@ -226,7 +216,9 @@ def _by_segment(result: Result, sketch: Sketch, objective: Objective) -> Result:
     search = prepare_segments(snapshot, asked.roles, objective, ORDERS[0] if result.monotone else None)
     parts = [dict(part) for part in _own_parts(result, search.counts.segments, snapshot)]
     answer = Answer(snapshot, asked, objective, result.monotone, result.cuts)
-    message = answer.least(result.iterations if result.randomized else None)
+    message = answer.least(result.randomized)
+    if result.verdict == "infeasible" and result.slack is not None:  # which is proven with the limits
+        message = answer.none(result.slack)
     return answer.result(search, parts, "optimal", message, result.iterations, mixed=result.randomized)
 
 
@@ -276,8 +268,8 @@ def _prove(result: Result, sketch: Sketch) -> None:
     snapshot = Snapshot.of(sketch)
     counts = _counts(result, sketch, snapshot)
     limits = dict(result.limits)
-    if (point := POINT.match(result.message)) and point[1] in result.gaps:
-        limits[point[1]] = result.gaps[point[1]]  # a point of a frontier has the least error of all that meet its gap
+    if result.point is not None and (criterion := result.point.criterion) in result.gaps:
+        limits[criterion] = result.gaps[criterion]  # a point of a frontier has the least error of all that meet its gap
     objective = Objective.of(limits, None, result.costs, result.balanced)
     names = snapshot.groups if result.decide_by is None else counts.segments
     own = _own_parts(result, names, snapshot)[: len(counts.segments)]
@@ -386,17 +378,17 @@ def _prove_none(
 
 
 def _prove_nearest(result: Result, counts: SegmentCounts, objective: Objective, rows: Any, own: Any) -> None:
-    """Raise unless the thresholds miss the limits by the amount in the message, and nothing misses them by less."""
-    said = SLACK.search(result.message)
-    if said is None:
-        raise refusal("proof", value="the message does not say by how much the limits are missed")
-    steps = round(float(said[1]) * STEPS)
-    if f"{steps / STEPS:g}" != said[1] or not 0 < steps <= STEPS:
-        raise refusal("proof", value=f"the limits cannot be missed by {said[1]}")
+    """Raise unless the thresholds miss the limits by the slack of the result, and nothing misses them by less."""
+    slack = result.slack
+    if slack is None:
+        raise refusal("proof", value="it does not say by how much the limits are missed")
+    steps = round(slack.each * STEPS)
+    if steps / STEPS != slack.each or not 0 < steps <= STEPS:
+        raise refusal("proof", value=f"the limits cannot be missed by {slack.each!r}")
     question = Certificate({}, (0, 0), 0.0, None, choice=None)
     if Checker(_asked(question, counts, _looser(objective, steps)), rows).outcome(own, TOLERANCE)[1]:
-        raise refusal("proof", value=f"the thresholds miss the limits by more than {said[1]}")
-    if not said[2]:
+        raise refusal("proof", value=f"the thresholds miss the limits by more than {slack.each:g}")
+    if slack.least:
         _prove_none(result, counts, _looser(objective, steps - 1), rows)
 
 

@@ -16,6 +16,7 @@ from gstar_fast._criteria import RATES
 from gstar_fast._density.density import Density, densities
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import Objective, Scale, check_groups, scale_of
@@ -45,7 +46,7 @@ class Smooth:
     shares: Floats  # (3, K, C) expected accepted rows at every candidate
     problem: SmoothProblem
     active: list[int]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     kind: str
 
     @property
@@ -286,16 +287,16 @@ def _infeasible(s: Smooth, grid: Arrays, opened: int, proven: bool, unified: boo
 
     find = best_for_all if unified else cheapest_within
     near = nearest(lambda slack: find(loosened(grid, slack)))
-    best, _, _, _ = _best_edges(s, loosened(grid, near.slack), unified)
+    best, _, _, _ = _best_edges(s, loosened(grid, near.slack.each), unified)
     at = s.candidates[best if best[0] >= 0 else near.found]
     if proven:
-        message = f"no thresholds meet these limits; {near.words('bin edges')}"
-        return finish_smooth(s, at, "infeasible", opened, message, unified, 0.0)
+        message = f"no thresholds meet these limits; {near.slack.words('bin edges')}"
+        return replace(finish_smooth(s, at, "infeasible", opened, message, unified, 0.0), slack=near.slack)
     message = (
         f"no thresholds that meet these limits were found in {opened} boxes, the most allowed, which does not prove "
-        f"that there are none; {near.words('bin edges')}"
+        f"that there are none; {near.slack.words('bin edges')}"
     )
-    return finish_smooth(s, at, "not_converged", opened, message, unified, 0.0)
+    return replace(finish_smooth(s, at, "not_converged", opened, message, unified, 0.0), slack=near.slack)
 
 
 def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool, float]:

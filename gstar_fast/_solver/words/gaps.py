@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from gstar_fast._base.text import short_number
 from gstar_fast._criteria import ADDED
+from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.result import Result
 
 RATIO = "disparate_impact"
@@ -18,18 +19,23 @@ def with_gap_notes(result: Result) -> Result:
     return replace(result, notes=(*result.notes, *notes)) if notes else result
 
 
-def _notes(r: Result) -> list[str]:
+def _notes(r: Result) -> list[Note]:
     if r.unified:
         return []
     wider = {name: by for name in r.gaps if name in r.before_gaps and (by := _wider(r, name)) > VISIBLE}
     asked = {**r.limits, **r.penalties}
     if asked:
-        return [f"the {_numbers(r, name)} at the best unified threshold" for name in wider if name in asked]
+        return [_wider_note(r, name) for name in wider if name in asked]
     own = [name for name in wider if name not in (RATIO, ADDED)]
     if not own:
         return []
     name = max(own, key=lambda name: wider[name])
-    return [f"no limit was asked for: the {_numbers(r, name)} at the best unified threshold"]
+    return [_wider_note(r, name, "no limit was asked for: ")]
+
+
+def _wider_note(r: Result, name: str, beginning: str = "") -> Note:
+    values = {"criterion": name, "gap": r.gaps[name], "before": r.before_gaps[name]}
+    return Note("wider_gap", f"{beginning}the {_numbers(r, name)} at the best unified threshold", values)
 
 
 def _wider(r: Result, name: str) -> float:

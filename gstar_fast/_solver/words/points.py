@@ -16,6 +16,7 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._solver.answer.parts import Point
 from gstar_fast._solver.question import TOLERANCE
 from gstar_fast._solver.result import Result
 
@@ -87,10 +88,9 @@ class Frontier:
         found = self._result(i)
         if self.confidence is not None:
             return found
-        message = f"point {i % len(self) + 1} of {len(self)} on the frontier of {self.criterion}"
-        if found.verdict == "not_converged":
-            message += f"; {found.message}"
-        return replace(found, message=message)
+        point = Point(self.criterion, i % len(self) + 1, len(self))
+        message = f"{point}; {found.message}" if found.verdict == "not_converged" else str(point)
+        return replace(found, message=message, point=point)
 
     def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
         """The point of least error whose gap is at most `gap`, or of least gap whose error is at most `error`.
@@ -128,8 +128,8 @@ class Frontier:
     def _mixed(self, i: int, share: float) -> Result:
         """What lies between two corners of a randomised frontier."""
         assert self._between is not None
-        message = f"between points {i + 1} and {i + 2} of {len(self)} on the frontier of {self.criterion}"
-        return replace(self._between(i, share), message=message)
+        point = Point(self.criterion, i + 1, len(self), between=True)
+        return replace(self._between(i, share), message=str(point), point=point)
 
     def _told(self, of: Callable[[Result], Result]) -> Frontier:
         """The same with results that are told of otherwise."""

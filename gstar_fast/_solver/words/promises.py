@@ -12,7 +12,7 @@ import numpy as np
 
 from gstar_fast._base.text import row_count
 from gstar_fast._criteria import RATES
-from gstar_fast._sketch.columns import ASSUMED
+from gstar_fast._solver.answer.note import Note, has
 from gstar_fast._solver.promise.beliefs import BALANCED, Ground
 from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.promise.hints import Offer
@@ -22,7 +22,6 @@ from gstar_fast._solver.result import Result
 from gstar_fast._solver.words.table import is_weighted
 
 _ROWS_OF = ("positive rows", "negative rows", "rows", "labelled rows")
-OVERFIT = "overfit: "  # begins the note on too many segments
 
 
 def promised(promise: Promise, result: Result) -> str:
@@ -46,19 +45,20 @@ def _above(promise: Promise) -> str:
     return f"the chance that {what}"
 
 
-def one_question(level: float) -> str:
+def one_question(level: float) -> Note:
     """The note on asking more than once."""
-    return (
+    text = (
         f"this confidence is for one question; for k questions about the same rows, ask each with confidence "
         f"1 - (1 - {level:g}) / k ({1 - (1 - level) / 5:g} for k = 5)"
     )
+    return Note("one_question", text, {"confidence": level})
 
 
 def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -> Result:
     """The result with its promise, verdict and message, and a note on asking more than once."""
-    kept = [note for note in result.notes if verdict != "promised" or not note.startswith(OVERFIT)]
+    kept = [note for note in result.notes if verdict != "promised" or note.code != "overfit"]
     notes = (*kept, one_question(promise.confidence))  # a promise allows for the number of segments
-    if any(note.startswith(ASSUMED) for note in notes):
+    if has(notes, "assumption"):
         message += "; all of this holds only if the groups were estimated correctly, see the note"
     return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
 

@@ -45,7 +45,7 @@ def text_of(r: Result, most: int = 50) -> str:
     asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
     if asked:
         lines.append(f"asked: {', '.join(asked)}")
-    if "loss" in r.message:  # beside the error rate below, which looks nothing like it
+    if r.penalties or r.verdict == "not_converged" or r.method != "exact":  # the message speaks of the loss
         lines.append(f"loss: {r.loss:.6g}, {loss_words(r)}")
     lines.append("")
     of = threshold_number if r.density == "empirical" else short_number  # smooth thresholds lie anywhere, not at edges

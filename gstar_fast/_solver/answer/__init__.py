@@ -1,0 +1,1 @@
+"""What a result is made of, and its JSON."""
