@@ -10,7 +10,7 @@ import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast._audit import new_rows
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
-from gstar_fast._audit.new_rows import NewRows, new_rows_of
+from gstar_fast._audit.new_rows import NewRows, clearly_over, new_rows_of
 from gstar_fast._audit.replicates import solve_again, solved
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
@@ -155,3 +155,19 @@ def test_numbers_of_new_rows_that_make_no_sense_are_refused(options, error, word
 def test_only_a_result_has_new_rows():
     with pytest.raises(TypeError, match="new_rows= goes with audit"):
         gf.audit(synthetic(3_000), 0.0, new_rows=300)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "limit", "expected", "over"),
+    [
+        ("equalized_odds", 0.1, 0.124, False),
+        ("equalized_odds", 0.1, 0.126, True),
+        ("disparate_impact", 0.8, 0.95, False),  # parity is 1: 0.2 away is allowed, and 0.25 is a quarter more
+        ("disparate_impact", 0.8, 0.751, False),
+        ("disparate_impact", 0.8, 0.749, True),
+        ("disparate_impact", 0.5, 0.38, False),
+        ("disparate_impact", 0.5, 0.37, True),
+    ],
+)
+def test_a_gap_is_clearly_over_its_limit_when_it_is_a_quarter_further_from_parity(criterion, limit, expected, over):
+    assert clearly_over(criterion, limit, expected) is over

@@ -70,6 +70,42 @@ def test_few_rows_certify_nothing(backend):
     assert str(found).startswith("not certified: the rows do not show")
 
 
+def clopper_pearson(hits, n, chance):
+    """The lower and the upper limit of a share, each wrong with this chance."""
+    low = stats.binomtest(hits, n, alternative="greater").proportion_ci(1 - chance, method="exact").low
+    high = stats.binomtest(hits, n, alternative="less").proportion_ci(1 - chance, method="exact").high
+    return np.array([low, high])
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_exact_limits_share_the_chance_among_all_rates(confidence):
+    """Of two rates each is wrong with 1 - sqrt(confidence), of four with 1 - confidence^(1/4): Sidak's share."""
+    accepted, totals = np.array([[20, 31], [45, 52]]), np.array([[80, 90], [70, 60]])
+    names = ("equal_opportunity", "balanced_accuracy_parity", "equalized_odds_sum", "demographic_parity")
+    limits = {**dict.fromkeys(names, 0.5), "disparate_impact": 0.1}
+    upper = gf.certify(0.5, counted(accepted, totals), limits=limits, confidence=confidence, exact=True).upper
+
+    def limits_of(hits, n, shares):
+        """Of both groups."""
+        return [clopper_pearson(int(h), int(m), 1 - confidence ** (1 / shares)) for h, m in zip(hits, n, strict=True)]
+
+    def widest(rates):
+        return max(rates[0][1] - rates[1][0], rates[1][1] - rates[0][0])
+
+    tpr, fpr = (limits_of(accepted[label], totals[label], 4) for label in (1, 0))
+    balanced = [(t + 1 - f[::-1]) / 2 for t, f in zip(tpr, fpr, strict=True)]
+    selected = limits_of(accepted.sum(axis=0), totals.sum(axis=0), 2)
+    expected = {
+        "equal_opportunity": widest(limits_of(accepted[1], totals[1], 2)),
+        "balanced_accuracy_parity": widest(balanced),
+        "equalized_odds_sum": max(sum(r[a][1] - r[1 - a][0] for r in (tpr, fpr)) for a in (0, 1)),
+        "demographic_parity": widest(selected),
+        "disparate_impact": min(selected[a][0] / selected[1 - a][1] for a in (0, 1)),
+    }
+    for name, value in expected.items():
+        assert upper[name] == pytest.approx(value, rel=1e-9), name
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_higher_confidence_raises_the_upper_limit(backend, exact):
     sketch = counted([[100, 110], [500, 520]], [[1000, 1000], [1000, 1000]])
