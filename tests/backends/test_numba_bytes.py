@@ -131,7 +131,7 @@ def test_rows_join_those_of_bytes(limits):
     )
     rng = np.random.default_rng(4)
     expected, core = reference.Core.from_bytes(old, LIMIT), numba.Core.from_bytes(old, LIMIT)
-    for n in (3, 200, numba.SMALL + 500):
+    for n in (3, 200, numba.CHUNK + 500):
         rows = rng.normal(size=n) * 3, rng.integers(0, 2, n), rng.integers(0, 2, n)
         for sketch in (expected, core):
             sketch.update(*rows, (*core.groups, "a", "b")[:2], None, False, 1)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Key
-from gstar_fast._backends.numba.loops import mixed
 from gstar_fast._backends.numpy import decide as reference
 from gstar_fast._base.arrays import Bools, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name
@@ -50,6 +49,15 @@ def _cut(numbers: Values, cuts: Floats, out: Ints) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
+def _mixed(number: np.uint64) -> np.uint64:
+    """SplitMix64's step, as the reference's `hash_key` takes it."""
+    number += np.uint64(0x9E3779B97F4A7C15)
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))
+
+
+@numba.njit(cache=True, nogil=True)
 def _hash_bytes(data: NDArray[np.uint8], ends: Ints, out: Hashes) -> None:
     start = 0
     for i in range(len(ends)):
@@ -57,7 +65,7 @@ def _hash_bytes(data: NDArray[np.uint8], ends: Ints, out: Hashes) -> None:
         for at in range(start, ends[i]):
             number = (number ^ np.uint64(data[at])) * np.uint64(0x100000001B3)
         start = ends[i]
-        out[i] = mixed(number)
+        out[i] = _mixed(number)
 
 
 def hash_keys(keys: list[Key]) -> Hashes:

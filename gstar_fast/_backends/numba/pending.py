@@ -1,298 +1,210 @@
-"""Sums of unweighted rows in int64, on their way to the exact cells of the reference."""
+"""Sums of rows that are not yet in the cells of a sketch: a table for the compiled loops, and its way to the cells."""
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
+from copy import copy
+from typing import Self
 
 import numpy as np
 
 from gstar_fast._backends.numba import loops
-from gstar_fast._backends.numba.lookup import Lookup
-from gstar_fast._backends.numba.windows import (
-    Route,
-    bits_at,
-    bits_of,
-    extent_of,
-    is_near,
-    lower_edges,
-    plain,
-    route,
-    units_of,
-    with_room,
-)
-from gstar_fast._backends.numpy.cells import Cells
-from gstar_fast._base.arrays import DType, Floats, Ints, Values
-from gstar_fast._base.grid import SUM_UNIT, Extent, Window
-from gstar_fast._base.names import Name, sort_key
+from gstar_fast._backends.numba.loops import BLOCK, DEEP, MORE
+from gstar_fast._backends.numpy.cells import Cells, places_of
+from gstar_fast._base.arrays import Floats, Ints, Values
+from gstar_fast._base.grid import LARGEST_SCORE, SUM_UNIT, Extent, Grid, Window
+from gstar_fast._base.names import Name, SortKey, sort_key
+
+CHUNK = 32_768  # rows that are checked before any of them is counted
+DIRECT = 4096  # whole numbers below this are looked up in a table
+MOST_PENDING = 2**37  # rows: sums of so many stay below 2**62
+
+
+class Threads(threading.local):
+    """The buffers of each thread: cells, rows that are left, and a block's columns and values."""
+
+    def __init__(self) -> None:
+        block = np.empty((2, BLOCK), np.int64)
+        self.buffers = np.empty(CHUNK, np.int32), np.empty(CHUNK, np.int32), block[0], block[1]
+
+
+THREADS = Threads()
 
 
 class Pending:
-    """Sums of rows in one window; `names[slot]` is the group of cells 3 * slot + label.
+    """Counts and sums of rows in bins of one grid; the slots of groups are in the order in which they came."""
 
-    `window` has room around the rows seen, so that a new extreme rarely needs another one; `numbers` is what the loops
-    know of it, `extent` what they know of the rows. With a range it is the range's.
-    """
-
-    table: Ints
-    full: Ints
-    zeros: Ints
-    beyond: Ints
-    ends: Floats
-    sums: tuple[Values, ...]  # what the loops add to
-    window: Window
-    numbers: Ints
-
-    def __init__(self, names: Sequence[Name], extent: Extent, window: Window, fixed: bool) -> None:
-        self.bins, self.fixed = window.bins, fixed
-        self.names = list(names)
-        self.slots = {sort_key(name): slot for slot, name in enumerate(self.names)}  # tells True from 1
-        self.extent = np.array([*bits_of(extent), *bits_of(Extent()), *bits_of(Extent())], np.int64)
-        edges = window.edges if fixed else (-math.inf, math.inf)
-        self.span = float(edges[0]), float(edges[-1])
-        self.state = np.zeros(2, np.int64)
-        self.lookups: dict[str, Lookup] = {}
+    def __init__(self, window: Window, fixed: bool, extent: Extent, names: Sequence[Name]) -> None:
+        self.names: list[Name] = []
+        self.slots: dict[SortKey, int] = {}
         self.rows = 0
-        self.room = 0
-        self.reserve(max(len(self.names), 1))
-        self._open(extent, window)
+        self.since = tuple(names), window  # groups and window of the cells that these sums belong to
+        self.ring = 1 << (window.bins - 1).bit_length()
+        self.sums = np.zeros((0, 2 * self.ring + MORE, 2), np.int64)
+        self.ends = np.zeros((0, 2))
+        self.codes = np.full(DIRECT + 1, -1, np.int32)  # the slot of each small whole number, -1 for all others
+        self.all_small = True  # whether the names of all groups are such numbers
+        self.fixed, self.found = fixed, np.zeros(5, np.int64)
+        lo, hi = window.edges[[0, -1]].tolist() if fixed else (-LARGEST_SCORE, math.inf)
+        self.span = float(lo), float(hi)
+        self.learn(names)
+        self.use(window, extent)
 
-    def reserve(self, n_groups: int) -> None:
-        """Make room for so many groups, at least doubling."""
-        if n_groups <= self.room:
-            return
-        old = 3 * self.room
-        self.room = max(n_groups, 2 * self.room)
-        n = 3 * self.room
-        for key, size in self._sizes.items():
-            array = np.zeros(n * size, np.int64)
-            if old and (key != "full" or self.state[loops.SPILLED]):
-                array[: old * size] = getattr(self, key)
-            setattr(self, key, array)
-        ends = np.empty(2 * n)
-        ends[0::2], ends[1::2] = math.inf, -math.inf
-        if old:
-            ends[: 2 * old] = self.ends
-        self.ends = ends
-        self._gather()
+    def use(self, window: Window, extent: Extent) -> None:
+        """Let the loops place rows of this extent."""
+        self.window, self.seen, self.grid = window, bits_of(extent), numbers_of(window.grid, self.ring)
 
-    @property
-    def _sizes(self) -> dict[str, int]:
-        """Numbers in each array, for a cell."""
-        return {"table": self.bins, "full": 2 * self.bins, "zeros": 2 * loops.SLOTS * 2, "beyond": 2}
+    def learn(self, names: Sequence[Name]) -> None:
+        """Give new groups a slot."""
+        for name in names:
+            slot = self.slots.setdefault(sort_key(name), len(self.names))
+            if slot == len(self.names):
+                self.names.append(name)
+                if type(name) is int and 0 <= name < DIRECT:
+                    self.codes[name] = slot
+                else:
+                    self.all_small = False
+        if 3 * len(self.names) > len(self.sums):
+            n, sums, ends = len(self.sums), self.sums, self.ends
+            room = 3 * max(len(self.names), 2 * n // 3)
+            self.sums, self.ends = np.zeros((room, *sums.shape[1:]), np.int64), np.tile([np.inf, -np.inf], (room, 1))
+            self.sums[:n], self.ends[:n] = sums, ends
 
-    def _gather(self) -> None:
-        self.sums = self.table, self.full, self.zeros, self.ends, self.beyond, self.state
+    def places_of(self, names: Sequence[Name] | None) -> Values:
+        """The slot of each code; -1 for none, and at the end for codes beyond."""
+        if names is None:
+            return self.codes
+        return np.array([*(self.slots.get(sort_key(name), -1) for name in names), -1], np.int32)
 
-    def _open(self, extent: Extent, window: Window) -> None:
-        """Take a window for rows of this extent; there is none before the first finite score, which asks for it."""
-        window, room = (window, extent) if self.fixed or extent.empty else with_room(extent, window)
-        self.window, self.numbers = window, plain(window)
-        self.extent[loops.ROOM :] = bits_of(room)
+    def count(self, x: Floats, y: Ints, g: Ints, places: Values, most: int, skip_nan: bool, checked: bool) -> int:
+        """Count rows, all or none, by `loops.consume`."""
+        how = most, skip_nan, checked, self.fixed, self.seen, self.found, self.grid, self.span
+        left = int(loops.consume(x, y, g, places, *how, self.sums.reshape(-1), self.ends.reshape(-1), THREADS.buffers))
+        if left >= 0:
+            self.rows += len(x) - left
+        return left
 
-    @property
-    def seen(self) -> Extent:
-        """The extent of all rows counted here, and of those that were known."""
-        return extent_of(self.extent[loops.SEEN : loops.ASKED])
+    def columns(self, window: Window) -> tuple[Ints, Ints, Ints]:
+        """The columns inside a window: where they are, their bin numbers, and the biased exponent of their octave."""
+        k, ring = np.delete(window.numbers[:-1], window.gaps), self.ring
+        k = k[(k != 0) & (k != -1)]
+        near = window.grid.edges(np.where(k > 0, k, -k - 1))  # the edge nearer to zero
+        at = np.concatenate([np.where(k < 0, ring, 0) + (k & ring - 1), 2 * ring + np.arange(2 * DEEP + 1)])
+        deep = window.grid.least + 1022 - np.arange(DEEP)
+        octaves = np.concatenate([np.frexp(near)[1] + 1022, deep, deep, [1046 + SUM_UNIT]])
+        return at, np.concatenate([k, np.zeros(DEEP, np.int64), np.full(DEEP, -1), [0]]), octaves
 
-    @property
-    def asked(self) -> Extent:
-        """The extent of the rows that the loops could not count."""
-        return extent_of(self.extent[loops.ASKED : loops.ROOM])
-
-    def know(self, ends: Floats, names: Sequence[Name]) -> None:
-        """Take over extremes, of shape (n_groups, 3, 2), of rows that are counted elsewhere."""
-        slots = [self.slot_of(name) for name in names]
-        self.ends.reshape(-1, 3, 2)[slots] = ends
-
-    def successor(self, extent: Extent, window: Window) -> Pending:
-        """No sums yet, the same slots and extremes: made for rows that will be added to the same ones as ours."""
-        new = Pending(self.names, extent, window, self.fixed)
-        new.know(self.ends.reshape(-1, 3, 2)[: len(self.names)], self.names)
-        new.extent[: loops.ASKED] = self.extent[: loops.ASKED]
-        return new
-
-    def slot_of(self, name: Name) -> int:
-        """The slot of a group, a new one if it has none."""
-        slot = self.slots.setdefault(sort_key(name), len(self.names))
-        if slot == len(self.names):
-            self.reserve(slot + 1)
-            self.names.append(name)
-        return slot
-
-    def lookup_for(self, names: tuple[Name, ...] | None, dtype: DType) -> Lookup:
-        """Tables that turn the codes of a batch into slots; those for plain integers are kept."""
-        lookup = self.lookups.get(dtype.str) if names is None else None
-        if lookup is None:
-            lookup = Lookup(names, dtype)
-            if names is None:
-                self.lookups[dtype.str] = lookup
-        lookup.extend(self.names, self.slots)
-        return lookup
-
-    def empty_table(self) -> None:
-        """Move everything from the table to where more rows fit."""
-        loops.empty_table(self.table, self.full, self.ends, self.state)
-
-    # -------------------------------------------------------------------------------------------------- other windows
-
-    def move_to(self, extent: Extent, window: Window) -> bool:
-        """Keep the sums as a window for more rows does; False if they are too large for that, and nothing is done."""
-        old = self.window
-        if not self.goes_to(window):
-            return False
-        self._open(extent, window)
-        if self.rows and self.window != old:
-            way = self._route(old, self.window)
-            full, self.full = self.full, np.zeros_like(self.full)
-            loops.pour(full, self.ends, np.arange(3 * self.room), self.bins, way, self.full, self.zeros)
-            self._gather()
+    def move_to(self, window: Window, extent: Extent) -> bool:
+        """Move everything to the window of more rows; False, and nothing done, if some rows would have no column."""
+        if window.grid != self.window.grid and self.rows:
+            here, ring = self.sums[: 3 * len(self.names)], self.ring
+            at, k, octaves = self.columns(self.window)
+            used = np.flatnonzero(here[:, at, 0].any(axis=0))
+            at, octaves, there = at[used], octaves[used], window.grid.numbers(self.window.grid.edges(k[used]))
+            deep = window.grid.least + 1022 - octaves
+            at_zero = ((there == 0) | (there == -1)) & (at < 2 * ring + 2 * DEEP)
+            if (at_zero & (deep >= DEEP)).any():
+                return False
+            to = np.where(there < 0, ring, 0) + (there & ring - 1)
+            to = np.where(at_zero, 2 * ring - DEEP * there + deep, np.where(at < 2 * ring + 2 * DEEP, to, at))
+            order = np.argsort(to, kind="stable")
+            to, at = to[order], at[order]
+            starts = np.flatnonzero(np.diff(to, prepend=-1))
+            sums = np.zeros(self.sums.shape, np.int64)
+            sums[: len(here), -2:] = here[:, -2:]
+            if len(used):
+                sums[: len(here), to[starts]] = np.add.reduceat(here[:, at], starts, axis=1)
+            self.sums = sums
+        self.use(window, extent)
         return True
 
-    def goes_to(self, window: Window) -> bool:
-        """Whether no sum can overflow on its way to another window: 2**31 rows of near ones have offsets of 25 bits."""
-        if is_near(self.window) and is_near(window):
-            return True
-        return self.rows * int(np.abs(self._route(self.window, window).starts).max(initial=0)) < 2**62
-
-    def _route(self, old: Window, new: Window) -> Route:
-        """The way of the bins that have rows, all of which are then in `full`."""
-        self.empty_table()
-        return route(old, new, np.flatnonzero(self.full.reshape(-1, self.bins, 2)[:, :, 0].any(axis=0)))
-
-    def absorb(self, other: Pending) -> None:
-        """Add sums of a window that is not coarser."""
-        slots = [self.slot_of(name) for name in other.names]
-        cells = (3 * np.array(slots, np.int64)[:, None] + np.arange(3)).reshape(-1)
-        self.empty_table()
-        way = other._route(other.window, self.window)
-        loops.pour(other.full, other.ends, cells, self.bins, way, self.full, self.zeros)
-        for key in ("zeros", "beyond"):
-            ours, theirs = (getattr(p, key).reshape(3 * p.room, -1) for p in (self, other))
-            ours[cells] += theirs[: len(cells)]
-        ends, more = self.ends.reshape(-1, 2), other.ends.reshape(-1, 2)[: len(cells)]
-        ends[cells, 0] = np.minimum(ends[cells, 0], more[:, 0])
-        ends[cells, 1] = np.maximum(ends[cells, 1], more[:, 1])
-        self.extent[: loops.ASKED] = bits_of(self.seen | other.seen)
-        self.state[loops.SPILLED] |= other.state[loops.SPILLED]
-        self.rows += other.rows
-
-    def copy(self) -> Pending:
+    def copy(self) -> Self:
         """An independent copy."""
-        twin = Pending.__new__(Pending)
-        vars(twin).update(vars(self))
-        for key in ("table", "zeros", "beyond", "ends", "extent", "state"):
-            setattr(twin, key, getattr(self, key).copy())
-        twin.full = self.full.copy() if self.state[loops.SPILLED] else np.zeros_like(self.full)
-        twin.names, twin.slots, twin.lookups = list(self.names), dict(self.slots), {}
-        twin._gather()
+        twin = copy(self)
+        twin.names, twin.slots, twin.codes = self.names.copy(), self.slots.copy(), self.codes.copy()
+        twin.ends, twin.found, twin.sums = self.ends.copy(), self.found.copy(), np.zeros(self.sums.shape, np.int64)
+        used = (self.ends[:, 0] <= self.ends[:, 1]) | self.sums[:, -2:, 0].any(axis=1)
+        twin.sums[used] = self.sums[used]
         return twin
 
-    # -------------------------------------------------------------------------------------------------------- reading
+    def absorb(self, other: Pending) -> None:
+        """Add sums in the same window."""
+        self.learn(other.names)
+        slots = np.array([self.slots[sort_key(name)] for name in other.names], np.int64)
+        cells, n = (3 * slots[:, None] + np.arange(3)).reshape(-1), 3 * len(slots)
+        self.sums[cells] += other.sums[:n]
+        self.ends[cells, 0] = np.minimum(self.ends[cells, 0], other.ends[:n, 0])
+        self.ends[cells, 1] = np.maximum(self.ends[cells, 1], other.ends[:n, 1])
+        self.rows += other.rows
 
-    def add_counts_to(self, counts: Ints, label: int, groups: Sequence[Name], window: Window) -> None:
-        """Add the rows of one label to counts of each group and bin of a window of the same grid."""
-        index = {name: i for i, name in enumerate(groups)}
-        for slot, name in enumerate(self.names):
-            if name in index and self.ends[6 * slot + 2 * label] < math.inf:
-                self._add_rows(counts[index[name]], slice(3 * slot + label, 3 * slot + label + 1), window)
+    def add_to(self, cells: Cells, groups: Sequence[Name]) -> None:
+        """Add everything to cells of the same window."""
+        n, group = len(self.names), places_of(self.names, groups)
+        table = self.sums[: 3 * n].reshape(n, 3, -1, 2)
+        at, k, octaves = self.columns(self.window)
+        inside = table[:, :, at]
+        slot, label, column = np.nonzero(inside[..., 0])
+        counts, sums = inside[slot, label, column].T
+        where = label, group[slot], self.window.indices(k)[column]
+        np.add.at(cells.counts, where, counts)
+        np.add.at(cells.sums, where, sums.astype(object) << (octaves - 1046 - SUM_UNIT)[column].astype(object))
+        cells.below[:, group] += table[:, :, -2, 0].T
+        cells.above[:, group] += table[:, :, -1, 0].T
+        ends = self.ends[: 3 * n].reshape(n, 3, 2)
+        cells.mins[:, group] = np.minimum(cells.mins[:, group], ends[:, :, 0].T)
+        cells.maxs[:, group] = np.maximum(cells.maxs[:, group], ends[:, :, 1].T)
 
-    def add_beyond_to(self, rows: Ints, side: int, groups: Sequence[Name]) -> None:
-        """Add the rows under the first edge (side 0) or over the last one to (3, n_groups) of them."""
-        beyond = self.beyond.reshape(self.room, 3, 2)
-        for place, name in enumerate(groups):
-            slot = self.slots.get(sort_key(name), -1)
-            if slot >= 0:
-                rows[:, place] += beyond[slot, :, side]
+    def rows_by_bin(self) -> Ints:
+        """Rows of all cells in each bin."""
+        at, k, _ = self.columns(self.window)
+        rows = self.sums[: 3 * len(self.names), at, 0].sum(axis=0)
+        out = np.zeros(self.window.bins, np.int64)
+        np.add.at(out, self.window.indices(k)[rows > 0], rows[rows > 0])
+        return out
 
-    def add_pooled_to(self, counts: Ints, window: Window) -> None:
-        """Add the rows of all cells to counts of each bin of a window of the same grid."""
-        self._add_rows(counts, slice(3 * len(self.names)), window)
-
-    def _add_rows(self, counts: Ints, cells: slice, window: Window) -> None:
-        rows = (self.table.reshape(-1, self.bins)[cells] >> loops.COUNT).sum(axis=0)
-        if self.state[loops.SPILLED]:
-            rows += self.full.reshape(-1, self.bins, 2)[cells, :, 0].sum(axis=0)
-        used = np.flatnonzero(rows)
-        counts[window.indices(self.window.numbers[used])] += rows[used]
-
-    def span_of_rows(self) -> list[float]:
-        """Smallest and largest score inside the window, if there are any."""
-        lo, hi = float(self.ends[0::2].min()), float(self.ends[1::2].max())
-        return [lo, hi] if lo <= hi else []
-
-    def ends_of(self, label: int, groups: Sequence[Name]) -> Floats:
-        """Smallest and largest score of each group, NaN where there is none."""
-        ends = self.ends.reshape(self.room, 3, 2)[:, label]
-        none = np.array([math.nan, math.nan])
-        slots = [self.slots.get(sort_key(name), -1) for name in groups]
-        found = [ends[slot] if slot >= 0 and ends[slot, 0] <= ends[slot, 1] else none for slot in slots]
-        return np.array(found).reshape(-1, 2)
-
-    def fullest(self, least: int, groups: Sequence[Name], window: Window) -> tuple[float, int, int, int]:
-        """The reference's answer from rows that are all here: the bin of several values that takes most of a cell."""
-        self.empty_table()
-        full, zeros = self.full.reshape(-1, self.bins, 2), self.zeros.reshape(3 * self.room, 2, -1)
-        beyond = self.beyond.reshape(-1, 2).sum(axis=1)
-        k = self.window.numbers[:-1]
-        bits, _ = bits_at(self.window.grid, k)
+    def fullest(self, least: int, groups: Sequence[Name]) -> tuple[float, int, int, int]:
+        """The reference's answer from rows that are all here: the bin of several values with most rows of a cell."""
+        ring, grid = self.ring, self.window.grid
+        at, k, octaves = (values[: -2 * DEEP - 1] for values in self.columns(self.window))
+        fine = (
+            octaves - np.frexp(grid.edges(k + 1) - grid.edges(k))[1] > 1045
+        )  # more than 24 bits: scores are a width apart
+        index = self.window.indices(np.concatenate([k, [0, -1]]))
         best = (0.0, 0, 0, 0)
         for label in range(3):
             for place, name in enumerate(groups):
-                c = 3 * self.slots.get(sort_key(name), -1) + label
-                if c < 0:
-                    continue  # a given group without rows
-                n, sums = full[c].T
-                many = np.flatnonzero(n >= max(least, 2))
-                alike = (bits[many] > 24) | (sums[many] % n[many] == 0)
-                for side in range(2):
-                    alike[k[many] == side - 1] = not zeros[c, side].any()
-                many = many[~alike]
-                if len(many):
-                    at = many[n[many].argmax()]
-                    share = float(n[at]) / float(n.sum() + beyond[c])
-                    best = (share, label, place, window.index(int(k[at]))) if share > best[0] else best
+                table = self.sums[3 * self.slots[sort_key(name)] + label]
+                counts, sums = table[at].T
+                near = table[2 * ring : 2 * ring + 2 * DEEP, 0].reshape(2, DEEP).sum(axis=1)
+                several = np.concatenate([~fine & (sums % np.maximum(counts, 1) != 0), near > 0])
+                near[0] += table[-3, 0]
+                counts = np.concatenate([counts, near])
+                several &= counts >= max(least, 2)
+                if several.any():
+                    most = counts[several].max()
+                    share = float(most) / float(table[:, 0].sum())
+                    first = int(index[several & (counts == most)].min())
+                    best = (share, label, place, first) if share > best[0] else best
         return best
 
-    def occupied(self) -> list[Name]:
-        """Groups that have rows."""
-        n = len(self.names)
-        self.empty_table()
-        rows = self.full.reshape(self.room, -1, 2)[:n, :, 0].sum(axis=1)
-        rows += self.beyond.reshape(self.room, 6)[:n].sum(axis=1)
-        return [name for name, some in zip(self.names, (rows > 0).tolist(), strict=True) if some]
 
-    def add_to(self, cells: Cells, groups: Sequence[Name], window: Window) -> None:
-        """Add everything to exact cells in a window of the same grid."""
-        self.empty_table()
-        index = {name: i for i, name in enumerate(groups)}
-        full = self.full.reshape(3 * self.room, self.bins, 2)
-        ends, beyond = self.ends.reshape(-1, 2), self.beyond.reshape(-1, 2)
-        zeros = self.zeros.reshape(3 * self.room, 2, loops.SLOTS, 2)
-        k = self.window.numbers[:-1]
-        shifts = np.maximum(units_of(self.window.grid, k) - SUM_UNIT, 0)  # the bins at zero have no unit
-        edges = np.where((k == 0) | (k == -1), 0, lower_edges(self.window.grid, k))  # these have a wide sum instead
-        for slot, name in enumerate(self.names):
-            for label in range(3):
-                c, at = 3 * slot + label, (label, index.get(name, -1))
-                if at[1] < 0:
-                    continue  # a group this sketch inherited, without rows
-                used = np.flatnonzero(full[c, :, 0])
-                n, v, edge = full[c, used, 0], full[c, used, 1], edges[used]
-                if int(n.max(initial=0)) * int(np.abs(edge).max(initial=0)) >= 2**61:
-                    n, v, edge = n.astype(object), v.astype(object), edge.astype(object)
-                there = window.indices(k[used])
-                cells.counts[at][there] += full[c, used, 0]
-                cells.sums[at][there] += (v + n * edge).astype(object) << shifts[used].astype(object)
-                for side in np.flatnonzero(zeros[c].any(axis=(1, 2))).tolist():
-                    total = _whole(zeros[c, side])
-                    cells.sums[at][window.index(side - 1)] += total if side else -total
-                cells.below[at] += beyond[c, 0]
-                cells.above[at] += beyond[c, 1]
-                cells.mins[at] = min(cells.mins[at], ends[c, 0])
-                cells.maxs[at] = max(cells.maxs[at], ends[c, 1])
+def numbers_of(grid: Grid, ring: int) -> tuple[int, ...]:
+    """A grid as the loops read it."""
+    octaves = 0, 0, 0, grid.level + 1075
+    if grid.per is not None:
+        octaves = grid.least + grid.per + 1023, grid.level + grid.per + 1023, grid.per, 52 - grid.per
+    return (*octaves, grid.least + 1023, ring)
 
 
-def _whole(wide: Ints) -> int:
-    """A wide sum as a whole number of 2**SUM_UNIT; `wide` has the size only."""
-    return sum(low + (high << loops.PIECE) << 32 * slot for slot, (low, high) in enumerate(wide.tolist()))
+def bits_of(extent: Extent) -> Ints:
+    """An extent as the loops compare it."""
+    sizes = np.array([*extent.below, *extent.above]).view(np.int64)
+    return np.array([*sizes[:2], extent.zero, *sizes[2:]], np.int64)
+
+
+def extent_of(bits: Ints) -> Extent:
+    """The extent that has these bits."""
+    below_far, below_near, _, above_far, above_near = bits.view(np.float64).tolist()
+    return Extent((below_far, below_near), bool(bits[loops.ORIGIN]), (above_far, above_near))

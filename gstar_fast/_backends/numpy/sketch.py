@@ -335,7 +335,6 @@ class Core:
     def edges(self) -> Floats:
         """All edges of the bins, ascending."""
         with LOCK:
-            self._settle()
             return self.window.edges
 
     def pooled(self) -> tuple[Ints, float, float, int, int]:
