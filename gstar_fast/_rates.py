@@ -57,6 +57,11 @@ class Rate(NamedTuple):
         """Whether it cannot rise with the threshold; then accepting all rows, or none, makes it certain."""
         return self.linear and min(c for s in self.shares for c in s.hits[:3]) >= 0
 
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Positions of the `SOLVER_RATES` of one share each that rest on the rows of its shares."""
+        return tuple([rate.shares[0].trials for rate in SOLVER_RATES].index(share.trials) for share in self.shares)
+
     def apart(self, others: Iterable[Rate]) -> bool:
         """Whether it rests on other rows than all of these, so that it is independent of them."""
         return not any(set(self.labels).intersection(other.labels) for other in others)
@@ -122,11 +127,13 @@ FNR = Rate("fnr", (Share((0, -1, 0, 0, 1, 0), (0, 0, 0, 0, 1, 0)),), "positive l
 SELECTION_RATE = Rate("selection_rate", (Share((1, 1, 1, 0, 0, 0), (0, 0, 0, 1, 1, 1)),), "rows")
 BASE_RATE = Rate("base_rate", (Share((0, 0, 0, 0, 1, 0), (0, 0, 0, 1, 1, 0)),), "labelled rows")
 ACCURACY = Rate("accuracy", (Share((-1, 1, 0, 1, 0, 0), (0, 0, 0, 1, 1, 0)),), "labelled rows")
-BALANCED_ACCURACY = Rate("balanced_accuracy", TPR.shares + TNR.shares, "labels of both classes")
-ODDS = Rate("odds", TPR.shares + FPR.shares, "labels of both classes")
+BALANCED_ACCURACY = Rate("balanced_accuracy", TPR.shares + TNR.shares, "labels of a class")
+ODDS = Rate("odds", TPR.shares + FPR.shares, "labels of a class")
 PPV = Rate("ppv", (Share((0, 1, 0, 0, 0, 0), (1, 1, 0, 0, 0, 0)),), "accepted labelled rows")
 
 SOLVER_RATES = (TPR, FPR, SELECTION_RATE, ACCURACY, BALANCED_ACCURACY)  # that solvers know, by position
+SELECTED = SOLVER_RATES.index(SELECTION_RATE)
+SHARES = tuple(rate.shares[0] for rate in SOLVER_RATES if len(rate.shares) == 1)  # these come first
 RATE = {
     rate.name: rate for rate in (TPR, FPR, SELECTION_RATE, ACCURACY, BALANCED_ACCURACY, TNR, FNR, BASE_RATE, ODDS, PPV)
 }

@@ -10,7 +10,6 @@ from gstar_fast._audit.counts import Counts
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.thresholds import Thresholds, make
-from gstar_fast._criteria import RATES
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, scale_of
@@ -99,7 +98,7 @@ class SolveSegments:
         has, labelled = has_rate(totals), (int(totals[0].sum()), int(totals[1].sum()))
         if not any(labelled) or (objective.balanced and not all(labelled)):
             return None
-        if any(has[RATES.index(rate)].sum() < 2 for _, rate in objective.asked()):
+        if any(has[r].sum() < 2 for _, r in objective.asked()):
             return None
         scale = scale_of(objective, *labelled)
         orders = ORDERS if self.result.monotone else (None,)

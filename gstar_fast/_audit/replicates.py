@@ -18,7 +18,6 @@ from gstar_fast._audit.by_segment import SolveSegments
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
-from gstar_fast._criteria import RATES
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.mixture import mix, mixed
@@ -270,6 +269,6 @@ def _searched(snapshot: Snapshot, objective: Objective, shared: bool) -> Search 
     labelled = int(totals[0].sum()), int(totals[1].sum())
     if not any(labelled) or (objective.balanced and not all(labelled)):
         return None
-    if len(snapshot.groups) > 1 and any(has[RATES.index(rate)].sum() < 2 for _, rate in objective.asked()):
+    if len(snapshot.groups) > 1 and any(has[r].sum() < 2 for _, r in objective.asked()):
         return None
     return lay_out(snapshot, objective, totals, scale_of(objective, *labelled), has, shared=shared)

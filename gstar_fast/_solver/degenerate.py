@@ -12,8 +12,7 @@ from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import first_few, printable_name
-from gstar_fast._criteria import CRITERIA, RATES
-from gstar_fast._rates import has_rate
+from gstar_fast._rates import SELECTED, SOLVER_RATES, has_rate
 from gstar_fast._sketch.resolution import warn_if_coarse
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
@@ -50,7 +49,7 @@ def cautions(
     accepted shares and rows (3, m) of segments that have the thresholds.
     """
     rows = totals.sum(axis=0)
-    selected = after.rates[2]
+    selected = after.rates[SELECTED]
     base, poor = _poor(selected, totals)
     found = []
     if said := _all_rows(selected, rows, totals, after):
@@ -72,11 +71,11 @@ def cautions(
     if found:
         n = effective()
         small, forced = _small_groups(groups, after, totals, objective, n)
-        ways = _ways(n[2], small if can_pool else [], objective, unified, can_mix)
+        ways = _ways(n[SELECTED], small if can_pool else [], objective, unified, can_mix)
         ways += ["other segments"] * (segments is not None)
         notes.append(Note.warned("degenerate", found="; ".join([*found, *forced]), ways=ways))
     for rate, verb in ((1.0, "accepts"), (0.0, "rejects")):
-        alike = [groups[k] for k in np.flatnonzero(after.has[2] & (selected == rate) & ~poor)]
+        alike = [groups[k] for k in np.flatnonzero(after.has[SELECTED] & (selected == rate) & ~poor)]
         if alike:
             where = "every group" if len(alike) == len(groups) else first_few(map(printable_name, alike), MOST)
             notes.append(Note(f"{verb}_all", f"this {verb} everybody in {where}", {"groups": alike}))
@@ -141,27 +140,18 @@ def _small_groups(
     A rate of n rows moves in steps of 1 / n. Where that is more than the limit, no threshold may come near those of
     larger groups, and all are driven to where everybody is treated alike.
     """
-    positive, negative, every, labelled = n_of
-    cells = {
-        "tpr": (positive, "positive labels"),
-        "fpr": (negative, "negative labels"),
-        "selection_rate": (every, "rows"),
-        "accuracy": (labelled, "labelled rows"),
-        "balanced_accuracy": (np.minimum(negative, positive), "labels of a class"),
-    }
     has = has_rate(totals)
     fewest: dict[int, tuple[float, str]] = {}
-    for name, allowed in {**objective.penalties, **objective.limits}.items():
-        for rate in CRITERIA[name]:
-            r = RATES.index(rate)
-            n, what = cells[rate]
-            gap = allowed
-            if name == "disparate_impact":
-                gap = 1 - allowed
-            elif name not in objective.limits:  # a penalty is paid for the gap that is left
-                gap = float(np.ptp(after.rates[r][has[r]])) if has[r].any() else 0.0
-            for k in np.flatnonzero(has[r] & (n * max(gap, FINEST) < 1)).tolist():
-                fewest[k] = min(fewest.get(k, (math.inf, "")), (float(n[k]), what))
+    allowed = {limit.criterion.name: limit.gap() for limit in objective.asks}
+    for name, r in objective.asked():
+        n, what = n_of[list(SOLVER_RATES[r].parts)].min(axis=0), SOLVER_RATES[r].rows
+        gap = allowed.get(name)
+        if name not in allowed:  # a penalty is paid for the gap that is left
+            gap = float(np.ptp(after.rates[r][has[r]])) if has[r].any() else 0.0
+        if gap is None:
+            continue
+        for k in np.flatnonzero(has[r] & (n * max(gap, FINEST) < 1)).tolist():
+            fewest[k] = min(fewest.get(k, (math.inf, "")), (float(n[k]), what))
     small = sorted(fewest, key=lambda k: (fewest[k][0], k))
     if not small:
         return [], []

@@ -11,19 +11,14 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name
-from gstar_fast._criteria import ADDED, CRITERIA
+from gstar_fast._criteria import CRITERION, Form, Limit
+from gstar_fast._rates import SOLVER_RATES, Rate
 from gstar_fast._solver.answer.note import Note, has
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.snapshot import Snapshot
 
 Cells: TypeAlias = dict[Name, tuple[Floats, Floats]]  # sums of weights and of their squares, by group
 
-LABELS = {
-    "tpr": ((1,), "positive labels"),
-    "fpr": ((0,), "negative labels"),
-    "selection_rate": ((0, 1, 2), "rows"),
-    "accuracy": ((0, 1), "labelled rows"),
-}
 NOISIEST = 16  # groups looked at; the others hardly widen the range
 PROMISE = ["confidence", "0.95", "", ""]
 
@@ -37,7 +32,8 @@ def told_of_noise(result: Result, snapshot: Snapshot, named: Callable[[Name], Na
     if not result.limits or result.verdict == "infeasible" or has(result.notes, "degenerate"):
         return result
     cells = _effective(snapshot, named)
-    found = [one for name, limit in result.limits.items() for one in _noises(result, name, limit, cells)]
+    asks = (CRITERION[name].limit(value) for name, value in result.limits.items())
+    found = [one for limit in asks for one in _noises(result, limit, cells)]
     told = [one for one in found if one.gap > one.allowed]
     if not told:
         return result
@@ -62,25 +58,25 @@ class Noise(NamedTuple):
     what: str  # the rows are
 
 
-def _noises(result: Result, name: str, limit: float, cells: Cells) -> list[Noise]:
+def _noises(result: Result, limit: Limit, cells: Cells) -> list[Noise]:
     """The noise of each rate that a limit is about; of their sum where the limit is on that."""
-    found = []
-    for rate in CRITERIA[name]:
+    gap = limit.gap()
+    if gap is None:
+        return []
+    name, found = limit.criterion.name, []
+    for rate in limit.criterion.rates:
         groups, values, rows, errors = _errors(result, rate, cells)
         if len(groups) < 2:
             continue
-        allowed = limit if name != "disparate_impact" else (1.0 - limit) * float(values @ rows) / float(rows.sum())
-        far = name != ADDED and allowed >= most_by_chance(errors)
+        allowed = gap * float(values @ rows) / float(rows.sum()) if limit.form is Form.RATIO else gap
+        far = limit.form is not Form.SUM and allowed >= most_by_chance(errors)
         least = int(np.argmin(rows))
-        what = LABELS[rate][1] if rate in LABELS else "labels of a class"
-        found.append(
-            Noise(name, rate, 0.0 if far else chance_gap(errors), allowed, groups[least], float(rows[least]), what)
-        )
-    if name != ADDED or len(found) < 2:
+        chance = 0.0 if far else chance_gap(errors)
+        found.append(Noise(name, rate.name, chance, allowed, groups[least], float(rows[least]), rate.rows))
+    if limit.form is not Form.SUM or len(found) < 2:
         return found
-    return [
-        max(found, key=lambda one: one.gap)._replace(rate=" and ".join(CRITERIA[name]), gap=sum(x.gap for x in found))
-    ]
+    both = " and ".join(one.rate for one in found)
+    return [max(found, key=lambda one: one.gap)._replace(rate=both, gap=sum(one.gap for one in found))]
 
 
 def most_by_chance(errors: Floats) -> float:
@@ -114,31 +110,21 @@ def _effective(snapshot: Snapshot, named: Callable[[Name], Name]) -> Cells:
     return out
 
 
-def _errors(result: Result, rate: str, cells: Cells) -> tuple[list[Name], Floats, Floats, Floats]:
-    """Groups that have the rate, its values, effective rows behind them, and standard errors as if all had the same."""
-    if rate == "balanced_accuracy":
-        return _balanced(result, cells)
-    labels = list(LABELS[rate][0])
-    groups, values, rows = [], [], []
-    for name, rates in result.rates.items():
-        value = getattr(rates, rate)
-        if value is None:
-            continue
-        sums, squares = cells[name]
-        groups.append(name)
-        values.append(value)
-        rows.append(float(sums[labels].sum()) ** 2 / float(squares[labels].sum()))
-    at, n = np.array(values), np.array(rows)
+def _errors(result: Result, rate: Rate, cells: Cells) -> tuple[list[Name], Floats, Floats, Floats]:
+    """Groups that have the rate, its values, effective rows behind them, and standard errors as if all had the same.
+
+    The errors of a mean of two shares add up in squares, and the smaller of both cells counts as its rows.
+    """
+    groups = [name for name, rates in result.rates.items() if getattr(rates, rate.name) is not None]
+    at = np.array([getattr(result.rates[name], rate.name) for name in groups], dtype=np.float64)
+    if len(rate.shares) > 1:
+        parts = [_errors(result, SOLVER_RATES[r], cells) for r in rate.parts]
+        places = [[own.index(name) for name in groups] for own, _, _, _ in parts]
+        found = [(rows[place], errors[place]) for (_, _, rows, errors), place in zip(parts, places, strict=True)]
+        each, errors = zip(*found, strict=True)
+        return groups, at, np.minimum(*each), np.hypot(*errors) / 2.0
+    labels = list(rate.labels)
+    sums = (cells[name] for name in groups)
+    n = np.array([float(all_[labels].sum()) ** 2 / float(squares[labels].sum()) for all_, squares in sums])
     common = (float(at @ n) + 1.0) / (float(n.sum()) + 2.0)
     return groups, at, n, np.sqrt(common * (1.0 - common) / n)
-
-
-def _balanced(result: Result, cells: Cells) -> tuple[list[Name], Floats, Floats, Floats]:
-    """As `_errors`, for the mean of tpr and tnr; the smaller of both cells counts as its rows."""
-    parts = [_errors(result, rate, cells) for rate in ("tpr", "fpr")]
-    groups = [name for name, rates in result.rates.items() if rates.balanced_accuracy is not None]
-    values = np.array([result.rates[name].balanced_accuracy for name in groups], dtype=np.float64)
-    places = [[own.index(name) for name in groups] for own, _, _, _ in parts]
-    rows = [own[at] for (_, _, own, _), at in zip(parts, places, strict=True)]
-    errors = [own[at] for (_, _, _, own), at in zip(parts, places, strict=True)]
-    return groups, values, np.minimum(*rows), np.hypot(*errors) / 2.0

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from numbers import Real
 
 import numpy as np
@@ -19,23 +20,16 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
+from gstar_fast._criteria import ADDED, CRITERIA, CRITERION, MOST, Form, Limit
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
+from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._words import KINDS, METHODS
 from gstar_fast.errors import MissingClassWarning
 
 HARDLY_A_RATIO = 0.2  # a limit on disparate_impact up to here reads like a gap
 TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
-
-_NEEDS = {
-    "tpr": "positive labels",
-    "fpr": "negative labels",
-    "selection_rate": "rows",
-    "accuracy": "labelled rows",
-    "balanced_accuracy": "labels of both classes",
-}
 
 
 @dataclass(frozen=True)
@@ -63,48 +57,41 @@ class Objective:
             balanced=checked_flag("balanced", balanced),
         )
 
+    @cached_property
+    def asks(self) -> tuple[Limit, ...]:
+        """The limits as records."""
+        return tuple(CRITERION[name].limit(value) for name, value in self.limits.items())
+
     @property
     def limit(self) -> Floats:
         """Largest difference allowed for each rate, tolerance included; inf where none is set.
 
         No gap is larger than a sum of gaps may be.
         """
-        out = self.alone
-        for rate in CRITERIA[ADDED]:
-            out[RATES.index(rate)] = min(out[RATES.index(rate)], self.total)
-        return out
+        return _windows(self.asks)[0]
 
     @property
     def alone(self) -> Floats:
         """The same, the limit on the sum of two gaps aside."""
-        out = np.full(len(RATES), np.inf)
-        for name, value in self.limits.items():
-            if name not in ("disparate_impact", ADDED):
-                for rate in CRITERIA[name]:
-                    r = RATES.index(rate)
-                    out[r] = min(out[r], value + TOLERANCE)
-        return out
+        return _windows(limit for limit in self.asks if limit.form is not Form.SUM)[0]
 
     @property
     def total(self) -> float:
-        """Largest sum of the tpr gap and the fpr gap, tolerance included; inf where none is set."""
-        return self.limits[ADDED] + TOLERANCE if ADDED in self.limits else math.inf
+        """Largest sum of the gaps of the first two rates, tolerance included; inf where none is set."""
+        return min((limit.most + TOLERANCE for limit in self.asks if limit.form is Form.SUM), default=math.inf)
 
     @property
     def ratio(self) -> Floats:
         """Least ratio allowed for each rate, tolerance included; -1 where none is set."""
-        out = np.full(len(RATES), -1.0)
-        if "disparate_impact" in self.limits:
-            out[RATES.index("selection_rate")] = self.limits["disparate_impact"] - TOLERANCE
-        return out
+        return _windows(self.asks)[1]
 
     @property
     def penalty(self) -> Floats:
         """Weight of the mean squared difference of each rate."""
-        out = np.zeros(len(RATES))
+        out = np.zeros(len(SOLVER_RATES))
         for name, value in self.penalties.items():
-            for rate in CRITERIA[name]:
-                out[RATES.index(rate)] += value
+            for rate in CRITERION[name].rates:
+                out[SOLVER_RATES.index(rate)] += value
         return out
 
     @property
@@ -122,17 +109,25 @@ class Objective:
         """The end of the sentence "no other thresholds have ..."."""
         return f"a lower {self.measure}{' within the limits' if self.limits else ''}"
 
-    def asked(self) -> list[tuple[str, str]]:
-        """Every (criterion, rate) pair that is limited or penalised."""
+    def asked(self) -> list[tuple[str, int]]:
+        """Every criterion that is limited or penalised, with the positions of its rates in `SOLVER_RATES`."""
         names = [*self.limits, *(n for n in self.penalties if n not in self.limits)]
-        return [(name, rate) for name in names for rate in CRITERIA[name]]
+        return [(name, SOLVER_RATES.index(rate)) for name in names for rate in CRITERION[name].rates]
+
+
+def _windows(limits: Iterable[Limit]) -> tuple[Floats, Floats]:
+    """Largest differences and least ratios of all rates."""
+    most, least = np.full(len(SOLVER_RATES), np.inf), np.full(len(SOLVER_RATES), -1.0)
+    for limit in limits:
+        for rate, (difference, ratio) in limit.windows(TOLERANCE).items():
+            r = SOLVER_RATES.index(rate)
+            most[r], least[r] = min(most[r], difference), max(least[r], ratio)
+    return most, least
 
 
 def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERANCE) -> bool | None:
     """Whether a limit holds; None where the gap is not defined."""
-    if gap is None:
-        return None
-    return gap >= limit - tolerance if name == "disparate_impact" else gap <= limit + tolerance
+    return CRITERION[name].limit(limit).met(gap, tolerance)
 
 
 def check_criterion(name: object, argument: str) -> str:
@@ -236,18 +231,18 @@ def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> 
     """Notes on groups left out of a criterion; raises where fewer than two are left."""
     notes: list[Note] = []
     check_several(objective, groups)
-    told: set[str] = set()
-    for name, rate in objective.asked():
-        present = has[RATES.index(rate)]
+    told: set[int] = set()
+    for name, r in objective.asked():
+        rate, present = SOLVER_RATES[r], has[r]
         missing = [groups[k] for k in np.flatnonzero(~present)]
         if not missing:
             continue
         if int(present.sum()) < 2:
-            raise refusal("undefined_rate", name, value=missing, limit=(rate, _NEEDS[rate]))
-        if rate not in told:
-            told.add(rate)
-            text = f"left out of the {rate} gap, having no {_NEEDS[rate]}: {first_few(map(repr, missing))}"
-            notes.append(Note("missing_class", text, {"rate": rate, "groups": missing}))
+            raise refusal("undefined_rate", name, value=missing, limit=(rate.name, rate.rows))
+        if r not in told:
+            told.add(r)
+            text = f"left out of the {rate.name} gap, having no {rate.rows}: {first_few(map(repr, missing))}"
+            notes.append(Note("missing_class", text, {"rate": rate.name, "groups": missing}))
     for note in notes:
         warn(note.text, MissingClassWarning)
     return notes

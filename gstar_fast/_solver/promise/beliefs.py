@@ -11,15 +11,13 @@ import numpy as np
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
+from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.mixture import Mixture
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs, chance
 from gstar_fast._solver.promise.effective import effective, effective_rows, hits_of
 from gstar_fast._solver.question import TOLERANCE, Objective
 from gstar_fast._solver.rates import rates_at
 from gstar_fast._solver.search import Search
-
-BALANCED = 4  # position of balanced accuracy in RATES: the mean of tpr and 1 - fpr
-SURE = (0, 1, 2)  # tpr, fpr and selection rate of thresholds that accept everybody, or nobody, are certain
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,8 @@ class Ground:
     names: tuple[Name, ...]  # of the groups
     rows: float  # of all groups
     weighted: bool
-    active: list[int]  # which rates, positions in RATES
-    n: Floats  # (4, K) effective rows behind tpr, fpr, selection rate, accuracy
+    active: list[int]  # which rates, positions in SOLVER_RATES
+    n: Floats  # (4, K) effective rows behind `SHARES`
 
     @property
     def limit(self) -> Floats:
@@ -62,9 +60,14 @@ class Ground:
         return chance(beliefs, self.active, limit, ratio, self.total if total is None else total)
 
 
+def of_two(r: int) -> bool:
+    """Whether a rate of solvers is the mean of two shares: of tpr and 1 - fpr."""
+    return len(SOLVER_RATES[r].shares) > 1
+
+
 def active_rates(objective: Objective) -> list[int]:
-    """Rates that have a limit, as positions in RATES."""
-    return [r for r in range(5) if objective.limit[r] < np.inf or objective.ratio[r] >= 0]
+    """Rates that have a limit, as positions in SOLVER_RATES."""
+    return [r for r in range(len(SOLVER_RATES)) if objective.limit[r] < np.inf or objective.ratio[r] >= 0]
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Known(Ground):
         group, every = self.groups, slice(None)
         low, high = np.empty_like(self.search.arrays.rates), np.empty_like(self.search.arrays.rates)
         for i, r in enumerate(self.active):
-            if r == BALANCED:
+            if of_two(r):
                 tpr, fpr = (wilson(self.parts[part], self.rows_at(part, every, group), z) for part in (0, 1))
                 rate = self.search.arrays.rates[i]
                 low[i] = rate - np.hypot(self.parts[0] - tpr[0], fpr[1] - self.parts[1]) / 2
@@ -117,7 +120,7 @@ class Known(Ground):
                 continue
             rate = self.search.arrays.rates[i]
             low[i], high[i] = wilson(rate, self.rows_at(r, every, group), z)
-            if r in SURE:
+            if SOLVER_RATES[r].falls:
                 low[i], high[i] = np.where(self.certain, rate, low[i]), np.where(self.certain, rate, high[i])
         return low, high
 
@@ -133,13 +136,13 @@ class Known(Ground):
         a, b, sure = np.empty(shape), np.empty(shape), np.full(shape, np.nan)
         for i, r in enumerate(self.active):
             rate = self.search.arrays.rates[i, entries]
-            if r == BALANCED:
+            if of_two(r):
                 one, two = (moments(self.parts[part, entries], self.rows_at(part, entries, k)) for part in (0, 1))
                 a[i], b[i] = matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
                 continue
             n = self.rows_at(r, entries, k)
             a[i], b[i] = rate * n + PRIOR, (1 - rate) * n + PRIOR
-            if r in SURE:
+            if SOLVER_RATES[r].falls:
                 sure[i] = np.where(self.certain[entries], rate, np.nan)
         return a, b, sure
 
@@ -159,7 +162,7 @@ class Known(Ground):
             mine = group == k
             entries, weights = mixture.entries[mine], mixture.weights[mine]
             for i, r in enumerate(self.active):
-                if r == BALANCED:
+                if of_two(r):
                     one, two = (self._part(self.parts[part], part, k, entries, weights) for part in (0, 1))
                     a[i, k], b[i, k] = matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
                     continue
@@ -167,9 +170,9 @@ class Known(Ground):
                 if len(entries) == 1:
                     rate = float(rates[entries[0]])
                     a[i, k], b[i, k] = rate * n + PRIOR, (1 - rate) * n + PRIOR
-                    if r in SURE and self.certain[entries[0]]:
+                    if SOLVER_RATES[r].falls and self.certain[entries[0]]:
                         sure[i, k] = rate
-                elif r == 3:  # accuracy is not nested: rows of one class count when rejected
+                elif not SOLVER_RATES[r].falls:  # not nested: rows of one class count when rejected
                     rate = float(weights @ rates[entries])
                     a[i, k], b[i, k] = rate * n + PRIOR, (1 - rate) * n + PRIOR
                 else:
@@ -187,7 +190,7 @@ class Known(Ground):
 
 
 def _effective_at(search: Search) -> Floats | None:
-    """Effective rows behind tpr, fpr, selection rate and accuracy at every entry; None without weights."""
+    """Effective rows behind `SHARES` at every entry; None without weights."""
     snapshot, table = search.snapshot, search.table
     if not snapshot.weighted:
         return None

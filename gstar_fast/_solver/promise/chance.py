@@ -21,6 +21,7 @@ from scipy import special
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.arrays import Bools
+from gstar_fast._rates import SOLVER_RATES
 
 PRIOR = 0.5
 FINE = 2.5  # grid steps in the standard deviation of the best known rate; exact to 1e-4
@@ -210,19 +211,22 @@ def _spread(a: Floats, b: Floats, sure: Floats, widest: float, steps: int) -> Fl
 
 
 def chance(beliefs: Beliefs, rates: list[int], limit: Floats, ratio: Floats, total: float = np.inf) -> float:
-    """Chance that a limit is broken; row i of the beliefs is the rate `rates[i]` (positions in `RATES`).
+    """Chance that a limit is broken; row i of the beliefs is the rate `rates[i]` (positions in `SOLVER_RATES`).
 
     `total` limits the sum of the gaps of the first two rates, which are tpr and fpr then.
     """
     apart, shared = 1.0, 0.0
-    if total < np.inf:
+    summed = 2 if total < np.inf else 0
+    if summed:
         apart = sum_holds(beliefs, limit, total)
+    independent = [SOLVER_RATES[r] for r in rates[:summed]]  # of rates on the same rows, chances are added
     for i, r in enumerate(rates):
-        if (limit[i] == np.inf and ratio[i] < 0) or (total < np.inf and i < 2):
+        if (limit[i] == np.inf and ratio[i] < 0) or i < summed:
             continue
         has = beliefs.has[i]
         kept = holds(beliefs.a[i][has], beliefs.b[i][has], beliefs.sure[i][has], float(limit[i]), max(ratio[i], 0.0))
-        if r in (0, 1):
+        if SOLVER_RATES[r].apart(independent):
+            independent.append(SOLVER_RATES[r])
             apart *= kept
         else:
             shared += 1.0 - kept

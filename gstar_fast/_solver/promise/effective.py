@@ -7,6 +7,7 @@ from numpy.random import Generator
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
+from gstar_fast._rates import SHARES
 from gstar_fast._solver.snapshot import Snapshot
 
 CLOSE = 1e-9  # relative; two ways to compute one number differ by less
@@ -32,14 +33,13 @@ def effective(hits: Floats, trials: Floats, hit_squares: Floats, squares: Floats
 
 
 def hits_of(accepted: Values, totals: Values) -> tuple[Values, Values]:
-    """Hits and trials of tpr, fpr, selection rate and accuracy, (4, n), from rows of label 0, 1 and none, (3, n)."""
-    fp, tp, free = accepted
-    n0, n1, spare = totals
-    return np.stack([tp, fp, fp + tp + free, tp + n0 - fp]), np.stack([n1, n0, n0 + n1 + spare, n0 + n1])
+    """Hits and trials of `SHARES`, (4, n), from rows of label 0, 1 and none, (3, n)."""
+    hits, trials = zip(*(share.counted(accepted, totals) for share in SHARES), strict=True)
+    return np.stack(hits), np.stack(trials)
 
 
 def effective_rows(snapshot: Snapshot) -> Floats:
-    """Rows behind tpr, fpr, selection rate and accuracy of each group, (4, K), at any threshold."""
+    """Rows behind `SHARES` of each group, (4, K), at any threshold."""
     totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
     squares = snapshot.squares().sum(axis=2) if snapshot.weighted else totals
     return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._base.arrays import Floats, Ints
-from gstar_fast._rates import has_rate
-from gstar_fast._solver.promise.beliefs import BALANCED, SURE, Ground, active_rates, matched, moments
+from gstar_fast._rates import SOLVER_RATES, has_rate
+from gstar_fast._solver.promise.beliefs import Ground, active_rates, matched, moments, of_two
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
 from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers
 from gstar_fast._solver.promise.effective import effective, hits_of, resampled
@@ -113,14 +113,16 @@ class SegmentsKnown(Ground):
         shape = len(self.active), rates.shape[1]
         a, b, sure = np.empty(shape), np.empty(shape), np.full(shape, np.nan)
         for i, r in enumerate(self.active):
-            if r == BALANCED:
+            if of_two(r):
                 one, two = (self._moments(rates, n, part, parts) for part in (0, 1))
                 a[i], b[i] = matched((one[0] + 1 - two[0]) / 2, (one[1] + two[1]) / 4)
-            elif self.randomize and r != 3:  # accuracy is not nested: rows of one class count when rejected
+            elif (
+                self.randomize and SOLVER_RATES[r].falls
+            ):  # else it is not nested: rows of one class count when rejected
                 a[i], b[i] = matched(*self._moments(rates, n, r, parts))
             else:
                 a[i], b[i] = rates[r] * n[r] + PRIOR, (1 - rates[r]) * n[r] + PRIOR
-            if everybody and r in SURE:
+            if everybody and SOLVER_RATES[r].falls:
                 sure[i] = 1.0
         return Beliefs(a, b, sure, has_rate(self.counts.totals)[self.active])
 
@@ -132,7 +134,7 @@ class SegmentsKnown(Ground):
         """
         mean, variance = moments(rates[r], n[r])
         if self.randomize:
-            labels = {0: [1], 1: [0], 2: [0, 1, 2]}[r]
+            labels = list(SOLVER_RATES[r].labels)
             total = np.maximum(self.counts.totals[labels].sum(axis=0), 1)
             square = np.zeros(rates.shape[1])
             for j, part in enumerate(parts):
@@ -152,7 +154,7 @@ class SegmentsKnown(Ground):
         rates, n, apart = self.rates(plain.parts), self.rows_at(plain.parts), np.zeros(len(self.active))
         for i, r in enumerate(self.active):
             has = has_rate(self.counts.totals)[r]
-            if r == BALANCED:
+            if of_two(r):
                 tpr, fpr = (moments(rates[part], n[part])[1] for part in (0, 1))
                 variance = (tpr + fpr) / 4
             else:

@@ -11,17 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._base.text import row_count
-from gstar_fast._criteria import RATES
+from gstar_fast._criteria import CRITERION
+from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.note import Note, has
-from gstar_fast._solver.promise.beliefs import BALANCED, Ground
+from gstar_fast._solver.promise.beliefs import Ground
 from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.promise.hints import Offer
 from gstar_fast._solver.promise.record import Promise
 from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.words.table import is_weighted
-
-_ROWS_OF = ("positive rows", "negative rows", "rows", "labelled rows")
 
 
 def promised(promise: Promise, result: Result) -> str:
@@ -121,14 +120,13 @@ def _worst_cell(known: Ground, beliefs: Beliefs, level: float) -> str:
     deviation = np.sqrt(mean * (1 - mean) / (total + 1))
     deviation = np.where(beliefs.has & np.isnan(beliefs.sure), deviation, -1.0)
     i, k = np.unravel_index(int(np.argmax(deviation)), deviation.shape)
-    r = known.active[i]
+    rate = SOLVER_RATES[known.active[i]]
     within = NormalDist().inv_cdf((1 + level) / 2) * max(float(deviation[i, k]), 0.0)
     name = known.names[k]
-    rows = known.n[:2, k].min() if r == BALANCED else known.n[r, k]
-    what = "rows of a class" if r == BALANCED else _ROWS_OF[r]
-    what = f"effective {what}" if known.weighted else what
+    rows = known.n[list(rate.parts), k].min()
+    what = f"effective {rate.rows}" if known.weighted else rate.rows
     has = f"{name!r} has {row_count(round(float(rows)))} {what}"
-    return f"{has}, so its {RATES[r]} is known to within {within:.2g} only"
+    return f"{has}, so its {rate.name} is known to within {within:.2g} only"
 
 
 def _these(limits: Mapping[str, float]) -> str:
@@ -136,7 +134,7 @@ def _these(limits: Mapping[str, float]) -> str:
 
 
 def _limits(limits: Mapping[str, float]) -> str:
-    return " and ".join(f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in limits.items())
+    return " and ".join(CRITERION[name].limit(value).show() for name, value in limits.items())
 
 
 def _percent(share: float) -> str:
