@@ -18,6 +18,7 @@ from gstar_fast._rates import (
     BALANCED_ACCURACY,
     FNR,
     FPR,
+    ODDS,
     PPV,
     SELECTION_RATE,
     SOLVER_RATES,
@@ -49,9 +50,21 @@ class Criterion(NamedTuple):
     name: str
     rates: tuple[Rate, ...]
     form: Form
-    meaning: str = ""  # what it asks for
-    definition: str = ""  # how its gap is measured
+    meaning: str = ""  # what it asks for; empty where it is only measured
+    measured: str = ""  # how its gap is measured
     elsewhere: str = ""  # what others call it
+    scale: float = 1.0  # times the gap, in an audit
+    shown: str = ""  # of a ratio in an audit: "distance" (1 - ratio) or "excess" (1 / ratio - 1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its rates."""
+        return tuple(rate.name for rate in self.rates)
+
+    @property
+    def definition(self) -> str:
+        """One line; what stands after the semicolon is what others call it."""
+        return f"{self.measured}; {self.elsewhere}" if self.elsewhere else self.measured
 
     @property
     def penalised(self) -> bool:
@@ -85,6 +98,14 @@ class Criterion(NamedTuple):
             return min([pair[0] / pair[1] if pair[1] > 0 else 1.0 for pair in ends if pair])
         gaps = [pair[1] - pair[0] for pair in ends if pair]
         return sum(gaps) if self.form is Form.SUM else max(gaps)
+
+    def reported(self, value: float) -> float:
+        """A value as an audit shows it."""
+        if self.shown == "distance":
+            return 1.0 - value
+        if self.shown == "excess":
+            return 1.0 / value - 1.0 if value > 0 else math.inf
+        return self.scale * value
 
     def wider(self, now: float, before: float) -> float:
         """By how much groups are further apart than before."""
@@ -267,7 +288,7 @@ class Limit(NamedTuple):
 
 # ------------------------------------------------------------------------------------------------------------ by name
 
-CRITERION: dict[str, Criterion] = {
+MEASURED: dict[str, Criterion] = {  # in the order of an audit
     criterion.name: criterion
     for criterion in (
         Criterion(
@@ -310,6 +331,21 @@ CRITERION: dict[str, Criterion] = {
             "tpr gap plus fpr gap (the paper's EOd)",
         ),
         Criterion(
+            "equalized_odds_mean",
+            (TPR, FPR),
+            Form.SUM,
+            measured="half the tpr gap plus half the fpr gap",
+            elsewhere="fairlearn's equalized_odds_difference with agg='mean', AIF360's average_abs_odds_difference",
+            scale=0.5,
+        ),
+        Criterion(
+            "average_odds",
+            (ODDS,),
+            Form.DIFFERENCE,
+            measured="largest minus smallest mean of tpr and fpr",
+            elsewhere="size of AIF360's average_odds_difference",
+        ),
+        Criterion(
             "accuracy_parity",
             (ACCURACY,),
             Form.DIFFERENCE,
@@ -326,6 +362,14 @@ CRITERION: dict[str, Criterion] = {
             "half the paper's BD",
         ),
         Criterion(
+            "balanced_accuracy_sum",
+            (BALANCED_ACCURACY,),
+            Form.DIFFERENCE,
+            measured="largest minus smallest sum of tpr and tnr (the paper's BD)",
+            scale=2.0,
+        ),
+        Criterion("predictive_parity", (PPV,), Form.DIFFERENCE, measured="largest minus smallest ppv"),
+        Criterion(
             "disparate_impact",
             (SELECTION_RATE,),
             Form.RATIO,
@@ -333,16 +377,52 @@ CRITERION: dict[str, Criterion] = {
             "smallest over largest selection rate (a ratio: 1 is parity)",
             "fairlearn's demographic_parity_ratio, AIF360's disparate_impact or one over it",
         ),
+        Criterion(
+            "disparate_impact_distance",
+            (SELECTION_RATE,),
+            Form.RATIO,
+            measured="1 - smallest / largest selection rate (the paper's 1-DIMP, smaller on top)",
+            shown="distance",
+        ),
+        Criterion(
+            "disparate_impact_excess",
+            (SELECTION_RATE,),
+            Form.RATIO,
+            measured="largest / smallest selection rate - 1 (the paper's 1-DIMP, larger on top)",
+            shown="excess",
+        ),
+        Criterion(
+            "equal_opportunity_ratio",
+            (TPR,),
+            Form.RATIO,
+            measured="smallest over largest tpr (a ratio: 1 is parity)",
+            elsewhere="fairlearn's equal_opportunity_ratio",
+        ),
+        Criterion(
+            "predictive_equality_ratio",
+            (FPR,),
+            Form.RATIO,
+            measured="smallest over largest fpr (a ratio: 1 is parity)",
+            elsewhere="fairlearn's false_positive_rate_ratio",
+        ),
+        Criterion(
+            "equalized_odds_ratio",
+            (TPR, FPR),
+            Form.RATIO,
+            measured="the smaller of the tpr ratio and the fpr ratio (a ratio: 1 is parity)",
+            elsewhere="fairlearn's equalized_odds_ratio",
+        ),
     )
 }
+CRITERION = {name: criterion for name, criterion in MEASURED.items() if criterion.meaning}  # that can be asked for
 BOUNDS = {rate.name: Criterion(rate.name, (rate,), Form.BOUND) for rate in (*SOLVER_RATES, TNR, FNR, PPV)}
 SELECTED = Criterion("selected", (SELECTION_RATE,), Form.TOTAL)
 KNOWN: dict[str, Criterion] = {**CRITERION, **BOUNDS, SELECTED.name: SELECTED}  # offered or not
 
 RATES = tuple(rate.name for rate in SOLVER_RATES)
-CRITERIA = {name: tuple(rate.name for rate in criterion.rates) for name, criterion in CRITERION.items()}
+CRITERIA = {name: criterion.names for name, criterion in CRITERION.items()}
 MEANINGS = {name: criterion.meaning for name, criterion in CRITERION.items()}
-DEFINITIONS = {name: criterion.definition for name, criterion in CRITERION.items()}
+DEFINITIONS = {name: criterion.measured for name, criterion in CRITERION.items()}
 (ADDED,) = (name for name, criterion in CRITERION.items() if criterion.form is Form.SUM)
 MOST = {ADDED: CRITERION[ADDED].largest}  # criterion -> its largest gap, where that is not 1
 

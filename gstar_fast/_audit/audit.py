@@ -12,7 +12,7 @@ from gstar_fast._audit import words
 from gstar_fast._audit.by_segment import BySegment
 from gstar_fast._audit.counts import MIDDLE, Counts, ThresholdsLike, count_decisions, count_sketch, thresholds_of
 from gstar_fast._audit.intervals import Rates, critical, gap_interval, ranges_of, two_sided
-from gstar_fast._audit.metrics import GAPS, METRICS, gap_of
+from gstar_fast._audit.metrics import MEANS, METRICS, gap_of
 from gstar_fast._audit.new_rows import NewRows, clearly_over
 from gstar_fast._audit.replicates import FEWEST, Again, draw_again
 from gstar_fast._base.arrays import Values
@@ -20,6 +20,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
+from gstar_fast._criteria import MEASURED
 from gstar_fast._input.missing import RAISE, checked_missing_group
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note, label_notes
@@ -314,11 +315,11 @@ def assess(
     by_group = Rates(accepted, totals, squares)
     pooled = Rates(*_together(accepted, totals), None if squares is None else _together(*squares))
     per_group = _estimates(by_group, rows, confidence)
-    gaps = {name: Estimate(gap_of(gap, by_group.values)) for name, gap in GAPS.items()}
+    gaps = {name: Estimate(gap_of(gap, by_group.values)) for name, gap in MEASURED.items()}
     if replicates and len(counts.groups) > 1:
         single = two_sided(confidence)
         ranges = ranges_of(accepted, totals, replicates, seed, squares)
-        for name, gap in GAPS.items():
+        for name, gap in MEASURED.items():
             value = gaps[name].value
             if value is not None:
                 limits = gap_interval(gap, by_group, value, single, critical(gap, ranges, confidence, single))
@@ -329,7 +330,7 @@ def assess(
         rates=dict(zip(counts.groups, per_group, strict=True)),
         overall=_estimates(pooled, rows.sum(keepdims=True), confidence)[0],
         gaps=gaps,
-        definitions={name: gap.definition for name, gap in GAPS.items()},
+        definitions={name: gap.definition for name, gap in MEASURED.items()},
         thresholds=thresholds,
         confidence=confidence,
         replicates=replicates,
@@ -355,7 +356,7 @@ def _estimates(rates: Rates, rows: Values, confidence: float) -> list[dict[str, 
     columns: list[list[Estimate]] = [[Estimate(float(n)) for n in rows.tolist()]]
     for name in METRICS[1:]:
         low, high = rates.limits(name, z)
-        method = "newcombe" if name == "balanced_accuracy" else "wilson"
+        method = "newcombe" if name in MEANS else "wilson"
         columns.append(
             [
                 Estimate(None) if value != value else Estimate(value, lo, hi, method)

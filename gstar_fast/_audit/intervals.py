@@ -22,13 +22,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gstar_fast._audit.metrics import GAPS, MEANS, Gap, shaped, shares_of, values_of
+from gstar_fast._audit.metrics import MEANS, shares_of, values_of
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.arrays import Values
+from gstar_fast._criteria import MEASURED, Criterion, Form
 from gstar_fast._solver.promise.effective import effective
 
 AT_ONCE = 2**18  # numbers drawn in one go, for the sake of memory; part of what a seed means
-COMPARED = tuple(dict.fromkeys(rate for gap in GAPS.values() for rate in gap.rates))  # between groups
+COMPARED = tuple(dict.fromkeys(rate for gap in MEASURED.values() for rate in gap.names))  # between groups
 
 Distances = tuple[Floats, Floats]  # how far each group's limits lie below and above its rate
 
@@ -99,20 +100,19 @@ class Band(NamedTuple):
         return self.size - self.reach
 
 
-def gap_interval(gap: Gap, rates: Rates, value: float, single: float, every: float) -> tuple[float, float]:
+def gap_interval(gap: Criterion, rates: Rates, value: float, single: float, every: float) -> tuple[float, float]:
     """Low and high end of a gap; `single` is the critical value of one pair, `every` of all pairs and rates at once."""
-    band = _difference if gap.is_difference else _ratio
-    bands = [band(rates, name, single, every) for name in gap.rates]
+    band = _ratio if gap.form is Form.RATIO else _difference
+    bands = [band(rates, name, single, every) for name in gap.names]
     low, high = max(b.low for b in bands), max(b.high for b in bands)
-    if gap.over == "sum":
+    if gap.form is Form.SUM:
         low = max(low, sum(b.size for b in bands) - math.hypot(*(b.reach for b in bands)))
-        sizes = [float(np.nanmax(rates.values[name]) - np.nanmin(rates.values[name])) for name in gap.rates]
+        sizes = [float(np.nanmax(rates.values[name]) - np.nanmin(rates.values[name])) for name in gap.names]
         high = sum(sizes) + math.hypot(*(b.high - size for b, size in zip(bands, sizes, strict=True)))
     low = max(low, 0.0)
-    if gap.is_difference:
-        most = len(gap.rates) if gap.over == "sum" else 1.0
-        return min(gap.scale * low, value), max(gap.scale * min(high, most), value)
-    one, two = shaped(gap, math.exp(-high)), shaped(gap, math.exp(-low))
+    if gap.form is not Form.RATIO:
+        return min(gap.reported(low), value), max(gap.reported(min(high, gap.largest)), value)
+    one, two = gap.reported(math.exp(-high)), gap.reported(math.exp(-low))
     return min(one, two, value), max(one, two, value)
 
 
@@ -210,8 +210,8 @@ def ranges_of(
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
-def critical(gap: Gap, ranges: dict[str, Floats], confidence: float, least: float) -> float:
+def critical(gap: Criterion, ranges: dict[str, Floats], confidence: float, least: float) -> float:
     """How many standard errors two groups of this gap may differ by chance, for all pairs and rates at once."""
-    parts = np.stack([ranges[name] for name in gap.rates])
-    joint = np.sqrt((parts**2).sum(axis=0)) if gap.over == "sum" else parts.max(axis=0)
+    parts = np.stack([ranges[name] for name in gap.names])
+    joint = np.sqrt((parts**2).sum(axis=0)) if gap.form is Form.SUM else parts.max(axis=0)
     return max(float(np.quantile(joint, confidence, method="higher")), least)

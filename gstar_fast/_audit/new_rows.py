@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
+from gstar_fast._audit.metrics import gap_of, shares_of, values_of
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.text import row_count
+from gstar_fast._criteria import CRITERION, MEASURED, Form
 
 SAMPLES = 2000  # of new rows, over all replicates: nine of ten are then 89 to 91 of a hundred
 CLEARLY = 1.25  # times the limit: a gap expected on new rows that is larger is not put down to chance
@@ -43,7 +44,7 @@ class NewRows:
 
     def tenth(self, criterion: str) -> str:
         """What nine of ten samples do, in words."""
-        side = "above" if GAPS[criterion].form == "ratio" else "under"
+        side = "above" if MEASURED[criterion].form is Form.RATIO else "under"
         return f"nine of ten samples of {row_count(self.rows)} rows stay {side} {self.nine_of_ten:.2g}"
 
 
@@ -73,7 +74,9 @@ def new_rows_of(
         drawn[:, :, used] = random.poisson(cells, (each, *cells.shape)) * one[used]
         rates = values_of(*shares_of(*(np.moveaxis(part, 1, 0) for part in (drawn[:, 0], drawn.sum(axis=1)))))
         for name, gaps in found.items():
-            gaps += [gap_of(GAPS[name], {rate: rates[rate][i] for rate in GAPS[name].rates}) for i in range(each)]
+            gaps += [
+                gap_of(MEASURED[name], {rate: rates[rate][i] for rate in MEASURED[name].names}) for i in range(each)
+            ]
     known = {name: [gap for gap in gaps if gap is not None] for name, gaps in found.items()}
     return {
         name: NewRows(float(np.mean(gaps)), _ninth(name, gaps), rows)
@@ -84,13 +87,12 @@ def new_rows_of(
 
 def _ninth(criterion: str, gaps: list[float]) -> float:
     """The ninth tenth, on the side away from parity: a gap that was found, not a mean of two."""
-    if GAPS[criterion].form == "ratio":
+    if MEASURED[criterion].form is Form.RATIO:
         return float(np.quantile(gaps, 0.1, method="lower"))
     return float(np.quantile(gaps, 0.9, method="higher"))
 
 
 def clearly_over(name: str, limit: float, expected: float) -> bool:
     """Whether a gap exceeds its limit by a quarter; of a ratio, its distance from parity does."""
-    if name == "disparate_impact":
-        return 1 - expected > CLEARLY * (1 - limit)
-    return expected > CLEARLY * limit
+    parity = CRITERION[name].parity
+    return abs(parity - expected) > CLEARLY * abs(parity - limit)

@@ -21,8 +21,9 @@ from gstar_fast._audit import replicates
 from gstar_fast._audit.audit import assess
 from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.intervals import Rates, critical, furthest, gap_interval, ranges_of, two_sided, wilson
-from gstar_fast._audit.metrics import GAPS, shares_of, values_of
+from gstar_fast._audit.metrics import shares_of, values_of
 from gstar_fast._audit.replicates import affordable, solve_again, solved
+from gstar_fast._criteria import MEASURED, Form
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -73,7 +74,7 @@ def test_two_groups_have_the_published_interval(counts, low, high):
     rates = two_groups(*counts)
     gap = abs(counts[0] / counts[1] - counts[2] / counts[3])
     z = two_sided(0.95)
-    assert gap_interval(GAPS["equal_opportunity"], rates, gap, z, z) == pytest.approx((low, high), abs=6e-5)
+    assert gap_interval(MEASURED["equal_opportunity"], rates, gap, z, z) == pytest.approx((low, high), abs=6e-5)
 
 
 @given(data=st.data(), n=st.integers(2, 30), sign=st.sampled_from([1.0, -1.0]))
@@ -140,9 +141,9 @@ def test_critical_value_of_two_groups_is_normal_and_of_many_is_tukeys():
         table = equal(100_000, k)
         ranges = ranges_of(table.accepted, table.totals, 20_000, 1)
         expected = stats.studentized_range.ppf(0.95, k, np.inf) / math.sqrt(2)
-        assert critical(GAPS["equal_opportunity"], ranges, 0.95, 0.0) == pytest.approx(expected, rel=0.02)
+        assert critical(MEASURED["equal_opportunity"], ranges, 0.95, 0.0) == pytest.approx(expected, rel=0.02)
         joint = stats.studentized_range.ppf(math.sqrt(0.95), k, np.inf) / math.sqrt(2)  # two independent rates
-        assert critical(GAPS["equalized_odds"], ranges, 0.95, 0.0) == pytest.approx(joint, rel=0.02)
+        assert critical(MEASURED["equalized_odds"], ranges, 0.95, 0.0) == pytest.approx(joint, rel=0.02)
 
 
 @pytest.mark.every_backend
@@ -200,8 +201,8 @@ def coverage(k, rows, gap, name, trials=200):
         ours += e.low - 1e-12 <= truth <= e.high + 1e-12
         yes, no = random.poisson(np.stack([accepted, totals - accepted])[..., None], (2, 3, k, 300))
         rates = values_of(*shares_of(yes, yes + no))
-        parts = [np.ptp(rates[rate], axis=0) for rate in GAPS[name].rates]
-        drawn = sum(parts) if GAPS[name].over == "sum" else np.max(parts, axis=0)
+        parts = [np.ptp(rates[rate], axis=0) for rate in MEASURED[name].names]
+        drawn = sum(parts) if MEASURED[name].form is Form.SUM else np.max(parts, axis=0)
         low, high = np.quantile(drawn, [0.025, 0.975])
         naive += low <= truth <= high
     return ours / trials, naive / trials

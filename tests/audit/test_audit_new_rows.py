@@ -9,9 +9,10 @@ from helpers.notes import texts
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast._audit import new_rows
-from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
+from gstar_fast._audit.metrics import gap_of, shares_of, values_of
 from gstar_fast._audit.new_rows import NewRows, clearly_over, new_rows_of
 from gstar_fast._audit.replicates import solve_again, solved
+from gstar_fast._criteria import MEASURED
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -41,7 +42,7 @@ def test_nine_of_ten_samples_stay_under_the_value_and_their_mean_is_the_mean():
         expected.append(again.expected(result, here, 300, trial)["equalized_odds"])
         population.append(again.expected(result, here, 10**12, trial)["equalized_odds"].mean)
         rates = values_of(*shares_of(accepted_of(new, candidates), new.rows.sum(axis=2)))
-        seen.append(gap_of(GAPS["equalized_odds"], rates))
+        seen.append(gap_of(MEASURED["equalized_odds"], rates))
     assert np.mean([there.mean for there in expected]) == pytest.approx(np.mean(seen), rel=0.15)
     above = sum(gap > there.nine_of_ten for gap, there in zip(seen, expected, strict=True))
     assert 1 <= above <= 12  # of 60; a tenth is 6, two standard errors are 5
@@ -66,7 +67,7 @@ def test_an_accepted_share_of_a_replicate_needs_no_replicate_of_all_bins():
         drawn = dataclasses.replace(snapshot, rows=random.poisson(snapshot.rows * (500 / totals.sum())))
         rates = values_of(*shares_of(accepted_of(drawn, candidates), drawn.rows.sum(axis=2)))
         for name, values in gaps.items():
-            values.append(gap_of(GAPS[name], rates))
+            values.append(gap_of(MEASURED[name], rates))
     assert found["equalized_odds"].mean == pytest.approx(np.mean(gaps["equalized_odds"]), rel=0.03)
     assert found["equalized_odds"].nine_of_ten == pytest.approx(np.quantile(gaps["equalized_odds"], 0.9), rel=0.05)
     assert found["disparate_impact"].nine_of_ten == pytest.approx(np.quantile(gaps["disparate_impact"], 0.1), rel=0.02)
