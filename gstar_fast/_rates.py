@@ -62,6 +62,11 @@ class Rate(NamedTuple):
         """Positions of the `SOLVER_RATES` of one share each that rest on the rows of its shares."""
         return tuple([rate.shares[0].trials for rate in SOLVER_RATES].index(share.trials) for share in self.shares)
 
+    @property
+    def fewest(self) -> str:
+        """The rows of the share that has the fewest."""
+        return self.rows if len(self.shares) == 1 else "labels of a class"
+
     def apart(self, others: Iterable[Rate]) -> bool:
         """Whether it rests on other rows than all of these, so that it is independent of them."""
         return not any(set(self.labels).intersection(other.labels) for other in others)
@@ -93,7 +98,12 @@ class Rate(NamedTuple):
 
     def base(self, totals: Values) -> Floats:
         """The rate where nothing is accepted; plus `slopes` times accepted rows it is the rate."""
-        return self._mean(lambda share, n: share.counted(np.zeros_like(totals), totals)[0] / n, totals)
+
+        def given(share: Share, n: Values) -> Values:
+            hits = share.counted(np.zeros_like(totals), totals)[0]
+            return np.where(hits == n, 1.0, hits * (1.0 / n))  # rounded as the slopes are
+
+        return self._mean(given, totals)
 
     def _mean(self, part: Any, totals: Values) -> Floats:
         if not self.linear:
@@ -127,8 +137,8 @@ FNR = Rate("fnr", (Share((0, -1, 0, 0, 1, 0), (0, 0, 0, 0, 1, 0)),), "positive l
 SELECTION_RATE = Rate("selection_rate", (Share((1, 1, 1, 0, 0, 0), (0, 0, 0, 1, 1, 1)),), "rows")
 BASE_RATE = Rate("base_rate", (Share((0, 0, 0, 0, 1, 0), (0, 0, 0, 1, 1, 0)),), "labelled rows")
 ACCURACY = Rate("accuracy", (Share((-1, 1, 0, 1, 0, 0), (0, 0, 0, 1, 1, 0)),), "labelled rows")
-BALANCED_ACCURACY = Rate("balanced_accuracy", TPR.shares + TNR.shares, "labels of a class")
-ODDS = Rate("odds", TPR.shares + FPR.shares, "labels of a class")
+BALANCED_ACCURACY = Rate("balanced_accuracy", TPR.shares + TNR.shares, "labels of both classes")
+ODDS = Rate("odds", TPR.shares + FPR.shares, "labels of both classes")
 PPV = Rate("ppv", (Share((0, 1, 0, 0, 0, 0), (1, 1, 0, 0, 0, 0)),), "accepted labelled rows")
 
 SOLVER_RATES = (TPR, FPR, SELECTION_RATE, ACCURACY, BALANCED_ACCURACY)  # that solvers know, by position

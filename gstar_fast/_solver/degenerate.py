@@ -144,7 +144,7 @@ def _small_groups(
     fewest: dict[int, tuple[float, str]] = {}
     allowed = {limit.criterion.name: limit.gap() for limit in objective.asks}
     for name, r in objective.asked():
-        n, what = n_of[list(SOLVER_RATES[r].parts)].min(axis=0), SOLVER_RATES[r].rows
+        n, what = n_of[list(SOLVER_RATES[r].parts)].min(axis=0), SOLVER_RATES[r].fewest
         gap = allowed.get(name)
         if name not in allowed:  # a penalty is paid for the gap that is left
             gap = float(np.ptp(after.rates[r][has[r]])) if has[r].any() else 0.0

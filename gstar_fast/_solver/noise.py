@@ -72,7 +72,7 @@ def _noises(result: Result, limit: Limit, cells: Cells) -> list[Noise]:
         far = limit.form is not Form.SUM and allowed >= most_by_chance(errors)
         least = int(np.argmin(rows))
         chance = 0.0 if far else chance_gap(errors)
-        found.append(Noise(name, rate.name, chance, allowed, groups[least], float(rows[least]), rate.rows))
+        found.append(Noise(name, rate.name, chance, allowed, groups[least], float(rows[least]), rate.fewest))
     if limit.form is not Form.SUM or len(found) < 2:
         return found
     both = " and ".join(one.rate for one in found)

@@ -124,7 +124,7 @@ def _worst_cell(known: Ground, beliefs: Beliefs, level: float) -> str:
     within = NormalDist().inv_cdf((1 + level) / 2) * max(float(deviation[i, k]), 0.0)
     name = known.names[k]
     rows = known.n[list(rate.parts), k].min()
-    what = f"effective {rate.rows}" if known.weighted else rate.rows
+    what = f"effective {rate.fewest}" if known.weighted else rate.fewest
     has = f"{name!r} has {row_count(round(float(rows)))} {what}"
     return f"{has}, so its {rate.name} is known to within {within:.2g} only"
 
