@@ -112,7 +112,6 @@ OF_RESULT: Final = {
     **dict.fromkeys(("costs", "notes", "trace"), Member(LIST)),
     "cost": Member(NUMBER, required=False),
     "min_rows": Member(NUMBER, required=False),
-    "mixing_saves": Member(NUMBER | NULL, required=False),
     "promise": Member(OBJECT | NULL, required=False),
     "evidence": Member(OBJECT | NULL, required=False),
     "roles": Member(OBJECT | NULL, required=False),

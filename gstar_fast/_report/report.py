@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 
@@ -130,13 +130,12 @@ def report(
     warn_of_labels(frozen._core)
     digest = frozen.digest()
     _check_digest(result, digest)
-    judged, frozen = on_its_columns(result, frozen)
-    result = replace(judged, _digest=result.sketch_digest)  # the page tells of the whole sketch
+    result, frozen = on_its_columns(result, frozen)
     _check_belongs(result, frozen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
         warnings.simplefilter("ignore", LabelWarning)  # the audits would repeat it
-        after = make_audit(frozen, judged) if audit is None else audit
+        after = make_audit(frozen, result) if audit is None else audit
         segments = None if result.decide_by is None else asked_roles(frozen, result.fair_between, result.decide_by)
         if before is None:
             rows = frozen if segments is None else protected_sketch(frozen, segments)

@@ -232,6 +232,17 @@ class SketchView:
             self._known = Known(state, found)
         return found
 
+    def _digest_of(self, copy: SketchCore) -> str:
+        """The digest of a copy of the core; the sketch remembers it for as long as its rows are those of the copy."""
+        state, known = _state(copy), self._known
+        if known is None or known.state != state:
+            known = self._known = Known(state, digest_of(copy))
+        return known.digest
+
+    def _stands_for(self, whole: SketchView) -> None:
+        """Give this sketch the digest of another one, whose rows it has under other names."""
+        self._known = Known(_state(self._core), whole.digest())
+
     def _known_digest(self) -> str | None:
         """The digest if it was computed since rows were last added."""
         known = self._known

@@ -159,7 +159,7 @@ def frontier(
             randomize=randomize,
             confidence=confidence,
         )
-        return found._told(partial(of_protected, sketch=counted, asked=asked))
+        return found._told(partial(of_protected, asked=asked))
     if counted is None or smooth:
         if penalties is None or objective.limits or confidence is not None:
             raise ValueError(

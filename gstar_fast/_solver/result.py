@@ -6,7 +6,8 @@ Computes nothing new.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -99,6 +100,8 @@ class Result:
     notes : tuple of Note
         What to mind: groups that were pooled or left out of a gap, thresholds that hardly decide. Each has a `code`, a
         `text` and `fields`.
+    sketch_digest : str or None
+        SHA-256 of the counted rows, see `Sketch.digest`. None if densities took the place of a sketch.
     score_column, group_column : str or None
         Names of the columns the rows came from, where known; for the command line.
     fair_between, decide_by : tuple or None
@@ -158,30 +161,10 @@ class Result:
     cuts: tuple[float, ...] | None = None
     slack: Slack | None = None
     point: Point | None = None
-    # a text and a number, or what computes them
-    _digest: str | Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
-    _mixing: float | Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
+    sketch_digest: str | None = field(default=None, repr=False, compare=False)
     _proof: Proof | None = field(default=None, repr=False, compare=False)
     # columns of the sketch that the groups are made of, where it has others too; JSON has their names as `group_column`
     _between: tuple[str | int, ...] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def sketch_digest(self) -> str | None:
-        """SHA-256 of the sketch these thresholds came from; computed when first asked for, from a copy."""
-        digest = self._digest() if callable(self._digest) else self._digest
-        object.__setattr__(self, "_digest", digest)
-        return digest
-
-    @property
-    def mixing_saves(self) -> float | None:
-        """How much lower `cost` would be with `randomize=True`; computed when first asked for.
-
-        None where it is not known: without limits, with penalties,
-        for unified or mixed thresholds, smooth densities, more than 16 groups, or points of a frontier.
-        """
-        saved = self._mixing() if callable(self._mixing) else self._mixing
-        object.__setattr__(self, "_mixing", saved)
-        return saved
 
     def __getstate__(self) -> dict[str, object]:
         return {"json": self.to_json(), "between": self._between}  # plain values, which skops saves too
@@ -285,6 +268,21 @@ class Result:
             cuts=self.cuts,
         )
 
+    def mixing_saves(self, sketch: Sketch) -> float | None:
+        """How much lower `cost` would be with `randomize=True`; solves the same question with mixtures.
+
+        None without limits, with penalties or smooth densities, and for unified or mixed thresholds.
+        """
+        from gstar_fast._solver.segments.recheck import solve_again  # it knows results
+
+        check_sketch(sketch)
+        if not self.limits or self.penalties or self.unified or self.randomized or self.density != "empirical":
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they were given when the result was found
+            mixed = solve_again(self, sketch, randomize=True, evidence=0.0, confidence=None, max_seconds=None)
+        return max(self.cost - mixed.cost, 0.0)
+
     def check(self, sketch: Sketch) -> None:
         """Compute every number again from the counts of `sketch` and prove the verdict; raise ValueError if wrong.
 
@@ -337,7 +335,6 @@ def _content(r: Result) -> dict[str, object]:
         "penalties": dict(r.penalties),
         "costs": list(r.costs),
         "min_rows": r.min_rows,
-        "mixing_saves": r.mixing_saves,
         "groups": document.encode_groups(r.thresholds, r.mixtures, lambda k: vars((r.segment_rates or r.rates)[k])),
         "gaps": dict(r.gaps),
         "default_threshold": encode_number(r.default_threshold),
@@ -416,7 +413,7 @@ def _evidence_of(saved: Mapping[str, float | None] | None) -> Evidence | None:
 def _proof_of(saved: object) -> Proof | None:
     from gstar_fast._solver.segments.proof import Proof  # it comes later on the road
 
-    return Proof.read(saved)
+    return None if saved is None else Proof(saved=saved)
 
 
 def _of(saved: document.Document) -> Result:
@@ -449,8 +446,7 @@ def _of(saved: document.Document) -> Result:
         slack=_part(Slack, content.get("slack")),
         point=_part(Point, content.get("point")),
         trace=tuple(decode_number(x) for x in content["trace"]),
-        _digest=found.sketch_digest,
-        _mixing=_real(content.get("mixing_saves")),
+        sketch_digest=found.sketch_digest,
         promise=_promise_of(saved, _by_criterion(content["limits"], "limits")),
         evidence=_evidence_of(content.get("evidence")),
         _proof=_proof_of(content.get("proof")),

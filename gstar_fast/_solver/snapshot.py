@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from gstar_fast._base.names import Name, sort_key
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.columns import assumption_in, columns_in
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._sketch.view import digest_of
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._words import WEIGHT_UNIT
 
@@ -31,7 +30,7 @@ class Snapshot:
     edges: Floats  # (bins + 1,)
     rows: Ints  # (3, K, C) label 0, label 1, unlabelled: rows below, in each bin, above
     weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
-    digest: Callable[[], str | None]  # of the sketch when called, a copy of it stands behind; None where there is none
+    digest: Callable[[], str | None]  # of the rows, remembered by the sketch; None where there is none
     score_column: str | None
     group_column: str | None
     numbers: Values | None  # (3, K) rows of each cell; None without weights, where `rows` says it
@@ -67,8 +66,12 @@ class Snapshot:
             return np.stack([core.squares(label)[order] for label in range(3)])
 
         numbers = core.rows()[:, order] if core.weighted else None
-        named, known = tuple(names[k] for k in order), sketch._known
-        digest = partial(digest_of, core, known)
+        named = tuple(names[k] for k in order)
+
+        @cache
+        def digest() -> str:
+            return sketch._digest_of(core)
+
         return cls(named, core.edges, rows, unit, digest, *columns, numbers, squares, *_notes(core))
 
     @property

@@ -18,7 +18,7 @@ from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.degenerate import warned
 from gstar_fast._solver.evidence.by_group import settled_by_group
 from gstar_fast._solver.finish import finish_choice, finish_mixture, infeasible, infeasible_mixture
-from gstar_fast._solver.mixture import mix, mixed
+from gstar_fast._solver.mixture import mix
 from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.promise.choose import promised
 from gstar_fast._solver.question import (
@@ -48,8 +48,6 @@ from gstar_fast._solver.smooth.smooth import solve_smooth
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.spread import pooled_sketch, spread
 from gstar_fast._solver.words.gaps import with_gap_notes
-
-MOST_MIXED = 16  # groups for which a verdict says what mixing would save: the linear program slows down with more
 
 
 def solve(
@@ -224,7 +222,7 @@ def solve(
         result = told_of_noise(result, Snapshot.of(counted))
     if least > 0:
         result = spread(result, sketch, counted, name, least)
-    return warned(result if asked is None else of_protected(result, whole, asked), whole)
+    return warned(result if asked is None else of_protected(result, asked), whole)
 
 
 def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:
@@ -236,20 +234,4 @@ def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: flo
     choice = choose_unified(search) if unified else choose(search, end)
     if choice.numbers is None:
         return infeasible(search, choice, unified, end)
-    result = finish_choice(search, choice, unified)
-    asked = search.objective
-    if unified or asked.penalties or not asked.limits or len(search.groups) > MOST_MIXED:
-        return result
-    return replace(result, _mixing=lambda: _saved_by_mixing(search, result))
-
-
-def _saved_by_mixing(search: Search, plain: Result) -> float | None:
-    """How much lower E would be with `randomize=True`; None if the linear program gives no answer."""
-    try:
-        mixture = mix(search.arrays)
-    except RuntimeError:  # out of pivots
-        return None
-    if mixture is None:
-        return None
-    least = float(mixed(search.arrays.cost / search.arrays.unit, search.arrays, mixture).sum())
-    return max(math.sqrt(plain.loss) - least, 0.0)
+    return finish_choice(search, choice, unified)

@@ -26,6 +26,7 @@ def pooled_sketch(sketch: Sketch, min_rows: float, objective: Objective, density
     while name in sketch.groups:
         name += "_"
     pooled = sketch.pooled(min_rows, name=name)
+    pooled._stands_for(sketch)
     if pooled.pooled_groups and isinstance(density, Mapping):
         raise refusal("pooled_density", "density")
     if pooled.groups == (name,) and len(sketch.groups) > 1 and objective.asked():
@@ -72,7 +73,6 @@ def spread(result: Result, sketch: Sketch, pooled: Sketch, name: str, min_rows: 
         promise=promise,
         score_column=snapshot.score_column,
         group_column=snapshot.group_column,
-        _digest=snapshot.digest,
     )
 
 

@@ -278,7 +278,6 @@ BAD_RESULTS: Final[dict[str, dict[str, tuple[dict[str, Any], str]]]] = {
         "result_with_message_null": ({"message": None}, "message must be a string"),
         "result_with_min_rows_negative": ({"min_rows": -1}, "min_rows must be at least 0"),
         "result_with_min_rows_null": ({"min_rows": None}, "min_rows must be a number"),
-        "result_with_mixing_string": ({"mixing_saves": "inf"}, "mixing_saves must be a number or null"),
         "result_with_notes_number": ({"notes.0": 7}, "notes[0] must be an object"),
         "result_with_notes_string": ({"notes": "mind"}, "notes must be a list"),
         "result_with_rate_string": ({"groups.0.tpr": "0.5"}, "groups[0].tpr must be a number or null"),

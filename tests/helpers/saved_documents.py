@@ -92,7 +92,7 @@ GOOD_EDITS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "result_infeasible": (
         "result",
-        {"verdict": "infeasible", "message": "no thresholds meet the limits", "min_rows": 20, "mixing_saves": None},
+        {"verdict": "infeasible", "message": "no thresholds meet the limits", "min_rows": 20},
     ),
     "result_randomised": (
         "result",

@@ -338,7 +338,7 @@ def test_mismatched_results_sketches_and_audits_are_refused(sketch, result, audi
         ValueError, match=f"found on another sketch: its sketch_digest begins with {sketch.digest()[:12]}"
     ):
         gf.report(result, other)
-    unsigned = dataclasses.replace(result, _digest=None)
+    unsigned = dataclasses.replace(result, sketch_digest=None)
     with pytest.raises(ValueError, match="thresholds for 2 groups, the sketch has 1"):
         gf.report(unsigned, gf.Sketch.from_rows([1.0, 2.0], [0, 1], ["men", "men"]))
     assert "could not be checked" in gf.report(unsigned, sketch, audit=audit, frontier=False).html

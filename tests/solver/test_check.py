@@ -165,10 +165,10 @@ def test_points_of_a_frontier_pass(options):
 def test_another_sketch_does_not_pass(question):
     sketch, result = answered(question)
     other, _ = answered(question, seed=6)
-    for one in (result, replace(result, _digest=None)):
+    for one in (result, replace(result, sketch_digest=None)):
         with pytest.raises(ValueError, match="does not hold"):
             one.check(other)
-    replace(result, _digest=None).check(sketch)
+    replace(result, sketch_digest=None).check(sketch)
 
 
 def test_thresholds_that_miss_limits_by_more_do_not_pass(backend):
@@ -369,7 +369,7 @@ def test_a_proof_with_one_change_proves_nothing_that_is_false(data):
     steps[at] = " ".join(words)
     content = [{"order": None, "first": None, "steps": steps}]
     with pytest.raises(ValueError, match="does not hold"):
-        replace(everybody, _proof=proof.Proof.read(content)).check(sketch)
+        replace(everybody, _proof=proof.Proof(saved=content)).check(sketch)
 
 
 def test_what_is_written_is_what_is_read():

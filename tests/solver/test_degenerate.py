@@ -272,38 +272,30 @@ def test_ready_made_densities_know_no_pooled_groups(backend):
 # --------------------------------------------------------------------------------------------------------- mixing saves
 
 
-def test_a_verdict_says_what_mixing_would_save(backend):
-    sketch = gf.Sketch.from_rows(*intersections())
-    plain = gf.solve(sketch, limits=LIMITS, min_rows=41)
-    mixed = gf.solve(sketch, limits=LIMITS, min_rows=41, randomize=True)
-    assert plain.mixing_saves == pytest.approx(plain.error - mixed.error, abs=1e-9)
-    assert plain.mixing_saves > 0.002
-    line = f"note: mixing thresholds (randomize=True) would lower the error by {plain.mixing_saves:.4f}\n"
-    assert line in str(plain)
-    assert gf.Result.from_json(plain.to_json()).mixing_saves == plain.mixing_saves
-    assert line in str(pickle.loads(pickle.dumps(gf.solve(sketch, limits=LIMITS, min_rows=41))))
-
-
-def test_a_verdict_is_silent_on_what_hardly_matters(backend):
-    table = datasets.paper_synthetic(rows=40_000, seed=0)
-    sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
-    result = gf.solve(sketch, limits=LIMITS)
-    assert 0 < result.mixing_saves < 0.002
-    assert "mixing" not in str(result)
-
-
-def test_costs_weigh_what_mixing_saves(backend):
+@pytest.mark.parametrize("weighing", [{}, {"costs": (1, 3)}], ids=str)
+def test_mixing_saves_the_cost_that_mixtures_do_not_have(backend, weighing):
     sketch = gf.Sketch.from_rows(*intersections(), bins=256)
-    asked = {"limits": LIMITS, "min_rows": 41, "costs": (1, 3)}
+    asked = {"limits": LIMITS, "min_rows": 41, **weighing}
     plain, mixed = warned(sketch, **asked)[0], warned(sketch, **asked, randomize=True)[0]
-    assert plain.mixing_saves == pytest.approx(np.sqrt(plain.loss) - np.sqrt(mixed.loss), abs=1e-9)
+    assert plain.mixing_saves(sketch) == pytest.approx(plain.cost - mixed.cost, abs=1e-9)
+    assert plain.mixing_saves(sketch) > 0.002
+    assert "mixing" not in str(plain)
 
 
-def test_no_note_on_mixing_where_it_does_not_apply(backend):
+def test_mixing_saves_by_segment():
+    rng = np.random.default_rng(1)
+    group, label, segment = (rng.integers(0, n, 2000) for n in (2, 2, 3))
+    sketch = gf.Sketch.from_rows(rng.normal(label + 0.5 * group * segment), label, [group, segment], bins=64)
+    asked = {"limits": {"equalized_odds": 0.02}, "fair_between": 0, "decide_by": 1, "evidence": 0}
+    plain, mixed = warned(sketch, **asked)[0], warned(sketch, **asked, randomize=True)[0]
+    assert plain.mixing_saves(sketch) == pytest.approx(plain.cost - mixed.cost, abs=1e-9)
+
+
+def test_mixing_saves_is_none_where_nothing_can_be_mixed(backend):
     sketch = gf.Sketch.from_rows(*intersections(), bins=64)
     for asked in ({}, {"penalties": {"equalized_odds": 1.0}}, {"limits": {"equalized_odds": 0.5}, "unified": True}):
-        assert gf.solve(sketch, **asked).mixing_saves is None
-    assert gf.solve(sketch, limits=LIMITS, randomize=True).mixing_saves is None
+        assert gf.solve(sketch, **asked).mixing_saves(sketch) is None
+    assert gf.solve(sketch, limits=LIMITS, randomize=True).mixing_saves(sketch) is None
 
 
 # ------------------------------------------------------------------------------------- report, estimator, command line

@@ -317,7 +317,7 @@ def proven(limits=None, monotone=False):
     _, _, _, _, sketch = random_sketch(7, segments=4)
     objective = Objective.of({"equalized_odds": 0.004} if limits is None else limits, None, (1, 1), False)
     choice = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective, monotone=monotone)
-    certificates = choice.certificates()
+    certificates = tuple(certificate_of(*part) for part in choice.parts)
     rows = choice.search.counts.rows.tolist()
     assert all(check(c, rows) is None for c in certificates)
     return certificates[0], rows
@@ -377,7 +377,8 @@ def test_a_proof_that_claims_more_is_rejected():
     _, _, _, _, sketch = random_sketch(7, segments=4)
     objective = Objective.of({"equalized_odds": 0.004}, None, (1, 1), False)
     mixed = mix_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective)
-    certificate = mixed.certificates()[0]
+    search, mix = mixed.best
+    certificate = certificate_of_mix(search, mix)
     assert check(certificate, rows) is None
     (t, weight), *others = certificate.mixture[0]
     short = replace(certificate, mixture=(((t, weight / 2), *others), *certificate.mixture[1:]))

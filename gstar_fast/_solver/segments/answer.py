@@ -123,7 +123,7 @@ class Answer:
             decide_by=self.asked.decide_by,
             monotone=self.monotone,
             notes=(*search.notes, *notes),
-            _digest=snapshot.digest,
+            sketch_digest=snapshot.digest(),
             _proof=proof,
         )
 
@@ -146,7 +146,7 @@ class Answer:
         choice = choose_by_segment(
             self.snapshot, self.asked.roles, self.objective, monotone=self.monotone, seconds=seconds
         )
-        proof = Proof(choice.certificates) if choice.finished else None
+        proof = choice.proof() if choice.finished else None
         if choice.candidates is None:
             return self._settled(choice.search, self._without(choice, proof, end), evidence)
         parts = [{t: 1.0} for t in choice.candidates]
@@ -215,7 +215,7 @@ class Answer:
         found = mix_by_segment(self.snapshot, self.asked.roles, self.objective, monotone=self.monotone)
         if found.best is not None:
             search, mix = found.best
-            parts, proof = parts_of(search, mix), Proof(found.certificates)
+            parts, proof = parts_of(search, mix), found.proof()
             best = self.result(search, parts, "optimal", self.least(mixed=True), mix.scans, mixed=True, proof=proof)
             return self._settled(search, best, evidence)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from gstar_fast._backends.common.segments import SMALLEST, Best, Mix
-from gstar_fast._base.arrays import Floats
+from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._criteria import RATES
 from gstar_fast._solver.segments.problem import SegmentSearch
 
@@ -56,53 +57,86 @@ class Certificate:
     steps: tuple[Leaf | Cut | Single, ...] = field(default=(), repr=False)
 
 
-def certificate_of(search: SegmentSearch, best: Best) -> Certificate:
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The steps of a certificate as arrays, which are made much faster."""
+
+    order: tuple[int, ...] | None
+    segment: Ints  # (nodes,) that a node cuts; -1 for a bound, -2 for one choice, -3 for the bound before all steps
+    after: Ints  # (nodes,) candidate
+    child: Ints  # (nodes,) node of the lower box, the higher one follows
+    weight: Floats  # (nodes,)
+    multipliers: Floats  # (nodes, rows)
+    rows: tuple[tuple[str, int, int], ...]  # rate, protected group and kind of each row
+
+    def certificate(self) -> Certificate:
+        """The steps one by one; question and answer are left out."""
+        skip = int(self.segment[0] == -3)
+        steps = tuple(self._step(i, skip) for i in range(skip, len(self.segment)))
+        first = self._leaf(0) if skip else None
+        return Certificate({}, (0, 0), 0.0, self.order, choice=None, first=first, steps=steps)
+
+    def _step(self, i: int, skip: int) -> Leaf | Cut | Single:
+        j, low = int(self.segment[i]), int(self.child[i]) - skip
+        if j >= 0:
+            return Cut(j, int(self.after[i]), low, low + 1)
+        return Single() if j == -2 else self._leaf(i)
+
+    def _leaf(self, i: int) -> Leaf:
+        at = np.flatnonzero(self.multipliers[i]).tolist()
+        values = self.multipliers[i, at].tolist()
+        return Leaf(int(self.weight[i]), tuple((*self.rows[r], value) for r, value in zip(at, values, strict=True)))
+
+
+def tree_of(search: SegmentSearch, best: Best) -> Tree:
     """The proof that came with the best choice; raises where the search was ended early."""
     if not best.finished:
         raise ValueError("a search that was ended early has no proof")
-    p, leaves = search.arrays, best.leaves
-    begins_with_bound = int(leaves.segment[0]) == -3
-    skip = int(begins_with_bound)
-    steps: list[Leaf | Cut | Single] = []
-    for i in range(skip, len(leaves.segment)):
-        j, child = int(leaves.segment[i]), int(leaves.child[i]) - skip
-        if j >= 0:
-            after = int(search.last[p.start[j] + leaves.candidate[i]])
-            steps.append(Cut(search.order[j], after, child, child + 1))
-        elif j == -2:
-            steps.append(Single())
-        else:
-            steps.append(_leaf(search, float(leaves.weight[i]), leaves.multipliers[i]))
+    leaves = best.leaves
+    cut = leaves.segment >= 0
+    at = np.where(cut, leaves.segment, 0)
+    after = search.last[np.where(cut, search.arrays.start[at] + leaves.candidate, 0)]
+    segment = np.where(cut, np.array(search.order)[at], leaves.segment)
+    return Tree(_order(search), segment, after, leaves.child, leaves.weight, leaves.multipliers, _rows(search))
+
+
+def tree_of_mix(search: SegmentSearch, mix: Mix) -> Tree:
+    """The proof of a mixture: one bound for all."""
+    leaf = np.array([-1])
+    return Tree(_order(search), leaf, leaf, leaf, np.ones(1), mix.multipliers[None], _rows(search))
+
+
+def certificate_of(search: SegmentSearch, best: Best) -> Certificate:
+    """The certificate of the best choice, with its question."""
     found = int(best.numbers[0]) >= 0
     return replace(
-        _question(search),
+        tree_of(search, best).certificate(),
+        **_question(search),
         choice=tuple(search.candidates(best.numbers).tolist()) if found else None,
-        within=max(1, int(np.ceil(SMALLEST * p.unit))),
-        first=_leaf(search, float(leaves.weight[0]), leaves.multipliers[0]) if begins_with_bound else None,
-        steps=tuple(steps),
+        within=max(1, int(np.ceil(SMALLEST * search.arrays.unit))),
     )
 
 
 def certificate_of_mix(search: SegmentSearch, mix: Mix) -> Certificate:
-    """The proof of a mixture: one bound for all."""
+    """The certificate of a mixture, with its question."""
     p = search.arrays
     parts: list[list[tuple[int, float]]] = [[] for _ in search.order]
     for j, number, weight in zip(mix.segment.tolist(), mix.number.tolist(), mix.weight.tolist(), strict=True):
         parts[search.order[j]].append((int(search.candidate[p.start[j] + number]), weight))
-    steps = (_leaf(search, 1.0, mix.multipliers),)
-    return replace(_question(search), mixture=tuple(map(tuple, parts)), steps=steps)
+    return replace(tree_of_mix(search, mix).certificate(), **_question(search), mixture=tuple(map(tuple, parts)))
 
 
-def _question(search: SegmentSearch) -> Certificate:
-    """The question alone."""
-    prices, order = (search.scale.fp, search.scale.fn), search.order if search.arrays.rising else None
-    return Certificate(dict(search.objective.limits), prices, search.scale.unit, order, choice=None)
+def _question(search: SegmentSearch) -> dict[str, Any]:
+    prices = search.scale.fp, search.scale.fn
+    return {"limits": dict(search.objective.limits), "prices": prices, "unit": search.scale.unit}
 
 
-def _leaf(search: SegmentSearch, weight: float, multipliers: Floats) -> Leaf:
+def _order(search: SegmentSearch) -> tuple[int, ...] | None:
+    return search.order if search.arrays.rising else None
+
+
+def _rows(search: SegmentSearch) -> tuple[tuple[str, int, int], ...]:
     rows, groups = search.arrays.rows, len(search.counts.protected)
-    entries = []
-    for i in np.flatnonzero(multipliers).tolist():
-        r, a = divmod(int(rows.measure[i]), groups)
-        entries.append((RATES[search.rates[r]], a, int(rows.kind[i]), float(multipliers[i])))
-    return Leaf(int(weight), tuple(entries))
+    rates = [RATES[search.rates[int(measure) // groups]] for measure in rows.measure]
+    measures = (int(measure) % groups for measure in rows.measure)
+    return tuple(zip(rates, measures, map(int, rows.kind), strict=True))

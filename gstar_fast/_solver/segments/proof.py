@@ -7,47 +7,32 @@ A step is one text: "cut 2 17 5 6" cuts segment 2 after candidate 17 into the bo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Multiplier, Single
+from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Multiplier, Single, Tree
 
 LARGEST: Final = 2**24  # characters of steps: a larger proof is not saved, and `check` searches for one again
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Proof:
-    """Certificates, made or read from a document when first needed."""
+    """What proves a result by segment: data, of which `check` makes certificates."""
 
-    _made: tuple[Certificate, ...] | Callable[[], tuple[Certificate, ...]] = field(repr=False)
-    _saved: Any = field(default=None, repr=False)  # of a document
-
-    @classmethod
-    def read(cls, saved: object) -> Proof | None:
-        """The proof of a document; errors in it are raised when it is checked."""
-        return None if saved is None else cls(lambda: decode(saved), saved)
+    parts: tuple[Tree | Certificate, ...] = ()  # one, or one for each order of monotone thresholds
+    saved: Any = None  # the same as a document has it, instead
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """One, or one for each order of monotone thresholds; ValueError if a saved one cannot be read."""
-        if callable(self._made):
-            self._made = self._made()
-        return self._made
+        """The steps of each part; ValueError if a saved one cannot be read."""
+        if self.saved is not None:
+            return decode(self.saved)
+        return tuple(part.certificate() if isinstance(part, Tree) else part for part in self.parts)
 
     @property
     def content(self) -> Any:
         """The proof as it is saved in a document."""
-        return encode(self.certificates) if self._saved is None else self._saved
-
-    def __getstate__(self) -> dict[str, object]:
-        if self._saved is not None:
-            return {"_made": (), "_saved": self._saved}
-        return {"_made": self.certificates, "_saved": None}  # a pickle holds the numbers, not the search
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._saved = state["_saved"]
-        self._made = state["_made"] if self._saved is None else lambda: decode(self._saved)
+        return encode(self.certificates) if self.saved is None else self.saved
 
 
 def encode(certificates: tuple[Certificate, ...]) -> list[dict[str, object]] | None:

@@ -47,8 +47,8 @@ CLOSE_CHANCE: Final = 1e-9  # tolerance of the numbers of a promise
 CLOSE_SMOOTH: Final = 1e-8  # tolerance of numbers from densities, which are iterated
 # not compared as numbers; `_check_words` compares message and notes, the rest is not checked
 METADATA: Final = frozenset({"message", "notes", "point", "iterations", "score_column", "group_column", "cuts"})
-# `_digest` and `_mixing` are compared if they are known; `_proof` is checked
-HIDDEN: Final = frozenset({"_digest", "_mixing", "_proof", "_between"})
+# `sketch_digest` is compared if it is known; `_proof` is checked
+HIDDEN: Final = frozenset({"sketch_digest", "_proof", "_between"})
 SEARCHED: Final = frozenset({"evidence", "promise"})  # do not follow from thresholds: compared with a new search
 
 
@@ -87,12 +87,10 @@ def _check(result: Result, sketch: Sketch, plain: bool) -> None:
             _prove(result, sketch)
         except _NoCertificateError:
             why = "the search for certificates is too large"
-    known = type(result._mixing) in (int, float) or any(getattr(result, name, None) is not None for name in SEARCHED)
+    known = any(getattr(result, name, None) is not None for name in SEARCHED)
     if why is not None or known:
         again = solve_again(result, sketch)
         compare(result, again)
-        if type(result._mixing) in (int, float) and not _same(result._mixing, again.mixing_saves, 1e-9):
-            raise _differs("mixing_saves", result._mixing, again.mixing_saves)
     if again is not None and plain:  # a plain answer inside a promise has no note on noise
         again = replace(again, notes=tuple(note for note in again.notes if note.code != "noise"))
     elif again is None and result.point is not None:
@@ -240,8 +238,8 @@ def _candidate(threshold: float, snapshot: Snapshot) -> int:
     return int(found[0])
 
 
-def solve_again(result: Result, sketch: Sketch) -> Result:
-    """What `solve` finds for the question of a result."""
+def solve_again(result: Result, sketch: Sketch, **other: object) -> Result:
+    """What `solve` finds for the question of a result, and other options."""
     from gstar_fast._solver.solve import solve  # it makes results
 
     if result.density not in KINDS:
@@ -255,7 +253,7 @@ def solve_again(result: Result, sketch: Sketch) -> Result:
     if result.cuts is not None:
         options["segments"] = Segments(result.cuts, monotone=result.monotone)
     try:
-        return solve(sketch, **options)
+        return solve(sketch, **options | other)
     except (TypeError, ValueError) as error:
         raise refusal("proof", value=f"its question cannot be asked of this sketch ({error})") from None
 

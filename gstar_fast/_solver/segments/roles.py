@@ -167,13 +167,15 @@ def segment_sketch(sketch: Sketch, asked: Asked) -> Sketch:
 
 def _by(sketch: Sketch, positions: tuple[int, ...]) -> Sketch:
     core = sketch.copy()._core
-    return Sketch._around(core.relabelled(tuple(part(name, positions) for name in core.groups)), sketch)
+    alone = Sketch._around(core.relabelled(tuple(part(name, positions) for name in core.groups)), sketch)
+    alone._stands_for(sketch)
+    return alone
 
 
-def of_protected(result: Result, sketch: Sketch, asked: Asked) -> Result:
+def of_protected(result: Result, asked: Asked) -> Result:
     """What was found on the protected sketch, told of the whole one."""
-    column, digest = asked.group_column(asked.roles.fair_between), sketch.copy().digest
-    told: dict[str, Any] = {"group_column": column, "_digest": digest, "_between": asked.fair_between}
+    column = asked.group_column(asked.roles.fair_between)
+    told: dict[str, Any] = {"group_column": column, "_between": asked.fair_between}
     promise = result.promise
     if promise is not None:
         promise = replace(promise, plain=replace(promise.plain, **told))
@@ -191,8 +193,7 @@ def on_its_columns(result: Result, sketch: Sketch) -> tuple[Result, Sketch]:
     if set(groups) & set(result.rates) or (between := _counted_by(result, sketch)) is None:
         return result, sketch
     alone = protected_sketch(sketch, roles_of(replace(result, fair_between=between, decide_by=()), sketch))
-    digest = alone.digest() if result.sketch_digest == sketch.copy().digest() else result.sketch_digest
-    return replace(result, _digest=digest, _between=between), alone
+    return replace(result, _between=between), alone
 
 
 def _counted_by(result: Result, sketch: Sketch) -> tuple[Column, ...] | None:
@@ -201,6 +202,6 @@ def _counted_by(result: Result, sketch: Sketch) -> tuple[Column, ...] | None:
     if result._between is not None or not isinstance(named, tuple) or column is None:
         return result._between
     columns = (column,) if column in named else tuple(next(csv.reader([column])))
-    if not set(columns) <= set(named) or (result.unified and result.sketch_digest != sketch.copy().digest()):
+    if not set(columns) <= set(named) or (result.unified and result.sketch_digest != sketch.digest()):
         return None  # one threshold for everybody may be judged between any groups
     return columns

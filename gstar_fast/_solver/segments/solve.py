@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, Best, Mix
 from gstar_fast._solver.question import Objective
-from gstar_fast._solver.segments.certificate import Certificate, certificate_of, certificate_of_mix
+from gstar_fast._solver.segments.certificate import tree_of, tree_of_mix
 from gstar_fast._solver.segments.problem import Roles, SegmentSearch, lay_out, prepare
+from gstar_fast._solver.segments.proof import Proof
 from gstar_fast._solver.snapshot import Snapshot
 
 ORDERS = ("rising", "falling")  # tried in this order where thresholds shall be monotone; the first of equals stays
@@ -29,9 +30,9 @@ class SegmentChoice:
     bound: float  # E of every choice is at least this; inf where there is none
     parts: tuple[tuple[SegmentSearch, Best], ...]  # one, or one for each of ORDERS
 
-    def certificates(self) -> tuple[Certificate, ...]:
-        """One for each search; the answer is the best of theirs. Raises where a search was ended early."""
-        return tuple(certificate_of(search, best) for search, best in self.parts)
+    def proof(self) -> Proof:
+        """A tree for each search; the answer is the best of theirs. Raises where a search was ended early."""
+        return Proof(tuple(tree_of(search, best) for search, best in self.parts))
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class SegmentMixture:
     best: tuple[SegmentSearch, Mix] | None  # None where no mixture meets the limits
     parts: tuple[tuple[SegmentSearch, Mix | None], ...]  # one, or one for each of ORDERS
 
-    def certificates(self) -> tuple[Certificate, ...]:
-        """One for each search that met the limits."""
-        return tuple(certificate_of_mix(search, mix) for search, mix in self.parts if mix is not None)
+    def proof(self) -> Proof:
+        """A bound for each search that met the limits."""
+        return Proof(tuple(tree_of_mix(search, mix) for search, mix in self.parts if mix is not None))
 
 
 def choose_by_segment(

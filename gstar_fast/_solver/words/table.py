@@ -10,8 +10,6 @@ from gstar_fast._criteria import DEFINITIONS
 if TYPE_CHECKING:
     from gstar_fast._solver.result import GroupRates, Result
 
-WORTH_MIXING = 0.002  # error saved by mixing that a verdict mentions
-
 
 def is_weighted(r: Result) -> bool:
     """Whether errors have prices, so that the cost is not the error rate."""
@@ -37,9 +35,6 @@ def text_of(r: Result, most: int = 50) -> str:
     """The verdict, a row for each group, and what changed."""
     lines = [f"{r.verdict}: {r.message}"]
     lines += [f"note: {note}" for note in r.notes]
-    if r.mixing_saves is not None and r.mixing_saves > WORTH_MIXING:
-        what = "cost" if is_weighted(r) else "error"
-        lines.append(f"note: mixing thresholds (randomize=True) would lower the {what} by {r.mixing_saves:.4f}")
     asked = [_weighing(r)] if is_weighted(r) else []
     asked += [f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in r.limits.items()]
     asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
