@@ -97,7 +97,7 @@ def package(session):
     session.install(f"{wheel}[test]")
     tests = [str(Path(name).resolve()) for name in (session.posargs or INSTALLED_TESTS)]
     session.chdir(session.create_tmp())
-    session.run("python", "-c", "import gstar_fast as gf; gf.show_config(); print(gf.get_include())")
+    session.run("python", "-c", "import gstar_fast as gf; gf.config.show_config(); print(gf.config.get_include())")
     session.run("pytest", "-o", "pythonpath=", *tests)
 
 

@@ -56,7 +56,7 @@ def row_cost(folder: str) -> str | None:
     if compiler is None:
         return None
     program, source = str(Path(folder, "row_cost")), Path(__file__).parent / "row_cost.cpp"
-    flags = ["-std=c++17", "-O3", "-DNDEBUG", "-ffp-contract=off", "-pthread", f"-I{gf.get_include()}"]
+    flags = ["-std=c++17", "-O3", "-DNDEBUG", "-ffp-contract=off", "-pthread", f"-I{gf.config.get_include()}"]
     subprocess.run([compiler, *flags, str(source), "-o", program], check=True)
     return program
 
@@ -77,7 +77,7 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
         "native": importlib.util.find_spec("gstar_fast._core") is not None,
-        "config": _shown(gstar_fast.show_config),
+        "config": _shown(gstar_fast.config.show_config),
         "load": [round(value, 1) for value in os.getloadavg()] if hasattr(os, "getloadavg") else None,
         "commit": _commit(),
     }

@@ -42,7 +42,7 @@ def title(text: str) -> None:
     print(f"\n{text}\n{'-' * len(text)}")
 
 
-def shown(what: gf.Audit, *names: str) -> str:
+def shown(what: gf.results.Audit, *names: str) -> str:
     """A few gaps of an audit in one line, with their intervals."""
     gaps = ((name, what.gaps[name]) for name in names)
     return ", ".join(f"{name} {gap.value:.3f} ({gap.low:.3f} to {gap.high:.3f})" for name, gap in gaps)

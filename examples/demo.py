@@ -70,7 +70,7 @@ def stream_and_merge() -> gf.Sketch:
     return total
 
 
-def decide_new_scores(result: gf.Result) -> gf.Audit:
+def decide_new_scores(result: gf.Result) -> gf.results.Audit:
     """Decide scores nobody has counted, and audit the decisions."""
     new = paper_synthetic(rows=NEW_ROWS, seed=WORKERS)
     decider = result.decider()

@@ -66,8 +66,8 @@ def main() -> None:
         for penalty in LAMBDAS:
             penalties = dict.fromkeys(criteria, float(penalty))
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", gf.NotConvergedWarning)  # the paper's loop may stop on its way
-                warnings.simplefilter("ignore", gf.DegenerateWarning)  # heavy penalties leave little to decide
+                warnings.simplefilter("ignore", gf.errors.NotConvergedWarning)  # the paper's loop may stop on its way
+                warnings.simplefilter("ignore", gf.errors.DegenerateWarning)  # heavy penalties leave little to decide
                 loop = gf.solve(sketch, penalties=penalties, density=cells, method="alternating")
                 found = [gf.solve(sketch, penalties=penalties, density=cells), loop]
             best = min(found, key=lambda r: objective(measure(r.thresholds, validation), criteria, penalty))

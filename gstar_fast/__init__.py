@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Any
 from gstar_fast._version import __version__ as __version__
 
 if TYPE_CHECKING:  # what type checkers read; a test compares it with the table below
+    from gstar_fast import config as config
     from gstar_fast import datasets as datasets
     from gstar_fast import errors as errors
     from gstar_fast import plot as plot
     from gstar_fast import results as results
-    from gstar_fast._audit.audit import Audit as Audit
     from gstar_fast._audit.audit import audit as audit
-    from gstar_fast._audit.certify import Certificate as Certificate
     from gstar_fast._audit.certify import certify as certify
     from gstar_fast._backends import use_backend as use_backend
     from gstar_fast._decide.decider import Decider as Decider
     from gstar_fast._decide.export import to_onnx as to_onnx
     from gstar_fast._decide.export import to_sql as to_sql
     from gstar_fast._decide.live import LiveDecider as LiveDecider
-    from gstar_fast._density.density import Density as Density
     from gstar_fast._density.density import densities as densities
     from gstar_fast._density.density import density as density
     from gstar_fast._density.quality import fit_quality as fit_quality
@@ -30,84 +28,43 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._estimator.classifier import GroupThresholdClassifier as GroupThresholdClassifier
     from gstar_fast._estimator.probability import GroupProbability as GroupProbability
     from gstar_fast._estimator.probability import group_probability as group_probability
-    from gstar_fast._install import get_cmake_dir as get_cmake_dir
-    from gstar_fast._install import get_include as get_include
-    from gstar_fast._install import show_config as show_config
     from gstar_fast._question.cut import Segments as Segments
-    from gstar_fast._report.report import Report as Report
     from gstar_fast._report.report import report as report
-    from gstar_fast._sketch.cell import Moments as Moments
     from gstar_fast._sketch.merging import merge_all as merge_all
     from gstar_fast._sketch.proxy import ProxySketch as ProxySketch
     from gstar_fast._sketch.sketch import Sketch as Sketch
     from gstar_fast._sketch.window import Window as Window
-    from gstar_fast._solver.bounds import Bounds as Bounds
     from gstar_fast._solver.bounds import bounds as bounds
     from gstar_fast._solver.frontier import frontier as frontier
     from gstar_fast._solver.promise.needs import rows_needed as rows_needed
-    from gstar_fast._solver.promise.record import Promise as Promise
-    from gstar_fast._solver.promise.record import RowsNeeded as RowsNeeded
     from gstar_fast._solver.result import Result as Result
     from gstar_fast._solver.solve import solve as solve
-    from gstar_fast._solver.words.points import Frontier as Frontier
-    from gstar_fast.errors import AssumptionWarning as AssumptionWarning
-    from gstar_fast.errors import DegenerateWarning as DegenerateWarning
-    from gstar_fast.errors import ExpiredWarning as ExpiredWarning
-    from gstar_fast.errors import InfeasibleWarning as InfeasibleWarning
-    from gstar_fast.errors import LabelWarning as LabelWarning
-    from gstar_fast.errors import MissingClassWarning as MissingClassWarning
-    from gstar_fast.errors import NoiseWarning as NoiseWarning
-    from gstar_fast.errors import NotConvergedWarning as NotConvergedWarning
-    from gstar_fast.errors import OverfitWarning as OverfitWarning
-    from gstar_fast.errors import RepeatedRowsWarning as RepeatedRowsWarning
-    from gstar_fast.errors import ResolutionWarning as ResolutionWarning
-    from gstar_fast.errors import SentinelWarning as SentinelWarning
-    from gstar_fast.errors import UnpromisedWarning as UnpromisedWarning
 
 # Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
-_MODULES = ("datasets", "errors", "plot", "results")
+_MODULES = ("config", "datasets", "errors", "plot", "results")
 _ENGINES = ("dask", "ray", "spark", "sql")  # modules of the room `_engines`
 _ROOMS = {
-    "_audit.audit": ("Audit", "audit"),
-    "_audit.certify": ("Certificate", "certify"),
+    "_audit.audit": ("audit",),
+    "_audit.certify": ("certify",),
     "_backends": ("use_backend",),
     "_decide.decider": ("Decider",),
     "_decide.export": ("to_onnx", "to_sql"),
     "_decide.live": ("LiveDecider",),
-    "_density.density": ("Density", "densities", "density"),
+    "_density.density": ("densities", "density"),
     "_density.quality": ("fit_quality",),
     "_estimator.classifier": ("GroupThresholdClassifier",),
     "_estimator.probability": ("GroupProbability", "group_probability"),
-    "_install": ("get_cmake_dir", "get_include", "show_config"),
     "_question.cut": ("Segments",),
-    "_report.report": ("Report", "report"),
-    "_sketch.cell": ("Moments",),
+    "_report.report": ("report",),
     "_sketch.merging": ("merge_all",),
     "_sketch.proxy": ("ProxySketch",),
     "_sketch.sketch": ("Sketch",),
     "_sketch.window": ("Window",),
-    "_solver.bounds": ("Bounds", "bounds"),
+    "_solver.bounds": ("bounds",),
     "_solver.frontier": ("frontier",),
-    "_solver.words.points": ("Frontier",),
     "_solver.promise.needs": ("rows_needed",),
-    "_solver.promise.record": ("Promise", "RowsNeeded"),
     "_solver.result": ("Result",),
     "_solver.solve": ("solve",),
-    "errors": (
-        "AssumptionWarning",
-        "DegenerateWarning",
-        "ExpiredWarning",
-        "InfeasibleWarning",
-        "LabelWarning",
-        "MissingClassWarning",
-        "NoiseWarning",
-        "NotConvergedWarning",
-        "OverfitWarning",
-        "RepeatedRowsWarning",
-        "ResolutionWarning",
-        "SentinelWarning",
-        "UnpromisedWarning",
-    ),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 

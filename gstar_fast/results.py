@@ -1,25 +1,40 @@
-"""Types of the answers that users hold but never make: for annotations and `isinstance`."""
+"""Types of the answers that users hold but do not make: for annotations and `isinstance`."""
 
-from gstar_fast._audit.audit import Estimate
+from gstar_fast._audit.audit import Audit, Estimate
+from gstar_fast._audit.certify import Certificate
 from gstar_fast._audit.new_rows import NewRows
+from gstar_fast._density.density import Density
 from gstar_fast._density.quality import CellQuality, FitQuality
 from gstar_fast._question.question import Question
+from gstar_fast._report.report import Report
+from gstar_fast._sketch.cell import Moments
 from gstar_fast._sketch.columns import Columns, Mixed
 from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.bounds import Bound
+from gstar_fast._solver.bounds import Bound, Bounds
 from gstar_fast._solver.evidence.record import Evidence
+from gstar_fast._solver.promise.record import Promise, RowsNeeded
 from gstar_fast._solver.result import GroupRates
+from gstar_fast._solver.words.points import Frontier
 
 __all__ = [
+    "Audit",
     "Bound",
+    "Bounds",
     "CellQuality",
+    "Certificate",
     "Columns",
+    "Density",
     "Estimate",
     "Evidence",
     "FitQuality",
+    "Frontier",
     "GroupRates",
     "Mixed",
+    "Moments",
     "NewRows",
     "Note",
+    "Promise",
     "Question",
+    "Report",
+    "RowsNeeded",
 ]

@@ -42,8 +42,8 @@ def asked(sketch: gf.Sketch, train: Rows, test: Rows, criterion: str, limit: flo
     decisions = result.decider(unknown="default")(test[0], test[2])
     row = {
         "verdict": result.verdict,
-        "warned": gf.NoiseWarning in kinds,
-        "degenerate": gf.DegenerateWarning in kinds,
+        "warned": gf.errors.NoiseWarning in kinds,
+        "degenerate": gf.errors.DegenerateWarning in kinds,
         "gap": gf.audit(decisions=decisions, labels=test[1], groups=test[2], replicates=0).gaps[criterion].value,
     }
     if len(sketch.groups) == 2:

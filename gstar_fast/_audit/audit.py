@@ -55,7 +55,7 @@ class Estimate:
     method: str = "exact"
 
 
-@lives_in("gstar_fast")
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class Audit:
     """What decisions do to each group. Made by `audit`; print it to see its tables.

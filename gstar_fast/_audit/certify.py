@@ -39,7 +39,7 @@ from gstar_fast._solver.snapshot import Snapshot
 MOST_PAIRS = 3600  # of groups, whose distances are added in squares for a sum of two gaps
 
 
-@lives_in("gstar_fast")
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class Certificate:
     """What fresh rows say of limits at fixed thresholds. Made by `certify`; print it.

@@ -40,7 +40,7 @@ class Compared(NamedTuple):
     reason: str | None  #: why it was not fitted
 
 
-@lives_in("gstar_fast")
+@lives_in("gstar_fast.results")
 class Density:
     """The distribution of the scores of one cell, estimated or known. Made by `density` and `densities`.
 

@@ -40,7 +40,7 @@ __all__ = ["Report", "report"]
 MOST_GROUPS = 30  # for which a frontier is computed unasked: with more it may take long
 
 
-@lives_in("gstar_fast")
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class Report:
     """A page about thresholds. Made by `report`.

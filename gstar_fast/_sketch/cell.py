@@ -16,7 +16,7 @@ from gstar_fast._words import WEIGHT_UNIT
 ALONE = 1 + 1e-9  # effective rows of a bin that has one
 
 
-@lives_in("gstar_fast")
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Moments of the finite scores of one cell that lie inside the window.

@@ -52,7 +52,7 @@ class Bound:
         return None if self.left is None or self.right is None else self.left <= self.right + 1e-12
 
 
-@lives_in("gstar_fast")
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class Bounds:
     """The theorems by number: `bounds(...)[1]` to `[5]`; printed, a line for each.

@@ -10,8 +10,8 @@ import gstar_fast as gf
 from gstar_fast._audit.counts import count_sketch
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning"),
-    pytest.mark.filterwarnings("ignore::gstar_fast.SentinelWarning"),
+    pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning"),
+    pytest.mark.filterwarnings("ignore::gstar_fast.errors.SentinelWarning"),
 ]
 
 

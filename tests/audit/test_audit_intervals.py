@@ -27,7 +27,7 @@ from gstar_fast._criteria import MEASURED, Form
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 
 # --------------------------------------------------------------------------------------------------------------- rates
 
@@ -248,7 +248,7 @@ def test_the_page_of_intervals_quotes_the_coverage_that_was_measured():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @given(
     rows=tables(labelled=True), limit=st.sampled_from([0.0, 0.2, 1.0]), unified=st.booleans(), balanced=st.booleans()
 )

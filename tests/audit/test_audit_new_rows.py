@@ -16,7 +16,7 @@ from gstar_fast._criteria import MEASURED
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 
 ODDS = {"equalized_odds": 0.02}
 

@@ -168,7 +168,7 @@ def test_a_gap_clearly_above_its_limit_is_noted():
 
     ask = {"limits": {"equalized_odds": 0.02}, "fair_between": 0, "decide_by": 1}
     sketch = counted(*rows(600))
-    with pytest.warns(gf.OverfitWarning, match="16 segments are more than these rows carry: '[FM]' has"):
+    with pytest.warns(gf.errors.OverfitWarning, match="16 segments are more than these rows carry: '[FM]' has"):
         found = gf.solve(sketch, **ask)
     assert any("segments are more than these rows carry" in note for note in texts(found))
     audit = gf.audit(counted(*rows(600)), found, replicates=0)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast import _backends
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 LIMITS = st.sampled_from([None, (0.0, 1.0), (-0.3, 1e-3), (1000.0, 1000.5), (-(2.0**1000), 2.0**1000), (0.0, 5e-324)])
 
@@ -182,7 +182,7 @@ def clone(tmp_path):
     package = Path(gf.__file__).parent
     ignore = shutil.ignore_patterns("_core*", "__pycache__")
     shutil.copytree(package, tmp_path / "clone" / "gstar_fast", ignore=ignore)
-    shutil.copytree(gf.get_include(), tmp_path / "clone" / "csrc")
+    shutil.copytree(gf.config.get_include(), tmp_path / "clone" / "csrc")
     installed = tmp_path / "installed" / "gstar_fast"
     installed.mkdir(parents=True)
     (installed / "__init__.py").touch()
@@ -237,7 +237,7 @@ def test_importing_needs_nothing_heavy():
 
 
 def test_show_config_names_backend_kernel_compiler_and_versions(capsys, backend):
-    gf.show_config()
+    gf.config.show_config()
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert lines["backend"] == backend
     assert {"gstar_fast", "kernel", "compiler", "python", "numpy", "numba", "scipy"} <= set(lines)

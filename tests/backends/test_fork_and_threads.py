@@ -122,7 +122,7 @@ def test_counting_lets_other_threads_run(fast_backend):
     assert during > 0
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # 1e30 among zeros earns one
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # 1e30 among zeros earns one
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_an_array_that_changes_while_it_is_read_spoils_nothing_else(fast_backend, dtype):
     n = 400_000

@@ -7,7 +7,7 @@ import pytest
 
 import gstar_fast as gf
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 
 def on(backend, batches, repeats=None, **options):

@@ -16,7 +16,7 @@ from helpers.small_rows import small
 import gstar_fast as gf
 from gstar_fast._base import files
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 
 def names_in(folder: Path) -> list[str]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast import _backends
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 
 def signed(body: bytes) -> bytes:

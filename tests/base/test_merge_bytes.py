@@ -20,7 +20,7 @@ from gstar_fast import _backends
 from gstar_fast._base.bytes import varint, zigzag
 from gstar_fast._base.sketch_parts.content import HEADER, MAGIC
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 OLD = Path(__file__).parent.parent / "old_sketches"
 COLUMNS, POSITIVE, UNKNOWN = (1, False, b"\1\1\1s\0\2"), (2, True, b"\2\1"), (9, False, b"?")

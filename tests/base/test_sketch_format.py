@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 OLD = Path(__file__).parent.parent / "old_sketches"
 

@@ -118,7 +118,7 @@ def test_a_file_that_is_gone_at_the_end_is_counted(two, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_thresholds_are_saved_before_the_verdict_is_printed(here, form):
     """A reader that closes the pipe at once must not cost the file."""

@@ -14,7 +14,7 @@ from helpers.documents import changes
 from helpers.programs import CXX, compiled, shared_folder
 
 import gstar_fast as gf
-from gstar_fast import get_cmake_dir, get_include
+from gstar_fast.config import get_cmake_dir, get_include
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "embed_cpp"
 pytestmark = [

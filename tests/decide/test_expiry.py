@@ -47,9 +47,9 @@ def test_deciding_after_the_expiry_answers_and_warns_once_in_the_name_of_the_cal
     live, decide = gf.LiveDecider(decider(PAST)), DECIDING[way]
     assert live.expired is True
     assert live.seconds_left == 0
-    with pytest.warns(gf.ExpiredWarning, match="expired on 2001-02-03T04:05:06Z") as told:
+    with pytest.warns(gf.errors.ExpiredWarning, match="expired on 2001-02-03T04:05:06Z") as told:
         answer = decide(live)
-    assert [(one.filename, one.category) for one in told] == [(__file__, gf.ExpiredWarning)]
+    assert [(one.filename, one.category) for one in told] == [(__file__, gf.errors.ExpiredWarning)]
     assert told[0].message.code == "decides_expired"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -62,7 +62,7 @@ def test_a_warning_that_is_an_error_is_raised_once(backend):
     live = gf.LiveDecider(decider(PAST))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(gf.ExpiredWarning):
+        with pytest.raises(gf.errors.ExpiredWarning):
             live.one(0.5, "F")
         assert live.one(0.5, "F") is True
 
@@ -87,7 +87,7 @@ def test_a_swap_rejects_expired_thresholds_and_changes_nothing(backend):
 def test_each_set_of_thresholds_has_its_own_expiry(backend):
     """They expire while they are in use; a swap takes other ones, which warn again when they expire."""
     live = gf.LiveDecider(decider(PAST))
-    with pytest.warns(gf.ExpiredWarning):
+    with pytest.warns(gf.errors.ExpiredWarning):
         live.one(0.5, "F")
     assert live.swap(decider(soon(2))) == 2
     with warnings.catch_warnings():
@@ -96,7 +96,7 @@ def test_each_set_of_thresholds_has_its_own_expiry(backend):
     while not live.expired:
         time.sleep(live.seconds_left)
     time.sleep(0.05)  # the clock that is read for each row may lag by a tick
-    with pytest.warns(gf.ExpiredWarning):
+    with pytest.warns(gf.errors.ExpiredWarning):
         assert live.one_with_version(0.5, "F") == (True, 2)
     live.swap(decider())
     assert (live.expired, live.seconds_left) == (False, None)
@@ -121,7 +121,7 @@ def test_one_of_many_threads_warns(backend):
                     thread.start()
                 for thread in threads:
                     thread.join()
-            assert [one.category for one in told] == [gf.ExpiredWarning]
+            assert [one.category for one in told] == [gf.errors.ExpiredWarning]
     finally:
         sys.setswitchinterval(interval)
 

@@ -48,7 +48,7 @@ def test_the_scores_of_a_tree_stay_atoms(backend):
     assert set(np.round(made.sample(200, 1), 3)) <= set(np.round(leaves, 3))
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # of the bin with the tie and a few others
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # of the bin with the tie and a few others
 @pytest.mark.parametrize("atom", [-4.0, 0.0, 4.0, 0.7])
 def test_a_tie_among_scattered_rows_stays_an_atom(backend, atom):
     rng = np.random.default_rng(1)
@@ -60,7 +60,7 @@ def test_a_tie_among_scattered_rows_stays_an_atom(backend, atom):
     assert jump == pytest.approx(0.2, abs=0.002)
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 def test_scattered_rows_have_no_atoms(backend):
     rng = np.random.default_rng(2)
     for rows in (rng.normal(size=50_000), rng.random(50_000), rng.standard_t(2, 50_000), rng.normal(size=5)):

@@ -244,7 +244,7 @@ def test_awkward_shapes_are_solved(backend):
     assert all(math.isfinite(x) for x in result.thresholds.values())
     many = {(y, k): gf.density("normal", location=2 * y + 0.01 * k, rows=1) for y in (0, 1) for k in range(40)}
     assert gf.solve(many).error == pytest.approx(stats.norm.cdf(-1.0), abs=1e-6)
-    with pytest.warns(gf.MissingClassWarning, match="left out of the tpr gap"):
+    with pytest.warns(gf.errors.MissingClassWarning, match="left out of the tpr gap"):
         left = gf.solve({**two_groups(), (0, "c"): gf.density("normal", rows=9)}, limits={"equal_opportunity": 0.2})
     assert left.rates["c"].tpr is None
 

@@ -12,8 +12,8 @@ import gstar_fast as gf
 from gstar_fast import _backends
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning"),
-    pytest.mark.filterwarnings("ignore::gstar_fast.SentinelWarning"),
+    pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning"),
+    pytest.mark.filterwarnings("ignore::gstar_fast.errors.SentinelWarning"),
 ]
 
 

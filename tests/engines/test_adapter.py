@@ -226,7 +226,7 @@ def test_workers_are_silent_and_the_user_is_warned_once(backend):
         answers = [job.merge([job.count(one) for one in pieces(table, 3, 0)])]
         assert told == []
         job.finish(answers)
-    assert [warning.category for warning in told] == [gf.SentinelWarning]
+    assert [warning.category for warning in told] == [gf.errors.SentinelWarning]
 
 
 def test_a_task_merges_few_answers():

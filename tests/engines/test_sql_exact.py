@@ -51,7 +51,7 @@ SEXES = RNG.choice(["F", "M"], N).tolist()
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning", "ignore::gstar_fast.SentinelWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning", "ignore::gstar_fast.errors.SentinelWarning")
 @pytest.mark.parametrize("kind", AWKWARD)
 def test_a_table_counted_in_its_database_has_the_bytes_of_one_pass(database: Database, kind: str) -> None:
     scores = AWKWARD[kind]

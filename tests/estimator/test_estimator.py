@@ -32,8 +32,8 @@ FEATURES = X[["a", "b"]]
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 @given(table=tables(labelled=True).filter(lambda t: len(t.scores)), bins=st.sampled_from([16, 4096]))
 def test_prefit_equals_solve_on_the_sketch_of_the_scores(backend, table, bins):
     model = GroupThresholdClassifier(prefit(), cv="prefit", bins=bins)
@@ -43,8 +43,8 @@ def test_prefit_equals_solve_on_the_sketch_of_the_scores(backend, table, bins):
     assert model.result_ == gf.solve(sketch)
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 @given(table=tables(labelled=True).filter(lambda t: len(t.scores)))
 def test_predict_equals_the_decider_on_the_scores(backend, table):
     model = GroupThresholdClassifier(prefit((3, 7)), cv="prefit")
@@ -55,8 +55,8 @@ def test_predict_equals_the_decider_on_the_scores(backend, table):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 @given(table=tables(labelled=True).filter(lambda t: len(t.scores)), cut=st.integers(1, 40))
 def test_partial_fit_in_pieces_equals_all_at_once(backend, table, cut):
     whole = GroupThresholdClassifier(prefit(), cv="prefit")

@@ -22,7 +22,9 @@ from gstar_fast import GroupThresholdClassifier
 
 LIMITS = {"equalized_odds": 0.05}
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::gstar_fast.DegenerateWarning", "ignore::gstar_fast.InfeasibleWarning", "ignore::gstar_fast.OverfitWarning"
+    "ignore::gstar_fast.errors.DegenerateWarning",
+    "ignore::gstar_fast.errors.InfeasibleWarning",
+    "ignore::gstar_fast.errors.OverfitWarning",
 )
 
 

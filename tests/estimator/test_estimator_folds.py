@@ -20,7 +20,7 @@ X, y = people()
 FEATURES = X[["a", "b"]]
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @pytest.mark.parametrize("estimator", [RandomForestClassifier(30, random_state=0), DecisionTreeClassifier(max_depth=9)])
 def test_thresholds_from_memorised_scores_are_worse_on_new_rows(estimator):
     """A model that knows its rows by heart separates them perfectly, so that any threshold looks good."""

@@ -29,7 +29,7 @@ def test_a_promise_is_that_of_solve_on_the_out_of_fold_scores():
 
 def test_what_cannot_be_promised_warns_and_decides_by_plain_thresholds():
     limits = {"equalized_odds": 0.02}
-    with pytest.warns(gf.UnpromisedWarning, match="unpromised"):
+    with pytest.warns(gf.errors.UnpromisedWarning, match="unpromised"):
         model = fitted(limits=limits, confidence=0.95)
     assert model.result_.verdict == "unpromised"
     with warnings.catch_warnings():

@@ -43,9 +43,9 @@ WAYS = {
     "pickle": lambda one: pickle.loads(pickle.dumps(one)),
 }
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::gstar_fast.NoiseWarning"),
-    pytest.mark.filterwarnings("ignore::gstar_fast.OverfitWarning"),
-    pytest.mark.filterwarnings("ignore::gstar_fast.UnpromisedWarning"),
+    pytest.mark.filterwarnings("ignore::gstar_fast.errors.NoiseWarning"),
+    pytest.mark.filterwarnings("ignore::gstar_fast.errors.OverfitWarning"),
+    pytest.mark.filterwarnings("ignore::gstar_fast.errors.UnpromisedWarning"),
 ]
 MODELS = {
     "one column": ({"sensitive_features": "sex"}, X),

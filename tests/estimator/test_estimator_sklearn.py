@@ -47,8 +47,10 @@ CONFIGURATIONS = [
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # some of its tables have probabilities at 0.9999
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
+@pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.ResolutionWarning"
+)  # some of its tables have probabilities at 0.9999
 @pytest.mark.parametrize("model", CONFIGURATIONS, ids=str)
 def test_scikit_learns_own_checks_pass(model):
     """As `check_estimator`, but all failures at once; skipped is only what needs another array library."""
@@ -329,7 +331,7 @@ def test_without_routing_extra_metadata_is_refused():
         GroupThresholdClassifier(FirstColumn()).fit(FEATURES, y, epochs=3)
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 def test_a_scorer_may_be_a_gap():
     """What a search looks for may be fairness itself: a scorer that reads the column."""
 

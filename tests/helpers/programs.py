@@ -9,7 +9,7 @@ from pathlib import Path
 with contextlib.suppress(ImportError):  # Windows, where these programs are not compiled
     import fcntl
 
-from gstar_fast._install import get_include
+from gstar_fast.config import get_include
 
 CXX = next((name for name in ("c++", "g++", "clang++") if shutil.which(name)), None)
 FLAGS = ["-std=c++17", "-O1", "-ffp-contract=off", "-pthread"]

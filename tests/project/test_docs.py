@@ -61,7 +61,7 @@ def test_files_that_are_named_exist():
     assert not missing
 
 
-MODULES = ("dask", "datasets", "errors", "plot", "ray", "results", "spark", "sql")
+MODULES = ("config", "dask", "datasets", "errors", "plot", "ray", "results", "spark", "sql")
 
 
 def test_every_public_name_is_in_the_reference_and_no_other():

@@ -23,7 +23,7 @@ def test_the_version_is_three_numbers():
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_the_header_says_the_version_as_text(language):
     source = '#include "gstar/version.hpp"\nconst char* version = GSTAR_VERSION;\n'
-    command = [CXX, "-E", "-P", "-x", language, f"-I{gf.get_include()}", "-"]
+    command = [CXX, "-E", "-P", "-x", language, f"-I{gf.config.get_include()}", "-"]
     text = subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
     assert "".join(re.findall(r'"([^"]*)"', text)) == gf.__version__
 
@@ -36,7 +36,7 @@ def test_cmake_finds_the_version(tmp_path, asked, found):
         f"find_package(gstar {asked.replace('own', gf.__version__)} QUIET)\n"
         'message(STATUS "found=${gstar_FOUND} version=${gstar_VERSION}")\n'
     )
-    command = ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build"), f"-Dgstar_DIR={gf.get_cmake_dir()}"]
+    command = ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build"), f"-Dgstar_DIR={gf.config.get_cmake_dir()}"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert (f"found=1 version={gf.__version__}" in text) is found
 

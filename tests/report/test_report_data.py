@@ -110,7 +110,7 @@ def test_histograms_in_a_window_keep_their_heights():
     assert len(cell_curves(sketch, None, groups=["men"])) == 2
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.SentinelWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.SentinelWarning")
 @pytest.mark.parametrize("far", [[], [1e6], [-999.0] * 20, [-50.0, 3e3]])
 @pytest.mark.parametrize("window", [None, (-2.0, 0.5), (0.25, 1.5)])
 def test_bars_hold_the_rows_between_their_edges(far, window):

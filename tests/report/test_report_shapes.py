@@ -55,7 +55,7 @@ def test_limits_out_of_reach_are_said_first():
     assert "no" in [row[4] for row in rows_of(page, "Criteria")]
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 def test_meeting_a_limit_by_deciding_nothing_is_not_green():
     sketch = gf.Sketch.from_rows([1, 2, 1, 2] * 10, [0, 1, 1, 0] * 10, ["a", "a", "b", "b"] * 10)
     result = gf.solve(sketch, limits={"equalized_odds": 0.0}, costs=(1, 50))
@@ -153,7 +153,7 @@ def test_fifty_groups_show_the_extreme_ones_and_list_all():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")  # groups of eight rows
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")  # groups of eight rows
 def test_more_groups_than_tables_can_hold_are_counted():
     groups = np.repeat(np.arange(250), 8)
     random = np.random.default_rng(0)
@@ -216,7 +216,7 @@ def test_a_frontier_of_one_point_shows_no_trade_off():
 
 def test_making_a_report_warns_of_nothing_new():
     sketch = gf.Sketch.from_rows([0.1, 0.9, 0.4, 0.2, 0.6, 0.7], [0, 1, 1, 0, 1, 1], list("aaabbc"))
-    with pytest.warns(gf.MissingClassWarning):
+    with pytest.warns(gf.errors.MissingClassWarning):
         result = gf.solve(sketch, limits={"predictive_equality": 0.5})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -250,7 +250,7 @@ def test_a_frontier_is_called_what_it_is(sketch, result):
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-310, 5e-324])
-@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::gstar_fast.errors.DegenerateWarning")
 def test_scores_that_are_all_zero_or_next_to_it_are_drawn(scale):
     scores = scale * np.arange(200) % 8
     sketch = gf.Sketch.from_rows(scores, np.arange(200) // 100, np.arange(200) % 2)

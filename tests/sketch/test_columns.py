@@ -65,7 +65,7 @@ def test_names_are_there_after_every_way_of_sending_a_sketch(backend, columns, p
     assert {again.to_bytes() for again in ways if again.groups == ("a",)} == {sketch.to_bytes()}
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.RepeatedRowsWarning")  # sketches differ in names only
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.RepeatedRowsWarning")  # sketches differ in names only
 @pytest.mark.parametrize(("a", "b"), list(itertools.combinations_with_replacement(NAMES, 2)))
 def test_names_merge_part_by_part(backend, a, b):
     both = named(a) + named(b)

@@ -39,14 +39,14 @@ def test_solve_audit_and_report_warn_with_the_labels(backend):
     sketch = counted(["yes", "no"] * 4, "Yes")
     assert sketch.label_texts == ("no", "yes")
     words = r"no row has the positive label 'Yes' \(labels found: 'no', 'yes'\); count the rows again with positive=..."
-    with pytest.warns(gf.LabelWarning, match=words):
+    with pytest.warns(gf.errors.LabelWarning, match=words):
         result = gf.solve(sketch)
-    with pytest.warns(gf.LabelWarning, match=words):
+    with pytest.warns(gf.errors.LabelWarning, match=words):
         audit = gf.audit(sketch, result)
     assert any(note.startswith("no row has the positive label 'Yes'") for note in texts(audit))
-    with pytest.warns(gf.LabelWarning, match=words) as caught:
+    with pytest.warns(gf.errors.LabelWarning, match=words) as caught:
         page = gf.report(result, sketch)
-    assert len([one for one in caught if one.category is gf.LabelWarning]) == 1
+    assert len([one for one in caught if one.category is gf.errors.LabelWarning]) == 1
     assert "no row has the positive label" in page.html
     assert {one.filename for one in caught} == {__file__}
 
@@ -66,7 +66,7 @@ def test_frontier_certify_and_rows_needed_warn_once_too(backend):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             answer = ask()
-        [warning] = [one for one in caught if one.category is gf.LabelWarning]
+        [warning] = [one for one in caught if one.category is gf.errors.LabelWarning]
         assert str(warning.message).startswith("no row has the positive label 'Yes' (labels found: 'no', 'yes')")
         assert warning.filename == __file__
     assert texts(answer)[0] == str(warning.message)
@@ -75,7 +75,7 @@ def test_frontier_certify_and_rows_needed_warn_once_too(backend):
 def test_they_warn_where_every_row_is_positive(backend):
     sketch = counted(["yes", None, "yes", "yes"], "yes")
     words = r"every labelled row has the positive label 'yes' \(labels found: 'yes'\); count rows with other labels"
-    with pytest.warns(gf.LabelWarning, match=words):
+    with pytest.warns(gf.errors.LabelWarning, match=words):
         gf.solve(sketch)
 
 
@@ -114,7 +114,7 @@ def test_texts_are_metadata_outside_equality_and_digest(backend):
         assert again.to_bytes() == found.to_bytes()
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.RepeatedRowsWarning")  # parts may have as many rows of one score
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.RepeatedRowsWarning")  # parts may have as many rows of one score
 @given(
     found=st.lists(st.lists(st.sampled_from("abcdefghijkäß"), min_size=1, max_size=12), min_size=3, max_size=3),
 )
@@ -136,7 +136,8 @@ def test_merging_takes_the_first_eight_of_all_in_any_order_and_tree(backend, fou
 def test_more_labels_than_eight_are_said_to_be_more(backend):
     sketch = counted([f"label {i}" for i in range(12)], "yes") + counted(["a"], "yes")
     with pytest.warns(
-        gf.LabelWarning, match=r"labels found: 'a', 'label 0', 'label 1', 'label 10', .*'label 4', \.\.\.\); count"
+        gf.errors.LabelWarning,
+        match=r"labels found: 'a', 'label 0', 'label 1', 'label 10', .*'label 4', \.\.\.\); count",
     ):
         gf.audit(sketch, 0.5)
 
@@ -171,7 +172,7 @@ def test_a_window_counts_tables_and_warns_for_the_panes_that_are_left(backend):
     window.update_table(table(["maybe"] * 4), **COLUMNS, positive="Yes")
     again = gf.Window.from_bytes(window.to_bytes())
     assert window.sketch.label_texts == again.sketch.label_texts == ("maybe", "no", "yes")
-    with pytest.warns(gf.LabelWarning, match="labels found: 'maybe', 'no', 'yes'"):
+    with pytest.warns(gf.errors.LabelWarning, match="labels found: 'maybe', 'no', 'yes'"):
         gf.solve(again.sketch)
     assert window.advance().sketch.label_texts == ("maybe",)
     one = gf.Sketch().update_table(table(["maybe"] * 4), **COLUMNS, positive="Yes")

@@ -10,7 +10,7 @@ import pytest
 import gstar_fast as gf
 from gstar_fast import errors
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 
 def sketch_of(table: Table, **options: object) -> gf.Sketch:

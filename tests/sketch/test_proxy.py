@@ -98,7 +98,7 @@ def test_thresholds_are_fair_between_the_true_groups(fast_backend):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::gstar_fast.AssumptionWarning")  # which one in a hundred samples gives
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.AssumptionWarning")  # which one in a hundred samples gives
 def test_gaps_vary_as_effective_rows_say():
     """The spread of an unmixed gap over many samples is at most that of rows which are independent and so many."""
     found, bounds = [], []
@@ -126,7 +126,7 @@ def _without_groups(rows):
 def test_intervals_and_warnings_use_effective_rows():
     score, label, group, probabilities = rows_of(6_000, strength=0.7)
     unmixed = proxy_of(score, label, probabilities, bins=256).unmixed()
-    with pytest.warns(gf.NoiseWarning, match="below what chance alone shows"):
+    with pytest.warns(gf.errors.NoiseWarning, match="below what chance alone shows"):
         result = gf.solve(unmixed, limits={"equal_opportunity": 0.02})
     known = gf.Sketch.from_rows(score, label, group, bins=256)
     beyond = []

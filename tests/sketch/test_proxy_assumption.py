@@ -65,7 +65,7 @@ def test_the_assumption_survives_bytes_copies_and_sums(backend, honest):
 
 
 def test_a_contradiction_stays_in_sums(backend, honest, misled):
-    with pytest.warns(gf.AssumptionWarning):
+    with pytest.warns(gf.errors.AssumptionWarning):
         wrong = misled.unmixed()
     assert wrong.assumption == f"{ASSUMED}; the counts contradict this"
     for both in (wrong + honest.unmixed(), honest.unmixed() + wrong):
@@ -127,7 +127,7 @@ def test_segments_carry_it_too(fast_backend):
 
 def test_a_promise_of_a_gap_that_is_not_there_comes_with_a_warning(backend, misled):
     """The promised limit is 0.05; between the true groups the gap is more than ten times that."""
-    with pytest.warns(gf.AssumptionWarning, match="shares of rows in score ranges are not linear") as told:
+    with pytest.warns(gf.errors.AssumptionWarning, match="shares of rows in score ranges are not linear") as told:
         unmixed = misled.unmixed()
     assert told[0].filename == __file__
     result = gf.solve(unmixed, limits=LIMITS, confidence=0.95)
@@ -145,7 +145,7 @@ def test_the_test_warns_rarely_where_the_assumptions_hold_and_mostly_where_they_
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
                 proxy_of(*rows_of(n, seed=seed, **options), bins=64).unmixed()
-            found += any(issubclass(w.category, gf.AssumptionWarning) for w in told)
+            found += any(issubclass(w.category, gf.errors.AssumptionWarning) for w in told)
         return found
 
     assert warns(2_000) <= 4  # of 60, at 1 %
@@ -155,7 +155,7 @@ def test_the_test_warns_rarely_where_the_assumptions_hold_and_mostly_where_they_
 def test_probabilities_that_are_not_calibrated_are_seen():
     score, label, group, p = rows_of(60_000, lower=3.0)
     odds = (p[:, 1] / p[:, 0]) ** 3  # far too sure
-    with pytest.warns(gf.AssumptionWarning):
+    with pytest.warns(gf.errors.AssumptionWarning):
         proxy_of(score, label, group, np.column_stack([1 / (1 + odds), odds / (1 + odds)])).unmixed()
 
 

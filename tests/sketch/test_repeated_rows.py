@@ -46,7 +46,7 @@ def test_merge_all_warns_of_equal_parts_however_they_are_given(backend, tmp_path
     one.save(tmp_path / "one.gstar")
     for first in (one, one.to_bytes(), renamed, renamed.to_bytes(), tmp_path / "one.gstar"):
         for second in (again(one), bytearray(one.to_bytes()), renamed, renamed.to_bytes()):
-            with pytest.warns(gf.RepeatedRowsWarning) as told:
+            with pytest.warns(gf.errors.RepeatedRowsWarning) as told:
                 assert gf.merge_all([first, two, second]) == one + two + one
             assert [str(w.message).split(" have")[0].split("/")[-1] for w in told] == [
                 f"{'one.gstar' if isinstance(first, Path) else 'sketch 0'} and sketch 2"
@@ -56,7 +56,7 @@ def test_merge_all_warns_of_equal_parts_however_they_are_given(backend, tmp_path
 
 def test_one_warning_tells_of_many_pairs(backend):
     blob = sketch_of(1).to_bytes()
-    with pytest.warns(gf.RepeatedRowsWarning, match=r"sketch 0 and sketch 1 \(and 2 more pairs\) have") as w:
+    with pytest.warns(gf.errors.RepeatedRowsWarning, match=r"sketch 0 and sketch 1 \(and 2 more pairs\) have") as w:
         gf.merge_all([blob] * 4)
     assert len(w) == 1
 
@@ -73,7 +73,7 @@ def test_parts_without_rows_and_different_ones_are_silent(backend, silent):
 def test_files_are_compared_with_sketches(backend):
     path = OLD / "version_1.gstar"
     for second in (path, gf.Sketch.load(path)):
-        with pytest.warns(gf.RepeatedRowsWarning, match=rf"{path.name} and "):
+        with pytest.warns(gf.errors.RepeatedRowsWarning, match=rf"{path.name} and "):
             gf.merge_all([path, second])
 
 
@@ -88,7 +88,7 @@ def test_sums_warn_only_where_both_digests_are_known(backend):
         one + other
     two.digest()
     for add in (lambda a: a + two, lambda a: a.__iadd__(two), lambda a: a.merge(two)):
-        with pytest.warns(gf.RepeatedRowsWarning, match="both sketches have the same digest") as told:
+        with pytest.warns(gf.errors.RepeatedRowsWarning, match="both sketches have the same digest") as told:
             assert add(one.copy()).n_rows == 120
         assert told[0].filename == __file__
     two.update_one(0.5, 1, "a")

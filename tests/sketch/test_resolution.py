@@ -64,7 +64,7 @@ def test_values_that_bins_tell_apart_do_not_warn(scores):
     assert warned(scores) == []
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 def test_coarseness_names_the_fullest_bin_with_different_scores():
     scores = np.concatenate([np.full(500, 3.0), 3.0 + np.arange(1, 101) / 1000, np.arange(0, 16, 0.04)])
     sketch = gf.Sketch(bins=16, range=(0, 16)).update(scores, np.ones(1000, int), ["x"] * 1000)
@@ -99,14 +99,14 @@ def close_scores(center, n=4000):
     return np.append(scores, [1e-3, 3e6]), np.append(rows % 2, [0, 1]), np.append(rows // 2 % 2, [0, 1])
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 def test_a_threshold_next_to_a_bin_that_may_cost_something_warns_and_says_how_much():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # counting does not warn: no threshold is asked for yet
         sketch = gf.Sketch.from_rows(*close_scores(1004))
     assert sketch.coarseness.share > 0.99
     match = r"one bin, from .* holds 100\.0% of the rows with label . of group .*off by up to 1, .*range=\(lo, hi\)"
-    with pytest.warns(gf.ResolutionWarning, match=match) as caught:
+    with pytest.warns(gf.errors.ResolutionWarning, match=match) as caught:
         gf.solve(sketch)
     assert {w.filename for w in caught} == {__file__}
     assert caught[0].message.code == "resolution"
@@ -128,7 +128,7 @@ def test_a_coarse_bin_far_from_the_thresholds_does_not_warn(ask):
         result = gf.solve(sketch, **ask)
     assert max(result.thresholds.values()) < 0.9
     costs = (1e4, 1.0)  # so dear are false positives that thresholds go up to 0.999
-    with pytest.warns(gf.ResolutionWarning, match=r"from 0\.99\d* to"):
+    with pytest.warns(gf.errors.ResolutionWarning, match=r"from 0\.99\d* to"):
         gf.solve(sketch, costs=costs)
 
 
@@ -142,7 +142,7 @@ def test_bins_of_one_score_do_not_warn():
 
 def test_a_sentinel_is_named_with_its_rows_and_the_way_out(logits):
     (message,) = warned(np.append(1 / (1 + np.exp(-logits)), [-999.0] * 20))
-    assert isinstance(message, gf.SentinelWarning)
+    assert isinstance(message, gf.errors.SentinelWarning)
     assert str(message).startswith("20 rows have the score -999.0, far from all others, which lie from 0.0")
     assert "pass missing=-999" in str(message)
     assert message.value[:2] == (-999.0, 20)
@@ -158,13 +158,13 @@ def test_other_far_scores_are_no_sentinel(logits, scores):
 def test_a_sentinel_above_and_one_in_a_weighted_sketch(logits):
     assert "9999.0" in str(warned(np.append(logits, [9999.0] * 20))[0])
     scores = np.append(logits, [-999.0] * 20)
-    with pytest.warns(gf.SentinelWarning, match=r"^20 rows have the score -999\.0"):
+    with pytest.warns(gf.errors.SentinelWarning, match=r"^20 rows have the score -999\.0"):
         gf.Sketch().update(scores, None, [0] * len(scores), weights=np.full(len(scores), 0.5))
 
 
 def test_a_sentinel_is_named_with_every_digit_and_all_its_rows():
     scores = np.concatenate([np.random.default_rng(0).uniform(0, 1e5, 2000), np.full(20, 9999999.0)])
-    with pytest.warns(gf.SentinelWarning, match=r"^20000000 rows .* pass missing=9999999: "):
+    with pytest.warns(gf.errors.SentinelWarning, match=r"^20000000 rows .* pass missing=9999999: "):
         gf.Sketch().update(scores, None, [0] * len(scores), repeats=np.where(scores > 1e6, 10**6, 10**5))
 
 
@@ -185,18 +185,18 @@ def late(scores):
 @pytest.mark.parametrize("ask", [gf.solve, lambda sketch: gf.frontier(sketch, "equal_opportunity")])
 def test_sentinels_that_come_last_are_named_once_by_whoever_asks_for_thresholds(logits, ask):
     sketch = late(1 / (1 + np.exp(-logits)))
-    with pytest.warns(gf.SentinelWarning, match=r"^20 rows have the score -1\.0") as caught:
+    with pytest.warns(gf.errors.SentinelWarning, match=r"^20 rows have the score -1\.0") as caught:
         ask(sketch)
-    assert [w.filename for w in caught if isinstance(w.message, gf.SentinelWarning)] == [__file__]
+    assert [w.filename for w in caught if isinstance(w.message, gf.errors.SentinelWarning)] == [__file__]
     with warnings.catch_warnings():
-        warnings.simplefilter("error", gf.SentinelWarning)
+        warnings.simplefilter("error", gf.errors.SentinelWarning)
         for again in (sketch, sketch.copy()):
             ask(again)
 
 
 def test_rows_that_a_file_brought_are_looked_at_when_thresholds_are_asked_for(logits):
     read = gf.Sketch.from_bytes(late(1 / (1 + np.exp(-logits))).to_bytes())
-    with pytest.warns(gf.SentinelWarning):
+    with pytest.warns(gf.errors.SentinelWarning):
         gf.solve(read)
 
 

@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._base import grid
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning", "ignore::gstar_fast.SentinelWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.ResolutionWarning", "ignore::gstar_fast.errors.SentinelWarning"
+)
 
 
 def sketch_of(table: Table, **options: object) -> gf.Sketch:
@@ -216,7 +218,7 @@ def _sets():
     }
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.SentinelWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.SentinelWarning")
 @pytest.mark.parametrize("name", _sets())
 def test_derived_moments_of_the_middle_rows_agree_to_1e_4(backend, name):
     """Scores far out shape the bins, but not the moments of the others."""

@@ -15,7 +15,7 @@ from helpers.plain_sketch import plain_bytes
 
 import gstar_fast as gf
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 
 def test_the_empty_sketch_is_at_level_zero(backend):

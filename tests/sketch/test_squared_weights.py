@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast import _backends
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 WEIGHTS = st.one_of(
     st.sampled_from([0.0, 1.0, 2.0, 3.0, 0.5, 1.5, 1e-9, 2.0**-20, 2.0**-21, 1.0 + 2.0**-21, 1e6]), st.floats(0, 1000)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 WEIGHT = st.sampled_from([0.0, 1.0, 1.0, 2.0, 10.0, 0.5, 1e-9, 2.0**-20, 1.0 + 2.0**-21, 1e6]) | st.floats(0, 1000)
 LIMITS = st.sampled_from([None, (-0.5, 0.5)])
@@ -196,7 +196,7 @@ def test_one_row_of_any_weight_has_one_value(backend):
     assert two._core.fullest()[0] == 0.5, "two rows of weight 0.5 are not one row"
 
 
-@pytest.mark.filterwarnings("default::gstar_fast.ResolutionWarning")
+@pytest.mark.filterwarnings("default::gstar_fast.errors.ResolutionWarning")
 @pytest.mark.parametrize("table", [False, True])
 def test_weights_that_rounding_would_change_are_told(backend, table):
     """Weights of many rows that add up to 1 are a few multiples of 2**-20 each."""
@@ -212,7 +212,7 @@ def test_weights_that_rounding_would_change_are_told(backend, table):
         return gf.Sketch(bins=64, range=(0, 1)).update_table(data, score="s", label="y", group="g", weight="w")
 
     words = r"rounding to multiples of 2\*\*-20 changes them by more than 1 % on average\. Multiply all of them"
-    with pytest.warns(gf.ResolutionWarning, match=words) as caught:
+    with pytest.warns(gf.errors.ResolutionWarning, match=words) as caught:
         count(weights / weights.sum())
     assert [one.filename for one in caught] == [__file__]
     with warnings.catch_warnings():

@@ -21,7 +21,7 @@ import gstar_fast as gf
 
 OLD = Path(__file__).parent.parent / "old_sketches"
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 
 @given(pieces=st.lists(tables(max_rows=6), min_size=1, max_size=6), panes=st.integers(1, 4))
@@ -129,13 +129,13 @@ def test_a_row_counted_while_its_pane_is_closed_is_seen(backend, monkeypatch):
     assert is_the_sum_of_its_panes(window)
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.SentinelWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.SentinelWarning")
 def test_rows_counted_with_a_warning_that_is_an_error_are_seen(backend):
     window = gf.Window(panes=3)
     scores = [*np.linspace(0, 1, 981), *[-999.0] * 20]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(gf.SentinelWarning):
+        with pytest.raises(gf.errors.SentinelWarning):
             window.update(Slow(scores, lambda: advance_and_look(window)), None, [0] * 1001)
     assert window.sketch.n_rows == 1001
 
@@ -277,7 +277,7 @@ def test_options_that_bytes_do_not_hold_are_given_again_or_pickled(backend):
 
 def test_reading_does_not_warn_again(backend):
     window = gf.Window()
-    with pytest.warns(gf.SentinelWarning):
+    with pytest.warns(gf.errors.SentinelWarning):
         window.update([*np.linspace(0, 1, 981), *[-999.0] * 20], None, [0] * 1001)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -10,7 +10,7 @@ import pytest
 import gstar_fast as gf
 from gstar_fast import datasets
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 
 
 def normal_rows(n, d_prime, shift, rng):
@@ -20,7 +20,7 @@ def normal_rows(n, d_prime, shift, rng):
     return scores, labels, groups
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @pytest.mark.parametrize("seed", range(6))
 def test_theorems_one_to_three_hold(backend, seed):
     rng = np.random.default_rng(seed)
@@ -36,7 +36,7 @@ def test_theorems_one_to_three_hold(backend, seed):
             assert np.isfinite(found[1].right)
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning", "ignore::gstar_fast.NoiseWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.NoiseWarning")
 @pytest.mark.parametrize("density", ["normal", "kde"])
 def test_bounds_of_similar_groups_are_useful(density):
     """Where thresholds are close, so are the right sides; a bound above all that is possible is called so."""
@@ -97,7 +97,7 @@ def test_theorem_four_is_singular_at_an_optimum_of_one_rate(backend):
     assert gf.bounds(sketch, gf.solve(sketch), density=cells)[4].left is None
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 def test_theorem_five_fails_for_single_thresholds_and_holds_for_mixtures(backend):
     """Two ROC curves 0.004 apart that meet only at the corners: single thresholds pay 0.42 where 0.16 is possible."""
     from scipy.stats import norm

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast import datasets
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 
 LIMITS = {"equalized_odds": 0.02}
 
@@ -34,7 +34,7 @@ def warned(sketch, **asked):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = gf.solve(sketch, **asked)
-    return result, [str(w.message) for w in caught if w.category is gf.DegenerateWarning]
+    return result, [str(w.message) for w in caught if w.category is gf.errors.DegenerateWarning]
 
 
 # ------------------------------------------------------------------------------------------------------- when it warns
@@ -111,7 +111,7 @@ def test_shares_that_are_hardly_a_decision(backend, cells, words):
         {"a": (10, 100, 10, 100), "b": (12, 80, 9, 100)},
     ],
 )
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 def test_decisions_that_are_as_they_should_be(backend, cells):
     _, said = warned(gf.Sketch.from_rows(*rows_of(cells), bins=16))
     assert said == []
@@ -327,7 +327,7 @@ def test_the_estimator_pools_warns_and_refuses_a_single_group(backend):
 
     scores, labels, groups = intersections()
     model = GroupThresholdClassifier(prefit(), limits=LIMITS, cv="prefit")
-    with pytest.warns(gf.DegenerateWarning, match=r"forced by few rows.*min_rows=41"):
+    with pytest.warns(gf.errors.DegenerateWarning, match=r"forced by few rows.*min_rows=41"):
         model.fit(scores[:, None], labels, sensitive_features=groups)
     model.set_params(min_rows=41).fit(scores[:, None], labels, sensitive_features=groups)  # without a warning
     assert model.result_ == gf.solve(gf.Sketch.from_rows(scores, labels, groups), limits=LIMITS, min_rows=41)
@@ -400,5 +400,5 @@ def test_more_segments_than_the_smallest_cell_carries_are_warned_of():
         gf.solve(gf.Sketch.from_rows(score, label, [sex, segment]), **ask)  # about 325 rows of each cell
         gf.solve(gf.Sketch.from_rows(score, label, [sex, 0 * segment]), **ask)
     few = slice(0, 800)
-    with pytest.warns(gf.OverfitWarning, match=r"4 segments .* enough for [23] at 64 a segment"):
+    with pytest.warns(gf.errors.OverfitWarning, match=r"4 segments .* enough for [23] at 64 a segment"):
         gf.solve(gf.Sketch.from_rows(score[few], label[few], [sex[few], segment[few]]), **ask)

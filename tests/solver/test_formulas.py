@@ -12,7 +12,7 @@ from scipy import optimize, stats
 import gstar_fast as gf
 from gstar_fast._backends import room
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 # ------------------------------------------------------------------------------------------------------- exact limits
 
@@ -154,7 +154,7 @@ def test_the_gap_of_chance_is_that_of_simulated_rows(accepted, totals):
     for group, (yes, n) in enumerate(zip(accepted, totals, strict=True)):
         rows = np.repeat([3.0, -3.0, 0.0], [yes, n - yes, 50])
         sketch.update(rows, np.repeat([1, 0], [n, 50]), np.full(n + 50, group))
-    with pytest.warns(gf.NoiseWarning) as told:
+    with pytest.warns(gf.errors.NoiseWarning) as told:
         result = gf.solve(sketch, limits={"equal_opportunity": 0.01}, evidence=0)
     assert [rates.tpr for rates in result.rates.values()] == [a / n for a, n in zip(accepted, totals, strict=True)]
     said = float(str(told[0].message).split("has a gap of ")[1].split(" ")[0])

@@ -18,7 +18,7 @@ from gstar_fast._criteria import ADDED, CRITERIA, RATES
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 
 
 def undominated(rows, criterion):
@@ -77,7 +77,7 @@ def test_backends_list_the_same_points(fast_backend, n_groups):
             assert np.array_equal(a, b)
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @pytest.mark.parametrize("criterion", ["equalized_odds", "demographic_parity", "accuracy_parity"])
 def test_every_point_is_what_solve_finds(backend, sketch, criterion):
     points = gf.frontier(sketch, criterion)

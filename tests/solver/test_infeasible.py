@@ -13,7 +13,7 @@ from gstar_fast._solver import search as searching
 from gstar_fast._solver.question import Objective
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning"),  # few bins, to be quick
+    pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning"),  # few bins, to be quick
     pytest.mark.filterwarnings("ignore::gstar_fast.errors.MissingClassWarning"),
     pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning"),  # a few rows and limits of 0
 ]
@@ -104,7 +104,7 @@ def test_a_mixture_out_of_reach_misses_by_the_least(backend):
     assert again.error == pytest.approx(result.error, abs=1e-9)
     assert max(result.gaps[name] for name in limits) == pytest.approx(slack, abs=1e-9)
     assert gf.solve(sketch, limits=looser(limits, slack - STEP), randomize=True).verdict == "infeasible"
-    with pytest.warns(gf.InfeasibleWarning, match="mixtures that miss"):
+    with pytest.warns(gf.errors.InfeasibleWarning, match="mixtures that miss"):
         result.decider()
 
 
@@ -152,7 +152,7 @@ def test_a_search_cut_short_claims_no_limit_it_did_not_prove(backend, monkeypatc
     slack = slack_of(result)
     assert all(result.gaps[name] <= limit + slack + 1e-12 for name, limit in limits.items())
     assert not result.meets_limits
-    with pytest.warns(gf.InfeasibleWarning, match="not_converged"):
+    with pytest.warns(gf.errors.InfeasibleWarning, match="not_converged"):
         result.decider()
 
 

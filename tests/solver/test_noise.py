@@ -16,7 +16,7 @@ import gstar_fast as gf
 from gstar_fast._solver.noise import chance_gap, most_by_chance
 
 LIMIT = {"equalized_odds": 0.02}
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 
 
 def rows_of(*sizes, seed=0, overlap=1.0):
@@ -36,7 +36,7 @@ def told(sketch, limits=LIMIT, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = gf.solve(sketch, limits=limits, **options)
-    found = [w for w in caught if w.category is gf.NoiseWarning]
+    found = [w for w in caught if w.category is gf.errors.NoiseWarning]
     assert len(found) <= 1
     assert all(w.filename == __file__ for w in found), "the warning points at the caller"
     assert any(note.startswith("noise: ") for note in texts(result)) == bool(found)
@@ -183,7 +183,7 @@ def test_weights_count_as_the_rows_they_are_worth(backend):
 def test_nothing_is_said_where_something_else_is(backend):
     """Of degenerate answers, limits out of reach, penalties alone, known densities, and points of a frontier."""
     crossed = sketch_of(3_000, 6, 5, 4)
-    with pytest.warns(gf.DegenerateWarning):
+    with pytest.warns(gf.errors.DegenerateWarning):
         result = gf.solve(crossed, limits=LIMIT)
     assert not any("noise" in note for note in texts(result))
     small = sketch_of(2_000, 100)

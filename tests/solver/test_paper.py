@@ -14,7 +14,7 @@ from gstar_fast._backends.common import descent
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.smooth.smooth import prepare_smooth
 
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 
 BANDWIDTH = 0.5  # the paper's
 FAILURES = [
@@ -64,7 +64,7 @@ def global_minimum(sketch, cells, penalties):
     return best
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @pytest.mark.parametrize("penalties", FAILURES)
 def test_exact_finds_the_global_loss_where_the_published_update_fails(sketch, cells, penalties):
     result = gf.solve(sketch, penalties=penalties, density=cells)
@@ -72,7 +72,7 @@ def test_exact_finds_the_global_loss_where_the_published_update_fails(sketch, ce
     assert result.loss <= global_minimum(sketch, cells, penalties) * (1 + 1e-6)
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @pytest.mark.parametrize("penalties", FAILURES)
 def test_alternating_reports_what_it_is(sketch, cells, penalties):
     """Converged only if another step does not help; the gap is to the certified optimum."""
@@ -184,7 +184,7 @@ def test_smooth_answers_agree_between_backends(table):
     assert np.abs(np.array(answers) - np.array(answers[-1])).max() < 1e-9 * span
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 @pytest.mark.parametrize(
     "question", [{"penalties": {"equalized_odds": 10.0}}, {"limits": {"equalized_odds": 0.02}}, {}]
 )

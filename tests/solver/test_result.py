@@ -249,7 +249,7 @@ def test_a_hostile_document_is_refused_or_can_be_used(data):
     assert str(result)
     assert gf.Result.from_json(result.to_json()) == result
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gf.InfeasibleWarning)
+        warnings.simplefilter("ignore", gf.errors.InfeasibleWarning)
         assert result.decider(unknown="default").groups == result.groups
 
 
@@ -264,7 +264,7 @@ def test_a_changed_letter_is_refused_or_changes_nothing(place, letter):
     assert result == SMALL
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 def test_narrow_bins_show_enough_digits_to_name_the_edge(backend):
     narrow = gf.Sketch.from_rows([0.998, 0.999, 1.0] * 400, [0, 0, 1] * 400, ["u", "v"] * 600)
     result = gf.solve(narrow)
@@ -295,10 +295,10 @@ def test_deciding_by_an_infeasible_result_warns(backend, tmp_path):
     rows = [1, 2, 3, 4] * 2, [0, 0, 1, 1, 0, 1, 1, 1], list("aaaabbbb")
     result = gf.solve(gf.Sketch.from_rows(*rows), limits={"accuracy_parity": 0, "demographic_parity": 0}, unified=True)
     assert result.verdict == "infeasible"
-    with pytest.warns(gf.InfeasibleWarning, match="looser"):
+    with pytest.warns(gf.errors.InfeasibleWarning, match="looser"):
         result.decider()
     path = tmp_path / "thresholds.json"
     result.save(path)
-    with pytest.warns(gf.InfeasibleWarning, match="looser"):
+    with pytest.warns(gf.errors.InfeasibleWarning, match="looser"):
         gf.Decider.load(path)
     assert gf.Result.load(path).verdict == "infeasible"

@@ -21,7 +21,7 @@ from gstar_fast._solver.mixture import corners_of, mix, mixed
 pytestmark = pytest.mark.filterwarnings(
     "ignore::gstar_fast.errors.DegenerateWarning",
     "ignore::gstar_fast.errors.MissingClassWarning",
-    "ignore::gstar_fast.ResolutionWarning",
+    "ignore::gstar_fast.errors.ResolutionWarning",
 )
 
 SUM = "equalized_odds_sum"

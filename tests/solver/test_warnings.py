@@ -103,18 +103,18 @@ def saved(result, tmp_path):
 
 
 CASES = {
-    "contradicted": (gf.AssumptionWarning, contradicted),
-    "degenerate": (gf.DegenerateWarning, lambda: gf.solve(sketch_of(3_000, 2), costs=(1.0, 1e-6))),
-    "expired": (gf.ExpiredWarning, expired),
-    "label": (gf.LabelWarning, wrong_positive),
+    "contradicted": (gf.errors.AssumptionWarning, contradicted),
+    "degenerate": (gf.errors.DegenerateWarning, lambda: gf.solve(sketch_of(3_000, 2), costs=(1.0, 1e-6))),
+    "expired": (gf.errors.ExpiredWarning, expired),
+    "label": (gf.errors.LabelWarning, wrong_positive),
     "low ratio": (errors.InputWarning, lambda: gf.solve(sketch_of(3_000, 2), limits={"disparate_impact": 0.1})),
-    "missing class": (gf.MissingClassWarning, missing_class),
-    "noise": (gf.NoiseWarning, lambda: gf.solve(sketch_of(300, 2), limits={"equalized_odds": 0.001})),
-    "not converged": (gf.NotConvergedWarning, converge_early),
-    "overfit": (gf.OverfitWarning, overfit),
-    "repeated rows": (gf.RepeatedRowsWarning, lambda: gf.merge_all([sketch_of(300, 2).to_bytes()] * 2)),
-    "resolution": (gf.ResolutionWarning, resolution),
-    "sentinel": (gf.SentinelWarning, sentinel),
+    "missing class": (gf.errors.MissingClassWarning, missing_class),
+    "noise": (gf.errors.NoiseWarning, lambda: gf.solve(sketch_of(300, 2), limits={"equalized_odds": 0.001})),
+    "not converged": (gf.errors.NotConvergedWarning, converge_early),
+    "overfit": (gf.errors.OverfitWarning, overfit),
+    "repeated rows": (gf.errors.RepeatedRowsWarning, lambda: gf.merge_all([sketch_of(300, 2).to_bytes()] * 2)),
+    "resolution": (gf.errors.ResolutionWarning, resolution),
+    "sentinel": (gf.errors.SentinelWarning, sentinel),
     "weights": (UserWarning, weights_for_a_model_without),
 }
 
@@ -152,11 +152,13 @@ def test_a_warning_of_a_model_that_scikit_learn_fits_names_the_file_of_the_calle
         "search": lambda: GridSearchCV(model, {"cv": [2]}, cv=2).fit(table, labels),
     }
     caught = caught_in(ways[way])
-    assert any(type(one.message) is gf.NoiseWarning for one in caught)
+    assert any(type(one.message) is gf.errors.NoiseWarning for one in caught)
     assert {one.filename for one in caught} == {__file__}
 
 
-@pytest.mark.parametrize(("make", "kind"), [(infeasible, gf.InfeasibleWarning), (unpromised, gf.UnpromisedWarning)])
+@pytest.mark.parametrize(
+    ("make", "kind"), [(infeasible, gf.errors.InfeasibleWarning), (unpromised, gf.errors.UnpromisedWarning)]
+)
 def test_thresholds_that_are_about_to_decide_name_the_file_of_the_caller(tmp_path, make, kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -169,5 +171,5 @@ def test_thresholds_that_are_about_to_decide_name_the_file_of_the_caller(tmp_pat
 
 def test_every_class_of_warnings_is_tried():
     every = {getattr(errors, name) for name in errors.__all__ if name.endswith("Warning")}
-    tried = {kind for kind, _ in CASES.values()} | {gf.InfeasibleWarning, gf.UnpromisedWarning}
+    tried = {kind for kind, _ in CASES.values()} | {gf.errors.InfeasibleWarning, gf.errors.UnpromisedWarning}
     assert every <= tried

@@ -39,7 +39,7 @@ DENSITIES |= entries(
         "sketch takes kind and bandwidth"
     ),
     densities_type=lambda e, _: (
-        f"densities must be gf.Density by (label, group), such as {{(0, 'a'): gf.density('normal', rows=500)}}; "
+        f"densities must be gf.results.Density by (label, group): {{(0, 'a'): gf.density('normal', rows=500)}}; "
         f"got {e.value}"
     ),
 )

@@ -114,11 +114,11 @@ def _decisions(given: argparse.Namespace, console: Console) -> gf.Sketch:
     return sketch
 
 
-def _json(found: gf.Audit) -> bytes:
+def _json(found: gf.results.Audit) -> bytes:
     return (json.dumps(plain(found.to_dict()), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def _csv(found: gf.Audit) -> bytes:
+def _csv(found: gf.results.Audit) -> bytes:
     """One line for each number, as `Audit.to_dataframe` has them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -154,7 +154,7 @@ _STYLE = (
 )
 
 
-def _page(found: gf.Audit) -> bytes:
+def _page(found: gf.results.Audit) -> bytes:
     title = html.escape(f"Audit of {found.n_rows:,} rows")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'

@@ -57,11 +57,11 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     note_written(console, given.output, given.thresholds)
 
 
-def _header(found: gf.Frontier) -> list[str]:
+def _header(found: gf.results.Frontier) -> list[str]:
     return ["gap", "error", *(f"threshold_{name}" for name in distinct(found.groups))]
 
 
-def _points(found: gf.Frontier) -> dict[str, object]:
+def _points(found: gf.results.Frontier) -> dict[str, object]:
     return {
         "criterion": found.criterion,
         "randomized": found.randomized,
@@ -74,7 +74,7 @@ def _points(found: gf.Frontier) -> dict[str, object]:
     }
 
 
-def _text(found: gf.Frontier, most: int = 12) -> str:
+def _text(found: gf.results.Frontier, most: int = 12) -> str:
     n = len(found)
     shown = range(n) if n <= most else sorted({round(i * (n - 1) / (most - 1)) for i in range(most)})
     rows = [["gap", "error", *map(printable_name, distinct(found.groups))]]
@@ -85,7 +85,7 @@ def _text(found: gf.Frontier, most: int = 12) -> str:
     return "\n".join(lines)
 
 
-def _csv(found: gf.Frontier) -> bytes:
+def _csv(found: gf.results.Frontier) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_header(found))
@@ -94,11 +94,11 @@ def _csv(found: gf.Frontier) -> bytes:
     return text.getvalue().encode()
 
 
-def _json(found: gf.Frontier) -> bytes:
+def _json(found: gf.results.Frontier) -> bytes:
     return (json.dumps(plain(_points(found)), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def _parquet(found: gf.Frontier) -> bytes:
+def _parquet(found: gf.results.Frontier) -> bytes:
     if not inputs.has_pyarrow():
         raise pyarrow_missing("writing Parquet")
     import pyarrow as pa

@@ -17,7 +17,7 @@ def info(_: argparse.Namespace, console: Console) -> None:
     """Print versions, backend, kernel and processor."""
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        gf.show_config()
+        gf.config.show_config()
     about = dict(line.split(maxsplit=1) for line in shown.getvalue().splitlines())
     about["gstar_fast"] = gf.__version__
     about["pyarrow"] = _version_of_pyarrow()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gstar_fast._solver.result import Result
 
 
-@lives_in("gstar_fast")
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class RowsNeeded:
     """How many rows a promise would need. Made by `rows_needed`; print it.
@@ -58,7 +58,7 @@ class RowsNeeded:
         return "\n".join([*lines, "", *aligned(table)])
 
 
-@lives_in("gstar_fast")
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class Promise:
     """What is promised of the limits on new rows. Made by `solve` with `confidence`.

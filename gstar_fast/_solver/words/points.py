@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@lives_in("gstar_fast")
+@lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class Frontier:
     """Points from the smallest gap to the least error: gaps rise, errors fall. Made by `frontier`.

@@ -14,9 +14,9 @@ from gstar_fast._solver.segments import promise
 from tests.helpers.promise_rows import normal_sketch
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::gstar_fast.ResolutionWarning",  # few bins, to be quick
-    "ignore::gstar_fast.DegenerateWarning",
-    "ignore::gstar_fast.OverfitWarning",
+    "ignore::gstar_fast.errors.ResolutionWarning",  # few bins, to be quick
+    "ignore::gstar_fast.errors.DegenerateWarning",
+    "ignore::gstar_fast.errors.OverfitWarning",
 )
 BY = {"fair_between": 0, "decide_by": 1}
 KINDS = {

@@ -14,7 +14,7 @@ import gstar_fast as gf
 from tests.helpers.promise_rows import normal_rows, normal_sketch, true_gap
 
 ODDS = {"equalized_odds": 0.06}
-pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")  # few bins, to be quick
+pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 
 
 def same_thresholds(one, two):
@@ -113,7 +113,9 @@ def test_unpromised_result_has_the_plain_thresholds_and_says_why(backend):
     assert promise.rows_needed.times > 1
     for word in ("1 has", "known to within", "could be promised", "times the rows", "chance of"):
         assert word in result.message, word
-    with pytest.warns(gf.UnpromisedWarning, match="unpromised: the counts cannot promise equalized_odds <= 0.06"):
+    with pytest.warns(
+        gf.errors.UnpromisedWarning, match="unpromised: the counts cannot promise equalized_odds <= 0.06"
+    ):
         result.decider()
 
 
@@ -160,7 +162,7 @@ def test_saved_unpromised_result_warns_whoever_decides_by_it(backend, tmp_path):
     result = gf.solve(normal_sketch(1000, 8), limits=ODDS, confidence=0.95)
     result.save(tmp_path / "thresholds.json")
     assert gf.Result.load(tmp_path / "thresholds.json") == result
-    with pytest.warns(gf.UnpromisedWarning, match="is unpromised"):
+    with pytest.warns(gf.errors.UnpromisedWarning, match="is unpromised"):
         gf.Decider.load(tmp_path / "thresholds.json")
 
 
@@ -194,7 +196,7 @@ def test_group_without_positives_is_left_out(backend):
     scores, labels, groups = normal_rows(20_000, 10)
     labels[:200], groups[:200] = 0, 2
     sketch = gf.Sketch.from_rows(scores, labels, groups, bins=256, range=(-8, 8))
-    with pytest.warns(gf.MissingClassWarning):
+    with pytest.warns(gf.errors.MissingClassWarning):
         result = gf.solve(sketch, limits={"equal_opportunity": 0.1}, confidence=0.9)
     assert result.verdict == "promised"
     assert any("left out" in note for note in texts(result))

@@ -78,7 +78,7 @@ def test_few_rows_promise_nothing_and_say_how_many_would(backend, randomize):
     assert gf.rows_needed(sketch, limits={"equalized_odds": 0.05}, randomize=randomize, **BY) == needed
     assert needed.times is None or needed.times > 1
     assert gf.Result.from_json(result.to_json()) == result
-    with pytest.warns(gf.UnpromisedWarning):
+    with pytest.warns(gf.errors.UnpromisedWarning):
         result.decider()
 
 

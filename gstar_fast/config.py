@@ -27,7 +27,7 @@ def show_config() -> None:
     Examples
     --------
     >>> import gstar_fast as gf
-    >>> gf.show_config()  # doctest: +SKIP
+    >>> gf.config.show_config()  # doctest: +SKIP
     gstar_fast 0.1.0
     backend    native
     kernel     avx2
@@ -57,7 +57,7 @@ def get_include() -> str:
     --------
     >>> import gstar_fast as gf
     >>> from pathlib import Path
-    >>> Path(gf.get_include(), "gstar", "decide.hpp").is_file()
+    >>> Path(gf.config.get_include(), "gstar", "decide.hpp").is_file()
     True
     """
     return _found([_HERE / "include", _HERE.parent / "csrc"], "gstar/decide.hpp")
@@ -70,7 +70,7 @@ def get_cmake_dir() -> str:
     --------
     >>> import gstar_fast as gf
     >>> from pathlib import Path
-    >>> Path(gf.get_cmake_dir(), "gstarConfig.cmake").is_file()
+    >>> Path(gf.config.get_cmake_dir(), "gstarConfig.cmake").is_file()
     True
     """
     return _found([_HERE / "cmake", _HERE.parent / "cmake"], "gstarConfig.cmake")
