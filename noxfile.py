@@ -23,7 +23,7 @@ FOR_USERS = (
     "pandas",
     "polars",
     "arrow",
-    "remote",
+    "cli",
     "sql",
     "plot",
     "sklearn",

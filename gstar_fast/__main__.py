@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code; with the arguments of the process, also end the process."""
     try:
-        return _main(argv)
-    except KeyboardInterrupt:  # before a command was there to say more
+        code = _main(argv)
+    except KeyboardInterrupt:  # before the command itself handles it
         print("gstar-fast: stopped", file=sys.stderr, flush=True)
-        return 130
+        code = 130
+    if argv is None:
+        _end(code)
+    return code
+
+
+def _end(code: int) -> None:
+    """End the process at once: a thread of pyarrow that still reads through Python would abort a normal exit."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or not there
+            stream.flush()
+    os._exit(code)
 
 
 def _main(argv: Sequence[str] | None) -> int:
@@ -20,7 +33,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
     if argv is not None:
         return run(list(argv))
-    for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot show is no reason to fail
+    for stream in (sys.stdout, sys.stderr):  # so that names that the terminal cannot show are printed escaped
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     return run(sys.argv[1:])

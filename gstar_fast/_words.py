@@ -7,7 +7,7 @@ METHODS = ("exact", "alternating", "gauss_newton", "newton")
 FAMILIES = ("normal", "student_t", "gamma")
 KINDS = ("empirical", "kde", *FAMILIES, "best")  # of densities
 GIVEN = "given"  # the kind that a result names where parameters of densities were given
-FORMATS = ("csv", "tsv", "parquet", "arrow", "npz")  # of tables
+FORMATS = ("csv", "tsv", "parquet", "arrow")  # of tables
 
 UNLABELLED = 2  # where a label is not known
 WEIGHT_UNIT = 2**20  # what a row of weight 1 counts in a weighted sketch

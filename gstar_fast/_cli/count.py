@@ -1,4 +1,4 @@
-"""Tables -> a sketch: read ahead in one thread, count in the other, stop when asked to."""
+"""Tables -> a sketch: one thread reads ahead, the other counts, and signals stop both between two blocks."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._cli.errors import CliError, Interrupted, worded
 from gstar_fast._cli.output import Progress
 from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, label_name, name_of_text, numbers_of
-from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds
+from gstar_fast._cli.tables.inputs import Input
 from gstar_fast._cli.tables.open import check_columns, reading
+from gstar_fast._cli.tables.reader import Block, Column, Kinds
 from gstar_fast._cli.wording import Table
 from gstar_fast._input.missing import RAISE
 from gstar_fast._sketch import counting
@@ -34,11 +35,7 @@ T = TypeVar("T")
 
 
 class Stop:
-    """Notes the wish to stop (Ctrl-C, SIGTERM, a closed terminal) until it can be granted between two blocks.
-
-    An exception in the middle of a block would leave in doubt whether its rows are counted. A second Ctrl-C does not
-    wait.
-    """
+    """Defers SIGINT, SIGTERM and SIGHUP until the current block is counted; a second Ctrl-C does not wait."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -63,9 +60,9 @@ class Stop:
 
 @contextlib.contextmanager
 def read_ahead(items: Generator[T, None, None], stop: Stop, depth: int = 3) -> Iterator[Iterator[T]]:
-    """The same items, taken from the generator by a thread of its own; they end early when asked to stop.
+    """The items of a generator that runs in its own thread; they end early on a signal to stop.
 
-    A read that blocks (an idle pipe) then holds up that thread only.
+    A read that blocks (an idle pipe) then blocks that thread only.
     """
     waiting: queue.Queue[tuple[str, Any]] = queue.Queue(depth)
     closed = threading.Event()
@@ -116,7 +113,7 @@ def read_ahead(items: Generator[T, None, None], stop: Stop, depth: int = 3) -> I
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table hold what."""
+    """The columns to read from a table."""
 
     score: str
     label: str | None
@@ -127,27 +124,27 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """All of them, each once."""
+        """All columns, each once."""
         every = [self.score, self.label, *self.group, self.weight, self.repeats]
         return list(dict.fromkeys(name for name in every if name is not None))
 
     @property
     def options(self) -> dict[str, str | None]:
-        """Which option named which column."""
+        """Option -> column."""
         groups = {f"--group {name}": name for name in self.group}
         named = {"--score": self.score, "--label": self.label, **groups}
         return {**named, "--weight": self.weight, "--repeats": self.repeats}
 
     @property
     def arguments(self) -> dict[str, str]:
-        """Which argument of the library each of them is."""
+        """Argument of the library -> column."""
         named = {"scores": self.score, "labels": self.label, "groups": self.group[0]}
         named |= {"weights": self.weight, "repeats": self.repeats}
         named |= {f"group {i}": name for i, name in enumerate(self.group)}
         return {name: column for name, column in named.items() if column is not None}
 
     def named(self, sketch: gf.Sketch, labels: LabelTexts = NO_LABELS) -> gf.Sketch:
-        """The sketch, which remembers the columns and the texts of labels."""
+        """The sketch, with the columns and the texts of labels saved in it."""
         positive = None if self.positive is None else label_name(self.positive)
         return sketch._remember(ColumnNames(self.score, self.label, self.group), positive, labels)
 
@@ -165,7 +162,7 @@ class Tally:
 
     @property
     def kinds(self) -> Kinds:
-        """How a CSV file is to be read."""
+        """How the columns of a CSV file are read."""
         c = self.columns
         numbers = (c.score, c.weight, c.repeats)
         return {**dict.fromkeys(c.names, "text"), **{name: "number" for name in numbers if name is not None}}
@@ -174,13 +171,13 @@ class Tally:
         """Scores of a column."""
         return numbers_of(column, where, first_row)
 
-    def add(self, source: Input, block: Block, first_row: int, text: bool) -> None:
-        """Count the rows of a block, or none of them."""
+    def add(self, source: Input, block: Block, first_row: int) -> None:
+        """Count all rows of a block, or raise and count none."""
         c = self.columns
         scores = self.scores_of(block.columns[c.score], _where(source, c.score), first_row)
         labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label), first_row)
         nulls = self.sketch._passing.group != RAISE
-        texts = [name_of_text if text or name in block.folders else None for name in c.group]
+        texts = [name_of_text if block.is_text(name) else None for name in c.group]
         groups = [
             groups_of(block.columns[name], _where(source, name), name_of, first_row, nulls=nulls)
             for name, name_of in zip(c.group, texts, strict=True)
@@ -205,7 +202,7 @@ class Tally:
     ) -> None:
         """Several columns of groups; Arrow crosses them without a Python step for each row."""
         if not all(map(is_arrow, groups)):
-            columns = [column.tolist() if hasattr(column, "tolist") else list(column) for column in groups]
+            columns = [column.tolist() if hasattr(column, "tolist") else column for column in groups]
             crossed = list(zip(*columns, strict=True))
             self.sketch.update(scores, labels, crossed, weights=weights, repeats=repeats)
             return
@@ -230,7 +227,7 @@ class Tally:
         return Table(self.columns.arguments, self.columns.group, first_row)
 
     def check_positive(self) -> None:
-        """Refuse a count in which the label named as positive never came."""
+        """Raise if no row has the --positive label."""
         check_positive(self.sketch._core)
 
 
@@ -250,7 +247,7 @@ def _arrow(column: Column) -> Column:
 
 
 class Distance:
-    """How far a run over several files has come, in bytes."""
+    """Progress over several files, in bytes."""
 
     def __init__(self, inputs: list[Input]) -> None:
         sizes = [one.size for one in inputs]
@@ -259,7 +256,7 @@ class Distance:
         self._known = None not in sizes and self._before[-1] > 0
 
     def share(self, i: int, done: float | None) -> float | None:
-        """Share of all bytes when that share of the i-th file is read; None where nobody knows."""
+        """Share of all bytes once this share of the i-th file is read; None if it is not known."""
         if not self._known or done is None:
             return None
         start, end = self._before[i : i + 2]
@@ -268,7 +265,7 @@ class Distance:
 
 @dataclass
 class Place:
-    """How far a file is counted."""
+    """Rows of a file that are counted."""
 
     rows: int = 0
     whole: bool = False
@@ -284,31 +281,31 @@ def count(
     checkpoint: Callable[[], None] | None = None,
     every: float = 30.0,
 ) -> int:
-    """Count all rows that are not counted yet and return how many that were.
+    """Count all rows that are not counted yet and return their number.
 
-    `places` is kept true to the sketch after every block; `checkpoint` is called now and then.
+    `places` always matches the sketch; `checkpoint` runs every `every` seconds.
     """
     places = [Place() for _ in inputs] if places is None else places
     distance = Distance(inputs)
     rows, saved = 0, time.monotonic()
 
-    def blocks() -> Generator[tuple[int, Block | None, bool], None, None]:
+    def blocks() -> Generator[tuple[int, Block | None], None, None]:
         for i, source in enumerate(inputs):
             if places[i].whole:
                 continue
-            with reading(source) as reader:
+            with reading(source, tally.kinds) as reader:
                 check_columns(source, reader.names, tally.columns.options)
-                for block in reader.blocks(tally.columns.names, skip=places[i].rows, kinds=tally.kinds):
-                    yield i, block, reader.text
-            yield i, None, reader.text
+                for block in reader.blocks(tally.columns.names, skip=places[i].rows):
+                    yield i, block
+            yield i, None
 
     try:
         with read_ahead(blocks(), stop) as ahead:
-            for i, block, text in ahead:
+            for i, block in ahead:
                 if block is None:
                     places[i].whole = True
                     continue
-                tally.add(inputs[i], block, places[i].rows, text)
+                tally.add(inputs[i], block, places[i].rows)
                 places[i].rows += block.rows
                 rows += block.rows
                 progress.update(rows, distance.share(i, block.done))

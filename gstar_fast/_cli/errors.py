@@ -1,4 +1,4 @@
-"""What the command line says when something is wrong, and with which exit code it ends."""
+"""Errors of the command line, and its exit codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CliError(Exception):
 
 
 class Interrupted(Exception):  # noqa: N818 (no error, a wish)
-    """Ctrl-C, or a signal that asks to stop: the message says what was kept."""
+    """Ctrl-C, or another signal to stop; the message says what was kept."""
 
     def __init__(self, message: str, signal: int) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class Interrupted(Exception):  # noqa: N818 (no error, a wish)
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit code that an error of the library stands for."""
+    """The exit code for an error of the library."""
     if isinstance(error, OptionError):
         return USAGE
     return INFEASIBLE if isinstance(error, InfeasibleError) else FAILED
@@ -35,17 +35,12 @@ def worded(told: BaseException, face: Options | None = None) -> str:
     """An error or a warning of the library, with options and columns for its arguments."""
     if not getattr(told, "code", ""):
         return str(told)
-    # brings NumPy; what has a code comes from where it was needed already
+    # imports NumPy, which every error with a code has imported already
     from gstar_fast._base.refusals.refusal import worded as words_of
 
     return words_of(told, face or Options())
 
 
-def pyarrow_missing(what: str) -> CliError:
-    """The error for a format that cannot be read or written without pyarrow."""
-    return extra_missing(what, "pyarrow", "arrow")
-
-
-def extra_missing(what: str, package: str, extra: str) -> CliError:
-    """The error for what cannot be done without a package that an extra of ours installs."""
+def extra_missing(what: str, package: str, extra: str = "cli") -> CliError:
+    """The error if a package is missing that one of the extras installs."""
     return CliError(f"{what} needs {package}, which is not installed; run: pip install 'gstar-fast[{extra}]'")

@@ -30,10 +30,10 @@ ROAD = """from tables to decisions:
   gstar-fast COMMAND --help  explains one command, with examples"""
 
 TABLES_HELP = """tables:
-  CSV and TSV (also .gz, .bz2, .zst, .lz4), Parquet, Feather and Arrow IPC, NPZ (one 1-D array for each column); - is
-  standard input. A folder means all tables in it. A quoted pattern such as 'part-*.parquet' means all files that match.
-  Other files of a folder are skipped, and a note names them.
-  Folders named column=value (sex=F/part-0.parquet) give a column. s3:// and other URLs are read through fsspec.
+  CSV and TSV (also .gz, .bz2, .zst, .lz4), Parquet, Feather and Arrow IPC; - is standard input. A folder means all
+  tables in it. A quoted pattern such as 'part-*.parquet' means all files that match. Other files of a folder are
+  skipped, and a note names them. Folders named column=value (sex=F/part-0.parquet) give a column. s3:// and other URLs
+  are read through fsspec. Plain CSV needs no other package; the rest needs: pip install 'gstar-fast[cli]'
   Tables are read block by block, so they may be larger than memory."""
 
 

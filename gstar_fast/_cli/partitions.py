@@ -1,8 +1,7 @@
-"""A folder of tables -> the same folder with decisions: table by table, so that a process that was killed can go on.
+"""A folder of tables -> the same folder with decisions, table by table, so that a killed process can be continued.
 
-A table appears when it is complete. Then a line is added to the record in the output folder: which table was decided,
-of which size and when it was changed, and what came of it. A line that was cut short counts for nothing: its table is
-decided again, and replaced as a whole.
+A table appears when it is complete. Then a line is added to the record in the output folder, with the size and time of
+the table that was decided. If the process is killed while it writes the line, the table is decided again.
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ from typing import Any, NamedTuple
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import USAGE, CliError
+from gstar_fast._cli.resume import check_asked
 from gstar_fast._cli.tables.inputs import Input, format_of_output, with_format
-from gstar_fast._cli.tables.places import is_url, place_of
+from gstar_fast._cli.tables.places import canonical, is_url
+from gstar_fast._cli.tables.places import is_folder as is_folder_of_tables
 
 FORMAT = "gstar_fast.decided"
 VERSION = 1
-RECORD = "_decided.jsonl"  # what begins with _ is no data by custom
+RECORD = "_decided.jsonl"  # names that start with _ are not read as tables
 
 
 class Task(NamedTuple):
@@ -36,13 +37,13 @@ class Task(NamedTuple):
 
 
 def is_folder(output: str) -> bool:
-    """Whether an output is meant to be a folder."""
+    """Whether an output is a folder."""
     return output != "-" and (output.endswith(("/", os.sep)) or Path(output).is_dir())
 
 
 def tasks(given: list[str], inputs: list[Input], output: str, to: str | None) -> list[Task]:
-    """What is to be decided; refuses what could not be told apart afterwards."""
-    if len(given) != 1 or given[0] == "-" or not place_of(given[0]).is_folder(given[0]):
+    """The tables to decide; raises if inputs and outputs would mix, or two outputs be the same file."""
+    if len(given) != 1 or given[0] == "-" or not is_folder_of_tables(given[0]):
         raise CliError(
             f"{output} is a folder, and it takes the tables of one folder; name that, or a file to write", USAGE
         )
@@ -68,30 +69,30 @@ def tasks(given: list[str], inputs: list[Input], output: str, to: str | None) ->
 
 
 def _refuse_nested(folder: str, output: str) -> None:
-    inner, outer = Path(place_of(output).canonical(output)), Path(place_of(folder).canonical(folder))
+    inner, outer = Path(canonical(output)), Path(canonical(folder))
     if inner == outer:
-        raise CliError(f"{output} is also the input; write to another folder")
+        raise CliError(f"{output} is also the input; choose another folder")
     if inner.is_relative_to(outer):
         raise CliError(
-            f"{output} is inside {without_secrets(folder)}, so that its tables would be inputs next time; "
-            "write elsewhere"
+            f"{output} is inside {without_secrets(folder)}, so the next run would read its tables; "
+            "choose another folder"
         )
     if outer.is_relative_to(inner):
         raise CliError(
-            f"{without_secrets(folder)} is inside {output}, where decided tables would lie among others; "
-            "write elsewhere"
+            f"{without_secrets(folder)} is inside {output}, so decided tables would be mixed with others; "
+            "choose another folder"
         )
 
 
 @dataclass
 class Record:
-    """What an output folder says of the tables that were decided."""
+    """The record of decided tables in an output folder."""
 
     path: Path
     done: dict[str, dict[str, Any]]
 
     def is_done(self, task: Task) -> bool:
-        """Whether a table was decided as it is now, and what was written is still there."""
+        """Whether a table was decided, has not changed since, and its output is still there."""
         line = self.done.get(task.name)
         if line is None or line.get("source") != source_of(task):
             return False
@@ -101,25 +102,25 @@ class Record:
             return False
 
     def add(self, task: Task, source: dict[str, Any], rows: int, accepted: int) -> None:
-        """One more table is whole; `source` is what it was before it was read."""
+        """Add a table; `source` is its size and time before it was read."""
         line = {"table": task.name, "source": source, "size": task.output.stat().st_size}
         line |= {"rows": rows, "accepted": accepted}
         self.done[task.name] = line
         _append(self.path, line)
 
     def gone(self, found: list[Task]) -> list[str]:
-        """Tables that were decided and are not among the inputs now."""
+        """Decided tables that are not among the inputs any more."""
         return sorted(set(self.done) - {task.name for task in found})
 
 
 def source_of(task: Task) -> dict[str, Any]:
-    """What tells whether a table is still the one that was decided."""
+    """Size and time of a table, which show whether it has changed."""
     identity = task.source.identity()
     return {"size": identity["size"], "changed": identity["changed"]}
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:
-    """A line at the end of the record, on disk when this returns; it does not go on with one that was cut short."""
+    """Add a line to the record and flush it to disk; a line that was cut short is ended first."""
     with path.open("ab+") as file:
         end = file.seek(0, os.SEEK_END)
         if end:
@@ -132,7 +133,7 @@ def _append(path: Path, line: dict[str, Any]) -> None:
 
 
 def begin(output: str, asked: dict[str, Any], *, resume: bool) -> Record:
-    """The record of an output folder: a new one, or one to go on with where the same is asked for."""
+    """The record of an output folder: a new one, or the one to continue, for the same options."""
     folder = Path(output)
     path = folder / RECORD
     if not folder.exists():
@@ -142,32 +143,22 @@ def begin(output: str, asked: dict[str, Any], *, resume: bool) -> Record:
         folder.mkdir()
     if not path.exists():
         if any(folder.iterdir()):
-            raise CliError(f"{output} is not empty, and apply did not begin it; name a folder that is new or empty")
+            raise CliError(f"{output} is not empty and was not created by apply. Choose an empty folder.")
         first = {"format": FORMAT, "version": VERSION, "asked": asked}
         write_atomically(path, (json.dumps(first) + "\n").encode())
         return Record(path, {})
     if not resume:
-        raise CliError(f"{output} holds decided tables already; --resume goes on with it, or name another folder")
+        raise CliError(f"{output} already has decisions. Pass --resume to continue, or choose another folder.")
     first, *rest = _lines(path)
     before: Any = first.get("asked")
     if first.get("format") != FORMAT or first.get("version") != VERSION or not isinstance(before, dict):
-        raise CliError(f"{path} is not the record of decided tables of this release; name another folder")
-    for option in {**asked, **before}:
-        if asked.get(option) != before.get(option):
-            raise CliError(
-                f"{output} was begun with another {option}: {_short(before.get(option))}, now it is "
-                f"{_short(asked.get(option))}; go on with the same, or name another folder"
-            )
+        raise CliError(f"{path} is not a record of decided tables of this release. Choose another folder.")
+    check_asked(output, before, asked, "choose another folder")
     return Record(path, {line["table"]: line for line in rest if isinstance(line.get("table"), str)})
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """What the record says; a line that a kill cut short is passed over, so that its table is decided again."""
+    """The lines of the record; a line that was cut short is ignored, so its table is decided again."""
     empty = True
     with path.open("rb") as file:
         for text in file:

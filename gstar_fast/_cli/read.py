@@ -1,4 +1,4 @@
-"""What a command is given -> a sketch: saved ones merged, or tables counted."""
+"""The inputs of a command -> a sketch: saved sketches are merged, tables are counted."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gstar_fast._cli.tables.columns import missing_group
 from gstar_fast._cli.tables.inputs import (
     STANDARD_INPUT,
     Input,
-    PassedOver,
+    Skipped,
     find_inputs,
     is_sketch,
     refuse_json,
     refuse_twins,
     standard_input,
 )
-from gstar_fast._cli.tables.places import is_url, place_of
+from gstar_fast._cli.tables.places import is_url, open_file
 from gstar_fast.errors import InputError
 
 _LARGEST = 2**31 + 2**20  # bytes of a sketch, as `Sketch.load` has it
@@ -44,12 +44,12 @@ def columns_of(given: argparse.Namespace) -> Columns:
 
 
 def tables_of(given: argparse.Namespace, console: Console) -> tuple[list[Input], list[str]]:
-    """The tables that are named, and the files of folders that are not read, which are told."""
-    passed = PassedOver()
-    inputs = find_inputs(given.inputs, format=given.format, delimiter=given.delimiter, passed=passed)
-    for text in passed.notes():
+    """The tables that are named, and the skipped files of folders, on which it prints a note."""
+    skipped = Skipped()
+    inputs = find_inputs(given.inputs, given.format, given.delimiter, skipped)
+    for text in skipped.notes():
         console.note(text)
-    return inputs, passed.names
+    return inputs, skipped.names
 
 
 def new_sketch(given: argparse.Namespace, columns: Columns, like: gf.Sketch | None = None) -> gf.Sketch:
@@ -61,7 +61,7 @@ def new_sketch(given: argparse.Namespace, columns: Columns, like: gf.Sketch | No
 
 
 def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
-    """A saved sketch, or one from standard input; an unfinished count only where that is told to a console."""
+    """A saved sketch, or one from standard input; an unfinished count only with a console, for a note on it."""
     content = _content(path, unfinished)
     if isinstance(content, gf.Sketch):
         return content
@@ -72,7 +72,7 @@ def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
 
 
 def _content(path: str, unfinished: Console | None) -> gf.Sketch | bytes:
-    """What a file, or standard input, holds: bytes that ought to be a sketch, or the sketch of an unfinished count."""
+    """The bytes of a file or of standard input, or the sketch of an unfinished count."""
     if path == "-":
         return read_at_most(standard_input(), _LARGEST)
     if not resume.is_unfinished(path):
@@ -90,7 +90,7 @@ def _content(path: str, unfinished: Console | None) -> gf.Sketch | bytes:
 
 
 def _far(url: str) -> bytes:
-    with place_of(url).open(url) as file:
+    with open_file(url) as file:
         data = read_at_most(file, _LARGEST)
     if len(data) == _LARGEST:
         raise CliError(f"{without_secrets(url)} is larger than any sketch; check the path")
@@ -98,7 +98,7 @@ def _far(url: str) -> bytes:
 
 
 def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
-    """The sum of saved sketches, each named once."""
+    """The sum of saved sketches."""
     if len(paths) == 1:
         return load_sketch(paths[0], unfinished=unfinished)
     from gstar_fast._sketch.merging import merge_named  # brings NumPy
@@ -117,14 +117,14 @@ def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
 
 
 def note_alike(sketch: gf.Sketch, console: Console) -> None:
-    """Say that groups print alike, such as 1 and '1': most often one that was read from files of two formats."""
+    """Print a note if two groups look the same, such as 1 and '1': often one group in files of two formats."""
     first: dict[str, Name] = {}
     for name in sketch.groups:
         other = first.setdefault(str(name), name)
         if other is not name:
             console.note(
                 f"note: {_kind(other)} and {_kind(name)} are two groups that print alike; if they are one, "
-                "give the column the same type in all tables and count them anew"
+                "give the column the same type in all tables and count them again"
             )
             return
 
@@ -140,7 +140,7 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     if kinds == {True}:
         names = ("label", "no_label", "weight", "repeats", "positive", "bins", "range", "nan")
         more = ("missing", "missing_group", "format", "delimiter")
-        refuse_options(given, names + more, "says how tables are counted, and a sketch is counted already")
+        refuse_options(given, names + more, "is for counting tables, and a sketch is counted already")
         total = merged(given.inputs)
         note_alike(total, console)
         return total
@@ -153,7 +153,7 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
 
 
 def refuse_options(given: argparse.Namespace, names: Iterable[str], why: str) -> None:
-    """Refuse options that would change nothing here: whoever gave one thinks that it did."""
+    """Reject options that have no effect here."""
     for name in names:
         if getattr(given, name) not in (None, False, "raise"):  # "raise" is what --nan does anyway
             raise CliError(f"--{name.replace('_', '-')} {why}; leave it out", USAGE)
@@ -171,7 +171,7 @@ def count_tables(
             count(inputs, tally, stop, progress)
         except Interrupted as end:
             raise Interrupted(
-                "stopped, and nothing is kept; count with `gstar-fast sketch` first to be able to go on later",
+                "stopped, and nothing is kept; `gstar-fast sketch` keeps what it has counted, and can be resumed",
                 end.code - 128,
             ) from None
     tally.check_positive()

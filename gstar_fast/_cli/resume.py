@@ -1,13 +1,13 @@
-"""An unfinished count: what was counted so far, and of which files, in one file that is replaced whole.
+"""An unfinished count: the counts and the rows of each file that they include, in one file that is replaced as a whole.
 
-One file, since two could not be replaced in one step: whatever kills the process, the counts and the record of what
-they are counts of belong together, and no row is counted twice.
+Two files could not be replaced in one step: a killed process could then leave counts that do not match their record.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ VERSION = 1
 ENDING = ".partial"
 LONGEST = 2**32
 
-Record: TypeAlias = dict[str, Any]  # the identity of a file, with "rows" counted and whether that is the "whole" file
+Record: TypeAlias = dict[str, Any]  # identity of a file, "rows" counted, and whether that is the "whole" file
 
 
 @dataclass
@@ -43,11 +43,11 @@ class Unfinished:
         return sum(file["rows"] for file in self.files)
 
     def save(self, path: Path) -> None:
-        """Replace the file, whole."""
+        """Replace the file as a whole."""
         document = {
             "format": FORMAT,
             "version": VERSION,
-            "about": "an unfinished count; go on with the same command and --resume",
+            "about": "an unfinished count; continue it with the same command and --resume",
             "asked": self.asked,
             "files": self.files,
             "sketch": base64.b64encode(self.sketch.to_bytes()).decode("ascii"),
@@ -57,7 +57,7 @@ class Unfinished:
 
 
 def place_of(output: str) -> Path:
-    """Where the unfinished count of an output is kept."""
+    """The file for the unfinished count of an output."""
     return Path(output + ENDING)
 
 
@@ -67,7 +67,7 @@ def is_unfinished(path: str) -> bool:
 
 
 def load(path: Path) -> Unfinished:
-    """Read an unfinished count; whatever else is in the file is an error that says so."""
+    """Read an unfinished count; anything else in the file is an error."""
     try:
         document = read(read_limited(path, LONGEST, f"larger than {LONGEST >> 30} GiB"))
         if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -80,7 +80,7 @@ def load(path: Path) -> Unfinished:
             raise ValueError("'asked' or 'files' is not as it was written")
         sketch = gf.Sketch.from_bytes(base64.b64decode(document["sketch"], validate=True))
     except (ValueError, KeyError, TypeError) as error:
-        raise CliError(f"{path} is not an unfinished count: {error}; remove it and begin anew") from None
+        raise CliError(f"{path} is not an unfinished count: {error}; remove it and start over") from None
     return Unfinished(asked, files, sketch)
 
 
@@ -94,6 +94,14 @@ def _is_record(file: object) -> bool:
     )
 
 
+def check_asked(path: Path | str, before: Mapping[str, Any], asked: Mapping[str, Any], cure: str) -> None:
+    """Raise if a command was started with other options."""
+    for option in {**asked, **before}:
+        if asked.get(option) != before.get(option):
+            was, now = (reprlib.repr(one.get(option)) for one in (before, asked))
+            raise CliError(f"{path} was started with {option} = {was}, not {now}. Use the same options, or {cure}.")
+
+
 def _numbered(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
     """Each path with the number of equal paths before it, since URLs may differ only in hidden parts."""
     seen: Counter[str] = Counter()
@@ -105,17 +113,12 @@ def _numbered(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
 
 
 def go_on(path: Path, asked: dict[str, object], inputs: list[Input]) -> tuple[Unfinished, dict[int, tuple[int, bool]]]:
-    """What was counted before, and for each input how many of its rows, and whether these are all.
+    """The unfinished count, and for each input how many rows it includes, and whether these are all.
 
-    Refuses where the same rows would not be meant any more: other options, or files that changed or are gone.
+    Raises if the rows would not be the same any more: with other options, or if files changed or are gone.
     """
     before = load(path)
-    for option in {**asked, **before.asked}:
-        if asked.get(option) != before.asked.get(option):
-            raise CliError(
-                f"{path} was begun with {option} = {before.asked.get(option)!r}, now it is {asked.get(option)!r}; "
-                "go on with the same options, or leave out --resume to begin anew"
-            )
+    check_asked(path, before.asked, asked, "drop --resume to start over")
     identities = [one.identity() for one in inputs]
     places = {name: i for i, name in enumerate(_numbered(identities))}
     names = _numbered(before.files)
@@ -123,7 +126,7 @@ def go_on(path: Path, asked: dict[str, object], inputs: list[Input]) -> tuple[Un
     if missing:
         raise CliError(
             f"{path} has counted files that are not among the inputs now: {some(missing, 3)}; "
-            "name the same ones, or leave out --resume to begin anew"
+            "name the same files, or drop --resume to start over"
         )
     counted: dict[int, tuple[int, bool]] = {}
     for file, name in zip(before.files, names, strict=True):
@@ -132,11 +135,9 @@ def go_on(path: Path, asked: dict[str, object], inputs: list[Input]) -> tuple[Un
         if now.get("folders") != file.get("folders"):
             raise CliError(
                 f"{inputs[i].name} was in the folders {file.get('folders')} when its rows were counted; "
-                "name it as before, or leave out --resume to begin anew"
+                "name it as before, or drop --resume to start over"
             )
         if (now["size"], now["changed"]) != (file.get("size"), file.get("changed")):
-            raise CliError(
-                f"{inputs[i].name} has changed since its rows were counted; leave out --resume to begin anew"
-            )
+            raise CliError(f"{inputs[i].name} has changed since its rows were counted; drop --resume to start over")
         counted[i] = file["rows"], file["whole"]
     return before, counted

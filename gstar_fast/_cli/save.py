@@ -1,4 +1,4 @@
-"""Outputs of a command: checked before any work is done, and told when they are written."""
+"""Outputs of a command: checked before any work is done, and named once they are written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = TypeVar("Kind")
 
 
 def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
-    """Refuse, before any work is done, an output that cannot be written or that is one of the inputs."""
+    """Raise, before any work is done, if an output cannot be written or is one of the inputs."""
     if path is None or path == "-":
         return
     if is_url(path):
@@ -38,7 +38,7 @@ def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
 
 
 def check_outputs(outputs: dict[str, str | None], inputs: Iterable[str | None]) -> None:
-    """`check_output` for each of them (option -> path), and refuse that one would overwrite the other."""
+    """`check_output` for each of them (option -> path); raises also if two are the same file."""
     options: dict[str, str] = {}
     for option, path in outputs.items():
         if path is None:
@@ -57,7 +57,7 @@ def write_bytes(data: bytes) -> None:
 
 
 def ending(path: str, known: Mapping[str, Kind]) -> Kind:
-    """What belongs to the ending of an output's name."""
+    """The value for the ending of an output's name."""
     suffix = Path(path).suffix.lower()
     if suffix not in known:
         raise CliError(f"{path} must end in {', '.join(known)}, to say what to write", USAGE)
@@ -70,6 +70,6 @@ def files(*outputs: str | None) -> list[str]:
 
 
 def note_written(console: Console, *outputs: str | None) -> None:
-    """Say which files were written, if any."""
+    """Print which files were written, if any."""
     if written := files(*outputs):
         console.note(f"wrote {' and '.join(written)}")

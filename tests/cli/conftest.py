@@ -47,13 +47,12 @@ def small_blocks(here, monkeypatch, signals):
     pytest.importorskip("pyarrow")
     from gstar_fast._cli.tables import arrow as by_pyarrow
 
-    for module in (by_pyarrow, by_hand):
-        monkeypatch.setattr(module, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(by_pyarrow, "BLOCK_ROWS", 100)
     monkeypatch.setattr(by_hand, "TEXT_ROWS", 100)
     return here
 
 
-@pytest.fixture(params=["csv", "parquet", "arrow", "npz"])
+@pytest.fixture(params=["csv", "parquet", "arrow"])
 def files(request, small_blocks):
     """Two tables, and the bytes of their sketch."""
     pa = pytest.importorskip("pyarrow")
@@ -70,11 +69,9 @@ def files(request, small_blocks):
             Path(name).write_text("score,label,group\n" + "".join(f"{','.join(line)}\n" for line in lines))
         elif request.param == "parquet":
             pq.write_table(pa.table(columns), name, row_group_size=333)
-        elif request.param == "arrow":
+        else:
             with pa.ipc.new_file(name, pa.table(columns).schema) as writer:
                 writer.write_table(pa.table(columns), max_chunksize=333)
-        else:
-            np.savez(name, **columns)
         names.append(name)
     whole = pa.table({"score": table.scores, "label": table.labels, "group": table.groups})
     expected = gf.Sketch().update_table(whole, score="score", label="label", group="group")
@@ -87,14 +84,13 @@ def saved_thresholds(here, monkeypatch):
     pytest.importorskip("pyarrow")
     from gstar_fast._cli.tables import arrow as by_pyarrow
 
-    for module in (by_pyarrow, by_hand):
-        monkeypatch.setattr(module, "BLOCK_ROWS", 300)
+    monkeypatch.setattr(by_pyarrow, "BLOCK_ROWS", 300)
     gf.Decider(THRESHOLDS, default=0.0, score_column="p", group_column="g").save("t.json")
 
 
 @pytest.fixture(params=["pyarrow", "without pyarrow"])
 def arrow(request, monkeypatch):
-    """CSV and NPZ are read with pyarrow and without it."""
+    """CSV is read with pyarrow and without it."""
     if request.param != "pyarrow":
         monkeypatch.setattr(inputs, "has_pyarrow", lambda: False)
     return request.param == "pyarrow"

@@ -22,7 +22,7 @@ from gstar_fast._cli.commands import apply as command
 pa = pytest.importorskip("pyarrow")
 from helpers.table_files import write  # noqa: E402
 
-PARTS = ["sex=F/a.parquet", "sex=F/b.csv", "sex=M/year=7/c.csv.gz", "sex=a%20b/d.npz", "sex=a%20b/e.csv.zst"]
+PARTS = ["sex=F/a.parquet", "sex=F/b.csv", "sex=M/year=7/c.csv.gz", "sex=a%20b/d.arrow", "sex=a%20b/e.csv.zst"]
 THRESHOLDS = {"F": 0.25, "M": -0.5, "a b": 0.0}
 APPLY = ["apply", "in", "--thresholds", "t.json", "-o", "out/"]
 
@@ -69,10 +69,10 @@ def test_a_folder_becomes_the_same_folder_with_decisions(folder, capsys):
     assert "the ending is not one of" in printed.err
 
 
-def test_lines_of_csv_stay_as_they_are_written(folder):
+def test_values_of_csv_stay_as_they_are_written(folder):
     Path("in/sex=F/b.csv").write_bytes(b'"id",p,g\r\n007,"0.250","a, b"\r\n')
     assert main([*APPLY, "-q"]) == 0
-    assert Path("out/sex=F/b.csv").read_bytes() == b'"id",p,g,decision\r\n007,"0.250","a, b",1\r\n'
+    assert Path("out/sex=F/b.csv").read_bytes() == b'id,p,g,decision\n007,0.250,"a, b",1\n'
 
 
 def test_to_gives_all_tables_one_format(folder):
@@ -118,7 +118,7 @@ def test_an_interrupted_run_goes_on_and_decides_each_table_once(decided, monkeyp
     assert f"stopped; {blocks - 1} of 5 tables are decided and kept in out/" in error
     assert {name: decided[name] for name in sorted(PARTS)[: blocks - 1]} == tables()
     inodes = {name: Path("out", name).stat().st_ino for name in tables()}
-    again = shlex.split(error.split("to go on: ")[1])
+    again = shlex.split(error.split("to continue: ")[1])
     assert main(again[1:]) == 0  # exactly what the message says
     assert tables() == decided
     assert {name: Path("out", name).stat().st_ino for name in inodes} == inodes  # these were not written again
@@ -159,7 +159,7 @@ def test_a_killed_process_leaves_whole_tables_and_can_be_continued(here, blocks)
     left = tables()
     assert left.items() <= tables("whole").items()
     assert len(left) < 4
-    assert fails_with("holds decided tables already; --resume goes on with it") if left else True
+    assert fails_with("already has decisions. Pass --resume to continue") if left else True
     assert main([*APPLY, "--resume", "-q"]) == 0
     assert tables() == tables("whole")
 
@@ -177,7 +177,7 @@ def test_a_table_that_cannot_be_decided_leaves_the_others(folder, decided, capsy
     Path("in/sex=M/year=7/c.csv.gz").write_bytes(good[:-20])
     assert main(APPLY) == 1
     error = capsys.readouterr().err
-    assert "2 of 5 tables are decided; --resume goes on after them" in error
+    assert "2 of 5 tables are decided; --resume continues after them" in error
     assert "in/sex=M/year=7/c.csv.gz cannot be read" in error
     assert sorted(tables()) == sorted(PARTS)[:2]
     Path("in/sex=M/year=7/c.csv.gz").write_bytes(good)
@@ -192,13 +192,13 @@ def test_resume_decides_what_is_new_changed_or_lost_and_nothing_else(folder, cap
     Path("in/sex=F/new.csv").write_text("id,p,g\n1,0.25,x\n")
     Path("in/sex=F/b.csv").write_text("id,p,g\n2,0.24,x\n")
     Path("out/sex=F/a.parquet").unlink()
-    Path("in/sex=a%20b/d.npz").unlink()
+    Path("in/sex=a%20b/d.arrow").unlink()
     capsys.readouterr()
     assert main([*APPLY, "--resume", "--json"]) == 0
     printed = capsys.readouterr()
     told = json.loads(printed.out)
     assert (told["tables"], told["tables_before"], told["rows"]) == (3, 2, 202)
-    assert "note: out/ keeps decided tables whose inputs are gone: sex=a%20b/d.npz" in printed.err
+    assert "note: out/ keeps decided tables whose inputs are gone: sex=a%20b/d.arrow" in printed.err
     assert Path("out/sex=F/new.csv").read_text().endswith("0.25,x,1\n")
     assert Path("out/sex=F/b.csv").read_text().endswith("0.24,x,0\n")
     assert [name for name in PARTS if Path("out", name).stat().st_mtime_ns == 10**18] == [*PARTS[2:]]
@@ -221,9 +221,9 @@ def test_a_record_that_was_cut_short_costs_a_table_and_no_more(folder, decided, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--nan", "reject"], "out/ was begun with another nan: None, now it is 'reject'; go on with the same"),
-        (["--unknown", "0.5"], "out/ was begun with another unknown: None, now it is 0.5"),
-        (["--to", "csv"], "out/ was begun with another to: None, now it is 'csv'"),
+        (["--nan", "reject"], "out/ was started with nan = None, not 'reject'. Use the same options"),
+        (["--unknown", "0.5"], "out/ was started with unknown = None, not 0.5"),
+        (["--to", "csv"], "out/ was started with to = None, not 'csv'"),
     ],
 )
 def test_resume_with_other_options_is_refused(folder, capsys, words, said):
@@ -236,27 +236,27 @@ def test_resume_with_other_thresholds_or_another_folder_is_refused(folder, capsy
     before = tables()
     Path("in").rename("moved")
     words = ["apply", "moved", *APPLY[2:], "--resume", "-q"]
-    assert "out/ was begun with another input: " in fails(capsys, 1, *words)
+    assert "out/ was started with input = " in fails(capsys, 1, *words)
     Path("moved").rename("in")
     gf.Decider({**THRESHOLDS, "F": 0.5}, score_column="p", group_column="sex").save("t.json")
-    assert "out/ was begun with another thresholds: " in fails(capsys, 1, *APPLY, "--resume", "-q")
+    assert "out/ was started with thresholds = " in fails(capsys, 1, *APPLY, "--resume", "-q")
     assert tables() == before
 
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["in", "-o", "in/"], 1, "in/ is also the input; write to another folder"),
+        (["in", "-o", "in/"], 1, "in/ is also the input; choose another folder"),
         (["in/.", "-o", "in"], 1, "in is also the input"),
-        (["in", "-o", "in/out/"], 1, "in/out/ is inside in, so that its tables would be inputs next time"),
-        (["in/sex=F", "-o", "in"], 1, "in/sex=F is inside in, where decided tables would lie among others"),
+        (["in", "-o", "in/out/"], 1, "in/out/ is inside in, so the next run would read its tables"),
+        (["in/sex=F", "-o", "in"], 1, "in/sex=F is inside in, so decided tables would be mixed with others"),
         (["in", "-o", "link/deep/"], 1, "link/deep/ is inside in"),
         (
             ["in", "-o", "full/"],
             1,
-            "full/ is not empty, and apply did not begin it; name a folder that is new or empty",
+            "full/ is not empty and was not created by apply. Choose an empty folder.",
         ),
-        (["in", "-o", "full/", "--resume"], 1, "full/ is not empty, and apply did not begin it"),
+        (["in", "-o", "full/", "--resume"], 1, "full/ is not empty and was not created by apply"),
         (["in", "-o", "none/out/"], 1, "there is no folder none to make out in; make it first: mkdir -p none"),
         (["in/sex=F/a.parquet", "-o", "out/"], 2, "out/ is a folder, and it takes the tables of one folder"),
         (["in", "in/sex=F", "-o", "out/"], 1, "given twice"),
@@ -269,8 +269,8 @@ def test_resume_with_other_thresholds_or_another_folder_is_refused(folder, capsy
             "twins/a.tsv and twins/a.csv would both be written to out/a.parq",
         ),
         (["in", "-o", "a.csv", "--resume"], 2, "--resume continues a folder, and a.csv is a file; leave it out"),
-        (["in", "-o", "strange/", "--resume"], 1, "strange/_decided.jsonl is not the record of decided tables"),
-        (["in", "-o", "void/", "--resume"], 1, "void/_decided.jsonl is not the record of decided tables"),
+        (["in", "-o", "strange/", "--resume"], 1, "strange/_decided.jsonl is not a record of decided tables"),
+        (["in", "-o", "void/", "--resume"], 1, "void/_decided.jsonl is not a record of decided tables"),
     ],
 )
 def test_folders_that_cannot_be_told_apart_afterwards_are_refused(folder, capsys, words, code, said):

@@ -62,7 +62,7 @@ def test_rows_without_a_group_are_decided_as_the_group_they_are_given(here, caps
     pq.write_table(pa.table({"p": [0.6, 0.3, 0.05], "g": ["a", None, None]}), "in.parquet")
     for table in ("in.csv", "in.parquet"):
         error = said(capsys, 1, table, "--thresholds", "t.json", "-o", "out.csv")
-        assert "is empty in 2 of the 3 rows from row 0 on (the first of them: row 1)" in error
+        assert "is empty in 2 of the 3 rows from row 0 on (the first: row 1)" in error
         assert "drop these or name a group for them with --missing-group" in error
         apply(table, out="out.csv", extra=["--missing-group", "none"])
         assert read("out.csv")["decision"] == ["1", "1", "0"]
@@ -100,7 +100,7 @@ def test_randomised_thresholds_draw_by_the_key(here, capsys):
     keys = [*range(50), *(f"0{i}" for i in range(50))]
     Path("in.csv").write_text("p,g,id\n" + "".join(f"1,a,{key}\n" for key in keys))
     error = said(capsys, 2, "in.csv", "--thresholds", "t.json", "-o", "o.csv")
-    assert "name the column that identifies a row with --key" in error
+    assert "Pass --key with an ID column" in error
     expected = decider([1.0] * 100, ["a"] * 100, keys=keys).astype(int).tolist()
     assert 20 < sum(expected) < 80
     for target in ("csv", "parquet"):
@@ -176,12 +176,8 @@ def test_thresholds_must_be_good(here, capsys):
     assert "solve again, or give --allow-expired" in said(capsys, 1, *words)
     apply("in.csv", out="out.csv", extra=["--allow-expired"])
     gf.Decider({"a": 1.0}).save("t.json")
-    assert "does not say which column is the score (the rows named none, or several); give --score" in said(
-        capsys, 2, *words
-    )
-    assert "does not say which column is the group (the rows named none, or several); give --group" in said(
-        capsys, 2, *words, "--score", "p"
-    )
+    assert "does not name one score column; give --score" in said(capsys, 2, *words)
+    assert "does not name one group column; give --group" in said(capsys, 2, *words, "--score", "p")
     apply("in.csv", out="out.csv", extra=["--score", "p", "--group", "g"])
 
 
@@ -193,7 +189,7 @@ def test_thresholds_that_miss_their_limits_are_refused(here, capsys):
     Path("in.csv").write_text("p,g\n1,a\n")
     words = ["in.csv", "-o", "out.csv", "--thresholds", "t.json"]
     found = said(capsys, 1, *words)
-    assert "t.json says that no thresholds meet the limits" in found
+    assert "The thresholds in t.json do not meet their limits" in found
     assert "--allow-infeasible" in found
     assert not Path("out.csv").exists()
     assert "note: 't.json' is infeasible: no thresholds" in said(capsys, 0, *words, "--allow-infeasible")

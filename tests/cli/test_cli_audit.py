@@ -87,7 +87,7 @@ def test_audit_of_decisions_is_that_of_the_rows(scores, capsys):
     )
 
 
-@pytest.mark.parametrize("kind", ["csv", "npz", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_decisions_are_read_as_labels_are(here, capsys, kind):
     """Also where labels and decisions have words of their own; advice that is given works."""
     words = {"d": ["yes", "no", "yes", "yes"], "y": ["good", "good", "bad", "bad"], "t": ["true", "false"] * 2}

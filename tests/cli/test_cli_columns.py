@@ -104,9 +104,7 @@ def test_tables_of_other_names_leave_no_name(here, capsys):
         in capsys.readouterr().err
     )
     words = ["apply", "a.csv", "--thresholds", "t.json", "-o", "d.csv"]
-    assert "does not say which column is the score (the rows named none, or several); give --score" in fails(
-        capsys, 2, *words
-    )
+    assert "does not name one score column; give --score" in fails(capsys, 2, *words)
     assert main([*words, "--score", "p", "-q"]) == 0
     assert main(["solve", "s.gstar", "-o", "t.json", "--score", "p"]) == 0
     assert "several" not in capsys.readouterr().err
@@ -178,7 +176,7 @@ def test_missing_scores_are_skipped(here, capsys, form):
     assert gf.Sketch.load("c.gstar").skipped == 1
     assert gf.Sketch.load("c.gstar").columns.group == ("sex", "y")
     assert main(["solve", f"a.{form}", *COLUMNS, "--missing", "-999", "--missing", "-1", "-q"]) == 0
-    assert "--missing says how tables are counted" in fails(capsys, 2, "solve", "s.gstar", "--missing", "-999")
+    assert "--missing is for counting tables" in fails(capsys, 2, "solve", "s.gstar", "--missing", "-999")
     assert main([*words, "n.gstar", "--missing", "nan"]) == 0
     assert gf.Sketch.load("n.gstar").skipped == 0
 
@@ -190,7 +188,7 @@ def test_resume_needs_the_same_missing_scores(here, capsys):
     asked = {"score": "p", "label": "y", "group": ["sex"], "nan": "raise", "bins": 4096, "missing": ["-999.0"]}
     Unfinished(asked, [], gf.Sketch()).save(Path("s.gstar.partial"))
     words = ["sketch", "a.csv", "-o", "s.gstar", *COLUMNS, "--resume"]
-    assert "was begun with missing = ['-999.0'], now it is None" in fails(capsys, 1, *words)
+    assert "was started with missing = ['-999.0'], not None" in fails(capsys, 1, *words)
     assert main([*words, "--missing", "-999", "-q"]) == 0
 
 
@@ -231,7 +229,7 @@ def test_rows_without_a_group_are_skipped_or_named(here, capsys, monkeypatch, ki
             pytest.skip("only pyarrow reads it")
         monkeypatch.setattr("gstar_fast._cli.tables.inputs.has_pyarrow", lambda: False)
     error = fails(capsys, 1, "sketch", kind, "-o", "s.gstar", *COLUMNS)
-    assert "column 'sex' is empty in 2 of the 6 rows from row 0 on (the first of them: row 1)" in error
+    assert "column 'sex' is empty in 2 of the 6 rows from row 0 on (the first: row 1)" in error
     assert "drop these or name a group for them with --missing-group" in error
     for policy, name in (("skip", "skip"), ("unknown", "unknown"), ("-1", -1), ("7", 7)):
         assert main(["sketch", kind, "-o", "s.gstar", *COLUMNS, "--missing-group", policy, "-q"]) == 0
@@ -240,7 +238,7 @@ def test_rows_without_a_group_are_skipped_or_named(here, capsys, monkeypatch, ki
     assert main(["sketch", kind, "-o", "s.gstar", *COLUMNS, "--missing-group", "skip"]) == 0
     assert "2 without a score or a group skipped" in capsys.readouterr().out
     error = fails(capsys, 2, "solve", "s.gstar", "--missing-group", "skip")
-    assert "--missing-group says how tables are counted" in error
+    assert "--missing-group is for counting tables" in error
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

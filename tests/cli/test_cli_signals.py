@@ -35,7 +35,7 @@ def test_a_signal_keeps_what_is_counted(files, number, code):
         process.send_signal(number)
         _, error = process.communicate(timeout=30)
     assert process.returncode == code
-    assert "are counted and kept in s.gstar.partial\nto go on: gstar-fast sketch --resume 0.csv 1.csv" in error
+    assert "are counted and kept in s.gstar.partial\nto continue: gstar-fast sketch --resume 0.csv 1.csv" in error
     assert sketch(*names, extra=["--resume", "-q"]) == 0
     assert Path("s.gstar").read_bytes() == expected
 
@@ -78,7 +78,7 @@ def test_standard_input_is_not_resumed(small_blocks, monkeypatch, capsys):
     Path("s.gstar.partial").write_text("{}")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"score,label,group\n1,1,1\n"))))
     assert sketch("-", extra=["--resume"]) == 1
-    assert "a pipe cannot be resumed" in capsys.readouterr().err
+    assert "--resume does not work with a pipe" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("files", ["csv"], indirect=True)

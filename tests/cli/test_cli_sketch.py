@@ -33,7 +33,7 @@ def test_resumed_is_one_pass(files, monkeypatch, capsys, blocks):
     assert not Path("s.gstar").exists()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    command = shlex.split(error.split("to go on: ")[1])
+    command = shlex.split(error.split("to continue: ")[1])
     with monkeypatch.context() as patch:
         second = interrupt_after(patch, -1)
         assert main(command[1:]) == 0  # exactly what the message says
@@ -72,7 +72,7 @@ def stopped(files, monkeypatch, capsys):
 def test_without_resume_the_count_starts_over_with_a_note(stopped, capsys):
     names, expected = stopped
     assert sketch(*names) == 0
-    assert "this begins anew (--resume would go on)" in capsys.readouterr().err
+    assert "this count starts over (--resume continues it)" in capsys.readouterr().err
     assert Path("s.gstar").read_bytes() == expected
     assert not Path("s.gstar.partial").exists()
 
@@ -92,10 +92,10 @@ def test_an_unfinished_count_can_be_shown_and_taken_as_it_is(stopped, capsys):
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        (["--bins", "128"], "was begun with bins = 4096, now it is 128"),
-        (["--nan", "skip"], "was begun with nan = 'raise', now it is 'skip'"),
-        (["--positive", "1"], "was begun with positive = None, now it is '1'"),
-        (["--range", "-1", "1"], "was begun with range = None"),
+        (["--bins", "128"], "was started with bins = 4096, not 128"),
+        (["--nan", "skip"], "was started with nan = 'raise', not 'skip'"),
+        (["--positive", "1"], "was started with positive = None, not '1'"),
+        (["--range", "-1", "1"], "was started with range = None"),
     ],
 )
 def test_resume_refuses_other_options(stopped, capsys, extra, words):
@@ -154,7 +154,7 @@ def test_a_damaged_record_is_refused(stopped, capsys, change):
     assert sketch(*names, extra=["--resume"]) == 1
     error = capsys.readouterr().err
     assert "s.gstar.partial is not an unfinished count" in error
-    assert "remove it and begin anew" in error
+    assert "remove it and start over" in error
     assert not Path("s.gstar").exists()
 
 
@@ -168,7 +168,7 @@ def test_every_change_of_the_record_is_noticed(stopped):
         with pytest.raises(CliError, match="is not an unfinished count"):
             resume.load(path)
     path.write_text(json.dumps({**document, "files": [{**file, "rows": 7} for file in document["files"]]}))
-    with pytest.raises(CliError, match=r"the checksum is .* changed or damaged; remove it and begin anew"):
+    with pytest.raises(CliError, match=r"the checksum is .* changed or damaged; remove it and start over"):
         resume.load(path)
 
 
@@ -180,7 +180,7 @@ def test_a_record_without_a_checksum_is_not_resumed(stopped, capsys):
     del document["checksum"]
     path.write_text(json.dumps(document))
     assert sketch(*names, extra=["--resume"]) == 1
-    assert "the checksum is missing: it was changed or damaged; remove it and begin anew" in capsys.readouterr().err
+    assert "the checksum is missing: it was changed or damaged; remove it and start over" in capsys.readouterr().err
 
 
 def test_a_file_name_that_is_not_unicode_is_kept_in_the_record(tmp_path):
@@ -194,7 +194,7 @@ def test_a_file_name_that_is_not_unicode_is_kept_in_the_record(tmp_path):
 def test_append_adds_to_what_is_there(files, capsys):
     names, expected = files
     assert sketch(names[0], extra=["--append"]) == 1
-    assert "--append adds to s.gstar, which does not exist" in capsys.readouterr().err
+    assert "s.gstar does not exist. Drop --append to create it." in capsys.readouterr().err
     assert sketch(names[0], extra=["-q"]) == 0
     assert sketch(names[1], extra=["-q", "--append"]) == 0
     assert Path("s.gstar").read_bytes() == expected
@@ -206,7 +206,7 @@ def test_append_says_how_many_rows_were_there_and_how_many_came(small_blocks, ca
     assert sketch("t.csv", extra=["-q"]) == 0
     assert sketch("t.csv", extra=["--append"]) == 0
     assert "2 rows of 1 table counted" in (said := capsys.readouterr().out)
-    assert "added to 2 rows that were there; nothing tells whether some are the same rows" in said
+    assert "Added to 2 existing rows. Duplicates are not detected." in said
     assert sketch("t.csv", extra=["--append", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["rows_before"], facts["rows_added"], facts["rows"]) == (4, 2, 6)
@@ -236,7 +236,7 @@ def test_an_append_that_was_finished_is_not_added_again(files, monkeypatch, caps
     assert Path("s.gstar").read_bytes() == expected
     Path("s.gstar.partial").write_bytes(left)
     assert sketch(names[1], extra=["--append", "--resume"]) == 1
-    assert "was begun with append = " in capsys.readouterr().err
+    assert "was started with append = " in capsys.readouterr().err
     assert Path("s.gstar").read_bytes() == expected
 
 
@@ -277,7 +277,7 @@ def test_solve_of_tables_says_that_nothing_is_kept(files, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         interrupt_after(patch, 3)
         assert main(["solve", *names, *COLUMNS, "-o", "t.json"]) == 130
-    assert "nothing is kept; count with `gstar-fast sketch` first" in capsys.readouterr().err
+    assert "nothing is kept; `gstar-fast sketch` keeps what it has counted" in capsys.readouterr().err
     assert not Path("t.json").exists()
 
 

@@ -63,9 +63,9 @@ def test_merge_takes_folders_and_patterns(days, capsys):
     assert gf.Sketch.load("all.gstar") == days
     printed = capsys.readouterr()
     assert "all.gstar: 3 sketches merged" in printed.out
-    assert "passed over, since an unfinished count is taken only by its own name: days/3.gstar.partial\n" in printed.err
-    assert "passed over, since it is no sketch: days/scores.csv\n" in printed.err
-    assert "passed over, since what begins with . or _ is not data by custom: days/_old.gstar\n" in printed.err
+    assert "skipped, since an unfinished count is read only if named itself: days/3.gstar.partial\n" in printed.err
+    assert "skipped, since it is not a sketch: days/scores.csv\n" in printed.err
+    assert "skipped, since the name starts with . or _: days/_old.gstar\n" in printed.err
     assert "3.gstar.partial is not an unfinished count" in fails(capsys, 1, "merge", "days/[0-9].*", "-o", "x.gstar")
     Path("days/3.gstar.partial").unlink()
     assert main(["merge", "days/[0-9].*", "days/june", "-o", "all.gstar", "--json"]) == 0
@@ -85,11 +85,14 @@ def test_two_files_of_the_same_rows_give_a_note(days, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["days", "-o", "days/all.gstar"], "days/all.gstar is among days, so that it would be merged again next time"),
-        (["days", "-o", "days/june/4.gstar"], "days/june/4.gstar is among days"),
-        (["days/*.gstar", "-o", "days/1.gstar"], "days/1.gstar is among days/*.gstar"),
-        (["days", "days/1.gstar", "-o", "all.gstar"], "days/1.gstar is given twice"),
-        (["days/june", "days", "-o", "all.gstar"], "days/june/3.gstar is given twice"),
+        (
+            ["days", "-o", "days/all.gstar"],
+            "days/all.gstar is one of the files in days, so the next merge would add it again",
+        ),
+        (["days", "-o", "days/june/4.gstar"], "days/june/4.gstar is one of the files in days"),
+        (["days/*.gstar", "-o", "days/1.gstar"], "days/1.gstar is one of the files in days/*.gstar"),
+        (["days", "days/1.gstar", "-o", "all.gstar"], "days/1.gstar was given twice"),
+        (["days/june", "days", "-o", "all.gstar"], "days/june/3.gstar was given twice"),
         (["days/*.nothing", "-o", "all.gstar"], "no file matches 'days/*.nothing'"),
         (["empty", "-o", "all.gstar"], "empty has no sketches in it; looked for .gstar; it has empty/scores.csv"),
         (["dys", "-o", "all.gstar"], "dys does not exist; did you mean 'days'?"),
@@ -134,7 +137,7 @@ def test_a_folder_of_sketches_is_merged_in_the_memory_of_one(here, capsys):
         (["show", "absent.gstar"], "absent.gstar: No such file or directory"),
         (["show", "text.gstar"], "text.gstar is not a sketch: "),
         (["digest", "cut.gstar"], "cut.gstar is not a sketch: "),
-        (["merge", "s.gstar", "./s.gstar", "-o", "t.gstar"], "./s.gstar is given twice"),
+        (["merge", "s.gstar", "./s.gstar", "-o", "t.gstar"], "./s.gstar was given twice"),
         (["merge", "s.gstar", "fine.gstar", "-o", "t.gstar"], "fine.gstar cannot be merged with s.gstar"),
         (["merge", "s.gstar", "-o", "none/t.gstar"], "there is no folder none to write t.gstar to"),
         (["merge", "s.gstar", "-o", "."], ". is a folder; name a file in it"),
@@ -209,12 +212,12 @@ def test_every_command_reads_a_sketch_from_standard_input(sketch, capsys, monkey
     ("words", "said"),
     [
         (["sketch", "s.gstar", "-o", "t.gstar", *COLUMNS], "s.gstar is a sketch, not a table; `gstar-fast show`"),
-        (["solve", "t.json"], "t.json is JSON, as saved thresholds are, and neither a table nor a sketch"),
-        (["show", "t.json"], "t.json is JSON, as saved thresholds are"),
-        (["merge", "s.gstar", "link.gstar", "-o", "t.gstar"], "link.gstar is given twice (also as s.gstar)"),
+        (["solve", "t.json"], "t.json is JSON, which is neither a table nor a sketch"),
+        (["show", "t.json"], "t.json is JSON, which is neither a table"),
+        (["merge", "s.gstar", "link.gstar", "-o", "t.gstar"], "link.gstar was given twice (also as s.gstar)"),
         (
             ["sketch", "scores.csv", "link.csv", "-o", "t.gstar", *COLUMNS],
-            "link.csv is given twice (also as scores.csv)",
+            "link.csv was given twice (also as scores.csv)",
         ),
         (["merge", "s.gstar", "fine.gstar", "-o", "t.gstar"], "anew with the --bins and --range of the other"),
     ],

@@ -8,13 +8,11 @@ from decimal import Decimal
 from pathlib import Path
 
 import hypothesis.strategies as st
-import numpy as np
 import pytest
 from helpers.applied import apply
 from hypothesis import given
 
 import gstar_fast as gf
-from gstar_fast._cli.tables import inputs, plain
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -28,8 +26,7 @@ ODD = 2**53 + 1  # the first whole number that float64 cannot hold
 
 @pytest.fixture
 def here(here, monkeypatch):
-    for module in (arrow, plain):
-        monkeypatch.setattr(module, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(arrow, "BLOCK_ROWS", 2)
     gf.Decider({"a": 0.5}, score_column="p", group_column="g").save("t.json")
     return here
 
@@ -40,22 +37,17 @@ def save(name, column, **more):
     arrays = {"p": pa.array([1.0] * n), "g": pa.array(["a"] * n), "x": column, **more}
     if name.endswith("parquet"):
         pq.write_table(pa.table(arrays), name)
-    elif name.endswith("arrow"):
+    else:
         table = pa.table(arrays)
         with pa.ipc.new_file(name, table.schema) as writer:
             writer.write_table(table)
-    else:
-        np.savez(name, **{key: np.array(value.to_pylist()) if key == "g" else value for key, value in arrays.items()})
 
 
 def column_of(name):
     if name.endswith("parquet"):
         return pq.read_table(name)["x"]
-    if name.endswith("arrow"):
-        with pa.ipc.open_file(name) as reader:
-            return reader.read_all()["x"]
-    with np.load(name) as file:
-        return pa.array(file["x"])
+    with pa.ipc.open_file(name) as reader:
+        return reader.read_all()["x"]
 
 
 def refused(capsys, *inputs, out="out.parquet"):
@@ -69,8 +61,8 @@ def refused(capsys, *inputs, out="out.parquet"):
 NARROW, WIDE = pa.array([0.1, 1.5, 2.0], pa.float32()), pa.array([16777217.0, 1e300, 0.1])
 
 
-@pytest.mark.parametrize("target", ["parquet", "arrow", "npz"])
-@pytest.mark.parametrize("source", ["parquet", "arrow", "npz"])
+@pytest.mark.parametrize("target", ["parquet", "arrow"])
+@pytest.mark.parametrize("source", ["parquet", "arrow"])
 @pytest.mark.parametrize("turned", [False, True])
 def test_float64_survives_next_to_float32(here, source, target, turned):
     """Whichever comes first: 16777217 stayed 16777216 and 1e300 became inf where it was the float32."""
@@ -92,7 +84,6 @@ WIDENED = [
     (pa.array([2**31 - 1], pa.int32()), pa.array([0.5], pa.float32()), pa.float64()),
     (pa.array([0.5], pa.float16()), pa.array([0.1], pa.float32()), pa.float32()),
     (pa.array([Decimal("1.25")]), pa.array([Decimal("12345.6789")]), pa.decimal128(9, 4)),
-    (pa.array([10**18]), pa.array([Decimal("1.25")]), pa.decimal128(21, 2)),
     (pa.array([1], pa.timestamp("s")), pa.array([1], pa.timestamp("ns")), pa.timestamp("ns")),
     (pa.array([1], pa.date32()), pa.array([86_400_000], pa.date64()), pa.date64()),
     (pa.array([1], pa.duration("s")), pa.array([1], pa.duration("us")), pa.duration("us")),
@@ -100,7 +91,6 @@ WIDENED = [
     (pa.array(["x"], pa.large_string()), pa.array(["y"]).dictionary_encode(), pa.large_string()),
     (pa.array([None]), pa.array([True]), pa.bool_()),
     (pa.array([None]), pa.array([[1, 2]]), pa.list_(pa.int64())),
-    (pa.array([[1]], pa.list_(pa.int32())), pa.array([[2**40]]), pa.list_(pa.int64())),
 ]
 
 
@@ -124,6 +114,8 @@ REFUSED = [
     (pa.array([2**63], pa.uint64()), pa.array([-1])),
     (pa.array([10**11], pa.timestamp("s")), pa.array([1], pa.timestamp("ns"))),
     (pa.array([Decimal("0.1")]), pa.array([0.1])),
+    (pa.array([Decimal("0.1")]), pa.array([1])),
+    (pa.array([[1]], pa.list_(pa.int32())), pa.array([[1]])),
     (pa.array([[Decimal("0.1")]]), pa.array([[0.1]])),
     (pa.array(["7"]), pa.array([7])),
     (pa.array(["7"]), pa.array([b"7"])),
@@ -199,7 +191,7 @@ def test_the_columns_of_every_table_are_checked_before_a_row_is_decided(here, ca
         capsys, "1.parquet", "2.parquet"
     )
     save("2.parquet", pa.array([1]))
-    assert "2.parquet: column 'x' is int64, and 1.parquet has string: no type holds both" in refused(
+    assert "2.parquet: column 'x' is int64, and 1.parquet has string: no type fits both" in refused(
         capsys, "1.parquet", "2.parquet"
     )
 
@@ -233,11 +225,11 @@ def test_csv_files_have_the_types_that_all_of_them_show(here, capsys):
     Path("in/5.csv").write_text(f"p,g,x\n1,a,{ODD}\n")
     error = refused(capsys, "in", out="out.arrow")
     assert (
-        "in/5.csv: column 'x' is int64, and in/3.csv has double: double, which is for both, cannot hold all of it"
+        "in/5.csv: column 'x' is int64, and in/3.csv has double: a value does not fit in double, their common type"
         in error
     )
     Path("in/5.csv").write_text("x,p,g\nword,1,a\n")
-    assert "in/5.csv: column 'x' is string, and in/1.csv has int64: no type holds both" in refused(capsys, "in")
+    assert "in/5.csv: column 'x' is string, and in/1.csv has int64: no type fits both" in refused(capsys, "in")
     apply("in", out="out.csv")
     assert Path("out.csv").read_text() == ("p,g,x,decision\n1,a,7,1\n1,a,8,1\n1,a,,1\n1,a,,1\n1,a,0.5,1\n1,a,word,1\n")
 
@@ -266,65 +258,3 @@ def test_a_pipe_is_read_once_also_among_other_tables(here, monkeypatch, form, fi
     names = ["-", "other.parquet"] if first else ["other.parquet", "-"]
     apply(*names, out="out.parquet")
     assert column_of("out.parquet").to_pylist() == ([0.5] * 5 + [3.0] if first else [3.0] + [0.5] * 5)
-
-
-# ------------------------------------------------------------------------------------------------------------------ NPZ
-
-
-@pytest.mark.parametrize("with_arrow", [True, False])
-@pytest.mark.parametrize(
-    ("one", "two", "kind"),
-    [
-        (np.array([-5]), np.array([2**63 - 1], np.uint64), np.int64),
-        (np.array([5]), np.array([2**64 - 1], np.uint64), np.uint64),
-        (np.array([2**53]), np.array([0.5], np.float32), np.float64),
-        (np.array([2**24 + 1], np.int32), np.array([0.5], np.float32), np.float64),
-        (np.array(["a"]), np.array(["longer"]), np.dtype("U6")),
-    ],
-)
-def test_npz_has_a_dtype_for_all_values(here, monkeypatch, with_arrow, one, two, kind):
-    monkeypatch.setattr(inputs, "has_pyarrow", lambda: with_arrow)
-    for name, x in (("1.npz", one), ("2.npz", two)):
-        np.savez(name, p=[1.0], g=["a"], x=x)
-    for names in itertools.permutations(["1.npz", "2.npz"]):
-        apply(*names, out="out.npz")
-        with np.load("out.npz") as file:
-            assert file["x"].dtype == kind
-            assert sorted(file["x"].tolist()) == sorted([*one.tolist(), *two.tolist()])
-
-
-@pytest.mark.parametrize(
-    ("one", "two"),
-    [
-        (np.array([ODD]), np.array([0.5])),
-        (np.array([-1]), np.array([2**63], np.uint64)),
-        (np.array(["7"]), np.array([7])),
-        (np.array(["7"]), np.array([b"7"])),
-        (np.array([True]), np.array([1])),
-        (np.array([1], "M8[s]"), np.array([1], "M8[ns]")),
-    ],
-)
-def test_npz_refuses_what_no_dtype_holds(here, capsys, one, two):
-    for name, x in (("1.npz", one), ("2.npz", two)):
-        np.savez(name, p=[1.0], g=["a"], x=x)
-    for names in itertools.permutations(["1.npz", "2.npz"]):
-        assert f"{names[1]}: column 'x' h" in refused(capsys, *names, out="out.npz")
-
-
-def test_npz_has_nan_or_empty_text_for_nulls_and_refuses_what_they_would_cost(here, capsys):
-    for column, expected in (
-        (pa.array([1, None, 2**53]), [1.0, None, 2.0**53]),
-        (pa.array([True, False, None]), [1.0, 0.0, None]),
-        (pa.array(["x", None, "y"]), ["x", "", "y"]),
-        (pa.array([Decimal("0.25"), None, Decimal("1.10")]), [0.25, None, 1.1]),
-        (pa.array([None, None, None]), [None, None, None]),
-    ):
-        save("in.parquet", column)
-        save("null.parquet", pa.array([None]))
-        apply("null.parquet", "in.parquet", out="out.npz")
-        found = [None if value != value else value for value in column_of("out.npz").to_pylist()]
-        assert found == ["" if "" in expected else None, *expected]
-    long = pa.array([Decimal("1." + "1" * 25)])
-    for column, kind in ((pa.array([ODD, None]), "int64 with nulls"), (long, "decimal")):
-        save("in.parquet", column)
-        assert f"column 'x' is {kind}" in refused(capsys, "in.parquet", out="out.npz")

@@ -1,4 +1,4 @@
-"""Names of inputs: folders and patterns stand for their tables, and every file that is passed over is told."""
+"""Names of inputs: folders and patterns stand for their tables, and every skipped file is named."""
 
 from __future__ import annotations
 
@@ -55,13 +55,14 @@ def test_every_file_that_is_passed_over_is_named_with_the_reason(folder, expecte
         capsys.readouterr()
         assert main(words) == 0
         error = capsys.readouterr().err
-        endings = (
-            ".csv, .tsv, .parquet, .pq, .arrow, .arrows, .feather, .ipc, .npz (CSV also with .gz, .bz2, .zst, .lz4)"
-        )
+        endings = ".csv, .tsv, .parquet, .pq, .arrow, .arrows, .feather, .ipc (CSV also with .gz, .bz2, .zst, .lz4)"
         files = "in/b.csv.xz, in/deep/c.jsonl, in/notes.txt"
-        assert f"note: passed over, since the ending is not one of {endings}: {files}\n" in error
-        assert "what begins with . or _ is not data by custom: in/_old.csv, in/_temporary/d.csv\n" in error
-        assert "a broken link or a pipe is read only by its own name: in/gone.csv, in/link\n" in error
+        assert f"note: skipped, since the ending is not one of {endings}: {files}\n" in error
+        assert "since the name starts with . or _: in/_old.csv, in/_temporary/d.csv\n" in error
+        assert (
+            "links to folders, broken links and pipes are read only if named themselves: in/gone.csv, in/link\n"
+            in error
+        )
         assert not any(word in error for word in ("SUCCESS", "crc", "DS_Store"))
     assert gf.Sketch.load("s.gstar") == expected
 
@@ -98,11 +99,11 @@ def test_a_folder_that_a_pattern_names_is_not_forgotten(here, table, capsys):
     write(table.slice(0, 10), "in/a.csv")
     write(table.slice(10, 10), "in/deep/b.csv")
     assert main(["sketch", "in/*", "-o", "s.gstar", *COLUMNS]) == 0
-    assert "passed over, since a folder is read only by its own name, or with /** in the pattern: in/deep" in (
+    assert "skipped, since a folder is read only if named itself, or with /** in the pattern: in/deep" in (
         capsys.readouterr().err
     )
     assert main(["sketch", "in/**", "-o", "s.gstar", *COLUMNS]) == 0
-    assert "passed over" not in capsys.readouterr().err
+    assert "skipped" not in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_read_is_an_error(here, table, capsys, monkeypatch):
@@ -127,8 +128,8 @@ def test_a_folder_that_cannot_be_read_is_an_error(here, table, capsys, monkeypat
         (["none/t.csv"], "none/t.csv does not exist: there is no folder none"),
         (["*.nothing"], "no file matches '*.nothing'"),
         (["empty"], "empty has no tables in it"),
-        (["scores.csv", "./scores.csv"], "./scores.csv is given twice"),
-        (["scores.csv", "*.csv"], "is given twice"),
+        (["scores.csv", "./scores.csv"], "./scores.csv was given twice"),
+        (["scores.csv", "*.csv"], "was given twice"),
     ],
 )
 def test_inputs_that_are_not_there(here, capsys, inputs, words):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import numpy as np
-
 from gstar_fast.__main__ import main
 
 THRESHOLDS = {"a": 0.25, "b": -0.5}
@@ -41,8 +39,7 @@ def read(name):
 
         with pa.ipc.open_file(name) as reader:
             return reader.read_all().to_pydict()
-    with np.load(name) as file:
-        return {name: file[name].tolist() for name in file.files}
+    raise ValueError(name)
 
 
 def apply(*inputs, out, extra=(), code=0):

@@ -6,7 +6,6 @@ import bz2
 import gzip
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import gstar_fast as gf
@@ -19,12 +18,6 @@ import pyarrow.parquet as pq  # noqa: E402
 
 COLUMNS = ["--score", "p", "--label", "y", "--group", "g"]
 ROWS = 3_000
-
-
-def npz(table, path):
-    columns = {name: table[name].to_numpy() for name in table.column_names}
-    columns["g"] = columns["g"].astype(str)
-    np.savez_compressed(path, **columns)
 
 
 def pressed(data, codec):
@@ -57,11 +50,9 @@ def write(table, name):
     elif name.endswith(".arrows"):
         with pa.ipc.new_stream(name, table.schema) as writer:
             writer.write_table(table, max_chunksize=700)
-    elif name.endswith((".arrow", ".ipc")):
+    else:
         with pa.ipc.new_file(name, table.schema) as writer:
             writer.write_table(table, max_chunksize=700)
-    else:
-        npz(table, name)
 
 
 def typed(columns, name="t.parquet"):

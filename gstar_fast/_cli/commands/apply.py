@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import hashlib
 import sys
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,16 +26,17 @@ from gstar_fast._cli.output import Console, Progress, command_line
 from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.save import check_output
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, missing_group, numbers_of
-from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds, Reader, format_of_output
+from gstar_fast._cli.tables.inputs import Input, format_of_output
 from gstar_fast._cli.tables.open import check_columns, reading
-from gstar_fast._cli.tables.places import place_of
+from gstar_fast._cli.tables.places import canonical
+from gstar_fast._cli.tables.reader import Block, Column, Columns, Kinds, Reader
 from gstar_fast._cli.tables.types import CommonTypes
 from gstar_fast._cli.tables.write import Tap, Writer, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
 from gstar_fast._cli.wording import Table
-from gstar_fast._decide import document
 from gstar_fast._input.columns import group_columns, grouped
 from gstar_fast._input.missing import RAISE, checked_passing
+from gstar_fast.errors import InfeasibleWarning
 
 DECISION = "decision"
 _NAN: dict[str | None, Nan | None] = {None: None, "raise": "raise", "reject": False, "accept": True}
@@ -42,12 +44,7 @@ _NAN: dict[str | None, Nan | None] = {None: None, "raise": "raise", "reject": Fa
 
 def apply(given: argparse.Namespace, console: Console) -> None:
     """Decide the rows of tables and write them with a column `decision`."""
-    if not given.allow_infeasible:
-        _refuse_infeasible(given.thresholds)
-    decider = gf.Decider.load(
-        given.thresholds, unknown=given.unknown, nan=_NAN[given.nan], allow_expired=given.allow_expired
-    )
-    deciding = Deciding(decider, given)
+    deciding = Deciding(_decider(given), given)
     if partitions.is_folder(given.output):
         _to_folder(given, deciding, console)
         return
@@ -82,7 +79,7 @@ def _summary(rows: int, accepted: int) -> str:
 
 
 def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) -> None:
-    """Table by table: what is decided stays, whatever happens to the others."""
+    """Decide table by table; decided tables stay if a later one fails."""
     inputs, passed = tables_of(given, console)
     tasks = partitions.tasks(given.inputs, inputs, given.output, given.to)
     record = partitions.begin(given.output, _asked(given), resume=given.resume)
@@ -91,7 +88,7 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
     if gone := record.gone(tasks):
         console.note(f"note: {given.output} keeps decided tables whose inputs are gone: {some(gone, 10)}")
     if before:
-        console.note(f"going on after {counted(before, 'table')}")
+        console.note(f"continuing after {counted(before, 'table')}")
     progress = Progress(shown=given.progress, quiet=console.quiet)
     run = _Run(deciding, progress, Distance([task.source for task in left]), folders=False)
     done = 0
@@ -99,7 +96,7 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
         with Stop() as run.stop:
             for task in left:
                 task.output.parent.mkdir(parents=True, exist_ok=True)
-                source = partitions.source_of(task)  # before it is read: a change while that goes on must show
+                source = partitions.source_of(task)  # before it is read, so that a later change is seen
                 rows, accepted = run.write(
                     [task.source], str(task.output), task.format, task.compression, given.delimiter, done
                 )
@@ -109,7 +106,9 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
         raise Interrupted(_how_to_go_on(given, before + done, len(tasks)), end.code - 128) from None
     except Exception:
         if before + done:
-            console.note(f"{before + done} of {counted(len(tasks), 'table')} are decided; --resume goes on after them")
+            console.note(
+                f"{before + done} of {counted(len(tasks), 'table')} are decided; --resume continues after them"
+            )
         raise
     finally:
         progress.close()
@@ -129,12 +128,12 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
 
 
 def _asked(given: argparse.Namespace) -> dict[str, object]:
-    """What the decided tables depend on."""
+    """The options and files that the decided tables depend on."""
     deciding = ("score", "group", "key", "unknown", "nan", "missing", "missing_group")
     options = (*deciding, "replace", "to", "format", "delimiter")
     return {
         "thresholds": hashlib.sha256(Path(given.thresholds).read_bytes()).hexdigest(),
-        "input": without_secrets(place_of(given.inputs[0]).canonical(given.inputs[0])),
+        "input": without_secrets(canonical(given.inputs[0])),
         **{name: getattr(given, name) for name in options},
     }
 
@@ -143,25 +142,27 @@ def _how_to_go_on(given: argparse.Namespace, done: int, tables: int) -> str:
     words = [word for word in given.argv if word != "--resume"]
     words.insert(words.index("apply") + 1, "--resume")  # not at the end, which may belong to --
     kept = f"stopped; {done} of {counted(tables, 'table')} are decided and kept in {given.output}"
-    return f"{kept}\nto go on: {command_line(words)}"
+    return f"{kept}\nto continue: {command_line(words)}"
 
 
-def _refuse_infeasible(path: str) -> None:
-    """Refuse thresholds that are saved with the verdict that they miss the limits."""
-    try:
-        infeasible = document.load(path).is_infeasible
-    except ValueError:
-        return  # whoever reads the thresholds says better what is wrong with them
-    if infeasible:
-        raise CliError(
-            f"{path} says that no thresholds meet the limits it was asked for, and these do not; "
-            "solve again with looser limits, or give --allow-infeasible to decide by them all the same"
-        )
+def _decider(given: argparse.Namespace) -> gf.Decider:
+    """The saved thresholds; raises if they miss their limits, unless the user allows it."""
+    with warnings.catch_warnings():
+        if not given.allow_infeasible:
+            warnings.simplefilter("error", InfeasibleWarning)
+        try:
+            return gf.Decider.load(
+                given.thresholds, unknown=given.unknown, nan=_NAN[given.nan], allow_expired=given.allow_expired
+            )
+        except InfeasibleWarning:
+            raise CliError(
+                f"The thresholds in {given.thresholds} do not meet their limits. "
+                "Solve with looser limits, or pass --allow-infeasible to use them."
+            ) from None
 
 
 def _no_column(thresholds: str, what: str) -> CliError:
-    why = "the rows named none, or several"
-    return CliError(f"{thresholds} does not say which column is the {what} ({why}); give --{what}", USAGE)
+    return CliError(f"{thresholds} does not name one {what} column; give --{what}", USAGE)
 
 
 class Deciding:
@@ -190,7 +191,7 @@ class Deciding:
                 )
             raise _no_column(given.thresholds, "group")
         if decider.randomized and self.key is None:
-            raise CliError("these thresholds are randomised: name the column that identifies a row with --key", USAGE)
+            raise CliError("These thresholds are randomised. Pass --key with an ID column.", USAGE)
         parts = parts_of(decider.groups)
         width = len(parts)
         if self.group and len(self.group) != width:
@@ -212,7 +213,7 @@ class Deciding:
 
     @property
     def kinds(self) -> Kinds:
-        """How a CSV file is to be read: a group or key 007 must not become 7."""
+        """How the columns of a CSV file are read: a group or key 007 must not become 7."""
         texts = [*([] if self._by_number else self.group), *([] if self.key is None else [self.key])]
         numbers = [str(self.score), *(self.group if self._by_number else [])]
         return {**dict.fromkeys(texts, "text"), **dict.fromkeys(numbers, "number")}
@@ -221,7 +222,7 @@ class Deciding:
     def options(self) -> dict[str, str | None]:
         return {"--score": self.score, **{f"--group {name}": name for name in self.group}, "--key": self.key}
 
-    def decide(self, source: Input, block: Block, first_row: int, text: bool) -> NDArray[np.uint8]:
+    def decide(self, source: Input, block: Block, first_row: int) -> NDArray[np.uint8]:
         def where(column: str) -> str:
             return f"{source.name}: column {column!r}"
 
@@ -232,11 +233,11 @@ class Deciding:
         if self._missing.values:
             scores = np.asarray(scores, np.float64)
             scores = np.where(np.isin(scores, self._missing.values), np.nan, scores)
-        groups = self._numbers(block, where, first_row, text) or [
+        groups = self._numbers(block, where, first_row) or [
             groups_of(
                 block.columns[name],
                 where(name),
-                known if text or name in block.folders else None,
+                known if block.is_text(name) else None,
                 first_row,
                 nulls=self._missing_group != RAISE,
             )
@@ -262,16 +263,16 @@ class Deciding:
             raise CliError(f"{source.name}: {worded(error, face)}") from error
         return decisions.view(np.uint8)
 
-    def _numbers(self, block: Block, where: Callable[[str], str], first_row: int, text: bool) -> list[Column]:
+    def _numbers(self, block: Block, where: Callable[[str], str], first_row: int) -> list[Column]:
         """The column of numbers that stand for groups, where thresholds have cut points.
 
-        In a text 1 is a number like 0.5; a typed column of whole numbers is refused, as everywhere.
+        In text, 1 is a number like 0.5; a typed column of whole numbers is rejected, as everywhere.
         """
         if not self._by_number:
             return []
         name = self.group[0]
         numbers = numbers_of(block.columns[name], where(name), first_row)
-        return [np.asarray(numbers, np.float64) if text or name in block.folders else numbers]
+        return [np.asarray(numbers, np.float64) if block.is_text(name) else numbers]
 
 
 def _with_names(groups: Column, missing: Name) -> Column:
@@ -286,12 +287,12 @@ def _with_names(groups: Column, missing: Name) -> Column:
 
 @dataclass
 class _Run:
-    """Tables that are decided one after the other; counts what it wrote."""
+    """Decides tables one after the other, and counts the rows."""
 
     deciding: Deciding
     progress: Progress
     distance: Distance
-    folders: bool = True  # whether columns that the names of folders give are written
+    folders: bool = True  # whether columns from names of folders are written
     stop: Stop = field(default_factory=Stop)
     rows: int = 0
     accepted: int = 0
@@ -305,7 +306,7 @@ class _Run:
         delimiter: str | None,
         first: int = 0,
     ) -> tuple[int, int]:
-        """Write one table, whole or not at all; how many rows it has, and how many of them are accepted."""
+        """Write a complete table, or none; returns the rows, and how many of them are accepted."""
         with contextlib.ExitStack() as stack:
             tap = Tap(sys.stdout.buffer if output == "-" else stack.enter_context(open_atomically(output)))
             writer = writer_for(kind, compression, tap, delimiter=delimiter if kind == "csv" else None)
@@ -326,11 +327,12 @@ class _Run:
         rows = accepted = 0
         rows_of = [0] * len(inputs)
         with read_ahead(_blocks(inputs, self.deciding, kind), self.stop) as ahead:
-            for i, block, is_text in ahead:
-                decisions = self.deciding.decide(inputs[i], block, rows_of[i], is_text)
+            for i, block in ahead:
+                decisions = self.deciding.decide(inputs[i], block, rows_of[i])
+                gone = () if self.folders else block.folders
+                kept = {name: column for name, column in _kept(block.columns).items() if name not in gone}
                 with _naming(inputs[i]):
-                    written = None if self.folders and block.folders else block.written
-                    writer.write({**self._kept(block), DECISION: decisions}, block.rows, written)
+                    writer.write({**kept, DECISION: decisions}, block.rows)
                 rows_of[i] += block.rows
                 rows += block.rows
                 accepted += int(decisions.sum())
@@ -339,53 +341,47 @@ class _Run:
         self.accepted += accepted
         return rows, accepted
 
-    def _kept(self, block: Block) -> dict[str, Column]:
-        gone = () if self.folders else block.folders
-        return {name: column for name, column in _kept(block).items() if name not in gone}
 
-
-def _kept(block: Block) -> dict[str, Column]:
+def _kept(columns: Columns) -> dict[str, Column]:
     """All columns but older decisions."""
-    return {name: column for name, column in block.columns.items() if name != DECISION}
+    return {name: column for name, column in columns.items() if name != DECISION}
 
 
 @contextlib.contextmanager
 def _naming(source: Input) -> Iterator[None]:
-    """What is wrong with a table is said with its name."""
+    """Put the name of the table into errors."""
     try:
         yield
     except CliError as error:
         raise CliError(f"{source.name}: {error}") from None
 
 
-def _blocks(inputs: list[Input], deciding: Deciding, kind: str) -> Generator[tuple[int, Block, bool], None, None]:
-    """All blocks, of columns that have the same types in all tables where the output has types."""
+def _blocks(inputs: list[Input], deciding: Deciding, kind: str) -> Generator[tuple[int, Block], None, None]:
+    """All blocks; if the output has types, with the same types in all tables."""
 
     def table(source: Input) -> contextlib.AbstractContextManager[Reader]:
-        return reading(source, as_text=kind in ("csv", "tsv"), whole=True)
+        return reading(source, deciding.kinds, as_text=kind in ("csv", "tsv"), whole=True)
 
-    common = None
+    common = CommonTypes()
+    typed = kind in ("parquet", "arrow") and len(inputs) > 1
     pipes: dict[int, Reader] = {}  # read once, so they stay open between finding the types and reading the rows
     with contextlib.ExitStack() as stack:
-        if kind in ("parquet", "arrow") and len(inputs) > 1:
-            common = CommonTypes()
-            for i, source in enumerate(inputs):
-                with contextlib.ExitStack() as once:
-                    reader = (stack if source.path is None else once).enter_context(table(source))
-                    if source.path is None:
-                        pipes[i] = reader
-                    _check(source, reader, deciding)
-                    with _naming(source):
-                        common.add(source.name, _kept(reader.nothing(deciding.kinds)))
+        for i, source in enumerate(inputs if typed else []):
+            with contextlib.ExitStack() as once:
+                reader = (stack if source.path is None else once).enter_context(table(source))
+                if source.path is None:
+                    pipes[i] = reader
+                _check(source, reader, deciding)
+                with _naming(source):
+                    common.add(source.name, _kept(reader.empty()))
         for i, source in enumerate(inputs):
             with contextlib.nullcontext(pipes[i]) if i in pipes else table(source) as reader:
                 _check(source, reader, deciding)
-                empty = True
-                for block in reader.blocks(None, kinds=deciding.kinds):
-                    empty = False
-                    yield i, _widened(source, block, common), reader.text
-                if empty:  # a table without rows still has columns
-                    yield i, _widened(source, reader.nothing(deciding.kinds), common), reader.text
+                block = None
+                for block in reader.blocks(None):
+                    yield i, _widened(source, block, common)
+                if block is None:  # a table without rows still has columns
+                    yield i, _widened(source, Block(reader.empty(), 0, 1.0), common)
 
 
 def _check(source: Input, reader: Reader, deciding: Deciding) -> None:
@@ -395,8 +391,6 @@ def _check(source: Input, reader: Reader, deciding: Deciding) -> None:
     check_columns(source, reader.names, {name: name for name in reader.names})  # each once: all are kept
 
 
-def _widened(source: Input, block: Block, common: CommonTypes | None) -> Block:
-    if common is None:
-        return block
+def _widened(source: Input, block: Block, common: CommonTypes) -> Block:
     with _naming(source):
         return block._replace(columns=common.widened(block.columns))

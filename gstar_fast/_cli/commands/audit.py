@@ -23,7 +23,8 @@ from gstar_fast._cli.output import Console, plain
 from gstar_fast._cli.read import count_tables, refuse_options, sketch_of
 from gstar_fast._cli.save import check_output, ending, note_written
 from gstar_fast._cli.tables.columns import Labels
-from gstar_fast._cli.tables.inputs import Column, Kinds, is_sketch
+from gstar_fast._cli.tables.inputs import is_sketch
+from gstar_fast._cli.tables.reader import Column, Kinds
 from gstar_fast._cli.thresholds import load_thresholds, take_columns
 
 

@@ -10,7 +10,7 @@ import json
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import aligned, distinct, printable_name, short_number
-from gstar_fast._cli.errors import USAGE, CliError, pyarrow_missing
+from gstar_fast._cli.errors import USAGE, CliError, extra_missing
 from gstar_fast._cli.output import Console, group_name, plain
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, note_written
@@ -100,7 +100,7 @@ def _json(found: gf.results.Frontier) -> bytes:
 
 def _parquet(found: gf.results.Frontier) -> bytes:
     if not inputs.has_pyarrow():
-        raise pyarrow_missing("writing Parquet")
+        raise extra_missing("writing Parquet", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -31,7 +31,7 @@ def _version_of_pyarrow() -> str:
     try:
         return version("pyarrow")
     except PackageNotFoundError:
-        return "not installed: CSV and NPZ only"
+        return "not installed: CSV only"
 
 
 def _processor() -> str:

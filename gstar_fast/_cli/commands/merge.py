@@ -9,15 +9,15 @@ from gstar_fast._cli.commands.show import facts
 from gstar_fast._cli.output import Console
 from gstar_fast._cli.read import merged, note_alike
 from gstar_fast._cli.save import check_output, write_bytes
-from gstar_fast._cli.tables.inputs import PassedOver, find_sketches
+from gstar_fast._cli.tables.inputs import Skipped, find_sketches
 
 
 def merge(given: argparse.Namespace, console: Console) -> None:
     """Add sketches up."""
     check_output(given.output)
-    passed = PassedOver()
-    paths = find_sketches(given.inputs, given.output, passed)
-    for text in passed.notes():
+    skipped = Skipped()
+    paths = find_sketches(given.inputs, given.output, skipped)
+    for text in skipped.notes():
         console.note(text)
     total = merged(paths, unfinished=console)
     note_alike(total, console)
@@ -26,6 +26,6 @@ def merge(given: argparse.Namespace, console: Console) -> None:
         return
     total.save(given.output)
     console.answer(
-        {"output": given.output, "files": len(paths), "passed_over": passed.names, **facts(total)},
+        {"output": given.output, "files": len(paths), "passed_over": skipped.names, **facts(total)},
         lambda: f"{given.output}: {counted(len(paths), 'sketch', 'sketches')} merged\n{total}",
     )

@@ -36,7 +36,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         return
     if not given.inputs:
         raise CliError("name tables to count, or a database with --sql; see: gstar-fast sketch --help", USAGE)
-    refuse_options(given, ("table", "schema"), "is about a database, and there is no --sql")
+    refuse_options(given, ("table", "schema"), "is for a database, and there is no --sql")
     columns = columns_of(given)
     inputs, passed = tables_of(given, console)
     check_output(given.output, (one.path for one in inputs))
@@ -76,14 +76,14 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         forget(one.path for one in inputs if one.path is not None)
         for one, before in zip(inputs, identities, strict=True):
             if _changed(one, before):
-                console.note(f"note: {one.name} has changed while it was counted; count it anew when it is at rest")
+                console.note(f"note: {one.name} has changed while it was counted; count it again")
         total = _total(given, console, base, new)
         partial.unlink(missing_ok=True)
     _answer(given, console, total, base, new, (sum(place.rows for place in places), len(inputs), passed), progress)
 
 
 def _total(given: argparse.Namespace, console: Console, base: gf.Sketch | None, new: gf.Sketch) -> gf.Sketch:
-    """The sketch, with what was there before; written."""
+    """The sketch, added to what was there before, and written."""
     total = new if base is None else base + new
     note_alike(total, console)
     if given.output == "-":
@@ -114,13 +114,13 @@ def _answer(
 
 
 def _in_database(given: argparse.Namespace, console: Console) -> None:
-    """Count a table where it is: the database counts, and only the counts of bins come back."""
+    """Count a table in its database, which returns only the counts of bins."""
     if given.inputs:
         raise CliError("--sql counts a table of a database; leave out the files, or count them by themselves", USAGE)
     if not given.table:
         raise CliError("--sql needs the name of a table: --table NAME", USAGE)
     refuse_options(given, ("weight", "repeats", "missing"), "is not for --sql yet")
-    refuse_options(given, ("resume", "format", "delimiter"), "is about files, and --sql reads none")
+    refuse_options(given, ("resume", "format", "delimiter"), "is for files, and --sql reads none")
     columns = columns_of(given)
     check_output(given.output)
     base = _base(given, columns)
@@ -150,7 +150,7 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
 
 
 def _changed(one: Input, before: Identity) -> bool:
-    """Whether a file is another one by now; one that is gone has been read to its end and is no reason for doubt."""
+    """Whether a file has changed; one that is gone was read to its end."""
     try:
         return one.identity() != before
     except FileNotFoundError:
@@ -161,9 +161,9 @@ def _base(given: argparse.Namespace, columns: Columns) -> gf.Sketch | None:
     if not given.append:
         return None
     if not Path(given.output).exists():
-        raise CliError(f"--append adds to {given.output}, which does not exist; leave --append out to make it")
+        raise CliError(f"{given.output} does not exist. Drop --append to create it.")
     base = load_sketch(given.output)
-    try:  # rather now than after hours of counting
+    try:  # before hours of counting
         base + new_sketch(given, columns, base).update([0.0], None, [(base.groups or (0,))[0]], missing=())
     except ValueError as error:
         raise CliError(f"cannot add to {given.output}: {worded(error)}") from None
@@ -173,21 +173,21 @@ def _base(given: argparse.Namespace, columns: Columns) -> gf.Sketch | None:
 def _begin(
     given: argparse.Namespace, asked: dict[str, object], inputs: list[Input], new: gf.Sketch, console: Console
 ) -> tuple[list[Place], gf.Sketch]:
-    """Where to begin in each file: at its first row, or after what an interrupted count has counted."""
+    """Where to begin in each file: at its first row, or after the rows of an interrupted count."""
     places = [Place() for _ in inputs]
     partial = resume.place_of(given.output)
     if given.output == "-" or not partial.exists():
         return places, new
     if not given.resume:
-        console.note(f"note: {partial} of an interrupted count is there; this begins anew (--resume would go on)")
+        console.note(f"note: {partial} of an interrupted count exists; this count starts over (--resume continues it)")
         return places, new
     if any(one.path is None for one in inputs):
-        raise CliError("a pipe cannot be resumed: nobody knows whether it is the same; leave out --resume")
+        raise CliError("--resume does not work with a pipe")
     state, counted_before = resume.go_on(partial, asked, inputs)
     for i, (rows, whole) in counted_before.items():
         places[i] = Place(rows, whole)
-    console.note(f"going on after {counted(state.rows, 'row')}")
-    # the manners of the new sketch, the rows of the old one
+    console.note(f"continuing after {counted(state.rows, 'row')}")
+    # the options of the new sketch, the rows of the old one
     return places, new + state.sketch
 
 
@@ -201,10 +201,10 @@ def _how_to_go_on(
     kept = f"stopped; {rows} are counted and kept in {partial}"
     if any(one.path is None for one in inputs):
         as_it_is = shlex.join(["gstar-fast", "merge", str(partial), "-o", given.output])
-        return f"{kept}\na pipe cannot be resumed; to take the count as it is: {as_it_is}"
+        return f"{kept}\na pipe cannot be resumed; to use the count as it is: {as_it_is}"
     words = [word for word in given.argv if word != "--resume"]
     words.insert(words.index("sketch") + 1, "--resume")  # not at the end, which may belong to --
-    return f"{kept}\nto go on: {command_line(words)}"
+    return f"{kept}\nto continue: {command_line(words)}"
 
 
 def _summary(
@@ -213,7 +213,5 @@ def _summary(
     speed = f", {rows / seconds / 1e6:,.1f} million a second" if rows >= 100_000 else ""
     first = f"{output}: {counted(rows, 'row')} of {counted(files, 'table')} counted in {span(seconds)}{speed}"
     if base is not None:
-        first += (
-            f"\nadded to {counted(base.n_rows, 'row')} that were there; nothing tells whether some are the same rows"
-        )
+        first += f"\nAdded to {counted(base.n_rows, 'existing row', 'existing rows')}. Duplicates are not detected."
     return f"{first}\n{total}"

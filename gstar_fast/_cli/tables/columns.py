@@ -1,7 +1,7 @@
 """Columns as files have them -> columns as `Sketch.update` and a decider take them.
 
-Scores become numbers, labels 0, 1 or nothing, groups names. What a text stands for is decided value by value, never by
-the rows around it, so that the answer does not depend on where a file was cut.
+Scores become numbers, labels 0, 1 or nothing, groups names. Each text is read by itself, whatever the rows around it
+are, so the answer does not depend on where a file was cut.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,14 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
-from gstar_fast._cli.tables.inputs import Column
-from gstar_fast._cli.tables.plain import at_row
+from gstar_fast._cli.tables.csv_file import at_row
+from gstar_fast._cli.tables.reader import Column
 from gstar_fast._input.positive import label_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# what stands for "not there" as a score, a weight or a label, in upper or lower case; names of groups are spared, since
-# NA may be one, and `none` is a word like others: it may be the label of those who have none of what is looked for
+# a missing score, weight or label, in upper or lower case; NA may be a group, and `none` may be a label
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null"})
 TRUTH = {"true": 1, "false": 0}
 
@@ -45,8 +44,24 @@ def _pa() -> ModuleType:
     return import_module("pyarrow")
 
 
+class _Texts(NamedTuple):
+    """A column as its distinct values and, for each row, the index of its value; -1 for a null."""
+
+    values: list[object]
+    codes: Values
+
+
+def _texts_of(column: Column) -> _Texts | None:
+    """A list of text, or an Arrow column of text or of a dictionary; None for all others."""
+    if isinstance(column, list):
+        index = {value: i for i, value in enumerate(dict.fromkeys(column))}
+        return _Texts(list(index), np.fromiter(map(index.__getitem__, column), np.int64, len(column)))
+    encoded = _dictionary(column)
+    return None if encoded is None else _Texts(encoded.dictionary.to_pylist(), _codes(encoded))
+
+
 def _dictionary(column: Column) -> pa.DictionaryArray | None:
-    """A column of text as a dictionary, one that is a dictionary as it is, None for all others."""
+    """An Arrow column of text as a dictionary, a dictionary unchanged, None for all others."""
     types = _pa().types
     kind = column.type
     if types.is_dictionary(kind):
@@ -71,7 +86,7 @@ def _codes(column: Column) -> Values:
 
 
 def no_number(where: str, value: str, row: int | None = None) -> CliError:
-    """The error for a text that is no number."""
+    """The error for a text that is not a number."""
     at = "" if row is None else at_row(row)
     comma = re.fullmatch(r"\s*([-+]?\d+),(\d+)\s*", value)
     cure = f"; write numbers with a decimal point: {comma[1]}.{comma[2]}" if comma else ""
@@ -82,12 +97,6 @@ def numbers_of(column: Column, where: str, first_row: int = 0) -> Column:
     """Scores or weights: numbers, with NaN for what is missing."""
     if isinstance(column, list):
         return _numbers_of_text(column, where, first_row)
-    if not is_arrow(column):
-        if column.dtype.kind in "US":
-            return _numbers_of_text([str(value) for value in column.astype(str).tolist()], where, first_row)
-        if column.dtype.kind not in "biuf":
-            raise CliError(f"{where} must hold numbers, found {column.dtype}")
-        return column
     types = _pa().types
     kind = column.type
     if types.is_dictionary(kind):
@@ -98,7 +107,7 @@ def numbers_of(column: Column, where: str, first_row: int = 0) -> Column:
     if types.is_null(kind):
         return np.full(len(column), np.nan)
     if not (types.is_integer(kind) or types.is_floating(kind)):
-        hint = "; a decision is no score: name the column it was made from" if types.is_boolean(kind) else ""
+        hint = "; a decision is not a score: name the column it was made from" if types.is_boolean(kind) else ""
         raise CliError(f"{where} must hold numbers, found {kind}{hint}")
     return column
 
@@ -134,44 +143,31 @@ def _float(text: str) -> float:
 
 @dataclass
 class Labels:
-    """Labels, or decisions, as 0 and 1; remembers what it saw, for the message when nothing was positive."""
+    """Labels, or decisions, as 0 and 1; keeps the values it saw, for the error when none was positive."""
 
     positive: str | None
     what: Literal["label", "decision"] = "label"
     seen: LabelTexts = field(default=LabelTexts(()))
 
     def of(self, column: Column, where: str, first_row: int = 0) -> Column:
-        """Labels of a column: a null, a NaN or an empty text is no label."""
-        if isinstance(column, list):
-            index: dict[str, int] = {value: i for i, value in enumerate(dict.fromkeys(column))}
-            codes = np.fromiter(map(index.__getitem__, column), np.int64, len(column))
-            return self._by_value(list(index), codes, where, first_row)
-        if is_arrow(column):
-            encoded = _dictionary(column)
-            if encoded is not None:
-                return self._by_value(encoded.dictionary.to_pylist(), _codes(encoded), where, first_row)
-            types = _pa().types
-            kind = column.type
-            plain = types.is_integer(kind) or types.is_boolean(kind)
-            if plain and not column.null_count and self.positive is None:
-                return column
-            if types.is_boolean(kind):
-                column = column.cast(_pa().int8())
-            elif types.is_decimal(kind):
-                column = column.cast(_pa().float64())
-            elif types.is_null(kind):
-                column = np.full(len(column), np.nan)
-            elif not (plain or types.is_floating(kind)):
-                raise CliError(f"{where} must hold {self.what}s 0 and 1, found {kind}")
-            return self._of_numbers(np.asarray(column), where, first_row)
-        if column.dtype.kind in "US":
-            values, codes = np.unique(column, return_inverse=True)
-            return self._by_value(values.astype(str).tolist(), codes, where, first_row)
-        if column.dtype.kind in "biu" and self.positive is None:
+        """Labels of a column: a null, a NaN or an empty text is not a label."""
+        texts = _texts_of(column)
+        if texts is not None:
+            return self._by_value(texts, where, first_row)
+        types = _pa().types
+        kind = column.type
+        plain = types.is_integer(kind) or types.is_boolean(kind)
+        if plain and not column.null_count and self.positive is None:
             return column
-        if column.dtype.kind not in "biuf":
-            raise CliError(f"{where} must hold {self.what}s 0 and 1, found {column.dtype}")
-        return self._of_numbers(column, where, first_row)
+        if types.is_boolean(kind):
+            column = column.cast(_pa().int8())
+        elif types.is_decimal(kind):
+            column = column.cast(_pa().float64())
+        elif types.is_null(kind):
+            column = np.full(len(column), np.nan)
+        elif not (plain or types.is_floating(kind)):
+            raise CliError(f"{where} must hold {self.what}s 0 and 1, found {kind}")
+        return self._of_numbers(np.asarray(column), where, first_row)
 
     def _of_numbers(self, values: Values, where: str, first_row: int) -> Column:
         missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
@@ -185,8 +181,9 @@ class Labels:
                 raise self._wrong(where, np.unique(values[~missing]).tolist(), first_row + int(wrong.argmax()))
         return _masked(ones, missing)
 
-    def _by_value(self, values: list[object], codes: Values, where: str, first_row: int) -> Column:
-        """Labels of codes by the value each stands for; a dictionary may have values that no row has."""
+    def _by_value(self, texts: _Texts, where: str, first_row: int) -> Column:
+        """Labels of texts; a dictionary may have values that no row has."""
+        values, codes = texts
         table = np.array([*map(self._one, values), 2], np.uint8)
         labels = table[codes]
         if (labels == 3).any():
@@ -200,7 +197,7 @@ class Labels:
         self.seen |= LabelTexts.of(map(label_text, labels))
 
     def _one(self, value: object) -> int:
-        """0, 1, 2 for no label, 3 for what is no label at all."""
+        """0, 1, 2 for a missing label, 3 for a value that is not a label."""
         text = str(value).strip()
         if value is None or text.lower() in MISSING:
             return 2
@@ -212,7 +209,7 @@ class Labels:
         return int(number) if number in (0, 1) else 3
 
     def never_came(self, option: str) -> CliError:
-        """The error for a value named by an option that no row has."""
+        """The error if no row has the value that an option names."""
         found = some(map(repr, self.seen.texts)) + ", ..." * self.seen.more
         return CliError(f"no row has the {self.what} {self.positive!r} ({option}); found {found}")
 
@@ -227,7 +224,7 @@ class Labels:
 
 
 def label_name(text: str) -> int | str:
-    """A label as a sketch remembers it: the same for all texts that `Labels` takes for the same, such as 1 and true."""
+    """A label as a sketch remembers it: the same for 1, 1.0 and true."""
     number = float(_as_number(text))
     if number != number:
         return text
@@ -235,7 +232,7 @@ def label_name(text: str) -> int | str:
 
 
 def _as_number(text: str) -> float:
-    """NaN, which equals nothing, where it is none."""
+    """The number of a text, NaN if it is not a number."""
     if text.lower() in TRUTH:
         return TRUTH[text.lower()]
     try:
@@ -253,9 +250,9 @@ def _masked(ones: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Column:
 
 
 def name_of_text(text: str, end: int = 2**63) -> int | str:
-    """A whole number written as numbers usually are becomes an int; all else, 007 and 1.0 among it, stays text.
+    """A whole number in its usual form becomes an int; other text, such as 007 and 1.0, stays text.
 
-    So does a number of `end` or more, or under -2^63: no column of numbers could hold it.
+    So does a number of `end` or more, or under -2^63, which no column of numbers could hold.
     """
     digits = text[1:] if text.startswith("-") else text
     if digits.isascii() and digits.isdecimal() and len(digits) <= 20:
@@ -266,14 +263,12 @@ def name_of_text(text: str, end: int = 2**63) -> int | str:
 
 
 def keys_of(column: Column, where: str, first_row: int) -> Column:
-    """Keys of a column: a text that is written as a whole number is that number, in whatever format the file is."""
-    if isinstance(column, np.ndarray) and column.dtype.kind in "US":
-        column = (np.char.decode(column, "utf-8") if column.dtype.kind == "S" else column).tolist()
+    """Keys of a column: the text of a whole number is that number, in every format."""
     return groups_of(column, where, lambda text: name_of_text(text, 2**64), first_row, "key")
 
 
 def known_names(names: Iterable[Name]) -> Callable[[str], Name]:
-    """How a text in a CSV file is understood where the groups are known: as the one that is written so."""
+    """How a text is read where the groups are known: as the group that is written so."""
     table: dict[str, Name] = {}
     for name in sorted(names, key=lambda name: isinstance(name, str)):  # text last, so that it wins
         if isinstance(name, bool):
@@ -304,57 +299,39 @@ def groups_of(
 
     With `nulls`, missing groups are null in the result; otherwise they are an error.
     """
-    if isinstance(column, list):
-        assert name_of is not None
-        empty = 0 if nulls else column.count("")
-        _refuse_missing(empty, lambda: column.index(""), len(column), where, first_row, what)
-        names = {text: _named(text, name_of, nulls) for text in dict.fromkeys(column)}
-        return list(map(names.__getitem__, column))
-    if not is_arrow(column):
-        if column.dtype.kind not in "biuUS":
-            raise _no_name(where, what, column.dtype)
-        return column
-    if column.null_count and not nulls:
-        _refuse_missing(
-            column.null_count, lambda: column.is_null().to_numpy(False).argmax(), len(column), where, first_row, what
-        )
-    encoded = _dictionary(column)
-    if encoded is None:
-        types = _pa().types
-        if not (types.is_integer(column.type) or types.is_boolean(column.type)):
-            raise _no_name(where, what, column.type)
-        return column
-    if name_of is None:
+    encoded = None if isinstance(column, list) else _dictionary(column)
+    if encoded is None and not isinstance(column, list):
+        _check_whole(column.type, where, what)
+    if name_of is None or (encoded is None and not isinstance(column, list)):
+        if column.null_count and not nulls:
+            raise _missing(column.is_null().to_numpy(zero_copy_only=False), where, first_row, what)
+        return column if encoded is None else encoded
+    texts = _texts_of(column if encoded is None else encoded)
+    assert texts is not None
+    names = [None if value in (None, "") else name_of(str(value)) for value in texts.values]
+    names.append(None)  # for the code -1 of a null
+    if not nulls:
+        absent = np.array([name is None for name in names])[texts.codes]
+        if absent.any():
+            raise _missing(absent, where, first_row, what)
+    if encoded is not None and names[:-1] == texts.values:
         return encoded
-    texts = ["" if value is None else str(value) for value in encoded.dictionary.to_pylist()]
-    if "" in texts and not nulls:
-        empty = _codes(encoded) == texts.index("")
-        _refuse_missing(int(empty.sum()), lambda: empty.argmax(), len(column), where, first_row, what)
-    understood = [_named(text, name_of, nulls) for text in texts]
-    if understood == texts:
-        return encoded
-    if all(name is None or type(name) is int for name in understood):
+    if encoded is not None and all(name is None or type(name) is int for name in names):
         with contextlib.suppress(OverflowError):  # keys may be larger
-            return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(understood, _pa().int64()))
-    understood.append(None)  # for the code -1 of a null
-    return [understood[code] for code in _codes(encoded).tolist()]
+            return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(names[:-1], _pa().int64()))
+    return [names[code] for code in texts.codes.tolist()]
 
 
-def _named(text: str, name_of: Callable[[str], Name], nulls: bool) -> Name | None:
-    return None if nulls and not text else name_of(text)
+def _check_whole(kind: pa.DataType, where: str, what: str) -> None:
+    types = _pa().types
+    if not (types.is_integer(kind) or types.is_boolean(kind)):
+        cure = "Bin the column first" if what == "group" else "Cast the column first"
+        raise CliError(f"{where} is {kind}; {what}s must be integers or text. {cure}.")
 
 
-def _no_name(where: str, what: str, kind: object) -> CliError:
-    cure = "cut it into ranges" if what == "group" else "cast it"
+def _missing(absent: NDArray[np.bool_], where: str, first_row: int, what: str) -> CliError:
+    cure = "name a group for them with --missing-group" if what == "group" else "give them one of their own"
     return CliError(
-        f"{where} must hold whole numbers or text to be a {what}, found {kind}; {cure} where the table is made"
+        f"{where} is empty in {int(absent.sum()):,} of the {len(absent):,} rows from row {first_row:,} on (the first: "
+        f"row {first_row + int(absent.argmax()):,}); every row needs a {what}, so drop these or {cure}"
     )
-
-
-def _refuse_missing(count: int, first: Callable[[], int], rows: int, where: str, first_row: int, what: str) -> None:
-    if count:
-        cure = "name a group for them with --missing-group" if what == "group" else "give them one of their own"
-        raise CliError(
-            f"{where} is empty in {count:,} of the {rows:,} rows from row {first_row:,} on (the first of them: row "
-            f"{first_row + int(first()):,}); every row needs a {what}, so drop these or {cure}"
-        )

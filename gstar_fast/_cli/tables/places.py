@@ -1,4 +1,4 @@
-"""Where files are: on this machine, or in a store that fsspec knows (`s3://bucket/scores/`)."""
+"""Files on this machine and in stores that fsspec reads, such as `s3://bucket/scores/`, by their names."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import CliError, extra_missing
 
-Identity: TypeAlias = dict[str, str | int | None]  # of a file: where it is, its size, when it was changed
+Identity: TypeAlias = dict[str, str | int | None]  # path, size and time of change of a file
 
 _WEB = re.compile(r"(?i)https?://[^/?#]*([^?#]*)")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 def is_url(name: str) -> bool:
-    """Whether a name is that of a file elsewhere."""
+    """Whether the name is a URL, and not a path on this machine."""
     return _URL.match(name) is not None
 
 
@@ -33,166 +33,106 @@ def partition_folders(path: str) -> list[str]:
     return [part for part in parts[:-1] if part.find("=") > 0]
 
 
-class Place(Protocol):
-    """What there is to know of files by their names."""
-
-    def is_folder(self, name: str) -> bool:
-        """Whether it stands for the files below it."""
-        ...
-
-    def is_file(self, name: str) -> bool:
-        """Whether it can be read more than once; a pipe cannot."""
-        ...
-
-    def exists(self, name: str) -> bool:
-        """Whether there is anything of this name."""
-        ...
-
-    def below(self, folder: str) -> Iterator[tuple[str, str, bool]]:
-        """Everything below a folder but folders: name, name within the folder, whether it is a file."""
-        ...
-
-    def matching(self, pattern: str) -> list[str]:
-        """Names that match a pattern."""
-        ...
-
-    def open(self, name: str) -> BinaryIO:
-        """A file one can seek in."""
-        ...
-
-    def size(self, name: str) -> int:
-        """Its bytes."""
-        ...
-
-    def identity(self, name: str) -> Identity:
-        """Path, size and time of a file, to detect changes. It is saved, so it contains no secrets."""
-        ...
-
-    def canonical(self, name: str) -> str:
-        """The same for all names of a file."""
-        ...
+def is_folder(name: str) -> bool:
+    """Whether the name is a folder."""
+    return bool(_ask(name, "isdir")) if is_url(name) else Path(name).is_dir()
 
 
-def place_of(name: str) -> Place:
-    """The place that a name is about."""
-    return Remote() if is_url(name) else Local()
+def is_file(name: str) -> bool:
+    """Whether the name is a file that can be read more than once; a pipe is not."""
+    return bool(_ask(name, "isfile")) if is_url(name) else Path(name).is_file()
+
+
+def exists(name: str) -> bool:
+    """Whether there is a file, a folder or a pipe of this name."""
+    return bool(_ask(name, "exists")) if is_url(name) else Path(name).exists()
+
+
+def open_file(name: str) -> BinaryIO:
+    """The file, opened for reading."""
+    return cast(BinaryIO, _ask(name, "open", "rb")) if is_url(name) else Path(name).open("rb")
 
 
 def first_bytes(name: str, number: int = 8) -> bytes:
-    """How a file begins."""
+    """The first bytes of a file."""
     try:
-        with place_of(name).open(name) as file:
+        with open_file(name) as file:
             return file.read(number)
     except OSError as error:
         raise CliError(f"{without_secrets(name)} cannot be read: {error.strerror or error}") from None
 
 
-class Local:
-    """Files of this machine."""
+def size_of(name: str) -> int:
+    """Size in bytes."""
+    return int(_ask(name, "info")["size"]) if is_url(name) else Path(name).stat().st_size
 
-    def is_folder(self, name: str) -> bool:
-        return Path(name).is_dir()
 
-    def is_file(self, name: str) -> bool:
-        return Path(name).is_file()
+def identity(name: str) -> Identity:
+    """Path, size and time of a file, to detect changes. It is saved, so it contains no secrets."""
+    if is_url(name):  # some stores have no time of change; the size alone is compared then
+        return {"path": without_secrets(canonical(name)), "size": size_of(name), "changed": str(_ask(name, "ukey"))}
+    state = Path(name).stat()
+    return {"path": canonical(name), "size": state.st_size, "changed": state.st_mtime_ns}
 
-    def exists(self, name: str) -> bool:
-        return Path(name).exists()
 
-    def below(self, folder: str) -> Iterator[tuple[str, str, bool]]:
-        """Links to folders are not followed, and are no files."""
-
-        def fail(error: OSError) -> None:
-            raise CliError(f"{error.filename} cannot be read: {error.strerror}")
-
-        for place, folders, files in os.walk(folder, onerror=fail):
-            links = [name for name in folders if Path(place, name).is_symlink()]
-            for file in (Path(place, name) for name in [*files, *links]):
-                yield str(file), str(file.relative_to(folder)), file.is_file()
-
-    def matching(self, pattern: str) -> list[str]:
-        return glob.glob(pattern, recursive=True)  # noqa: PTH207
-
-    def open(self, name: str) -> BinaryIO:
-        return Path(name).open("rb")
-
-    def size(self, name: str) -> int:
-        return Path(name).stat().st_size
-
-    def identity(self, name: str) -> Identity:
-        state = Path(name).stat()
-        return {"path": self.canonical(name), "size": state.st_size, "changed": state.st_mtime_ns}
-
-    def canonical(self, name: str) -> str:
+def canonical(name: str) -> str:
+    """One name for all names of a file."""
+    if not is_url(name):
         return os.path.realpath(name)
+    with _explained(name):
+        fs, path = _opened(name)
+        return os.path.realpath(path) if "file" in fs.protocol else str(fs.unstrip_protocol(path))
 
 
-class Remote:
-    """Files in object stores and elsewhere, through fsspec."""
+def matching(pattern: str) -> list[str]:
+    """Names that match a pattern."""
+    if not is_url(pattern):
+        return glob.glob(pattern, recursive=True)  # noqa: PTH207
+    with _explained(pattern):
+        fs, path = _opened(pattern)
+        return [str(fs.unstrip_protocol(one)) for one in fs.glob(path)]
 
-    def is_folder(self, name: str) -> bool:
-        with _told(name):
-            fs, path = _opened(name)
-            return bool(fs.isdir(path))
 
-    def is_file(self, name: str) -> bool:
-        with _told(name):
-            fs, path = _opened(name)
-            return bool(fs.isfile(path))
+def below(folder: str) -> Iterator[tuple[str, str, bool]]:
+    """All files below a folder: name, name within the folder, and whether it is a regular file."""
+    return _below_url(folder) if is_url(folder) else _below_path(folder)
 
-    def exists(self, name: str) -> bool:
-        with _told(name):
-            fs, path = _opened(name)
-            return bool(fs.exists(path))
 
-    def below(self, folder: str) -> Iterator[tuple[str, str, bool]]:
-        with _told(folder):
-            fs, top = _opened(folder)
-            found = sorted(fs.find(top))
-        for path in found:
-            inside = path[len(top) :].strip("/")
-            if ".." in inside.split("/"):
-                raise CliError(
-                    f"{without_secrets(folder)} has a file named {inside!r}, which is outside of it; rename it"
-                )
-            yield f"{folder.rstrip('/')}/{inside}", inside, True
+def _below_path(folder: str) -> Iterator[tuple[str, str, bool]]:
+    """Links to folders are not followed; they are listed, but not as regular files."""
 
-    def matching(self, pattern: str) -> list[str]:
-        with _told(pattern):
-            fs, path = _opened(pattern)
-            return [str(fs.unstrip_protocol(one)) for one in fs.glob(path)]
+    def fail(error: OSError) -> None:
+        raise CliError(f"{error.filename} cannot be read: {error.strerror}")
 
-    def open(self, name: str) -> BinaryIO:
-        with _told(name):
-            fs, path = _opened(name)
-            return cast(BinaryIO, fs.open(path, "rb"))
+    for place, folders, files in os.walk(folder, onerror=fail):
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        for file in (Path(place, name) for name in [*files, *links]):
+            yield str(file), str(file.relative_to(folder)), file.is_file()
 
-    def size(self, name: str) -> int:
-        with _told(name):
-            fs, path = _opened(name)
-            return int(fs.info(path)["size"])
 
-    def identity(self, name: str) -> Identity:
-        """Of a store that keeps no time of change, the size alone tells."""
-        with _told(name):
-            fs, path = _opened(name)
-            size = int(fs.info(path)["size"])
-            return {"path": without_secrets(self.canonical(name)), "size": size, "changed": str(fs.ukey(path))}
-
-    def canonical(self, name: str) -> str:
-        with _told(name):
-            fs, path = _opened(name)
-            if "file" in fs.protocol:
-                return os.path.realpath(path)
-            return str(fs.unstrip_protocol(path))
+def _below_url(folder: str) -> Iterator[tuple[str, str, bool]]:
+    with _explained(folder):
+        fs, top = _opened(folder)
+        found = sorted(fs.find(top))
+    for path in found:
+        inside = path[len(top) :].strip("/")
+        if ".." in inside.split("/"):
+            raise CliError(f"{without_secrets(folder)} has a file named {inside!r}, which is outside of it; rename it")
+        yield f"{folder.rstrip('/')}/{inside}", inside, True
 
 
 def forget(names: Iterable[str]) -> None:
-    """Let stores forget what they listed, so that a change shows."""
-    for name in names:
-        if is_url(name):
-            with _told(name):
-                _opened(name)[0].invalidate_cache()
+    """Drop cached listings of stores, so that changes are seen."""
+    for name in filter(is_url, names):
+        with _explained(name):
+            _opened(name)[0].invalidate_cache()
+
+
+def _ask(url: str, method: str, *arguments: object) -> Any:
+    """Call a method of the file system of a URL."""
+    with _explained(url):
+        fs, path = _opened(url)
+        return getattr(fs, method)(path, *arguments)
 
 
 @cache
@@ -200,31 +140,31 @@ def _fsspec(protocol: str) -> Any:
     try:
         import fsspec
     except ImportError:
-        raise extra_missing(f"reading {protocol}://", "fsspec", "remote") from None
+        raise extra_missing(f"reading {protocol}://", "fsspec") from None
     return fsspec
 
 
-def _opened(name: str) -> tuple[Any, str]:
-    """The file system of fsspec for a URL, and the path in it."""
-    protocol = _URL.match(name)[1]  # type: ignore[index]
+def _opened(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it."""
+    protocol = _URL.match(url)[1]  # type: ignore[index]
     fsspec = _fsspec(protocol)
     try:
         fsspec.get_filesystem_class(protocol)
     except ValueError:
-        raise CliError(f"{without_secrets(name)}: fsspec knows no {protocol}://; check how it is written") from None
-    fs, path = fsspec.core.url_to_fs(name)
+        raise CliError(f"{without_secrets(url)}: fsspec does not know {protocol}://; check the spelling") from None
+    fs, path = fsspec.core.url_to_fs(url)
     return fs, str(path)
 
 
 @contextlib.contextmanager
-def _told(name: str) -> Iterator[None]:
-    """Whatever a store says, with the name of the file; stores have errors of their own kinds."""
+def _explained(url: str) -> Iterator[None]:
+    """Turn the errors of a store, which may be of any type, into one that names the file and shows no password."""
     try:
         yield
     except (CliError, FileNotFoundError, PermissionError):
         raise
     except ImportError as error:  # the package for one kind of store
-        raise CliError(f"{without_secrets(name)} needs another package: {without_secrets(str(error), name)}") from None
+        raise CliError(f"{without_secrets(url)} needs another package: {without_secrets(str(error), url)}") from None
     except Exception as error:
-        said = " ".join(without_secrets(str(error), name).split())[:200]
-        raise CliError(f"{without_secrets(name)} cannot be reached.\nfound: {said or type(error).__name__}") from None
+        said = " ".join(without_secrets(str(error), url).split())[:200]
+        raise CliError(f"{without_secrets(url)} cannot be reached.\nfound: {said or type(error).__name__}") from None
