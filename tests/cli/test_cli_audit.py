@@ -96,8 +96,6 @@ def test_decisions_are_read_as_labels_are(here, capsys, kind):
         Path("d.csv").write_text(
             "\n".join(",".join(map(str, row)) for row in [columns, *zip(*columns.values(), strict=True)])
         )
-    elif kind == "npz":
-        np.savez("d.npz", **{name: np.array(column) for name, column in columns.items()})
     else:
         pa = pytest.importorskip("pyarrow")
         import pyarrow.parquet as pq
