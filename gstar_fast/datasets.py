@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gstar_fast._base.refusals.place import bad_option, bad_option_type
+
 __all__ = ["ScoreTable", "paper_synthetic", "paper_synthetic_batches", "true_cdf", "true_pdf"]
 
 _CELLS = ((0, 0), (0, 1), (1, 0), (1, 1))  # (label, group), in the order of the paper's table
@@ -152,7 +154,7 @@ def _draw(rows: int, random: np.random.Generator) -> ScoreTable:
 def _standardised(label: int, group: int, x: npt.ArrayLike) -> tuple[int, npt.NDArray[np.float64]]:
     """Position of the cell in the tables, and `x` in units of each of its three normals (last axis)."""
     if (label, group) not in _CELLS:
-        raise ValueError(f"label and group must be 0 or 1 each, got label={label!r}, group={group!r}")
+        raise bad_option("label", f"label and group must be 0 or 1 each, got label={label!r}, group={group!r}")
     cell = _CELLS.index((label, group))
     points = np.asarray(x, dtype=np.float64)[..., np.newaxis]
     return cell, (points - _MEANS[cell]) / _DEVIATIONS[cell]
@@ -162,7 +164,7 @@ def _count(value: int, name: str, *, least: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+        raise bad_option_type(name, f"{name} must be a whole number, got {value!r}") from None
     if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
+        raise bad_option(name, f"{name} must be at least {least}, got {number}")
     return number

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._audit.audit import Audit
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals.place import bad_option, bad_type, bad_value
 from gstar_fast._base.text import printable_name, threshold_number
 from gstar_fast._report.data import (
     COLORS,
@@ -92,7 +93,7 @@ def densities(
     2
     """
     if kind is not None and kind not in KINDS:
-        raise ValueError(f"kind must be None or one of {', '.join(KINDS)}; got {kind!r}")
+        raise bad_option("kind", f"kind must be None or one of {', '.join(KINDS)}; got {kind!r}")
     groups = _groups_of(sketch, "gf.plot.densities(sketch, thresholds=result.thresholds)")
     values = thresholds.thresholds if isinstance(thresholds, Result) else thresholds or {}
     _check_groups(values, groups)
@@ -302,20 +303,20 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Axes | None = None) -
 
 def _check_kind(given: object, kind: type, call: str) -> None:
     if not isinstance(given, kind):
-        raise TypeError(f"{kind.__name__} expected, got {type(given).__name__}; call {call}")
+        raise bad_type("sketch", f"{kind.__name__} expected, got {type(given).__name__}; call {call}")
 
 
 def _groups_of(sketch: Sketch, call: str) -> tuple[Name, ...]:
     _check_kind(sketch, Sketch, call)
     if not sketch.groups:
-        raise ValueError("the sketch has no rows, so there is nothing to draw")
+        raise bad_value("sketch", "the sketch has no rows, so there is nothing to draw")
     return sketch.groups
 
 
 def _check_groups(thresholds: Mapping[Name, float], groups: tuple[Name, ...]) -> None:
     for group in thresholds:
         if group not in groups:
-            raise ValueError(f"thresholds names group {group!r}, which is not in the sketch")
+            raise bad_value("thresholds", f"thresholds names group {group!r}, which is not in the sketch")
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -347,7 +348,7 @@ def _panels(n: int, axes: Sequence[Axes] | NDArray[np.object_] | None) -> list[A
     if axes is not None:
         given = list(np.ravel(np.asarray(axes, dtype=object)))
         if len(given) != n:
-            raise ValueError(f"axes must have one entry for each of the {n} groups, got {len(given)}")
+            raise bad_value("axes", f"axes must have one entry for each of the {n} groups, got {len(given)}")
         return given
     figure = _figure(7.0, 1.0 + 2.2 * n)
     return [figure.add_subplot(n, 1, i + 1) for i in range(n)]

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     _segments: tuple[segments_interface.Segments, ...] = (native_segments, numpy_segments)
 
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_option
 from gstar_fast._base.warn import warn
 from gstar_fast._words import BACKENDS
 
@@ -52,7 +53,7 @@ _chosen: str | None = None
 def checked(name: object) -> str:
     """Return the name of a backend that can be used here, or raise."""
     if name not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {name!r}")
+        raise bad_option("backend", f"backend must be one of {', '.join(BACKENDS)}; got {name!r}")
     assert isinstance(name, str)
     if name == "native" and not has_native():
         if hidden := hidden_native():
@@ -108,7 +109,7 @@ def current() -> str:
             try:
                 _chosen = checked(asked)
             except ValueError as error:
-                raise ValueError(f"GSTAR_FAST_BACKEND: {error}") from None
+                raise bad_option("GSTAR_FAST_BACKEND", f"GSTAR_FAST_BACKEND: {error}") from None
         elif has_native():
             _chosen = "native"
         else:

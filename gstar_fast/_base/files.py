@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from gstar_fast._base.refusals.place import bad_value
+
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file, fsync it, give it its name, fsync the folder."""
@@ -75,7 +77,7 @@ def read_limited(
         most = most(head) if callable(most) else most
         data = head + read_at_most(file, max(0, most + 1 - len(head)), os.fstat(file.fileno()).st_size + 1)
     if len(data) > most:
-        raise ValueError(f"{os.fspath(path)!r} is {why}")
+        raise bad_value("path", f"{os.fspath(path)!r} is {why}")
     return data
 
 

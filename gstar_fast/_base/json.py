@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from gstar_fast._base.names import Name, clean_name
+from gstar_fast._base.refusals.place import bad_type, bad_value
+from gstar_fast.errors import InputValueError
 
 DEEPEST: Final = 32
 _whole_number = struct.Struct("<cq").pack
@@ -22,10 +24,16 @@ _real_number = struct.Struct("<cd").pack
 _size = struct.Struct("<cQ").pack
 
 
+def bad_document(text: str) -> InputValueError:
+    """The error for a document that cannot be read, or says what it may not."""
+    return bad_value("document", text)
+
+
 def check_text(text: object) -> None:
     """Refuse what is no text at all: a parsed document, a path, None."""
     if not isinstance(text, (str, bytes)):
-        raise TypeError(f"text must be JSON as str or bytes, got {type(text).__name__}; a file is read by load(path)")
+        found = type(text).__name__
+        raise bad_type("text", f"text must be JSON as str or bytes, got {found}; a file is read by load(path)")
 
 
 def read(text: str | bytes) -> Any:
@@ -34,7 +42,7 @@ def read(text: str | bytes) -> Any:
     try:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
         if text.startswith("\ufeff"):
-            raise ValueError("not JSON: it begins with a byte order mark; save it without one")
+            raise bad_document("not JSON: it begins with a byte order mark; save it without one")
         return json.loads(
             text,
             parse_int=_whole,
@@ -43,11 +51,11 @@ def read(text: str | bytes) -> Any:
             object_pairs_hook=_no_twins,
         )
     except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error}") from None
+        raise bad_document(f"not JSON: {error}") from None
     except UnicodeDecodeError:
-        raise ValueError("not JSON: it is not UTF-8 text") from None
+        raise bad_document("not JSON: it is not UTF-8 text") from None
     except RecursionError:
-        raise ValueError("not JSON: it is nested too deeply") from None
+        raise bad_document("not JSON: it is nested too deeply") from None
 
 
 def _whole(digits: str) -> int | float:
@@ -59,18 +67,18 @@ def _whole(digits: str) -> int | float:
 def _real(digits: str) -> float:
     value = float(digits)
     if math.isinf(value):
-        raise ValueError(f"not JSON: the number {reprlib.repr(digits)[1:-1]} is too large for a float64")
+        raise bad_document(f"not JSON: the number {reprlib.repr(digits)[1:-1]} is too large for a float64")
     return value
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"not JSON: {name} is not JSON; infinite numbers are written as the strings 'inf' and '-inf'")
+    raise bad_document(f"not JSON: {name} is not JSON; infinite numbers are written as the strings 'inf' and '-inf'")
 
 
 def _no_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
-        raise ValueError("not JSON: an object has a key twice")
+        raise bad_document("not JSON: an object has a key twice")
     return out
 
 
@@ -92,9 +100,9 @@ def check_seal(document: Mapping[str, object], wanted: str) -> None:
     """Refuse a document whose checksum is not the one of its content, `wanted`."""
     found = document.get("checksum")
     if found is None:
-        raise ValueError("the checksum is missing: it was changed or damaged")
+        raise bad_document("the checksum is missing: it was changed or damaged")
     if found != wanted:
-        raise ValueError(
+        raise bad_document(
             f"the checksum is {reprlib.repr(found)}, but the content has {wanted!r}: it was changed or damaged"
         )
 
@@ -115,7 +123,7 @@ def checksum(document: Mapping[str, object], errors: str = "strict") -> str:
     def add(value: Any, depth: int) -> None:
         """Put down a letter for the kind of the value, and then the value."""
         if depth > DEEPEST:
-            raise ValueError("not JSON: it is nested too deeply")
+            raise bad_document("not JSON: it is nested too deeply")
         if isinstance(value, float):
             # 1.0 and 1 are the same number, and whole numbers are told apart to the last digit
             fits = value.is_integer() and -(2.0**63) <= value < 2.0**63
@@ -139,7 +147,7 @@ def checksum(document: Mapping[str, object], errors: str = "strict") -> str:
     try:
         add({key: value for key, value in document.items() if key != "checksum"}, 0)
     except UnicodeEncodeError:
-        raise ValueError("not JSON: half a character in a string") from None
+        raise bad_document("not JSON: half a character in a string") from None
     return f"crc32:{zlib.crc32(b''.join(pieces)):08x}"
 
 
@@ -168,8 +176,8 @@ def decode_name(value: object, where: str) -> Name:
     if isinstance(value, dict) and set(value) == {"tuple"} and isinstance(value["tuple"], list):
         value = tuple(value["tuple"])
     if not isinstance(value, (bool, int, str, tuple)):
-        raise ValueError(f"{where} must be an int, a string, a bool or {{'tuple': [...]}}; got {reprlib.repr(value)}")
+        raise bad_document(f"{where} must be an int, a string, a bool or {{'tuple': [...]}}; got {reprlib.repr(value)}")
     try:
         return clean_name(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise bad_document(f"{where}: {error}") from None

@@ -19,6 +19,7 @@ import numpy as np
 
 from gstar_fast._base.bytes import name_bytes, varint
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct, clean_name
+from gstar_fast._base.refusals.place import bad_type, bad_value
 from gstar_fast._base.refusals.refusal import refusal
 
 BINARY_VERSION: Final = 1
@@ -27,6 +28,7 @@ HEADER: Final = struct.Struct("<8sHHBBHQ")
 EPOCH: Final = datetime(1970, 1, 1)  # in UTC
 FIRST_SECOND: Final = (datetime.min - EPOCH) // timedelta(seconds=1)
 LAST_SECOND: Final = (datetime.max - EPOCH) // timedelta(seconds=1)
+INFINITE: Final = "use inf to accept nobody, -inf to accept everybody"
 UNIFIED, RANDOMIZED, DEFAULT, DIGEST, EXPIRES, CUTS = 1, 2, 4, 8, 16, 32
 
 Unknown: TypeAlias = Literal["raise", "default"] | float
@@ -98,11 +100,11 @@ def make(
 ) -> Thresholds:
     """Check a set of thresholds; ValueError and TypeError say what is wrong with it."""
     if not isinstance(values, Mapping):
-        raise TypeError(f"thresholds must be a dict of group -> number, got {type(values).__name__}")
+        raise bad_type("thresholds", f"thresholds must be a dict of group -> number, got {type(values).__name__}")
     names = [clean_name(name, argument="thresholds") for name in values]
     check_distinct(names)
     if not names:
-        raise ValueError("thresholds is empty; give one for each group")
+        raise bad_value("thresholds", "thresholds is empty; give one for each group")
     if len(names) > MOST_GROUPS:
         raise refusal("too_many_groups", "thresholds", value=len(names), limit=MOST_GROUPS)
     clean = {
@@ -110,7 +112,7 @@ def make(
         for name, value in zip(names, values.values(), strict=True)
     }
     if unified and (len(set(clean.values())) > 1 or mixtures is not None):
-        raise ValueError("unified thresholds are one number for everybody, but these groups differ")
+        raise bad_value("thresholds", "unified thresholds are one number for everybody, but these groups differ")
     clean_default = None if default is None else _number(default, "default")
     return Thresholds(
         values=clean,
@@ -132,24 +134,28 @@ def make(
 
 def _number(value: Any, what: str) -> float:
     if isinstance(value, (bool, np.bool_, str, bytes)) or not hasattr(value, "__float__"):
-        raise TypeError(f"{what} must be a number, got {value!r}")
+        raise bad_type("thresholds", f"{what} must be a number, got {value!r}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if math.isnan(number):
-        raise ValueError(f"{what} is NaN; use inf to accept nobody, -inf to accept everybody")
+        raise bad_value("thresholds", f"{what} is NaN; use inf to accept nobody, -inf to accept everybody")
     if math.isinf(number) and value != number:
-        raise ValueError(f"{what} is too large for a float64; use inf to accept nobody, -inf to accept everybody")
+        raise bad_value(
+            "thresholds", f"{what} is too large for a float64; use inf to accept nobody, -inf to accept everybody"
+        )
     return number + 0.0  # -0.0 is 0.0
 
 
 def _checked_unknown(unknown: Any, default: float | None) -> Unknown:
     if isinstance(unknown, str):
         if unknown not in ("raise", "default"):
-            raise ValueError(f'unknown must be "raise", "default" or a threshold; got {unknown!r}')
+            raise bad_value("unknown", f'unknown must be "raise", "default" or a threshold; got {unknown!r}')
         if unknown == "default" and default is None:
-            raise ValueError('unknown="default" needs a default threshold, and there is none; give a number instead')
+            raise bad_value(
+                "unknown", 'unknown="default" needs a default threshold, and there is none; give a number instead'
+            )
         return "raise" if unknown == "raise" else "default"
     return _number(unknown, "unknown")
 
@@ -158,7 +164,7 @@ def _checked_nan(nan: Any) -> Nan:
     if isinstance(nan, bool):
         return nan
     if nan != "raise":
-        raise ValueError(f'nan must be "raise", False (reject) or True (accept); got {nan!r}')
+        raise bad_value("nan", f'nan must be "raise", False (reject) or True (accept); got {nan!r}')
     return "raise"
 
 
@@ -168,28 +174,31 @@ def _checked_mixtures(
     clean: dict[Name, Mixture] = {}
     for name in names:
         if name not in mixtures:
-            raise ValueError(f"mixtures lacks group {name!r}; give one for each group, or none at all")
+            raise bad_value("mixtures", f"mixtures lacks group {name!r}; give one for each group, or none at all")
         what = f"the mixture of group {name!r}"
         clean[name] = tuple((_number(t, what), _number(p, what)) for t, p in mixtures[name])
         chances = [p for _, p in clean[name]]
         if not chances or min(chances) < 0 or not abs(math.fsum(chances) - 1) <= 1e-9:
-            raise ValueError(f"the probabilities of group {name!r} must be from 0 to 1 and add up to 1, got {chances}")
+            raise bad_value(
+                "mixtures", f"the probabilities of group {name!r} must be from 0 to 1 and add up to 1, got {chances}"
+            )
     if len(mixtures) > len(clean):
-        raise ValueError("mixtures has groups that thresholds lacks")
+        raise bad_value("mixtures", "mixtures has groups that thresholds lacks")
     return clean
 
 
 def _checked_cuts(cuts: Iterable[float], names: Iterable[Name], unified: bool) -> tuple[float, ...]:
     """Finite and ascending cut points whose segments are the groups."""
     if unified:
-        raise ValueError("unified thresholds need no cuts: they are unified, and have cuts")
+        raise bad_value("cuts", "unified thresholds need no cuts: they are unified, and have cuts")
     clean = ascending(cuts)
     if len(clean) >= MOST_GROUPS:
-        raise ValueError(f"there are {len(clean)} cuts, more than {MOST_GROUPS - 1} cuts")
+        raise bad_value("cuts", f"there are {len(clean)} cuts, more than {MOST_GROUPS - 1} cuts")
     for name in names:
         if isinstance(name, bool) or not isinstance(name, int) or not 0 <= name <= len(clean):
-            raise ValueError(
-                f"group {name!r} is not a segment of the cuts: these are the whole numbers from 0 to {len(clean)}"
+            raise bad_value(
+                "cuts",
+                f"group {name!r} is not a segment of the cuts: these are the whole numbers from 0 to {len(clean)}",
             )
     return clean
 
@@ -211,29 +220,32 @@ def _checked_digest(digest: Any) -> str | None:
     if digest is None:
         return None
     if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
-        raise ValueError(f"sketch_digest must be 64 hexadecimal digits, got {digest!r}; use sketch.digest()")
+        raise bad_value(
+            "sketch_digest", f"sketch_digest must be 64 hexadecimal digits, got {digest!r}; use sketch.digest()"
+        )
     return digest
 
 
 def _seconds(expires: datetime | str | int) -> int:
     if isinstance(expires, bool):
-        raise TypeError("expires must be a date, got a bool")
+        raise bad_type("expires", "expires must be a date, got a bool")
     if isinstance(expires, int):
         return _within_calendar(expires)
     if isinstance(expires, str):
         try:
             expires = datetime.fromisoformat(expires)
         except ValueError:
-            raise ValueError(
-                f"expires must be a date such as '2030-01-31T00:00:00Z', got {reprlib.repr(expires)}"
+            raise bad_value(
+                "expires", f"expires must be a date such as '2030-01-31T00:00:00Z', got {reprlib.repr(expires)}"
             ) from None
     if not isinstance(expires, datetime):
-        raise TypeError(
+        raise bad_type(
+            "expires",
             f"expires must be a datetime with its time zone, or text such as '2030-01-31T00:00:00Z'; got "
-            f"{type(expires).__name__}"
+            f"{type(expires).__name__}",
         )
     if expires.tzinfo is None:
-        raise ValueError(f"expires needs a time zone, got {expires}; for UTC write {expires.isoformat()}Z")
+        raise bad_value("expires", f"expires needs a time zone, got {expires}; for UTC write {expires.isoformat()}Z")
     return _within_calendar(math.floor(expires.timestamp()))
 
 
@@ -241,8 +253,9 @@ def _within_calendar(seconds: int) -> int:
     """Refuse a moment that has no date of four digits for its year."""
     if not FIRST_SECOND <= seconds <= LAST_SECOND:
         found = f"{seconds} seconds since 1970" if seconds.bit_length() < 64 else "a number beyond 64 bits"
-        raise ValueError(
-            f"expires must be from {date_text(FIRST_SECOND)} to {date_text(LAST_SECOND)}, in UTC; got {found}"
+        raise bad_value(
+            "expires",
+            f"expires must be from {date_text(FIRST_SECOND)} to {date_text(LAST_SECOND)}, in UTC; got {found}",
         )
     return seconds
 

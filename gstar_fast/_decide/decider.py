@@ -15,6 +15,7 @@ from gstar_fast._backends.interface import DecideCore, Key
 from gstar_fast._base import files
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_option_type, bad_type
 from gstar_fast._base.text import some
 from gstar_fast._base.thresholds import Mixture, Nan, Thresholds, Unknown, date_text, make
 from gstar_fast._decide import document
@@ -104,7 +105,9 @@ class Decider:
         defaults = Decider.__new__.__kwdefaults__ or {}
         given = [name for name, value in options.items() if value is not defaults[name]]
         if given:
-            raise TypeError(f"thresholds given as JSON have their options in it; leave out {', '.join(given)}")
+            raise bad_option_type(
+                "thresholds", f"thresholds given as JSON have their options in it; leave out {', '.join(given)}"
+            )
         return decider_of(document.read(thresholds).thresholds, kind=cls)
 
     # -------------------------------------------------------------------------------------------------------- deciding
@@ -369,5 +372,5 @@ def as_decider(source: Decider | SolvedLike, unknown: Unknown = "raise", nan: Na
     make = getattr(source, "decider", None)
     decider = make(unknown=unknown, nan=nan) if callable(make) else None
     if not isinstance(decider, Decider):
-        raise TypeError(f"a result or a decider is needed, got {type(source).__name__}")
+        raise bad_type("source", f"a result or a decider is needed, got {type(source).__name__}")
     return decider

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from gstar_fast._base import json
 from gstar_fast._base.files import read_limited
-from gstar_fast._base.json import decode_name, decode_number, encode_name, encode_number
+from gstar_fast._base.json import bad_document, decode_name, decode_number, encode_name, encode_number
 from gstar_fast._base.names import MOST_GROUPS, Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import printable
@@ -81,10 +81,10 @@ class Document:
             where = f"roles.protected[{i}].name"
             name = decode_name(entry["name"], where)
             if name in names:
-                raise ValueError(f"{where} repeats {name!r}")
+                raise bad_document(f"{where} repeats {name!r}")
             names[name] = None
         if len(names) > MOST_GROUPS:
-            raise ValueError(f"roles.protected has more than {MOST_GROUPS} groups")
+            raise bad_document(f"roles.protected has more than {MOST_GROUPS} groups")
         return list(names)
 
 
@@ -155,9 +155,9 @@ def load(path: str | os.PathLike[str], *, only_result: bool = False) -> Document
     try:
         return read(data.decode("utf-8"), only_result=only_result)
     except UnicodeDecodeError:
-        raise ValueError(f"{shown!r} is not UTF-8 text, so not saved thresholds, nor a result") from None
+        raise bad_document(f"{shown!r} is not UTF-8 text, so not saved thresholds, nor a result") from None
     except ValueError as error:
-        raise ValueError(f"{shown!r}: {error}") from None
+        raise bad_document(f"{shown!r}: {error}") from None
 
 
 def load_current(
@@ -185,23 +185,23 @@ def _check_current(t: Thresholds, allow_expired: bool, digest: str | None, now: 
         raise refusal("expired", where or None, value=date_text(t.expires))
     if digest is not None and t.sketch_digest != digest:
         found = "no sketch is named in them" if t.sketch_digest is None else f"theirs is {t.sketch_digest}"
-        raise ValueError(f"{where}these thresholds did not come from the sketch with digest {digest}: {found}")
+        raise bad_document(f"{where}these thresholds did not come from the sketch with digest {digest}: {found}")
 
 
 def read(text: str, *, only_result: bool = False) -> Document:
     """The document of a text; ValueError says what is wrong, and where. `only_result` refuses thresholds alone."""
     json.check_text(text)
     if len(text) > LONGEST // 4 and len(text.encode("utf-8", "surrogatepass")) > LONGEST:
-        raise ValueError(f"not valid thresholds: larger than {LONGEST >> 20} MiB")
+        raise bad_document(f"not valid thresholds: larger than {LONGEST >> 20} MiB")
     content = json.read(text)
     found = content.get("format") if isinstance(content, dict) else None
     try:
         if found != RESULT_FORMAT and (only_result or found != FORMAT):
-            raise ValueError(f"'format' is not {RESULT_FORMAT!r}" + f" nor {FORMAT!r}" * (not only_result))
+            raise bad_document(f"'format' is not {RESULT_FORMAT!r}" + f" nor {FORMAT!r}" * (not only_result))
         return _checked(content, found == RESULT_FORMAT)
     except (TypeError, ValueError) as error:
         what = "a saved result" if only_result or found == RESULT_FORMAT else "valid thresholds"
-        raise ValueError(f"not {what}: {error}") from None
+        raise bad_document(f"not {what}: {error}") from None
 
 
 def _checked(content: dict[str, Any], is_result: bool) -> Document:
@@ -215,11 +215,11 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
     plain = document.plain  # and here
     groups = repr(list(document.thresholds.values))  # as text: True and 1 are equal, but not the same name
     if plain is not None and repr(list(plain.thresholds.values)) != groups:
-        raise ValueError("promise.plain has other groups")
+        raise bad_document("promise.plain has other groups")
     if plain is not None and (plain.content.get("roles") is None) != (content.get("roles") is None):
-        raise ValueError("promise.plain has other roles")
+        raise bad_document("promise.plain has other roles")
     if plain is not None and repr(plain.protected) != repr(document.protected):
-        raise ValueError("promise.plain has other protected groups")
+        raise bad_document("promise.plain has other protected groups")
     json.check_seal(content, wanted)
     return document
 
@@ -227,20 +227,20 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
 def _check_version(content: Mapping[str, Any]) -> None:
     version = content.get("version")
     if type(version) is not int or version != VERSION:
-        raise ValueError(f"it is of version {version!r}, and this release reads {VERSION}; install a newer one")
+        raise bad_document(f"it is of version {version!r}, and this release reads {VERSION}; install a newer one")
 
 
 def _plain(content: dict[str, Any]) -> Document:
     """The result inside a promise: a result like any other, but without a promise or a seal of its own."""
     try:
         if content.get("format") != RESULT_FORMAT:
-            raise ValueError(f"'format' is not {RESULT_FORMAT!r}")
+            raise bad_document(f"'format' is not {RESULT_FORMAT!r}")
         _check_version(content)
         check_members(content, OF_PLAIN, "")
         check_result(content)
         return Document(content, _thresholds(content, OF_GROUP_IN_RESULT))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"promise.plain: {error}") from None
+        raise bad_document(f"promise.plain: {error}") from None
 
 
 def _thresholds(content: Mapping[str, Any], of_group: Mapping[str, Member]) -> Thresholds:
@@ -252,7 +252,7 @@ def _thresholds(content: Mapping[str, Any], of_group: Mapping[str, Member]) -> T
         check_members(entry, of_group, where)
         name = decode_name(entry["name"], f"{where}.name")
         if name in values:
-            raise ValueError(f"{where}.name repeats {name!r}")
+            raise bad_document(f"{where}.name repeats {name!r}")
         values[name] = decode_number(entry["threshold"])
         if "mixture" in entry:
             mixtures[name] = _mixture(entry["mixture"], f"{where}.mixture")
@@ -277,7 +277,7 @@ def _thresholds(content: Mapping[str, Any], of_group: Mapping[str, Member]) -> T
 
 def _mixture(parts: list[Any], where: str) -> Mixture:
     if not parts:
-        raise ValueError(f"{where} must have at least one part")
+        raise bad_document(f"{where} must have at least one part")
     for i, part in enumerate(parts):
         check_members(part, OF_PART, f"{where}[{i}]")
     return tuple((decode_number(part["threshold"]), part["probability"]) for part in parts)
@@ -290,9 +290,9 @@ def _seconds(text: str) -> int:
     """Seconds since 1970 of a date in the one form that a document has."""
     found = _DATE.fullmatch(text)
     if found is None:
-        raise ValueError(f"expires must be a date in UTC such as '2030-01-31T00:00:00Z'; got {reprlib.repr(text)}")
+        raise bad_document(f"expires must be a date in UTC such as '2030-01-31T00:00:00Z'; got {reprlib.repr(text)}")
     try:
         year, month, day, hour, minute, second = map(int, found.groups())
         return int(datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp())
     except ValueError:
-        raise ValueError(f"expires is not a date of the calendar: {text}") from None
+        raise bad_document(f"expires is not a date of the calendar: {text}") from None

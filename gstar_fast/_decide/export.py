@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from gstar_fast._base.names import Name, Scalar, as_tuple
+from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_value
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
 from gstar_fast._decide.dialects import DIALECTS, STANDARD, literal, quoted
@@ -144,23 +145,25 @@ def group_columns_of(decider: Decider, group: str | Sequence[str]) -> list[str]:
     """Names of the columns of groups, as many as every group has parts."""
     columns = [group] if isinstance(group, str) else list(group)
     if not all(isinstance(column, str) for column in columns):
-        raise TypeError(f"group must be the name of a column, or a list of names, got {group!r}")
+        raise bad_option_type("group", f"group must be the name of a column, or a list of names, got {group!r}")
     if len(set(columns)) < len(columns):
-        raise ValueError(f"group names a column twice: {group!r}")
+        raise bad_option("group", f"group names a column twice: {group!r}")
     for name in () if decider.unified else decider.groups:
         width = len(as_tuple(name))
         if width != len(columns):
-            raise ValueError(
+            raise bad_option(
+                "group",
                 f"the group {name!r} is made of {width} column{'s' if width > 1 else ''}, and group={group!r} names "
-                f"{len(columns)}; name {'them all in this order: group=[...]' if width > 1 else 'one'}"
+                f"{len(columns)}; name {'them all in this order: group=[...]' if width > 1 else 'one'}",
             )
     return columns
 
 
 def refuse_randomized(decider: Decider, what: str) -> None:
     if decider.randomized:
-        raise ValueError(
-            f"randomised thresholds need the hash of a key, which {what} does not have; decide with gstar_fast"
+        raise bad_value(
+            "decider",
+            f"randomised thresholds need the hash of a key, which {what} does not have; decide with gstar_fast",
         )
 
 
@@ -289,10 +292,12 @@ def _numbered(names: Sequence[Name]) -> tuple[list[list[Scalar]], list[int]]:
     """
     columns = list(zip(*map(as_tuple, names), strict=True))
     if not all({*map(type, column)} in ({str}, {int}) for column in columns):
-        raise ValueError("ONNX compares groups that are all strings or all ints; rename them before solving")
+        raise bad_value("decider", "ONNX compares groups that are all strings or all ints; rename them before solving")
     values = [list(dict.fromkeys(column)) for column in columns]
     if math.prod(len(here) + 1 for here in values) > 2**63:
-        raise ValueError("ONNX numbers the combinations of columns in 64 bits, and these have more; use fewer columns")
+        raise bad_value(
+            "decider", "ONNX numbers the combinations of columns in 64 bits, and these have more; use fewer columns"
+        )
     codes = [0] * len(names)
     for here, column in zip(values, columns, strict=True):
         place = dict(zip(here, range(len(here)), strict=True))

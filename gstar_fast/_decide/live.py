@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from gstar_fast._backends.interface import Key
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_type
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Nan, Unknown, date_text
 from gstar_fast._base.warn import warn
@@ -198,7 +199,7 @@ class LiveDecider:
         return f"LiveDecider(version {version}: {decider!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a live decider belongs to one process; send its decider instead: live.decider")
+        raise bad_type("live", "a live decider belongs to one process; send its decider instead: live.decider")
 
 
 def _due(decider: Decider) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gstar_fast._base.json import bad_document
 from gstar_fast._words import METHODS
 
 VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible", "unified", "promised", "unpromised")
@@ -29,7 +30,7 @@ class Kind:
         """Refuse a value of another kind."""
         if not self.holds(value):
             words = ", ".join(self.words[:-1]) + " or " * (len(self.words) > 1) + self.words[-1]
-            raise ValueError(f"{where} must be {words}; got {reprlib.repr(value)}")
+            raise bad_document(f"{where} must be {words}; got {reprlib.repr(value)}")
 
 
 @dataclass(frozen=True)
@@ -139,12 +140,12 @@ def check_members(value: Any, members: Mapping[str, Member], where: str) -> None
     for key, found in value.items():
         member = members.get(key)
         if member is None:
-            raise ValueError(f"{where or 'the document'} has an unknown member {reprlib.repr(key)}")
+            raise bad_document(f"{where or 'the document'} has an unknown member {reprlib.repr(key)}")
         if not member.kind.holds(found):
             member.kind.check(found, f"{where}.{key}" if where else key)
     for key, member in members.items():
         if member.required and key not in value:
-            raise ValueError(f"{where or 'it'} lacks {key!r}")
+            raise bad_document(f"{where or 'it'} lacks {key!r}")
 
 
 def check_result(content: Mapping[str, Any]) -> None:
@@ -155,11 +156,11 @@ def check_result(content: Mapping[str, Any]) -> None:
         _check_numbers(found, where)
     check_parts(content["costs"], NUMBER, "costs")
     if len(content["costs"]) != 2:
-        raise ValueError(f"costs must be two numbers; got {len(content['costs'])}")
+        raise bad_document(f"costs must be two numbers; got {len(content['costs'])}")
     weighted = content["balanced"] or content["costs"] != [1, 1]
     for where, found in ({"it": content, "before": content["before"]} if weighted else {}).items():
         if "cost" not in found:
-            raise ValueError(f"{where} lacks 'cost', and has costs or is balanced")
+            raise bad_document(f"{where} lacks 'cost', and has costs or is balanced")
     for i, note in enumerate(content["notes"]):
         check_members(note, OF_NOTE, f"notes[{i}]")
     for name, members in {"slack": OF_SLACK, "point": OF_POINT}.items():
@@ -167,7 +168,7 @@ def check_result(content: Mapping[str, Any]) -> None:
             check_members(content[name], members, name)
     check_parts(content["trace"], THRESHOLD, "trace")
     if content.get("min_rows", 0) < 0:
-        raise ValueError(f"min_rows must be at least 0; got {content['min_rows']}")
+        raise bad_document(f"min_rows must be at least 0; got {content['min_rows']}")
     compared = content["groups"]
     if content.get("roles") is not None:
         _check_roles(content["roles"])
@@ -190,9 +191,9 @@ def _check_promise(promise: Mapping[str, Any], n_groups: int) -> None:
     check_parts(needed["by_group"], NUMBER | NULL, f"{where}.by_group")
     check_parts(needed["too_small"], COUNT, f"{where}.too_small")
     if len(needed["by_group"]) != n_groups:
-        raise ValueError(f"{where}.by_group has {len(needed['by_group'])} entries for {n_groups} groups")
+        raise bad_document(f"{where}.by_group has {len(needed['by_group'])} entries for {n_groups} groups")
     if any(position >= n_groups for position in needed["too_small"]):
-        raise ValueError(f"{where}.too_small has a position outside the {n_groups} groups")
+        raise bad_document(f"{where}.too_small has a position outside the {n_groups} groups")
 
 
 def _check_roles(roles: Mapping[str, Any]) -> None:
@@ -200,7 +201,7 @@ def _check_roles(roles: Mapping[str, Any]) -> None:
     check_members(roles, OF_ROLES, "roles")
     for key in ("fair_between", "decide_by", "protected"):
         if not roles[key]:
-            raise ValueError(f"roles.{key} must have at least one part")
+            raise bad_document(f"roles.{key} must have at least one part")
     for key in ("fair_between", "decide_by"):
         check_parts(roles[key], TEXT | COUNT, f"roles.{key}")
     for i, entry in enumerate(roles["protected"]):

@@ -12,6 +12,7 @@ from gstar_fast import _backends
 from gstar_fast._backends.interface import Key
 from gstar_fast._base.arrays import Hashes, Values
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals.place import bad_type, bad_value
 from gstar_fast._base.refusals.refusal import Words, refusal
 from gstar_fast._base.thresholds import Thresholds
 from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
@@ -35,7 +36,7 @@ def rows_of(
 ) -> Rows:
     """Read the columns of a batch that these thresholds need."""
     if isinstance(scores, (int, float, np.number)) or (isinstance(scores, np.ndarray) and scores.ndim == 0):
-        raise ValueError("scores must be 1-D, got a single number; for one row use decider.one(score, group)")
+        raise bad_value("scores", "scores must be 1-D, got a single number; for one row use decider.one(score, group)")
     threads, codes = checked_threads(threads), checked_flag("codes", codes)
     clean = as_scores(*column_of(scores, "scores"))
     names: tuple[Name, ...] | None = None
@@ -59,11 +60,11 @@ def rows_of(
 def check_out(out: object, n: int) -> None:
     if not isinstance(out, np.ndarray) or out.dtype != np.bool_:
         kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
-        raise TypeError(f"out must be an array of bool, got {kind}; use numpy.empty(n, bool)")
+        raise bad_type("out", f"out must be an array of bool, got {kind}; use numpy.empty(n, bool)")
     if out.shape != (n,):
-        raise ValueError(f"out must have shape ({n},) as scores has, got {out.shape}")
+        raise bad_value("out", f"out must have shape ({n},) as scores has, got {out.shape}")
     if not out.flags.writeable:
-        raise ValueError("out is read-only")
+        raise bad_value("out", "out is read-only")
 
 
 def _group_codes(groups: ArrayLike, codes: bool) -> tuple[Values, tuple[Name, ...] | None]:
@@ -71,10 +72,10 @@ def _group_codes(groups: ArrayLike, codes: bool) -> tuple[Values, tuple[Name, ..
     if not codes:
         return crossed(columns, called)
     if len(columns) > 1:
-        raise TypeError("codes=True needs one column, the positions of groups; leave it out to pass several")
+        raise bad_type("groups", "codes=True needs one column, the positions of groups; leave it out to pass several")
     column = columns[0]
     if column.names is not None or (column.values.dtype.kind not in "iu" and len(column.values)):
-        raise TypeError("codes=True needs whole numbers, the positions of groups; leave it out to pass names")
+        raise bad_type("groups", "codes=True needs whole numbers, the positions of groups; leave it out to pass names")
     values, _ = as_groups(column.values, column.valid, None) if len(column.values) else (np.zeros(0, np.int64), None)
     return values, None
 

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from gstar_fast._base.arrays import Floats
+from gstar_fast._base.refusals.place import bad_option, bad_option_type
 from gstar_fast._density.cell import Cell, NoDensityError
 
 RULES = ("scott", "silverman", "isj")
@@ -21,14 +22,16 @@ def bandwidth_of(cell: Cell, bandwidth: float | str) -> tuple[float, str | None]
     """Return the bandwidth as a number, and the rule it came from."""
     if isinstance(bandwidth, str):
         if bandwidth not in RULES:
-            raise ValueError(f"bandwidth must be a number or one of {', '.join(RULES)}; got {bandwidth!r}")
+            raise bad_option("bandwidth", f"bandwidth must be a number or one of {', '.join(RULES)}; got {bandwidth!r}")
         return _by_rule(cell, bandwidth)
     try:
         number = float(bandwidth)
     except (TypeError, ValueError):
-        raise TypeError(f"bandwidth must be a number or one of {', '.join(RULES)}; got {bandwidth!r}") from None
+        raise bad_option_type(
+            "bandwidth", f"bandwidth must be a number or one of {', '.join(RULES)}; got {bandwidth!r}"
+        ) from None
     if not (number > 0.0 and math.isfinite(number)):
-        raise ValueError(f"bandwidth must be above 0 and finite, got {number!r}")
+        raise bad_option("bandwidth", f"bandwidth must be above 0 and finite, got {number!r}")
     return number, None
 
 

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from gstar_fast._base.grid import round24
 from gstar_fast._base.names import Name, clean_name
+from gstar_fast._base.refusals.place import bad_option
 from gstar_fast._sketch.cell import ALONE, Moments, SketchCell, spacing24
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast.errors import InputValueError
 
 Array = NDArray[np.float64]
 
@@ -20,8 +22,11 @@ CLOSE = 2.0**-20  # part of a bin that counts as nothing
 FINE = 64.0  # scores of 24 bits that a bin must hold for its mean to say whether they are one
 
 
-class NoDensityError(ValueError):
+class NoDensityError(InputValueError):
     """A cell from which a density of the kind asked for cannot be made."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="no_density", argument="sketch")
 
 
 class Cell:
@@ -198,7 +203,7 @@ class Cell:
 def cell_of(sketch: Sketch, label: int, group: Name) -> Cell:
     """Return one cell of the sketch, or raise."""
     if label not in (0, 1):
-        raise ValueError(f"label must be 0 or 1, got {label!r}")
+        raise bad_option("label", f"label must be 0 or 1, got {label!r}")
     return _cell(sketch, int(label), clean_name(group))
 
 

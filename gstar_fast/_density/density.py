@@ -15,6 +15,7 @@ from gstar_fast import _backends
 from gstar_fast._backends.interface import Densities, Evaluator
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_option, bad_type
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.bandwidth import bandwidth_of
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
@@ -123,7 +124,7 @@ class Density:
         values = _numbers(p, "p")
         wrong = values[~((values >= 0.0) & (values <= 1.0))]
         if wrong.size:
-            raise ValueError(f"p must be between 0 and 1, got {wrong.flat[0]:g}")
+            raise bad_option("p", f"p must be between 0 and 1, got {wrong.flat[0]:g}")
         return self._ask(values, self._evaluator.quantile, "p")
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Array:
@@ -326,7 +327,7 @@ def make(cell: Cell, kind: str, bandwidth: float | str | None) -> Density:
     if kind not in KINDS:
         raise refusal("not_one_of", "kind", value=kind, limit=KINDS)
     if bandwidth is not None and kind != "kde":
-        raise ValueError(f"bandwidth is for kind='kde'; kind={kind!r} has none")
+        raise bad_option("bandwidth", f"bandwidth is for kind='kde'; kind={kind!r} has none")
     if not cell.rows:
         raise NoDensityError(f"{cell} has no rows, so it has no density")
     if kind == "empirical":
@@ -387,7 +388,7 @@ def _numbers(x: ArrayLike, name: str) -> Array:
     try:
         return np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number or an array of numbers, got {type(x).__name__}") from None
+        raise bad_type(name, f"{name} must be a number or an array of numbers, got {type(x).__name__}") from None
 
 
 def _shown(value: object) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_option
 from gstar_fast._density.cell import Cell, NoDensityError, cells_of
 from gstar_fast._density.density import make
 from gstar_fast._sketch.sketch import Sketch, check_sketch
@@ -128,7 +129,7 @@ def fit_quality(sketch: Sketch, *, kinds: Sequence[str] = COMPARED, bandwidth: f
     check_sketch(sketch)
     for kind in kinds:
         if kind not in KINDS:
-            raise ValueError(f"kinds must be of {', '.join(KINDS)}; got {kind!r}")
+            raise bad_option("kinds", f"kinds must be of {', '.join(KINDS)}; got {kind!r}")
     return FitQuality([_judge(cell, kinds, bandwidth) for cell in cells_of(sketch)], kinds)
 
 

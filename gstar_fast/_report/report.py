@@ -20,6 +20,7 @@ from gstar_fast._audit.audit import Audit
 from gstar_fast._audit.audit import audit as make_audit
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
 from gstar_fast._base.text import short_number
 from gstar_fast._report.contents import Contents, Deciding
 from gstar_fast._report.data import display_names, featured, frontier_points
@@ -189,20 +190,25 @@ def _check_kinds(
         (before, "before", Audit, "gf.audit"),
     ):
         if not isinstance(value, kind) and (value is not None or argument == "result"):
-            raise TypeError(f"{argument} must be what {made_by} returns, got {type(value).__name__}")
+            raise bad_type(argument, f"{argument} must be what {made_by} returns, got {type(value).__name__}")
     if not isinstance(sketch, Sketch):
-        raise TypeError(f"sketch must be a Sketch, got {type(sketch).__name__}; Sketch.load(path) reads a saved one")
+        raise bad_type(
+            "sketch", f"sketch must be a Sketch, got {type(sketch).__name__}; Sketch.load(path) reads a saved one"
+        )
     if frontier is not None and not isinstance(frontier, (Frontier, bool)):
-        raise TypeError(f"frontier must be what gf.frontier returns, or a bool; got {type(frontier).__name__}")
+        raise bad_type(
+            "frontier", f"frontier must be what gf.frontier returns, or a bool; got {type(frontier).__name__}"
+        )
     if criterion is not None:
         check_criterion(criterion, "criterion")
 
 
 def _check_digest(result: Result, digest: str) -> None:
     if result.sketch_digest is not None and result.sketch_digest != digest:
-        raise ValueError(
+        raise bad_value(
+            "result",
             f"the result was found on another sketch: its sketch_digest begins with {result.sketch_digest[:12]}, the "
-            f"digest of this sketch with {digest[:12]}; pass the sketch that was solved, or solve this one"
+            f"digest of this sketch with {digest[:12]}; pass the sketch that was solved, or solve this one",
         )
 
 
@@ -212,9 +218,10 @@ def _check_belongs(result: Result, sketch: Sketch) -> None:
         roles = asked_roles(sketch, result.fair_between, result.decide_by).roles
         found = {roles.segment(name) for name in sketch.groups}
     if set(result.thresholds) != found:
-        raise ValueError(
+        raise bad_value(
+            "result",
             f"the result has thresholds for {len(result.thresholds)} groups, the sketch has "
-            f"{len(found)}, and they are not the same; pass the sketch that was solved"
+            f"{len(found)}, and they are not the same; pass the sketch that was solved",
         )
 
 
@@ -227,17 +234,19 @@ def _by_segment(result: Result, rows: Sketch) -> Deciding:
 
 def _check_audit(given: Audit, result: Result, argument: str) -> None:
     if set(given.groups) != set(result.rates) or given.n_rows != result.n_rows:
-        raise ValueError(
+        raise bad_value(
+            argument,
             f"{argument} covers {len(given.groups)} groups and {given.n_rows:g} rows, the result "
-            f"{len(result.rates)} groups and {result.n_rows:g} rows; audit the sketch that was solved"
+            f"{len(result.rates)} groups and {result.n_rows:g} rows; audit the sketch that was solved",
         )
     if argument == "audit" and given.thresholds is not None:
         other = [g for g, e in given.thresholds.items() if e.value != result.thresholds[g]]
         if other:
-            raise ValueError(
+            raise bad_value(
+                "audit",
                 f"audit was made at other thresholds than the result's: group {other[0]!r} has "
                 f"{given.thresholds[other[0]].value!r}, the result {result.thresholds[other[0]]!r}; "
-                "use gf.audit(sketch, result)"
+                "use gf.audit(sketch, result)",
             )
 
 
@@ -249,15 +258,17 @@ def _is_unified(before: Audit, result: Result) -> bool:
 
 def _check_frontier(given: Frontier, result: Result, digest: str) -> None:
     if set(given.groups) != set(result.thresholds):
-        raise ValueError(
+        raise bad_value(
+            "frontier",
             f"frontier has {len(given.groups)} groups and the result {len(result.thresholds)}, not the same ones; "
-            "compute both on the same sketch"
+            "compute both on the same sketch",
         )
     other = given.result(0).sketch_digest
     if other is not None and other != digest:
-        raise ValueError(
+        raise bad_value(
+            "frontier",
             f"frontier was computed on another sketch: its digest begins with {other[:12]}, that of this sketch with "
-            f"{digest[:12]}; compute it again"
+            f"{digest[:12]}; compute it again",
         )
 
 
@@ -267,7 +278,9 @@ def _frontier_of(
     """The frontier to show, or the sentence that says why there is none."""
     if isinstance(given, Frontier):
         if criterion is not None and criterion != given.criterion:
-            raise ValueError(f"frontier is one of {given.criterion}, but criterion is {criterion!r}; drop one of them")
+            raise bad_option(
+                "criterion", f"frontier is one of {given.criterion}, but criterion is {criterion!r}; drop one of them"
+            )
         _check_frontier(given, result, digest)
         return given, None
     if given is False:
@@ -319,11 +332,13 @@ def _time(made: datetime | None) -> str:
         try:
             made = datetime.now(UTC) if not epoch else datetime.fromtimestamp(int(epoch), UTC)
         except (ValueError, OverflowError, OSError):
-            raise ValueError(f"SOURCE_DATE_EPOCH must be a whole number of seconds since 1970; got {epoch!r}") from None
+            raise bad_option(
+                "SOURCE_DATE_EPOCH", f"SOURCE_DATE_EPOCH must be a whole number of seconds since 1970; got {epoch!r}"
+            ) from None
     elif not isinstance(made, datetime):
-        raise TypeError(f"made must be a datetime, got {type(made).__name__}")
+        raise bad_option_type("made", f"made must be a datetime, got {type(made).__name__}")
     elif made.tzinfo is None:
-        raise ValueError(f"made must have a time zone, got {made!r}; use datetime.now(timezone.utc)")
+        raise bad_option("made", f"made must have a time zone, got {made!r}; use datetime.now(timezone.utc)")
     return made.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.names import Name, clean_name
+from gstar_fast._base.refusals.place import bad_option
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._words import WEIGHT_UNIT
 
@@ -39,8 +40,9 @@ def names_with(groups: Sequence[Name], small: Sequence[Name], name: object) -> t
     """What each group is called once the small ones are called `name`."""
     shared, pooled = clean_name(name), set(small)
     if shared in groups and shared not in pooled:
-        raise ValueError(
+        raise bad_option(
+            "name",
             f"the sketch has a group {shared!r} that is not small, so small groups cannot be pooled under that name; "
-            "choose another: name=..."
+            "choose another: name=...",
         )
     return tuple(shared if group in pooled else group for group in groups)

@@ -10,6 +10,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Values
+from gstar_fast._base.refusals.place import bad_value
 
 Numbers: TypeAlias = Sequence[int | Ints] | Ints  # a candidate a group; or arrays of them, for many choices at once
 
@@ -67,7 +68,7 @@ def limits_of(limit: Floats, total: float) -> Floats:
 def refuse_bands(p: Arrays) -> None:
     """Penalties weigh rates that are known."""
     if p.banded:
-        raise ValueError("bands of rates go with limits alone; this search has penalties")
+        raise bad_value("bands", "bands of rates go with limits alone; this search has penalties")
 
 
 MOST_AT_ONCE = 512  # groups whose pairs are laid out at once: a few MiB

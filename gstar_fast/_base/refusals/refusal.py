@@ -36,7 +36,9 @@ def worded(told: BaseException, face: Face) -> str:
 def about(error: Any, argument: str) -> Any:
     """The same refusal, of what the caller knows by another name."""
     if getattr(error, "code", "") not in TABLE:
-        return type(error)(f"{argument}: {error}")
+        told = type(error)(f"{argument}: {error}")
+        vars(told).update({**vars(error), "argument": argument})
+        return told
     value = error.value
     if error.code == "lengths":
         value = {argument if name == error.argument else name: n for name, n in value.items()}

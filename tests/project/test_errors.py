@@ -1,0 +1,52 @@
+"""One kind of error: what is wrong has a code and fields, so no room raises the built-in ones."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import gstar_fast as gf
+from gstar_fast import errors
+
+PACKAGE = Path(gf.__file__).parent
+PLAIN = {"Exception", "LookupError", "MemoryError", "RuntimeError", "TypeError", "ValueError"}
+EXEMPT = {"_cli"}  # it has an error of its own, for a person at a terminal
+NOT_YET = {"_audit", "_criteria.py", "_estimator", "_rates.py", "_solver"}
+
+
+def raised(path):
+    """Names of what a file raises."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            if isinstance(made, ast.Name):
+                yield made.id
+
+
+def rooms_with_plain_errors():
+    return {
+        path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if PLAIN.intersection(raised(path))
+    } - EXEMPT
+
+
+def test_no_room_raises_a_built_in_error():
+    assert rooms_with_plain_errors() == NOT_YET, "use gstar_fast._base.refusals; a room that is done leaves the list"
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: gf.Decider({}),
+        lambda: gf.Decider({"F": "low"}),
+        lambda: gf.Decider.from_json("[1,]"),
+        lambda: gf.Result.from_json("{}"),
+        lambda: gf.use_backend("cuda"),
+        lambda: gf.density(gf.Sketch.from_rows([1.0, 2.0], [1, 1], [0, 0]), 1, 0, kind="kde", bandwidth="far"),
+        lambda: gf.datasets.paper_synthetic(rows=0.5),
+    ],
+)
+def test_an_error_has_a_code_and_an_argument(act):
+    with pytest.raises(errors.InputError) as told:
+        act()
+    assert told.value.code
+    assert told.value.argument
