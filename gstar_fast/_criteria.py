@@ -86,6 +86,11 @@ class Criterion(NamedTuple):
         """The largest value that it can have."""
         return float(len(self.rates)) if self.form is Form.SUM else 1.0
 
+    @property
+    def as_difference(self) -> Criterion:
+        """The criterion that compares the same rates by their differences."""
+        return next(one for one in CRITERION.values() if one.form is Form.DIFFERENCE and one.rates == self.rates)
+
     def limit(self, value: float) -> Limit:
         """The limit that one number stands for."""
         return Limit(self, least=value) if self.from_below else Limit(self, most=value)
@@ -420,6 +425,7 @@ SELECTED = Criterion("selected", (SELECTION_RATE,), Form.TOTAL)
 KNOWN: dict[str, Criterion] = {**CRITERION, **BOUNDS, SELECTED.name: SELECTED}  # offered or not
 
 RATES = tuple(rate.name for rate in SOLVER_RATES)
+EXAMPLE, EQUAL_TPR, LEAST_RATIO = "equalized_odds", "equal_opportunity", "disparate_impact"
 CRITERIA = {name: criterion.names for name, criterion in CRITERION.items()}
 MEANINGS = {name: criterion.meaning for name, criterion in CRITERION.items()}
 DEFINITIONS = {name: criterion.measured for name, criterion in CRITERION.items()}

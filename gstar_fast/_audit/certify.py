@@ -24,9 +24,9 @@ from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
-from gstar_fast._criteria import ADDED, CRITERIA
+from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._input.options import checked_flag
-from gstar_fast._rates import has_rate
+from gstar_fast._rates import Rate, Share, has_rate
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.answer.note import Note, label_notes
 from gstar_fast._solver.promise.effective import effective
@@ -78,8 +78,9 @@ class Certificate:
         rows = [["", "limit", "found", "at most"]]
         for name, limit in self.limits.items():
             rows.append([name, *(short_number(x) for x in (limit, self.gaps.get(name), self.upper[name]))])
-        if "disparate_impact" in self.limits:
-            lines.append("note: disparate_impact is a ratio: its limit, and its last column, are the least it is")
+        for name in self.limits:
+            if CRITERION[name].from_below:
+                lines.append(f"note: {name} is a ratio: its limit, and its last column, are the least it is")
         return "\n".join([*lines, "", *aligned(rows)])
 
 
@@ -136,8 +137,7 @@ def certify(
     alpha = 1 - level
     upper = {name: _upper(name, rows, alpha, exact) for name in objective.limits}
     holds = not rows.absent and all(
-        upper[name] >= limit if name == "disparate_impact" else upper[name] <= limit
-        for name, limit in objective.limits.items()
+        CRITERION[name].limit(limit).met(upper[name]) for name, limit in objective.limits.items()
     )
     return Certificate(
         holds=holds,
@@ -225,28 +225,22 @@ class _Rows:
         rates = rates_of((self.least + self.most) / 2, self.totals)
         return gaps_of(rates, has_rate(self.totals))
 
-    def hits(self, rate: str) -> tuple[Floats, Floats, Floats]:
+    def hits(self, share: Share) -> tuple[Floats, Floats, Floats]:
         """Rows that count for a rate, at least and at most, and all rows of it: in effective rows."""
-        low, high, rows = _of_rate(rate, self.totals, self.least, self.most)
+        low, high, rows = _hits(share, self.totals, self.least, self.most)
         if self.squares is None:
             return low, high, rows
-        low_squares, high_squares, squares = _of_rate(rate, *self.squares)
+        low_squares, high_squares, squares = _hits(share, *self.squares)
         n = np.minimum(effective(low, rows, low_squares, squares), effective(high, rows, high_squares, squares))
         scale = n / np.maximum(rows, 1e-300)
         return low * scale, high * scale, n
 
 
-def _of_rate(rate: str, totals: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats, Floats]:
-    """For each rate, the least and the largest numerator, and the denominator."""
-    (n0, n1, _), (low0, low1, low2), (high0, high1, high2) = totals, least, most
-    found = {
-        "tpr": (low1, high1, n1),
-        "fpr": (low0, high0, n0),
-        "selection_rate": (low0 + low1 + low2, high0 + high1 + high2, totals.sum(axis=0)),
-        "accuracy": (low1 + n0 - high0, high1 + n0 - low0, n0 + n1),
-        "tnr": (n0 - high0, n0 - low0, n0),
-    }
-    return found[rate]
+def _hits(share: Share, totals: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats, Floats]:
+    """The least and the largest numerator of a rate, and the denominator."""
+    rising = np.array(share.hits[:3])[:, None] >= 0  # else accepted rows lower the rate
+    low, trials = share.counted(np.where(rising, least, most), totals)
+    return low, share.counted(np.where(rising, most, least), totals)[0], trials
 
 
 def _ends(bins: Bins, rows: Values, threshold: float, name: Name) -> tuple[Values, Values]:
@@ -264,19 +258,20 @@ def _ends(bins: Bins, rows: Values, threshold: float, name: Name) -> tuple[Value
 
 def _upper(name: str, rows: _Rows, alpha: float, exact: bool) -> float:
     """The largest upper limit of any pair of groups and rate; for the ratio the smallest lower limit."""
-    if name == "disparate_impact":
-        return _ratio(rows, alpha, exact)
-    if name == ADDED:
-        return _sum(rows, alpha, exact)
-    return max(_difference(rate, rows, alpha, exact) for rate in CRITERIA[name])
+    criterion = CRITERION[name]
+    if criterion.form is Form.RATIO:
+        return _ratio(criterion.rates[0], rows, alpha, exact)
+    if criterion.form is Form.SUM:
+        return _sum(criterion.rates, rows, alpha, exact)
+    return max(_difference(rate, rows, alpha, exact) for rate in criterion.rates)
 
 
-def _limits(rate: str, rows: _Rows, alpha: float, exact: bool, shares: int) -> tuple[Floats, Floats, Floats, Floats]:
+def _limits(share: Share, rows: _Rows, alpha: float, exact: bool, shares: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Of each group: the rate at least and at most on the fresh rows, and its confidence limits.
 
     Exact limits must hold for `shares` independent rates at once, each therefore at 1 - (1 - alpha)^(1 / shares).
     """
-    low, high, n = rows.hits(rate)
+    low, high, n = rows.hits(share)
     each = 1 - (1 - alpha) ** (1 / shares) if exact else alpha
     bottom = np.where(low <= 0, 0.0, special.betaincinv(np.maximum(low, 1e-9), n - low + 1, each))
     top = np.where(high >= n, 1.0, special.betaincinv(high + 1, np.maximum(n - high, 1e-9), 1 - each))
@@ -284,16 +279,16 @@ def _limits(rate: str, rows: _Rows, alpha: float, exact: bool, shares: int) -> t
         return low / n, high / n, bottom, top
 
 
-def _difference(rate: str, rows: _Rows, alpha: float, exact: bool) -> float:
+def _difference(rate: Rate, rows: _Rows, alpha: float, exact: bool) -> float:
     """The largest upper limit of a difference between two groups; 1 where a group lacks the rows."""
-    if rate == "balanced_accuracy":
-        parts = [_limits(part, rows, alpha, exact, 4) for part in ("tpr", "tnr")]
+    if len(rate.shares) > 1:
+        parts = [_limits(share, rows, alpha, exact, 4) for share in rate.shares]
         low, high, bottom, top = (sum(ends) / 2 for ends in zip(*parts, strict=True))
         if not exact:  # the distances of independent rates add up in squares
             bottom = low - np.hypot(*(part[0] - part[2] for part in parts)) / 2
             top = high + np.hypot(*(part[3] - part[1] for part in parts)) / 2
     else:
-        low, high, bottom, top = _limits(rate, rows, alpha, exact, 2)
+        low, high, bottom, top = _limits(rate.shares[0], rows, alpha, exact, 2)
     if np.isnan(low).any():
         return 1.0
     difference = top[:, None] - bottom
@@ -303,14 +298,14 @@ def _difference(rate: str, rows: _Rows, alpha: float, exact: bool) -> float:
     return float(min(difference.max(), 1.0))
 
 
-def _sum(rows: _Rows, alpha: float, exact: bool) -> float:
+def _sum(rates: tuple[Rate, ...], rows: _Rows, alpha: float, exact: bool) -> float:
     """The largest upper limit of a difference of tpr plus one of fpr, between two groups each.
 
     These are four independent rates: the squares of their distances add up.
     """
     found: list[tuple[Floats, Floats]] = []  # of all pairs of groups: difference, and distance of its limit from it
-    for rate in CRITERIA[ADDED]:
-        low, high, bottom, top = _limits(rate, rows, alpha, exact, 4)
+    for rate in rates:
+        low, high, bottom, top = _limits(rate.shares[0], rows, alpha, exact, 4)
         if np.isnan(low).any():
             return 2.0
         apart = high[:, None] - low
@@ -325,13 +320,13 @@ def _sum(rows: _Rows, alpha: float, exact: bool) -> float:
     return min(largest, 2.0)
 
 
-def _ratio(rows: _Rows, alpha: float, exact: bool) -> float:
+def _ratio(rate: Rate, rows: _Rows, alpha: float, exact: bool) -> float:
     """The smallest lower limit of a ratio between two groups.
 
     Of rates p and s the ratio is at least q where p - q s is surely not negative, and its limits follow as those of any
     difference do: the squares of the distances add up.
     """
-    low, high, bottom, top = _limits("selection_rate", rows, alpha, exact, 2)
+    low, high, bottom, top = _limits(rate.shares[0], rows, alpha, exact, 2)
     if np.isnan(low).any():
         return 0.0
     if exact:

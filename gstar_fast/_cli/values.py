@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 
 from gstar_fast._base.text import near
 from gstar_fast._cli.errors import USAGE, CliError
-from gstar_fast._criteria import CRITERIA, not_offered
+from gstar_fast._criteria import CRITERION, not_offered
 
 
 def _no_criterion(name: str) -> argparse.ArgumentTypeError:
-    hint = not_offered(name) or near(name, CRITERIA)
+    hint = not_offered(name) or near(name, CRITERION)
     return argparse.ArgumentTypeError(f"there is no criterion {name!r}{hint}; see --help for all")
 
 
 def pair(text: str) -> tuple[str, float]:
     """NAME=VALUE with the name of a criterion."""
     name, equals, value = text.partition("=")
-    if name not in CRITERIA:
+    if name not in CRITERION:
         raise _no_criterion(name)
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} lacks its value; write {name}=0.02")
@@ -30,7 +30,7 @@ def pair(text: str) -> tuple[str, float]:
 
 def criterion(text: str) -> str:
     """The name of a criterion."""
-    if text not in CRITERIA:
+    if text not in CRITERION:
         raise _no_criterion(text)
     return text
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import short_number, threshold_number
+from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._report.data import FrontierPoints, mixture_text
 from gstar_fast._report.html import Html, join, tag
 from gstar_fast._sketch.sketch import Sketch
@@ -120,12 +121,12 @@ def confidence(audit: Audit) -> str:
 
 def gap_word(name: str) -> str:
     """Most criteria are gaps; one is a ratio."""
-    return f"{plain(name)} {'ratio' if name == 'disparate_impact' else 'gap'}"
+    return f"{plain(name)} {'ratio' if CRITERION[name].form is Form.RATIO else 'gap'}"
 
 
 def bound_word(name: str) -> str:
     """Which side of a limit is allowed."""
-    return "at least" if name == "disparate_impact" else "at most"
+    return "at least" if CRITERION[name].from_below else "at most"
 
 
 def percent(value: float) -> str:

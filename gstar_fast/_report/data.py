@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._base.names import Name
-from gstar_fast._criteria import DEFINITIONS
+from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._density import density as _density
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._sketch.sketch import Sketch
@@ -338,7 +338,7 @@ def _between_corners(frontier: Frontier, result: Result, gap: float) -> Frontier
 
 def main_gaps(audit: Audit) -> list[str]:
     """Gaps that are differences, in the order of the text of a result: what a picture can put on one axis."""
-    return [name for name in DEFINITIONS if name in audit.gaps and name != "disparate_impact"]
+    return [name for name, one in CRITERION.items() if name in audit.gaps and one.form is not Form.RATIO]
 
 
 def mixture_text(result: Result, group: Name, number: Callable[[float], str]) -> str:

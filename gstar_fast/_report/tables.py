@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import row_count, short_number
-from gstar_fast._criteria import DEFINITIONS
+from gstar_fast._criteria import CRITERION, DEFINITIONS, Form
 from gstar_fast._report import figures
 from gstar_fast._report.contents import (
     Contents,
@@ -164,7 +164,7 @@ def gaps_section(contents: Contents) -> Html:
     )
     if not contents.is_unified:
         words += " “Before” is the audit that was given to the report, not the best unified threshold."
-    limits = {name: v for name, v in contents.result.limits.items() if name != "disparate_impact"}
+    limits = {name: v for name, v in contents.result.limits.items() if CRITERION[name].form is not Form.RATIO}
     caption = tag("figcaption", "Gaps that are differences: 0 is parity. Lines are intervals.")
     return section(
         "gaps",

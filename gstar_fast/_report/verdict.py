@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, clearly_over
 from gstar_fast._base.text import short_number, threshold_number
+from gstar_fast._criteria import EXAMPLE
 from gstar_fast._report.contents import (
     Contents,
     asked,
@@ -33,7 +34,7 @@ def verdict_section(contents: Contents) -> Html:
     tone, headline = tone_and_headline(contents)
     mark = tag("path", d=_SIGNS[tone], class_="mark")
     mark = tag("svg", mark, viewBox="0 0 17 17", class_="sign", aria_hidden="true")
-    criteria = asked(r) or (["equalized_odds"] if len(r.rates) > 1 else [])
+    criteria = asked(r) or ([EXAMPLE] if len(r.rates) > 1 else [])
     criteria = [name for name in criteria if name in r.gaps]
     lines = [
         *_promise(contents),

@@ -15,6 +15,7 @@ import numpy as np
 from gstar_fast._backends.common.descent import evaluate, slopes
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.public import lives_in
+from gstar_fast._criteria import EQUAL_TPR
 from gstar_fast._density.density import densities
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.question import Objective
@@ -207,8 +208,8 @@ def _second(s: Smooth, c: Curves, at: Floats) -> Bound:
 def _third(s: Smooth, result: Result) -> Bound:
     """What relaxing equal tpr by gamma can gain, against what it does gain."""
     c = Curves.between(s, -np.inf, np.inf)
-    gamma = float(result.gaps["equal_opportunity"])
-    fair = solve_prepared(_with(s, {"equal_opportunity": 0.0}))
+    gamma = float(result.gaps[EQUAL_TPR])
+    fair = solve_prepared(_with(s, {EQUAL_TPR: 0.0}))
     best = fair.error**2
     star = np.array([fair.thresholds[g] for g in s.groups])
     # each threshold may move as long as its fnr moves by at most gamma / 2; E separates over the groups

@@ -15,11 +15,11 @@ from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import ADDED, CRITERIA, RATES
+from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
-from gstar_fast._rates import has_rate
+from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
@@ -108,11 +108,11 @@ def frontier(
         check_sketch(sketch)
     counted = None if isinstance(sketch, Mapping) else sketch
     check_criterion(criterion, "criterion")
-    if criterion == "disparate_impact":
+    if CRITERION[criterion].form is Form.RATIO:
         raise refusal("traded_ratio", "criterion", value=criterion)
     if by not in ("limits", "penalties"):
         raise refusal("by", "by", value=by)
-    added = criterion == ADDED
+    added = CRITERION[criterion].form is Form.SUM
     if by == "penalties" and added:
         raise refusal("penalised_sum", "criterion", value=criterion)
     objective = Objective.of(limits, None, costs, balanced)
@@ -170,11 +170,11 @@ def frontier(
         if by == "penalties":
             raise refusal("confidence_with", "confidence")
         return Frontier(**promised_curve(counted, criterion, objective, confidence, randomize))
-    swept_rates = tuple(RATES.index(rate) for rate in CRITERIA[criterion])
+    swept_rates = tuple(map(SOLVER_RATES.index, CRITERION[criterion].rates))
     search = prepare(counted, objective, swept=swept_rates)
     check_groups(Objective(limits={criterion: 1.0}), search.groups, has_rate(search.table.totals))
     limit, ratio = objective.limit, objective.ratio
-    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or r in swept_rates]
+    active = [r for r in range(len(SOLVER_RATES)) if limit[r] < np.inf or ratio[r] >= 0 or r in swept_rates]
     swept = np.array([r in swept_rates for r in active])
     if randomize:
         if by == "penalties":

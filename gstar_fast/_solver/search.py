@@ -15,8 +15,7 @@ from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
 from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.names import Name
-from gstar_fast._criteria import RATES
-from gstar_fast._rates import has_rate
+from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.answer.parts import Slack
@@ -105,7 +104,7 @@ def lay_out(
     if certain:
         table = with_certain(table, rows.shape[2], scale)
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
-    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
+    active = [r for r in range(len(SOLVER_RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
     arrays = Arrays(
         start=table.start,
         cost=table.cost,

@@ -7,7 +7,7 @@ from typing import Any
 
 from gstar_fast._base.refusals.wording import Entry, Face, entries, kind_of
 from gstar_fast._base.text import first_few, near
-from gstar_fast._criteria import not_offered
+from gstar_fast._criteria import CRITERION, EXAMPLE, LEAST_RATIO, not_offered
 from gstar_fast.errors import (
     AssumptionWarning,
     DegenerateWarning,
@@ -140,21 +140,21 @@ def _criterion(e: Any, _: Face) -> str:
 
 def _penalised_ratio(_: Any, say: Face) -> str:
     instead = (
-        say.entry("limits", "disparate_impact", "0.8"),
-        say.entry("penalties", "demographic_parity", "..."),
+        say.entry("limits", LEAST_RATIO, "0.8"),
+        say.entry("penalties", CRITERION[LEAST_RATIO].as_difference.name, "..."),
     )
-    return f"disparate_impact is a ratio and cannot be a penalty; use {instead[0]}, or {instead[1]}"
+    return f"{LEAST_RATIO} is a ratio and cannot be a penalty; use {instead[0]}, or {instead[1]}"
 
 
 def _penalised_sum(_: Any, say: Face) -> str:
     return (
         "equalized_odds_sum is a sum of gaps, and a penalty weighs squared gaps: as a penalty use "
-        f"{say.entry('penalties', 'equalized_odds', '...')}, which adds the squares of both"
+        f"{say.entry('penalties', EXAMPLE, '...')}, which adds the squares of both"
     )
 
 
 def _limit(e: Any, say: Face) -> str:
-    what = "a least ratio" if e.argument == "disparate_impact" else "a largest gap"
+    what = "a least ratio" if CRITERION[e.argument].from_below else "a largest gap"
     return f"{say.item('limits', e.argument)} is {what} and must be from 0 to {e.limit:g}; got {e.value!r}"
 
 
@@ -181,9 +181,9 @@ def _low_ratio(e: Any, say: Face) -> str:
     times = f"{1 / ratio:.3g} times as often as another" if ratio > 0 else "and another not at all"
     rest = "" if f"{1 - ratio:g}" == "0.8" else f"{1 - ratio:g}, "
     return (
-        f"{say.item('limits', 'disparate_impact')} is a least ratio of selection rates; {ratio:g} lets one group be "
+        f"{say.item('limits', LEAST_RATIO)} is a least ratio of selection rates; {ratio:g} lets one group be "
         f"accepted {times}; did you mean {rest}0.8 (the four-fifths rule), or "
-        f"{say.entry('limits', 'demographic_parity', f'{ratio:g}')}?"
+        f"{say.entry('limits', CRITERION[LEAST_RATIO].as_difference.name, f'{ratio:g}')}?"
     )
 
 
@@ -231,8 +231,8 @@ def _needs(e: Any, say: Face) -> str:
 
 _NEEDED: dict[str, Callable[[Face], str]] = {
     "density": lambda say: f"a smooth one, such as {say.option('density', repr('kde'))}",
-    "limits": lambda say: say.entry("limits", "equalized_odds", "0.05"),
-    "penalties": lambda say: say.entry("penalties", "equalized_odds", "10"),
+    "limits": lambda say: say.entry("limits", EXAMPLE, "0.05"),
+    "penalties": lambda say: say.entry("penalties", EXAMPLE, "10"),
     "fair_between": lambda _: "the columns between whose groups gaps are measured",
 }
 
@@ -292,7 +292,9 @@ OPTIONS |= entries(
     criterion=_criterion,
     penalised_ratio=_penalised_ratio,
     penalised_sum=_penalised_sum,
-    traded_ratio=lambda _, __: "disparate_impact is a ratio and has no gap to trade; use 'demographic_parity'",
+    traded_ratio=lambda _, __: (
+        f"{LEAST_RATIO} is a ratio and has no gap to trade; use {CRITERION[LEAST_RATIO].as_difference.name!r}"
+    ),
     penalty=lambda e, say: f"{say.item('penalties', e.argument)} must be finite and not negative; got {e.value!r}",
     penalty_size=lambda e, say: (
         f"{say.item('penalties', e.argument)} must be at most 1e100; got {e.value!r}; limits can say 'no gap'"
@@ -322,7 +324,7 @@ OPTIONS |= entries(
         "'exact' or 'newton'"
     ),
     no_limits=lambda e, say: (
-        f"{e.value} is about limits, and none are given; {say.give} {say.entry('limits', 'equalized_odds', '0.05')}"
+        f"{e.value} is about limits, and none are given; {say.give} {say.entry('limits', EXAMPLE, '0.05')}"
     ),
     confidence_with=lambda _, say: (
         f"{say.argument('confidence')} promises limits from counts, and does not go with penalties, max_seconds or a "
@@ -424,7 +426,8 @@ OPTIONS |= entries(
 
 def _noise(e: Any, say: Face) -> str:
     name, of = e.value["criterion"], e.value
-    how = "closer to 1 than chance alone leaves it" if name == "disparate_impact" else "below what chance alone shows"
+    ratio = CRITERION[name].from_below
+    how = "closer to 1 than chance alone leaves it" if ratio else "below what chance alone shows"
     return (
         f"{say.item('limits', name)} is {of['limit']:g}, {how}: group {of['group']!r} has {of['rows']:,.4g} "
         f"{of['what']}, on which a rule of equal {of['rate']} has a gap of {of['gap']:.3g} on average; expect gaps "

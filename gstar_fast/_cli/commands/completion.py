@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from gstar_fast._cli.output import Console
 from gstar_fast._cli.parser import COMMANDS, make_parser
-from gstar_fast._criteria import CRITERIA
+from gstar_fast._criteria import CRITERION
 from gstar_fast._words import BACKENDS
 
-_CRITERIA_OPTIONS = ("--limit", "--penalty")
+_CRITERION_OPTIONS = ("--limit", "--penalty")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ def options_of_commands() -> dict[str, list[Option]]:
 
 def _option(action: argparse.Action) -> Option:
     values: tuple[str, ...] = tuple(map(str, action.choices or ()))
-    if any(name in _CRITERIA_OPTIONS for name in action.option_strings):
-        values = tuple(f"{name}=" for name in CRITERIA)
+    if any(name in _CRITERION_OPTIONS for name in action.option_strings):
+        values = tuple(f"{name}=" for name in CRITERION)
     elif "--criterion" in action.option_strings:
-        values = tuple(CRITERIA)
+        values = tuple(CRITERION)
     text = action.help or ""
     return Option(
         tuple(action.option_strings), text.replace("%(default)s", str(action.default)), values, action.nargs != 0

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._backends.interface import Floats
-from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
+from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.evidence.by_group import settled_by_group
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture
@@ -191,8 +192,9 @@ def uppers(known: Ground, beliefs: Beliefs, risk: float) -> dict[str, float]:
 
 def upper_of(known: Ground, beliefs: Beliefs, risk: float, name: str) -> float:
     """The same for one criterion."""
-    mine = np.array([RATES[r] in CRITERIA[name] for r in known.active])
-    is_ratio = name == "disparate_impact"
+    criterion = CRITERION[name]
+    mine = np.array([SOLVER_RATES[r] in criterion.rates for r in known.active])
+    is_ratio, added = criterion.form is Form.RATIO, criterion.form is Form.SUM
 
     def kept(step: int) -> bool:
         limit: Floats = known.limit
@@ -200,15 +202,15 @@ def upper_of(known: Ground, beliefs: Beliefs, risk: float, name: str) -> float:
         total = known.total
         if is_ratio:
             ratio = np.where(mine, 1 - step / STEPS, ratio)
-        elif name == ADDED:
+        elif added:
             total = step / STEPS
         else:
             limit = np.where(mine, step / STEPS, limit)
         return known.chance(beliefs, limit, ratio, total) <= risk
 
     asked = known.objective.limits[name]
-    most = round(STEPS * MOST.get(name, 1.0))
-    if name == ADDED:  # no smaller limit than the sum that is expected can be promised
+    most = round(STEPS * criterion.largest)
+    if added:  # no smaller limit than the sum that is expected can be promised
         means = np.where(beliefs.has, beliefs.a / (beliefs.a + beliefs.b), np.nan)[:2]
         asked = min(asked, 1.5 * float((np.nanmax(means, axis=1) - np.nanmin(means, axis=1)).sum()))
     low, high = 0, max(round(STEPS * (1 - asked if is_ratio else asked)), 1)

@@ -16,11 +16,12 @@ from gstar_fast._backends import room
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import ADDED, CRITERIA, MOST, RATES
+from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mixture import Mixture, corners_of
-from gstar_fast._solver.promise.beliefs import Known
+from gstar_fast._solver.promise.beliefs import Known, active_rates
 from gstar_fast._solver.promise.candidates import WIDTHS, Option, option_at
 from gstar_fast._solver.promise.choose import upper_of
 from gstar_fast._solver.promise.record import Promise
@@ -73,10 +74,10 @@ def promised_curve(
 ) -> dict[str, Any]:
     """What `frontier` makes its answer of."""
     level = check_confidence(confidence)
-    limited = replace(objective, limits={**objective.limits, criterion: MOST.get(criterion, 1.0)})
+    limited = replace(objective, limits={**objective.limits, criterion: CRITERION[criterion].largest})
     search = prepare(sketch, limited, certain=True, wide=True)
-    active = [r for r in range(len(RATES)) if limited.limit[r] < np.inf or limited.ratio[r] >= 0]
-    swept = np.array([RATES[r] in CRITERIA[criterion] for r in active])
+    active = active_rates(limited)
+    swept = np.array([SOLVER_RATES[r] in CRITERION[criterion].rates for r in active])
     found = curve(search, criterion, swept, level, randomize)
     if not found.points:
         raise refusal("no_promise", "confidence", value=level, limit=criterion)
@@ -98,7 +99,7 @@ def promised_curve(
 def curve(search: Search, criterion: str, swept: Bools, level: float, randomize: bool) -> Curve:
     """The promised limits; `search` has certain entries, and a limit on the criterion that nothing breaks."""
     known = Known.of(search)
-    most, added = MOST.get(criterion, 1.0), criterion == ADDED
+    most, added = CRITERION[criterion].largest, CRITERION[criterion].form is Form.SUM
     plain = _frontier(known, search.arrays, swept, randomize, added)
     options = [option for _, option in plain]
     for z in WIDTHS[1:]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from gstar_fast._criteria import MOST
+from gstar_fast._criteria import CRITERION
 
 STEPS = 10_000  # limits are multiples of 1e-4
 TRIED = (1.0, 1.06, 1.15, 1.3, 1.6, 2.2, 3.5)  # times the first guess
@@ -33,7 +33,7 @@ def looser(
     if len(limits) > 1:
         return None
     ((name, asked),) = limits.items()
-    is_ratio = name == "disparate_impact"
+    is_ratio, largest = CRITERION[name].from_below, CRITERION[name].largest
 
     def limit(step: int) -> float:
         return (STEPS - step) / STEPS if is_ratio else step / STEPS
@@ -41,7 +41,7 @@ def looser(
     def steps(value: float) -> float:
         return STEPS * (1 - value if is_ratio else value)
 
-    low, most = int(steps(asked)), round(STEPS * MOST.get(name, 1.0))
+    low, most = int(steps(asked)), round(STEPS * largest)
     high, cost = most, None
     for step in (math.ceil(steps(guess[name]) * factor) for factor in TRIED):
         if step >= most:

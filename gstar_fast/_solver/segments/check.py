@@ -17,7 +17,7 @@ from math import inf, lcm
 from typing import Any
 
 from gstar_fast._backends.common.segments import SEGMENT_NODES
-from gstar_fast._criteria import ADDED, CRITERIA, RATES
+from gstar_fast._criteria import CRITERION, RATES, Form
 from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Single
 
 TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library
@@ -37,16 +37,17 @@ class Checker:
         self.totals = {(y, a): sum(bins[0] for bins in by) for y, a, by in self.rows}
         self.limits: dict[str, Fraction] = {}
         self.ratios: dict[str, Fraction] = {}
-        self.sum: Fraction | None = None  # largest sum of the gaps of CRITERIA[ADDED]
+        self.sum: Fraction | None = None  # largest sum of the gaps of `added`
+        self.added: tuple[str, ...] = ()  # rates whose gaps have a limited sum
         for name, value in certificate.limits.items():
-            for rate in CRITERIA[name]:
-                if name == "disparate_impact":
+            asked = CRITERION[name]
+            for rate in asked.names:
+                if asked.form is Form.RATIO:
                     self.ratios[rate] = Fraction(value) - TOLERANCE
                 else:
                     self.limits[rate] = min(Fraction(value) + TOLERANCE, self.limits.get(rate, Fraction(3)))
-            if name == ADDED:
-                self.sum = Fraction(value) + TOLERANCE
-        self.added = CRITERIA[ADDED] if self.sum is not None else ()  # rates whose gaps have a limited sum
+            if asked.form is Form.SUM:
+                self.sum, self.added = Fraction(value) + TOLERANCE, asked.names
 
     def form(self, rate: str, a: int) -> tuple[Fraction, tuple[Fraction, ...]] | None:
         """A group's rate as base + slope of each label * accepted rows; None where it is not defined."""
@@ -75,7 +76,7 @@ class Checker:
             gaps[rate] = high - low
             broken |= high - low > self.limits.get(rate, 2) + spare or low < (self.ratios.get(rate, -9) - spare) * high
         if self.sum is not None:
-            broken |= sum(gaps[rate] for rate in CRITERIA[ADDED]) > self.sum + spare
+            broken |= sum(gaps[rate] for rate in self.added) > self.sum + spare
         return cost, broken
 
     def paid(self, uppers: dict[str, Fraction]) -> Fraction:
@@ -83,7 +84,7 @@ class Checker:
         total, left = Fraction(0), self.sum
         for rate, price in sorted(uppers.items(), key=lambda each: -each[1]):
             gap = self.limits[rate]
-            if left is not None and rate in CRITERIA[ADDED]:
+            if left is not None and rate in self.added:
                 gap = min(gap, left)
                 left -= gap
             total += price * gap

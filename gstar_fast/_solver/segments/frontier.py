@@ -16,7 +16,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import MOST
+from gstar_fast._criteria import CRITERION
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, is_met
 from gstar_fast._solver.rates import Outcome
@@ -53,7 +53,9 @@ class Ladder:
 
     def __init__(self, answer: Answer, criterion: str, randomize: bool) -> None:
         self.answer, self.criterion, self.randomize = answer, criterion, randomize
-        objective = replace(answer.objective, limits={**answer.objective.limits, criterion: MOST.get(criterion, 1.0)})
+        objective = replace(
+            answer.objective, limits={**answer.objective.limits, criterion: CRITERION[criterion].largest}
+        )
         self.first = prepare(answer.snapshot, answer.asked.roles, objective, ORDERS[0] if answer.monotone else None)
         self.nodes = 0
         self.unsure = False  # whether a search ended early without an answer
@@ -102,7 +104,7 @@ class Ladder:
 
     def climb(self) -> tuple[list[Point], list[float], float]:
         """Answers from the smallest gap on, none beaten by another; bounds up to the next; from which gap they hold."""
-        top = self.ask(MOST.get(self.criterion, 1.0))
+        top = self.ask(CRITERION[self.criterion].largest)
         if top is None:
             limits = dict(self.answer.objective.limits)
             if self.unsure:
@@ -199,7 +201,7 @@ def frontier_by_segment(
     def at(gap: float) -> Result:
         limits = {
             **objective.limits,
-            criterion: min(gap, MOST.get(criterion, 1.0), objective.limits.get(criterion, gap)),
+            criterion: min(gap, CRITERION[criterion].largest, objective.limits.get(criterion, gap)),
         }
         again = replace(answer, objective=replace(objective, limits=limits))
         return again.mixed() if randomize else again.chosen(math.inf)

@@ -17,7 +17,6 @@ import numpy as np
 from gstar_fast._backends.common.segments import HIGH, LOW, RATIO, SHARE, Program, Row, Rows
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
-from gstar_fast._criteria import RATES
 from gstar_fast._rates import SOLVER_RATES, Rate, has_rate
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
@@ -212,7 +211,7 @@ def lay_out(
         chosen.append(at)
     candidate = np.concatenate(chosen)
     limit, ratio = objective.limit, objective.ratio
-    active = [r for r in range(len(RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
+    active = [r for r in range(len(SOLVER_RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
     total = objective.total if active[:2] == [0, 1] else np.inf  # one gap alone has its limit above
     arrays = Program(
         start=_offsets(chosen),

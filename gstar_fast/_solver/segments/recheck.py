@@ -392,9 +392,5 @@ def _prove_nearest(result: Result, counts: SegmentCounts, objective: Objective, 
 
 def _looser(objective: Objective, steps: int) -> Objective:
     """The same question with every limit looser."""
-    slack = steps / STEPS
-    limits = {
-        name: max(limit - slack, 0.0) if name == "disparate_impact" else limit + slack
-        for name, limit in objective.limits.items()
-    }
-    return replace(objective, limits=limits)
+    looser = (limit.looser(steps / STEPS) for limit in objective.asks)
+    return replace(objective, limits={limit.criterion.name: limit.asked for limit in looser})

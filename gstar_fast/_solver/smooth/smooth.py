@@ -12,9 +12,8 @@ from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Curve, Floats, Ints, SmoothProblem, node_limit
 from gstar_fast._base.names import Name
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import RATES
 from gstar_fast._density.density import Density, densities
-from gstar_fast._rates import has_rate
+from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.degenerate import cautions
@@ -128,7 +127,7 @@ def prepare_smooth(sketch: Sketch | None, objective: Objective, kind: Kind, extr
     has = has_rate(totals)
     notes = [*snapshot.notes, *check_groups(objective, groups, has)]
     limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
-    active = [r for r in range(len(RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in extra]
+    active = [r for r in range(len(SOLVER_RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in extra]
     edges = snapshot.edges
     cells = _cells(_made(sketch, kind), groups, rows, totals, edges)
     # smooth densities reach beyond the scores seen: so may thresholds, by half the range

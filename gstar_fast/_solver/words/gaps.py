@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gstar_fast._base.text import short_number
-from gstar_fast._criteria import ADDED
+from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.result import Result
 
-RATIO = "disparate_impact"
 VISIBLE = 1e-9  # smaller differences are rounding
 
 
@@ -26,7 +25,7 @@ def _notes(r: Result) -> list[Note]:
     asked = {**r.limits, **r.penalties}
     if asked:
         return [_wider_note(r, name) for name in wider if name in asked]
-    own = [name for name in wider if name not in (RATIO, ADDED)]
+    own = [name for name in wider if CRITERION[name].form is Form.DIFFERENCE]
     if not own:
         return []
     name = max(own, key=lambda name: wider[name])
@@ -40,11 +39,14 @@ def _wider_note(r: Result, name: str, beginning: str = "") -> Note:
 
 def _wider(r: Result, name: str) -> float:
     """By how much a gap is wider than before; a ratio, by how much it is lower."""
-    more = r.gaps[name] - r.before_gaps[name]
-    return -more if name == RATIO else more
+    return CRITERION[name].wider(r.gaps[name], r.before_gaps[name])
 
 
 def _numbers(r: Result, name: str) -> str:
     now, before = short_number(r.gaps[name]), short_number(r.before_gaps[name])
-    what = f"{name} ratio is {now}, lower than" if name == RATIO else f"{name} gap is {now}, wider than"
+    what = (
+        f"{name} ratio is {now}, lower than"
+        if CRITERION[name].form is Form.RATIO
+        else f"{name} gap is {now}, wider than"
+    )
     return f"{what} {before}"

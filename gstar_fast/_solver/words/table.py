@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gstar_fast._base.text import aligned, printable, printable_name, row_count, short_number, threshold_number
-from gstar_fast._criteria import DEFINITIONS
+from gstar_fast._criteria import CRITERION, DEFINITIONS
 
 if TYPE_CHECKING:
     from gstar_fast._solver.result import GroupRates, Result
@@ -36,7 +36,7 @@ def text_of(r: Result, most: int = 50) -> str:
     lines = [f"{r.verdict}: {r.message}"]
     lines += [f"note: {note}" for note in r.notes]
     asked = [_weighing(r)] if is_weighted(r) else []
-    asked += [f"{n} {'>=' if n == 'disparate_impact' else '<='} {v:g}" for n, v in r.limits.items()]
+    asked += [CRITERION[name].limit(value).show() for name, value in r.limits.items()]
     asked += [f"{v:g} x {n}" for n, v in r.penalties.items()]
     if asked:
         lines.append(f"asked: {', '.join(asked)}")
