@@ -1,14 +1,18 @@
 """Rates and limits, against rows that are counted one by one and against fractions."""
 
+import ast
 import itertools
 import math
 import pickle
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import gstar_fast as gf
 from gstar_fast._criteria import BOUNDS, CRITERION, KNOWN, SELECTED, Form, Limit
 from gstar_fast._rates import RATE, SOLVER_RATES, ends_of, has_rate, rates_of_counts
 
@@ -274,3 +278,22 @@ def test_rates_of_solvers_at_once_have_the_same_bits():
         together = rates_of_counts(accepted, totals)
         assert together.tobytes() == np.array([rate.values(accepted, totals) for rate in SOLVER_RATES]).tobytes()
         assert has_rate(totals).tolist() == [rate.has(totals).tolist() for rate in SOLVER_RATES]
+
+
+def literals(path):
+    """Texts in a Python file, without its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list) and node.body]
+    docstrings = {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]
+    return {node.value for node in nodes if isinstance(node.value, str)}
+
+
+def test_only_criteria_know_the_names_of_criteria():
+    """Elsewhere records and forms decide, in Python and in C++, so a new criterion is one record."""
+    package = Path(gf.__file__).parent
+    found = {path.name: CRITERION.keys() & literals(path) for path in package.rglob("*.py")}
+    assert {name for name, names in found.items() if names} == {"_criteria.py"}
+    for path in (package.parent / "csrc" / "gstar").rglob("*.hpp"):
+        code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+        assert not [name for name in CRITERION if f'"{name}"' in code], path

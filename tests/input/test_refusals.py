@@ -365,10 +365,26 @@ FIELDS = {
     "merged_integers": {"value": (3, 1)},
     "rounded_weights": {"argument": "weights"},
     "criterion_number": {"argument": "limits:equalized_odds"},
-    "noise": {"value": ("equalized_odds", 0.01, "tpr", 0.05, "b", 75.0, "positive labels"), "limit": ("more rows",)},
+    "noise": {
+        "value": {
+            "criterion": "equalized_odds",
+            "limit": 0.01,
+            "rate": "tpr",
+            "gap": 0.05,
+            "group": "b",
+            "rows": 75.0,
+            "what": "positive labels",
+            "ways": ["more rows"],
+        }
+    },
     "proxy_row": {"value": [0.5, 0.4]},
-    "overfit": {"value": (16, "a", "120", 1), "limit": 1},
-    "degenerate": {"value": "it accepts nobody", "limit": ("a looser limit", ("min_rows", "12", "", " (pools)"))},
+    "overfit": {"value": {"segments": 16, "group": "a", "rows": "120", "label": 1, "enough": 1}},
+    "degenerate": {
+        "value": {"found": "it accepts nobody", "ways": ["a looser limit", ["min_rows", "12", "", " (pools)"]]}
+    },
+    "limit": {"argument": "equalized_odds"},
+    "apart": {"argument": "penalties", "value": {}, "limit": ("randomize", True, "a mixture needs none")},
+    "needs": {"argument": "confidence", "limit": "limits"},
     "not_one_of": {"value": "x", "limit": ("exact", "newton")},
     "density": {"value": "x", "limit": ("kde", "normal")},
     "criterion": {"value": "ppv", "limit": ("equalized_odds",)},
