@@ -166,7 +166,7 @@ def one_point() -> tuple[str, dict[str, Any]]:
 def fits(rows: int, full: bool) -> tuple[str, dict[str, Any]]:
     """`kind="best"` fits all three families in each cell."""
     cells, sketch = four_cells(rows)
-    ours = harness.race({OURS: lambda: gf.densities(sketch, kind="best")}, repeats=5)[OURS].least
+    ours = harness.race({OURS: lambda: gf.density(sketch, kind="best")}, repeats=5)[OURS].least
     spent, body, report = 0.0, [], {}
     compared = CELLS if full else CELLS[:1]
     for cell in compared:
@@ -211,7 +211,7 @@ def cost_curve(largest: int) -> tuple[str, dict[str, Any]]:
         contenders = {
             "kde": lambda read=cells: [make_density(cell, "kde", 0.5).at(np.zeros(1)) for cell in read],
             "best": lambda read=cells: [make_density(cell, "best", None) for cell in read],
-            "whole": lambda counted=sketch: gf.densities(counted, kind="best"),
+            "whole": lambda counted=sketch: gf.density(counted, kind="best"),
         }
         times = harness.race(contenders, repeats=5)
         used = sum(len(cell.used) for cell in cells)
@@ -244,7 +244,7 @@ def paper_table() -> tuple[str, dict[str, Any]]:
     }
     body, report = [], {}
     for name, options in kinds.items():
-        made = gf.densities(sketch, **options)
+        made = gf.density(sketch, **options)
         misses = [float(np.max(np.abs(made[cell].cdf(x) - gf.datasets.true_cdf(*cell, x)))) for cell in CELLS]
         body.append([name, *(f"{miss:.4f}" for miss in misses)])
         report[name] = misses
@@ -260,7 +260,7 @@ def score_files(folder: Path) -> tuple[str, dict[str, Any]]:
         train = file["split"] == 0
         scores = (file["oof"] if "oof" in file else file["score"])[train]
         sketch = gf.Sketch.from_rows(scores, file["label"][train], file["group"][train])
-        for (label, group), made in gf.densities(sketch, kind="best").items():
+        for (label, group), made in gf.density(sketch, kind="best").items():
             shown = ", ".join(f"{name} {value:.3g}" for name, value in made.parameters.items())
             kernel = gf.density(sketch, label, group, kind="kde").kolmogorov
             body.append([path.stem, f"({label}, {group})", made.kind, shown, f"{made.kolmogorov:.3f}", f"{kernel:.3f}"])

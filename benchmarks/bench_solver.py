@@ -143,7 +143,7 @@ def on_densities() -> list[list[str]]:
 
     rows = datasets.paper_synthetic(rows=40_000, seed=0)
     sketch = gf.Sketch.from_rows(rows.scores, rows.labels, rows.groups)
-    cells = gf.densities(sketch, kind="kde", bandwidth=0.5)
+    cells = gf.density(sketch, kind="kde", bandwidth=0.5)
     s = prepare_smooth(sketch, Objective(penalties={"equalized_odds": 1e4}), cells)
     problem = _core.SmoothProblem(*s.problem[:-1])
     iterations = problem.alternate(np.zeros(2), 1.0, 10**6, 0.0, False)[2]

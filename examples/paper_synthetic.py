@@ -58,7 +58,7 @@ def main() -> None:
     """Run the experiment; draw or print."""
     train, validation, test = split(datasets.paper_synthetic(rows=40_000, seed=0))
     sketch = gf.Sketch.from_rows(*train)
-    cells = gf.densities(sketch, kind="kde", bandwidth=0.5)
+    cells = gf.density(sketch, kind="kde", bandwidth=0.5)
     before = measure({0: 0.0, 1: 0.0}, test)
     curves: dict[str, list[list[float]]] = {}
     for name, criteria in OBJECTIVES.items():

@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._decide.export import to_onnx as to_onnx
     from gstar_fast._decide.export import to_sql as to_sql
     from gstar_fast._decide.live import LiveDecider as LiveDecider
-    from gstar_fast._density.density import densities as densities
     from gstar_fast._density.density import density as density
     from gstar_fast._density.quality import fit_quality as fit_quality
     from gstar_fast._engines import dask as dask
@@ -27,7 +26,6 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._engines import sql as sql
     from gstar_fast._estimator.classifier import GroupThresholdClassifier as GroupThresholdClassifier
     from gstar_fast._estimator.probability import GroupProbability as GroupProbability
-    from gstar_fast._estimator.probability import group_probability as group_probability
     from gstar_fast._question.cut import Segments as Segments
     from gstar_fast._report.report import report as report
     from gstar_fast._sketch.merging import merge_all as merge_all
@@ -50,10 +48,10 @@ _ROOMS = {
     "_decide.decider": ("Decider",),
     "_decide.export": ("to_onnx", "to_sql"),
     "_decide.live": ("LiveDecider",),
-    "_density.density": ("densities", "density"),
+    "_density.density": ("density",),
     "_density.quality": ("fit_quality",),
     "_estimator.classifier": ("GroupThresholdClassifier",),
-    "_estimator.probability": ("GroupProbability", "group_probability"),
+    "_estimator.probability": ("GroupProbability",),
     "_question.cut": ("Segments",),
     "_report.report": ("report",),
     "_sketch.merging": ("merge_all",),

@@ -93,7 +93,7 @@ def figure1(split: Split) -> Found:
 def noise(split: Split, cell: tuple[int, int] = (0, 0)) -> Found:
     """What a wrong scale of one cell's Student t does to the loop's thresholds: the paper's figure, on COMPAS."""
     sketch = counted(split)
-    fitted = gf.densities(sketch, kind="best")
+    fitted = gf.density(sketch, kind="best")
     exact = gf.density(sketch, *cell, kind="student_t")
     scores = split.oof[(split.fit.y == cell[0]) & (split.fit.a == cell[1])]
     lines = []
@@ -128,7 +128,7 @@ def synthetic(seeds: Iterable[int] = range(5)) -> list[Found]:
         train, test = order[:28_000], order[34_000:]
         scores, labels, groups = table.scores.astype(float), table.labels, table.groups
         sketch = gf.Sketch.from_rows(scores[train], labels[train], groups[train])
-        density = gf.densities(sketch, kind="kde", bandwidth=0.5)
+        density = gf.density(sketch, kind="kde", bandwidth=0.5)
         rows = Rows(np.empty((len(test), 0)), labels[test], groups[test], scores[test], np.empty(0))
         lines.append({"seed": seed, "question": "baseline", "penalty": None, "test": at(rows, {0: 0.0, 1: 0.0})})
         for question, criteria in SYNTHETIC.items():

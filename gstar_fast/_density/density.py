@@ -24,7 +24,7 @@ from gstar_fast._density.given import PARAMETERS, Given, given
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._words import FAMILIES, KINDS
 
-__all__ = ["Compared", "Density", "densities", "density"]
+__all__ = ["Compared", "Density", "density", "every_density"]
 
 Array = NDArray[np.float64]
 Parameter: TypeAlias = float | str  # a number, or the name of a rule
@@ -43,7 +43,7 @@ class Compared(NamedTuple):
 
 @lives_in("gstar_fast.results")
 class Density:
-    """The distribution of the scores of one cell, estimated or known. Made by `density` and `densities`.
+    """The distribution of the scores of one cell, estimated or known. Made by `density`.
 
     `cdf(x)` is the probability of a score below `x`, so that `1 - cdf(threshold)` is the share accepted at that
     threshold. Scores at -inf and +inf (and those a fixed window only knows to be below or above it) keep their mass
@@ -211,6 +211,10 @@ def density(
 ) -> Density: ...
 @overload
 def density(
+    sketch: Sketch, *, kind: str = "empirical", bandwidth: float | str | None = None
+) -> dict[tuple[int, Name], Density]: ...
+@overload
+def density(
     sketch: str,
     *,
     df: float = ...,
@@ -233,11 +237,11 @@ def density(
     below: float | None = None,
     above: float | None = None,
     **parameters: float,
-) -> Density:
+) -> Density | dict[tuple[int, Name], Density]:
     """Density of the scores of one label and group, from counts or from a family and its parameters.
 
-    ``density(sketch, label, group, kind=...)`` estimates it. ``density("normal", location=0.2, scale=1.0)`` is known,
-    and needs no rows.
+    ``density(sketch, label, group, kind=...)`` estimates it, and ``density(sketch, kind=...)`` those of all cells that
+    have rows, by (label, group). ``density("normal", location=0.2, scale=1.0)`` is known, and needs no rows.
 
     Parameters
     ----------
@@ -278,6 +282,8 @@ def density(
     >>> curve = gf.density(sketch, 1, 0, kind="kde", bandwidth=0.5)
     >>> round(1 - curve.cdf(0.0), 2)
     0.72
+    >>> list(gf.density(sketch))
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
     >>> known = gf.density("normal", location=0.2, scale=1.0, rows=500)
     >>> known
     Density(normal, location=0.2, scale=1; 500 rows)
@@ -295,9 +301,12 @@ def density(
     for name, value in of_family.items():
         if value is not None:
             raise refusal("parameter_of_sketch", name, value=value)
+    kind = "empirical" if kind is None else kind
+    if label is None and group is None:
+        return every_density(sketch, kind, bandwidth)
     if label is None or group is None:
         raise refusal("cell_of_sketch", "label" if label is None else "group")
-    return make(cell_of(sketch, label, group), "empirical" if kind is None else kind, bandwidth)
+    return make(cell_of(sketch, label, group), kind, bandwidth)
 
 
 def known(of: Given) -> Density:
@@ -306,19 +315,8 @@ def known(of: Given) -> Density:
     return Density(of, of.kind, of.parameters, lambda room: room.family(of.kind, of.values, *ends, *of.span()))
 
 
-def densities(
-    sketch: Sketch, *, kind: str = "empirical", bandwidth: float | str | None = None
-) -> dict[tuple[int, Name], Density]:
-    """Densities of all cells that have rows, by (label, group); arguments as for `density`.
-
-    Examples
-    --------
-    >>> import gstar_fast as gf
-    >>> sketch = gf.Sketch.from_rows([0.1, 0.4, 0.2, 0.9], [0, 1, 0, 1], ["a", "a", "b", "b"])
-    >>> list(gf.densities(sketch))
-    [(0, 'a'), (0, 'b'), (1, 'a'), (1, 'b')]
-    """
-    check_sketch(sketch)
+def every_density(sketch: Sketch, kind: str, bandwidth: float | str | None = None) -> dict[tuple[int, Name], Density]:
+    """Densities of all cells that have rows, by (label, group)."""
     return {(cell.label, cell.group): make(cell, kind, bandwidth) for cell in cells_of(sketch)}
 
 

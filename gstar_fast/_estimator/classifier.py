@@ -74,9 +74,9 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         groups are then tuples such as ``('F', 'black')``. This is the form that works wherever scikit-learn calls
         `predict` with X alone, as string scorers do. Without it, groups are passed to `fit` and `predict`; where none
         are passed either, all rows are one group.
-    decide_by : str, int, list of these or group_probability(...), optional
+    decide_by : str, int, list of these or GroupProbability(...), optional
         What thresholds depend on in the place of the protected group, which `predict` then never asks for: columns of
-        X, or segments of the probability that a second model gives, see `group_probability`. Gaps are still measured
+        X, or segments of the probability that a second model gives, see `GroupProbability`. Gaps are still measured
         between the groups of `sensitive_features`, in X or passed to `fit`.
     monotone : bool, optional
         As in `solve`; without it thresholds rise, or fall, along the segments of a group probability.
@@ -116,9 +116,9 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
     estimator_ : estimator
         The fitted classifier that scores.
     segments_ : Segments or None
-        With `group_probability`, the cut points.
+        With `GroupProbability`, the cut points.
     group_estimator_ : estimator or None
-        With `group_probability`, the fitted classifier that tells the group.
+        With `GroupProbability`, the fitted classifier that tells the group.
     classes_ : ndarray of shape (2,)
         The labels.
     n_features_in_, feature_names_in_

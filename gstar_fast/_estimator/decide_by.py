@@ -58,7 +58,7 @@ def check_decide_by(model: Options) -> None:
         check_probability(model.decide_by)
     elif hasattr(model.decide_by, "fit"):
         raise TypeError(
-            f"decide_by must be columns of X, or gf.group_probability({type(model.decide_by).__name__}(...)) for "
+            f"decide_by must be columns of X, or gf.GroupProbability({type(model.decide_by).__name__}(...)) for "
             "segments of what this estimator says of the group"
         )
     elif not asked(model.decide_by, "decide_by"):
@@ -162,7 +162,7 @@ def trained(
     is_group = rows.groups.codes == rows.groups.names.index(group)
     for number, (train, _) in enumerate(splits):
         if len(np.unique(is_group[train])) < 2:
-            raise ValueError(f"fold {number} would train the model of group_probability on one group alone; use others")
+            raise ValueError(f"fold {number} would train the model of GroupProbability on one group alone; use others")
     with source.explained(X):
         folds = Parallel(n_jobs=model.n_jobs)(
             delayed(_one_fold)(clone(model.decide_by.estimator), rows.X, is_group, train, test, params)
@@ -200,7 +200,7 @@ def prefit_by(model: Options, rows: Rows, labels: Values, *, whole: bool) -> Dec
         if not whole:
             raise ValueError(
                 "partial_fit counts rows by segment from the first call on, so the cut points must be known: "
-                "gf.group_probability(..., segments=gf.Segments.from_scores(...)), or begin with fit"
+                "gf.GroupProbability(..., segments=gf.Segments.from_scores(...)), or begin with fit"
             )
         cut = _cut(model, numbers_of(fitted, rows.X, place), labels, rows.groups.codes)
     return ByProbability(fitted, place, cut)

@@ -14,7 +14,7 @@ from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._question.cut import Segments
 
-__all__ = ["GroupProbability", "group_probability"]
+__all__ = ["GroupProbability"]
 
 
 class Fitted(Protocol):
@@ -25,34 +25,6 @@ class Fitted(Protocol):
 
 @lives_in("gstar_fast")
 class GroupProbability(BaseEstimator):  # type: ignore[misc]
-    """How a classifier estimates the group of a row; made by `group_probability`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A classifier with `predict_proba`, or `decision_function`.
-    group : group name, optional
-        The group whose probability it is.
-    segments : Segments, optional
-        Cut points.
-
-    Examples
-    --------
-    >>> import gstar_fast as gf
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> gf.group_probability(LogisticRegression(), group="F").group
-    'F'
-    """
-
-    def __init__(self, estimator: object, *, group: Name | None = None, segments: Segments | None = None) -> None:
-        self.estimator = estimator
-        self.group = group
-        self.segments = segments
-
-
-def group_probability(
-    estimator: object, *, group: Name | None = None, segments: Segments | None = None
-) -> GroupProbability:
     """What `GroupThresholdClassifier(decide_by=...)` takes: thresholds by segments of q = P(group | x).
 
     `fit` of the classifier clones `estimator` and trains it to tell the group from X without the sensitive columns. It
@@ -74,23 +46,27 @@ def group_probability(
     >>> import gstar_fast as gf
     >>> from sklearn.linear_model import LogisticRegression
     >>> model = gf.GroupThresholdClassifier(
-    ...     LogisticRegression(), sensitive_features="sex", decide_by=gf.group_probability(LogisticRegression())
+    ...     LogisticRegression(), sensitive_features="sex", decide_by=gf.GroupProbability(LogisticRegression())
     ... )
     >>> sorted(model.get_params()["decide_by"].get_params(deep=False))
     ['estimator', 'group', 'segments']
     """
-    return GroupProbability(estimator, group=group, segments=segments)
+
+    def __init__(self, estimator: object, *, group: Name | None = None, segments: Segments | None = None) -> None:
+        self.estimator = estimator
+        self.group = group
+        self.segments = segments
 
 
 def check_probability(asked: GroupProbability) -> None:
     """Refuse what cannot give numbers, before anything is trained."""
     if not any(hasattr(asked.estimator, method) for method in ("predict_proba", "decision_function")):
         raise TypeError(
-            "decide_by=gf.group_probability(...) needs a classifier with predict_proba or decision_function, which "
+            "decide_by=gf.GroupProbability(...) needs a classifier with predict_proba or decision_function, which "
             f"{type(asked.estimator).__name__} has not"
         )
     if asked.segments is not None and not isinstance(asked.segments, Segments):
-        raise TypeError(f"segments of group_probability must be a gf.Segments, got {type(asked.segments).__name__}")
+        raise TypeError(f"segments of GroupProbability must be a gf.Segments, got {type(asked.segments).__name__}")
 
 
 def group_of(asked: GroupProbability, names: tuple[Name, ...]) -> Name:
@@ -99,11 +75,11 @@ def group_of(asked: GroupProbability, names: tuple[Name, ...]) -> Name:
         if len(names) > 2:
             raise ValueError(
                 f"there are {len(names)} protected groups, {listed(names)}; name the one whose probability shall be "
-                f"cut: gf.group_probability(..., group={names[-1]!r}). Gaps are measured between all of them"
+                f"cut: gf.GroupProbability(..., group={names[-1]!r}). Gaps are measured between all of them"
             )
         return names[-1]
     if asked.group not in names:
-        raise ValueError(f"group_probability has group={asked.group!r}, and the protected groups are {listed(names)}")
+        raise ValueError(f"GroupProbability has group={asked.group!r}, and the protected groups are {listed(names)}")
     return asked.group
 
 
@@ -113,7 +89,7 @@ def place_of(fitted: Fitted, group: Name) -> int:
         check_is_fitted(fitted)
     except NotFittedError:
         raise NotFittedError(
-            "cv='prefit' needs a fitted classifier in decide_by=gf.group_probability(...) too, and this "
+            "cv='prefit' needs a fitted classifier in decide_by=gf.GroupProbability(...) too, and this "
             f"{type(fitted).__name__} is not; fit it on other rows first, or leave cv out"
         ) from None
     classes = fitted.classes_.tolist()
@@ -122,7 +98,7 @@ def place_of(fitted: Fitted, group: Name) -> int:
     if classes in ([False, True], [0, 1]):
         return 1
     raise ValueError(
-        f"the classifier of group_probability knows the classes {listed(classes)}, and the group whose probability "
+        f"the classifier of GroupProbability knows the classes {listed(classes)}, and the group whose probability "
         f"shall be cut is {group!r}; train it on the groups, or on groups == {group!r}"
     )
 

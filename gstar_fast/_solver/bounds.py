@@ -16,7 +16,7 @@ from gstar_fast._backends.common.descent import evaluate, slopes
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.public import lives_in
 from gstar_fast._criteria import EQUAL_TPR
-from gstar_fast._density.density import densities
+from gstar_fast._density.density import every_density
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
@@ -144,7 +144,7 @@ def bounds(sketch: Sketch, result: Result, *, density: Kind = "kde") -> Bounds:
         What the result was solved from.
     result : Result
         Its thresholds are where Theorems 1, 2 and 4 are evaluated; its tpr gap is the gamma of Theorem 3.
-    density : {"kde", "normal", "student_t", "gamma", "best"} or what `densities` returns
+    density : {"kde", "normal", "student_t", "gamma", "best"} or what `density` returns of a sketch
         A smooth density, since the constants are about pdfs.
 
     Examples
@@ -280,7 +280,7 @@ def _fifth(sketch: Sketch, result: Result, density: Kind) -> Bound:
     if result.density == "empirical":
         distance = 0.0
     else:
-        made = density if isinstance(density, Mapping) else densities(sketch, kind=density)
+        made = density if isinstance(density, Mapping) else every_density(sketch, density)
         distance = max(float(d.kolmogorov) for d in made.values())
     note = "d_K is between the density used and the counts; the Bayes regressor cannot be observed"
     return Bound("Theorem 5", inequality, None, 2 * distance, {"d_K": distance}, note, 1.0)

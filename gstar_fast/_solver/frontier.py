@@ -80,7 +80,7 @@ def frontier(
         can reach, for all lambda at once: the corners of the lower hull of squared gap and squared error.
     penalties : array-like, optional
         With ``by="penalties"``: these lambdas instead of all, one point for each, heaviest first.
-    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `densities` returns
+    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `density` returns of a sketch
         As in `solve`; smooth densities need `penalties`.
     costs, balanced
         As in `solve`.

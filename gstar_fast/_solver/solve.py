@@ -86,8 +86,8 @@ def solve(
         `exact` proves its answer. The others iterate on smooth densities and need penalties, not limits:
         `alternating` is the paper's loop with back-tracking, `gauss_newton` moves all thresholds with the full
         Jacobian, `newton` with the exact Hessian, both damped and from three starts.
-    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `densities` returns
-        `empirical` is the counts themselves: exact at every bin edge. Pass ``gf.densities(sketch, kind="kde",
+    density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `density` returns of a sketch
+        `empirical` is the counts themselves: exact at every bin edge. Pass ``gf.density(sketch, kind="kde",
         bandwidth=0.5)`` to choose more than the kind, or densities of your own by (label, group).
     costs : (float, float)
         Price of a false positive and of a false negative.

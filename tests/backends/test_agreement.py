@@ -86,7 +86,7 @@ def test_smooth_densities_agree(kind):
     for _ in range(3):
         labels, groups = rng.integers(0, 2, 800), rng.integers(0, 2, 800)
         scores = 1 / (1 + np.exp(-rng.normal(labels + groups / 2, 1)))
-        cells = on_every_backend(lambda: gf.densities(gf.Sketch.from_rows(scores, labels, groups), kind=kind))  # noqa: B023
+        cells = on_every_backend(lambda: gf.density(gf.Sketch.from_rows(scores, labels, groups), kind=kind))  # noqa: B023
         at = np.linspace(0.05, 0.95, 19)
         for name in ("pdf", "cdf"):
             values = [[getattr(cell, name)(at) for cell in one.values()] for one in cells]

@@ -44,7 +44,7 @@ def test_printed_output_has_no_control_characters(backend):
         promise = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)
         everybody = gf.solve(sketch, costs=(1e-6, 1.0))
         shown += [result, promise, promise.promise, everybody, gf.audit(sketch, result), result.decider()]
-        shown += [gf.frontier(sketch, "equalized_odds"), gf.densities(sketch), gf.certify(result, sketch)]
+        shown += [gf.frontier(sketch, "equalized_odds"), gf.density(sketch), gf.certify(result, sketch)]
         shown.append(gf.Result.from_json(result.to_json()))
     texts = [text for one in shown for text in (str(one), repr(one))] + [str(one.message) for one in caught]
     for wrong in ({}, {WILD: "x"}, {WILD: 0.5, "nobody": 0.5}):

@@ -137,8 +137,8 @@ def test_an_empty_cell_has_no_density(backend):
     for kind in KINDS:
         with pytest.raises(ValueError, match="label 0, group 'a' has no rows"):
             gf.density(sketch, 0, "a", kind=kind)
-    assert list(gf.densities(sketch)) == [(1, "a")]
-    assert gf.densities(gf.Sketch()) == {}
+    assert list(gf.density(sketch)) == [(1, "a")]
+    assert gf.density(gf.Sketch()) == {}
 
 
 @pytest.mark.parametrize("rows", [[0.3], [0.3] * 50])

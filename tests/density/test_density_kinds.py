@@ -237,7 +237,7 @@ def test_on_the_papers_table_kde_follows_the_truth_closer_than_any_family(backen
     x = np.linspace(-16, 16, 401)
 
     def misses(kind, **options):
-        made = gf.densities(paper, kind=kind, **options)
+        made = gf.density(paper, kind=kind, **options)
         return [np.max(np.abs(d.cdf(x) - gf.datasets.true_cdf(*cell, x))) for cell, d in made.items()]
 
     kde = misses("kde", bandwidth=0.5)

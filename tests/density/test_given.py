@@ -200,7 +200,7 @@ def test_only_shares_of_rows_matter(backend):
 
 def test_given_densities_replace_those_of_a_sketch(backend, sketch):
     """Rows decide how much a cell weighs, densities where its scores lie."""
-    fitted = gf.densities(sketch, kind="normal")
+    fitted = gf.density(sketch, kind="normal")
     by_hand = {cell: gf.density("normal", **one.parameters) for cell, one in fitted.items()}
     asked = {"penalties": {"equalized_odds": 1.0}, "method": "newton"}
     given, own = gf.solve(sketch, density=by_hand, **asked), gf.solve(sketch, density="normal", **asked)
@@ -211,7 +211,7 @@ def test_given_densities_replace_those_of_a_sketch(backend, sketch):
 
 
 def test_densities_of_a_sketch_need_no_sketch(backend, sketch):
-    made = gf.densities(sketch, kind="kde", bandwidth=0.5)
+    made = gf.density(sketch, kind="kde", bandwidth=0.5)
     alone, with_rows = gf.solve(made), gf.solve(sketch, density=made)
     assert alone.thresholds == pytest.approx(with_rows.thresholds, abs=1e-6)
     assert (alone.density, alone.n_rows) == ("kde", with_rows.n_rows)

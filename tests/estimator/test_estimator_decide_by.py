@@ -72,7 +72,7 @@ def model_by(by, estimator=None, **options):
 @pytest.mark.slow
 def test_fit_equals_cutting_counting_and_solving_by_hand(backend):
     """Of models whose scores and probabilities do not depend on what they are trained on."""
-    model = model_by(gf.group_probability(Job())).fit(X, y)
+    model = model_by(gf.GroupProbability(Job())).fit(X, y)
     q = q_of(FEATURES)
     cut = gf.Segments.from_scores(q, y, X["sex"])
     assert cut.count > 4
@@ -89,7 +89,7 @@ def test_fit_equals_cutting_counting_and_solving_by_hand(backend):
 
 
 def test_no_group_is_asked_for_to_decide(backend):
-    by = gf.group_probability(LogisticRegression())
+    by = gf.GroupProbability(LogisticRegression())
     model = model_by(by, LogisticRegression()).fit(X, y)
     expected = model.predict(NEW)
     assert np.array_equal(model.predict(NEW.drop(columns="sex")), expected)
@@ -103,11 +103,11 @@ def test_no_group_is_asked_for_to_decide(backend):
 
 
 def test_the_group_model_sees_neither_sensitive_columns_nor_labels():
-    model = model_by(gf.group_probability(Job())).fit(X, y)
+    model = model_by(gf.GroupProbability(Job())).fit(X, y)
     fitted = model.group_estimator_
     assert list(fitted.seen_.columns) == ["skill", "job", "region"]
     assert np.array_equal(fitted.target_, X["sex"] == "M")  # the last name, in their order
-    named = model_by(gf.group_probability(Job(), group="F")).fit(X, y)
+    named = model_by(gf.GroupProbability(Job(), group="F")).fit(X, y)
     assert np.array_equal(named.group_estimator_.target_, X["sex"] == "F")
 
 
@@ -120,7 +120,7 @@ def test_q_is_out_of_fold():
             q = np.array([float(known.get(x, 0.5)) for x in np.asarray(X)[:, 0].tolist()])
             return np.column_stack([1 - q, q])
 
-    model = model_by(gf.group_probability(Memory())).fit(X, y)
+    model = model_by(gf.GroupProbability(Memory())).fit(X, y)
     assert model.segments_.count == 1  # every q that was cut is 0.5
     assert set(q_of_fitted(model)) == {0.0, 1.0}
 
@@ -150,14 +150,14 @@ def test_intersections_are_compared_and_several_columns_decide():
     assert list(model.result_.rates) == [("F", "black"), ("F", "white"), ("M", "black"), ("M", "white")]
     assert list(model.thresholds_) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert np.array_equal(model.predict(table.drop(columns=["sex", "race"])), model.predict(table))
-    by_q = model_by(gf.group_probability(Job(), group=("M", "white")), sensitive_features=["sex", "race"])
+    by_q = model_by(gf.GroupProbability(Job(), group=("M", "white")), sensitive_features=["sex", "race"])
     by_q.set_params(limits={"equal_opportunity": 0.2}).fit(table, y)
     assert np.array_equal(by_q.group_estimator_.target_, (table["sex"] == "M") & (RACE == "white"))
 
 
 def test_more_than_two_groups_need_the_name_of_one():
     three = np.where(RACE == "black", "x", X["sex"])
-    by = gf.group_probability(Job())
+    by = gf.GroupProbability(Job())
     model = model_by(by, sensitive_features=None)
     with pytest.raises(ValueError, match=r"there are 3 protected groups, 'F', 'M', 'x'; name the one .*group='x'"):
         model.fit(FEATURES, y, sensitive_features=three)
@@ -270,12 +270,12 @@ def test_a_fitted_pair_counts_rows_as_they_come(backend):
     """The first call of partial_fit needs cut points; fit can make them."""
     job = Job().fit(FEATURES, X["sex"])
     scorer = FirstColumn().fit(None, [0, 1])
-    whole = model_by(gf.group_probability(job), scorer, cv="prefit").fit(X, y)
+    whole = model_by(gf.GroupProbability(job), scorer, cv="prefit").fit(X, y)
     cut = gf.Segments.from_scores(q_of(FEATURES), y, X["sex"])
     assert whole.segments_ == cut
-    with pytest.raises(ValueError, match=r"the cut points must be known: gf\.group_probability\(\.\.\., segments="):
-        model_by(gf.group_probability(job), scorer, cv="prefit").partial_fit(X, y)
-    pieces = model_by(gf.group_probability(job, segments=cut), scorer, cv="prefit")
+    with pytest.raises(ValueError, match=r"the cut points must be known: gf\.GroupProbability\(\.\.\., segments="):
+        model_by(gf.GroupProbability(job), scorer, cv="prefit").partial_fit(X, y)
+    pieces = model_by(gf.GroupProbability(job, segments=cut), scorer, cv="prefit")
     for rows in (slice(0, 500), slice(500, None)):
         pieces.partial_fit(X[rows], y[rows])
     assert pieces.sketch_ == whole.sketch_
@@ -285,14 +285,14 @@ def test_a_fitted_pair_counts_rows_as_they_come(backend):
     assert pieces.segments_ == cut
     for classes in (["F", "M"], [False, True], [0, 1]):  # trained on names, or on being of the group
         job.classes_ = np.array(classes)
-        again = model_by(gf.group_probability(job), scorer, cv="prefit").fit(X, y)
+        again = model_by(gf.GroupProbability(job), scorer, cv="prefit").fit(X, y)
         assert again.segments_ == cut
 
 
 def test_weights_count_and_reach_both_models():
     weight = np.random.default_rng(1).integers(0, 3, len(y))
     cut = gf.Segments((0.4, 0.6, 0.7))
-    by = gf.group_probability(Job(), segments=cut)
+    by = gf.GroupProbability(Job(), segments=cut)
     weighted = model_by(by).fit(X, y, sample_weight=weight)
     assert np.array_equal(weighted.group_estimator_.weights_, weight)
     rows = np.repeat(np.arange(len(y)), weight)
@@ -302,13 +302,13 @@ def test_weights_count_and_reach_both_models():
 
 
 def test_rows_that_no_fold_tests_are_not_counted():
-    model = model_by(gf.group_probability(Job()), cv=0.5, refit=False).fit(X, y)
+    model = model_by(gf.GroupProbability(Job()), cv=0.5, refit=False).fit(X, y)
     assert model.sketch_.n_rows == len(y) // 2
     assert len(model.group_estimator_.target_) == len(y) - len(y) // 2
 
 
 def test_randomised_thresholds_need_keys():
-    for by in (gf.group_probability(Job()), "region"):
+    for by in (gf.GroupProbability(Job()), "region"):
         model = model_by(by, randomize=True).fit(X, y)
         with pytest.raises(ValueError, match="pass keys="):
             model.predict(NEW)
@@ -321,7 +321,7 @@ def test_randomised_thresholds_need_keys():
 
 @pytest.mark.slow
 def test_it_is_cloned_searched_and_pickled():
-    model = model_by(gf.group_probability(LogisticRegression(C=2.0)), LogisticRegression())
+    model = model_by(gf.GroupProbability(LogisticRegression(C=2.0)), LogisticRegression())
     assert model.get_params()["decide_by__estimator__C"] == 2.0
     twin = clone(model.set_params(decide_by__estimator__C=0.5))
     assert (twin.decide_by.estimator.C, twin.decide_by is model.decide_by) == (0.5, False)
@@ -334,13 +334,13 @@ def test_it_is_cloned_searched_and_pickled():
     search = GridSearchCV(model, {"decide_by__estimator__C": [0.1, 1.0]}, scoring="accuracy", cv=2).fit(X, y)
     assert len(search.cv_results_["params"]) == 2
     assert cross_val_score(model, X, y, cv=2).shape == (2,)
-    assert "group_probability" not in repr(clone(model).set_params(decide_by=None))
+    assert "GroupProbability" not in repr(clone(model).set_params(decide_by=None))
     model.set_params(decide_by="region").fit(X, y)  # what an earlier fit learned does not stay
     assert (model.segments_, model.group_estimator_) == (None, None)
 
 
 def test_tables_of_every_kind_are_taken():
-    model = model_by(gf.group_probability(LogisticRegression()), LogisticRegression())
+    model = model_by(gf.GroupProbability(LogisticRegression()), LogisticRegression())
     expected = clone(model).fit(X, y).predict(NEW)
     polars = clone(model).fit(pl.from_pandas(X), y)
     assert np.array_equal(polars.predict(pl.from_pandas(NEW)), expected)
@@ -348,7 +348,7 @@ def test_tables_of_every_kind_are_taken():
     numbers = np.column_stack([FEATURES, X["sex"] == "M"])
     by_position = clone(model).set_params(sensitive_features=3).fit(numbers, y)
     assert np.array_equal(by_position.predict(np.column_stack([NEW.drop(columns="sex"), np.zeros(len(NEW))])), expected)
-    margins = clone(model).set_params(decide_by=gf.group_probability(LinearSVC())).fit(X, y)  # no probability, a number
+    margins = clone(model).set_params(decide_by=gf.GroupProbability(LinearSVC())).fit(X, y)  # no probability, a number
     assert margins.segments_.count > 4
     assert margins.segments_.cuts[0] < 0
 
@@ -358,12 +358,11 @@ def test_metadata_is_routed_to_the_group_model():
         weight = np.ones(len(y))
         asks = Job().set_fit_request(sample_weight=True)
         plain = FirstColumn().set_fit_request(sample_weight=False)
-        model = model_by(gf.group_probability(asks), plain).fit(X, y, sample_weight=weight)
+        model = model_by(gf.GroupProbability(asks), plain).fit(X, y, sample_weight=weight)
         assert np.array_equal(model.group_estimator_.weights_, weight)
         asks.set_fit_request(sample_weight=False)
         assert (
-            model_by(gf.group_probability(asks), plain).fit(X, y, sample_weight=weight).group_estimator_.weights_
-            is None
+            model_by(gf.GroupProbability(asks), plain).fit(X, y, sample_weight=weight).group_estimator_.weights_ is None
         )
 
 
@@ -373,7 +372,7 @@ def test_metadata_is_routed_to_the_group_model():
 @pytest.mark.parametrize(
     ("by", "options", "words"),
     [
-        (LogisticRegression(), {}, r"decide_by must be columns of X, or gf\.group_probability\(LogisticRegression\("),
+        (LogisticRegression(), {}, r"decide_by must be columns of X, or gf\.GroupProbability\(LogisticRegression\("),
         (3.5, {}, "decide_by must be a column of X"),
         ([], {}, "decide_by names no column; one threshold for everybody is unified=True"),
         ("town", {}, "decide_by names the column 'town', but X has no such column"),
@@ -384,11 +383,11 @@ def test_metadata_is_routed_to_the_group_model():
         ("region", {"unified": True}, "does not go with unified"),
         ("region", {"monotone": 3}, "monotone must be True or False"),
         (None, {"monotone": True}, "monotone=True is about thresholds along segments"),
-        (gf.group_probability(3), {}, "needs a classifier with predict_proba or decision_function"),
-        (gf.group_probability(Job(), group="X"), {}, "group='X', and the protected groups are 'F', 'M'"),
-        (gf.group_probability(Job(), segments=(0.5,)), {}, "segments of group_probability must be a gf.Segments"),
+        (gf.GroupProbability(3), {}, "needs a classifier with predict_proba or decision_function"),
+        (gf.GroupProbability(Job(), group="X"), {}, "group='X', and the protected groups are 'F', 'M'"),
+        (gf.GroupProbability(Job(), segments=(0.5,)), {}, "segments of GroupProbability must be a gf.Segments"),
         (
-            gf.group_probability(Job()),
+            gf.GroupProbability(Job()),
             {"cv": "prefit", "estimator": FirstColumn().fit(None, [0, 1])},
             "this Job is not",
         ),
@@ -408,4 +407,4 @@ def test_a_probability_that_is_none_is_refused():
     with pytest.raises(
         ValueError, match="Broken, which estimates the group, gave nan for 480 of 480 rows, first for row 0"
     ):
-        model_by(gf.group_probability(Broken())).fit(X, y)
+        model_by(gf.GroupProbability(Broken())).fit(X, y)

@@ -61,7 +61,11 @@ FEATURES = X[["a", "b"]]
         ({"limits": {"equal_odds": 0.1}}, X, "names in limits must be among .*; got 'equal_odds'; did you mean"),
         ({"costs": (1,)}, X, r"costs must be two numbers"),
         ({"method": "fast"}, X, "method must be one of exact, alternating"),
-        ({"density": "foo"}, X, "density must be one of empirical, kde, .*, or what gf.densities returns; got 'foo'"),
+        (
+            {"density": "foo"},
+            X,
+            r"density must be one of empirical, kde, .*, or what gf\.density\(sketch, kind=\.\.\.\) returns; got 'foo'",
+        ),
         ({"method": "newton"}, X, "method='newton' needs a smooth density, such as density='kde'"),
         ({"method": "newton", "density": "kde"}, X, "method='newton' needs penalties and takes no limits"),
         ({"density": "kde", "randomize": True}, X, "randomize=True works with limits, method='exact' and density="),

@@ -53,7 +53,7 @@ MODELS = {
     "a promise": ({"sensitive_features": "sex", "confidence": 0.8}, X),
     "by a column": ({"sensitive_features": "sex", "decide_by": "race", "drop_decide_by": True}, ALL),
     "by a probability": (
-        {"sensitive_features": "sex", "decide_by": gf.group_probability(LogisticRegression(), group="F")},
+        {"sensitive_features": "sex", "decide_by": gf.GroupProbability(LogisticRegression(), group="F")},
         X,
     ),
 }

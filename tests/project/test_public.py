@@ -62,7 +62,7 @@ def answers():
         quality[0],
     )
     yield from (sketch.columns, results.Mixed.MIXED, gf.Segments((0.5,)), gf.ProxySketch(["a", "b"]))
-    yield gf.group_probability(LogisticRegression())
+    yield gf.GroupProbability(LogisticRegression())
     yield results.Question.of(limits={"equalized_odds": 0.05}, objective={"fp": 1, "fn": 5})
     unpromised = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)
     yield from (unpromised.promise, unpromised.promise.rows_needed, unpromised.notes[0], gf.certify(result, sketch))

@@ -69,7 +69,7 @@ def test_constants_are_those_of_the_densities(backend):
 
     rng = np.random.default_rng(1)
     sketch = gf.Sketch.from_rows(*normal_rows(4000, (1.5, 1.5), (0.0, 0.5), rng), bins=512)
-    cells = gf.densities(sketch, kind="normal")
+    cells = gf.density(sketch, kind="normal")
     found = gf.bounds(sketch, gf.solve(sketch), density=cells)
     thresholds = sorted(gf.solve(sketch).thresholds.values())
     assert list(found.range) == thresholds
@@ -87,7 +87,7 @@ def test_theorem_four_is_singular_at_an_optimum_of_one_rate(backend):
     """J is 2 x 2 there, so a zero of J^T r needs r = 0 or a singular J; with two rates it need not be singular."""
     table = datasets.paper_synthetic(rows=8_000, seed=1)
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=512)
-    cells = gf.densities(sketch, kind="kde", bandwidth=0.5)
+    cells = gf.density(sketch, kind="kde", bandwidth=0.5)
     one = gf.solve(sketch, penalties={"equal_opportunity": 1.0}, density=cells)
     two = gf.solve(sketch, penalties={"equalized_odds": 1.0}, density=cells)
     found = gf.bounds(sketch, one, density=cells)

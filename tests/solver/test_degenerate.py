@@ -264,7 +264,7 @@ def test_what_min_rows_cannot_be(backend, least, error, words):
 
 def test_ready_made_densities_know_no_pooled_groups(backend):
     sketch = gf.Sketch.from_rows(*intersections(), bins=64)
-    made = gf.densities(sketch, kind="kde")
+    made = gf.density(sketch, kind="kde")
     with pytest.raises(ValueError, match=r"ready made know nothing of pooled groups.*density='kde'"):
         gf.solve(sketch, limits=LIMITS, density=made, min_rows=100)
 

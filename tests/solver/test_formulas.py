@@ -60,7 +60,7 @@ def normal_sketch(n=4000, seed=2):
 def normal():
     """A sketch, its normal densities as scipy has them, and the rows of each cell (label, group)."""
     sketch = normal_sketch()
-    cells = gf.densities(sketch, kind="normal")
+    cells = gf.density(sketch, kind="normal")
     laws = {
         key: stats.norm(cells[key].parameters["location"], cells[key].parameters["scale"])
         for key in itertools.product((0, 1), (0, 1))

@@ -36,7 +36,7 @@ def sketch(table):
 
 @pytest.fixture
 def cells(backend, sketch):
-    return gf.densities(sketch, kind="kde", bandwidth=BANDWIDTH)
+    return gf.density(sketch, kind="kde", bandwidth=BANDWIDTH)
 
 
 def global_minimum(sketch, cells, penalties):
@@ -125,7 +125,7 @@ def test_newton_methods_reach_the_optimum(sketch, cells, method, penalty):
 @pytest.mark.parametrize("method", ["alternating", "gauss_newton", "newton"])
 def test_converged_means_near_the_least_loss(backend, sketch, method):
     """A method that comes to rest far from the certified optimum says so, with a warning and what to do."""
-    normal = gf.densities(sketch, kind="normal")
+    normal = gf.density(sketch, kind="normal")
     far = 0
     for penalty in (0.01, 1.0, 100.0, 1e4):
         with warnings.catch_warnings(record=True) as told:
@@ -178,7 +178,7 @@ def test_smooth_answers_agree_between_backends(table):
     for name in ("native", "numba", "numpy"):
         with gf.use_backend(name):
             sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=128)
-            cells = gf.densities(sketch, kind="kde", bandwidth=BANDWIDTH)
+            cells = gf.density(sketch, kind="kde", bandwidth=BANDWIDTH)
             answers.append([list(gf.solve(sketch, density=cells, **q).thresholds.values()) for q in questions])
     span = sketch.edges[-1] - sketch.edges[0]
     assert np.abs(np.array(answers) - np.array(answers[-1])).max() < 1e-9 * span
@@ -195,7 +195,7 @@ def test_a_far_score_does_not_move_smooth_thresholds(backend, table, question):
         scores = np.concatenate((table.scores, far))
         labels, groups = (np.append(column, [1] * len(far)) for column in (table.labels, table.groups))
         sketch = gf.Sketch.from_rows(scores, labels.astype(int), groups.astype(int), bins=1024)
-        answers.append(gf.solve(sketch, density=gf.densities(sketch, kind="kde", bandwidth=BANDWIDTH), **question))
+        answers.append(gf.solve(sketch, density=gf.density(sketch, kind="kde", bandwidth=BANDWIDTH), **question))
     alone, beside = answers
     assert beside.verdict == alone.verdict == "optimal"
     assert beside.error == pytest.approx(alone.error, abs=2e-3)
@@ -223,7 +223,7 @@ def test_three_groups_on_smooth_densities(backend):
     result = gf.solve(sketch, penalties={"equalized_odds": 10.0}, density="normal")
     assert result.verdict == "optimal"
     at = np.array(list(result.thresholds.values()))
-    cells = gf.densities(sketch, kind="normal")
+    cells = gf.density(sketch, kind="normal")
     for _ in range(30):
         moved = at + rng.normal(0, 0.05, 3)
         assert loss_at(sketch, cells, {"equalized_odds": 10.0}, moved) >= result.loss * (1 - 1e-12)

@@ -33,7 +33,7 @@ DENSITIES |= entries(
         f"{e.argument} is for a density of a sketch; density({e.value!r}, ...) takes the parameters of the family, "
         "rows, below and above"
     ),
-    cell_of_sketch=lambda e, _: f"density(sketch, label, group) needs {e.argument}: it is that of one cell",
+    cell_of_sketch=lambda e, _: f"density(sketch, label, group) needs {e.argument} too; density(sketch) has every cell",
     parameter_of_sketch=lambda e, _: (
         f"{e.argument}={e.value!r} is for a family, as in density('normal', location=0, scale=1); the density of a "
         "sketch takes kind and bandwidth"

@@ -287,7 +287,9 @@ OPTIONS |= entries(
         f"these segments have no cut points, since the column {e.value!r} holds them already; there is nothing to cut"
     ),
     not_one_of=lambda e, say: f"{say.argument(e.argument)} must be one of {', '.join(e.limit)}; got {e.value!r}",
-    density=lambda e, _: f"density must be one of {', '.join(e.limit)}, or what gf.densities returns; got {e.value!r}",
+    density=lambda e, _: (
+        f"density must be one of {', '.join(e.limit)}, or what gf.density(sketch, kind=...) returns; got {e.value!r}"
+    ),
     by=lambda e, _: f"by must be 'limits' or 'penalties'; got {e.value!r}",
     criterion=_criterion,
     penalised_ratio=_penalised_ratio,

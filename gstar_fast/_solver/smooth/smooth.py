@@ -12,7 +12,7 @@ from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Curve, Floats, Ints, SmoothProblem, node_limit
 from gstar_fast._base.names import Name
 from gstar_fast._base.warn import warn
-from gstar_fast._density.density import Density, densities
+from gstar_fast._density.density import Density, every_density
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
@@ -28,7 +28,7 @@ from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._words import GIVEN
 from gstar_fast.errors import NotConvergedWarning
 
-Kind = str | Mapping[tuple[int, Name], Density]  # of density, or what `densities` returns
+Kind = str | Mapping[tuple[int, Name], Density]  # of density, or what `density` returns of a sketch
 
 NEAR = 0.01  # an iterative method has converged if no thresholds lower its loss by more than this share
 
@@ -170,7 +170,7 @@ def _made(sketch: Sketch | None, kind: Kind) -> Mapping[tuple[int, Name], Densit
     if isinstance(kind, Mapping):
         return kind
     assert sketch is not None, "a kind of density needs counts"
-    return densities(sketch, kind=kind)
+    return every_density(sketch, kind)
 
 
 def _cells(
