@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import io
 import json
+import lzma
 import os
 import platform
 import shutil
@@ -95,10 +96,25 @@ def heading(about: dict[str, Any]) -> str:
 
 
 def write(folder: Path, name: str, report: dict[str, Any], markdown: str, *, indent: int | None = 1) -> None:
-    """Keep the report as JSON and as a page to read; a long report without indent, on one line."""
+    """Keep the report as JSON and as a page to read; a long report without indent, compressed."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(report, indent=indent, default=_plain) + "\n")
+    if indent is None:
+        write_long(folder, name, report)
+    else:
+        (folder / f"{name}.json").write_text(json.dumps(report, indent=indent, default=_plain) + "\n")
     (folder / f"{name}.md").write_text(markdown)
+
+
+def write_long(folder: Path, name: str, report: dict[str, Any]) -> None:
+    """Keep a long report as JSON on one line, compressed by xz."""
+    text = json.dumps(report, default=_plain) + "\n"
+    (folder / f"{name}.json.xz").write_bytes(lzma.compress(text.encode(), preset=9))
+
+
+def read_long(folder: Path, name: str) -> dict[str, Any]:
+    """A report that `write_long` kept; empty if there is none."""
+    path = folder / f"{name}.json.xz"
+    return dict(json.loads(lzma.decompress(path.read_bytes()))) if path.exists() else {}
 
 
 def table(head: list[str], body: list[list[str]]) -> str:

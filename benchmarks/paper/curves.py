@@ -2,14 +2,13 @@
 
     python -m benchmarks.paper.curves --folder build/paper --results benchmarks/results
 
-Writes `paper_curves.json`, from which `page.py` makes the page without data. Seed 0 of the protocol "paper" unless
+Writes `paper_curves.json.xz`, from which `page.py` makes the page without data. Seed 0 of the protocol "paper" unless
 said.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import gstar_fast as gf
-from benchmarks.harness import machine
+from benchmarks.harness import machine, read_long, write_long
 from benchmarks.paper import data as tables
 from benchmarks.paper import metrics, splits
 from benchmarks.paper.method import Rows, Split
@@ -253,8 +252,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     options = parser.parse_args()
-    path = options.results / "paper_curves.json"
-    report: Found = json.loads(path.read_text()) if path.exists() else {}
+    report: Found = read_long(options.results, "paper_curves")
     for name in options.only:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the verdicts are kept
@@ -262,7 +260,7 @@ def main() -> None:
         print(name, flush=True)
     report["machine"] = machine()
     options.results.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report) + "\n")
+    write_long(options.results, "paper_curves", report)
 
 
 if __name__ == "__main__":

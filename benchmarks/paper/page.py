@@ -2,14 +2,13 @@
 
     python -m benchmarks.paper.page --records benchmarks/results/paper.jsonl.gz --results benchmarks/results
 
-Reads the records, and `paper_curves.json` and `paper_times.json` in the folder of results. Writes `paper.md`,
+Reads the records, and `paper_curves.json.xz` and `paper_times.json.xz` in the folder of results. Writes `paper.md`,
 `paper_settings.md` and the figures there. The same records give the same text.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import heading
+from benchmarks.harness import heading, read_long
 from benchmarks.paper import acceptance, tables, versus
 from benchmarks.paper.figures import figures
 from benchmarks.paper.frontier import Comparison, among_ours, comparisons
@@ -340,11 +339,6 @@ def filled(text: str, blocks: dict[str, str]) -> str:
     return text
 
 
-def read(folder: Path, name: str) -> Report | None:
-    path = folder / name
-    return json.loads(path.read_text()) if path.exists() else None
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=Path, nargs="+", default=[RECORDED])
@@ -352,12 +346,12 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, nargs="*", default=[], help="pages whose marked blocks are filled")
     options = parser.parse_args()
     records = load(*options.records)
-    curves, times = (read(options.results, f"paper_{name}.json") for name in ("curves", "times"))
-    made = pages(records, curves or {}, times)
+    curves, times = (read_long(options.results, f"paper_{name}") for name in ("curves", "times"))
+    made = pages(records, curves, times or None)
     for name, text in made.items():
         (options.results / name).write_text(text)
     for path in options.docs:
-        path.write_text(filled(path.read_text(), quoted(records, times)))
+        path.write_text(filled(path.read_text(), quoted(records, times or None)))
     print(f"{len(made)} files in {options.results}")
 
 

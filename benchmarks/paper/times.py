@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import queue
 import statistics
 import time
@@ -108,7 +107,7 @@ def _of(seconds: list[dict[str, float]]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=tables.FOLDER)
-    parser.add_argument("--results", type=Path, help="paper_times.json goes there; the folder unless given")
+    parser.add_argument("--results", type=Path, help="paper_times.json.xz goes there; the folder unless given")
     parser.add_argument("--data", default="german,compas,adult,celeba")
     parser.add_argument("--methods", help="names, ours or rivals, separated by commas; all unless given")
     parser.add_argument(
@@ -136,8 +135,8 @@ def main() -> None:
     finally:
         for name in list(slot.processes):
             slot.end(name)
-    target = (options.results or options.folder) / "paper_times.json"
-    target.write_text(json.dumps({"machine": harness.machine(), "criterion": CRITERION, "rows": rows}, indent=1) + "\n")
+    report = {"machine": harness.machine(), "criterion": CRITERION, "rows": rows}
+    harness.write_long(options.results or options.folder, "paper_times", report)
 
 
 if __name__ == "__main__":

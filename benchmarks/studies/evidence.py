@@ -148,7 +148,7 @@ def page(report: dict[str, Any]) -> str:
 
 {heading(report["machine"])}
 
-`python -m benchmarks.studies.evidence --data FOLDER` runs it again; evidence.json has the numbers.
+`python -m benchmarks.studies.evidence --data FOLDER` runs it again; evidence.json.xz has the numbers.
 
 ## Groups that do not differ
 
@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=24, help="of the draws; the rule was chosen on those of 22")
     parser.add_argument("--groups", type=int, nargs="*", default=GROUPS)
     parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
-    parser.add_argument("--results", type=Path, help="folder to write evidence.md and evidence.json to")
+    parser.add_argument("--results", type=Path, help="folder to write evidence.md and evidence.json.xz to")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     about, rows, files = machine(), [], []

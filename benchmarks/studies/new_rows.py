@@ -11,7 +11,7 @@ criterion and limit, with two groups and, as "many groups", with `mgroup`:
   have scores of one kind, and no two settings share their rows;
 - in-sample (two groups): scores that another model gives the rows it was trained on.
 
-All settings are in new_rows.json.
+All settings are in new_rows.json.xz.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def page(rows: list[dict[str, Any]], about: dict[str, Any]) -> str:
 `python -m benchmarks.studies.new_rows`: thresholds are found on the train rows of a score file under a limit. From the
 counts of the same rows, `audit.new_rows` says what gap to expect on as many rows as the test part has, with
 {REPLICATES} replicates. Then the test rows are looked at. All files, seeds, criteria and limits that were run are here;
-new_rows.json has each setting.
+new_rows.json.xz has each setting.
 
 - *above*: settings whose gap on the test rows was above the value that nine of ten samples should stay under. 10 is
   right.
@@ -165,7 +165,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--files", nargs="*", default=["*"], help="patterns of the names of files")
-    parser.add_argument("--results", type=Path, help="folder to write new_rows.md and new_rows.json to")
+    parser.add_argument("--results", type=Path, help="folder to write new_rows.md and new_rows.json.xz to")
     given = parser.parse_args()
     about, rows = machine(), []
     for path in sorted({path for pattern in given.files for path in (given.data / "scores").glob(f"{pattern}.npz")}):

@@ -132,7 +132,7 @@ def page(report: dict[str, Any]) -> str:
 score files under a limit, for {len(CRITERIA)} criteria, between two groups and, where a file has more, between all of
 them. *warned*: the share of questions for which `solve` gives a `NoiseWarning`. The other columns are the shares of
 questions whose gap on the test rows is above the limit, and in brackets the median of that gap. Test rows have noise of
-their own, which is part of these gaps. Questions on one file share their rows. noise.json has each question.
+their own, which is part of these gaps. Questions on one file share their rows. noise.json.xz has each question.
 
 A degenerate answer, such as one that accepts all rows or none of a group, has a `DegenerateWarning` and no other:
 {len(rows) - len(proper)} of {len(rows)} questions. The stricter rule compares with the gap that chance exceeds once in
@@ -147,7 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with scores/*.npz")
     parser.add_argument("--files", nargs="*", default=["*"], help="patterns of the names of files")
-    parser.add_argument("--results", type=Path, help="folder to write noise.md and noise.json to")
+    parser.add_argument("--results", type=Path, help="folder to write noise.md and noise.json.xz to")
     given = parser.parse_args()
     about, rows = machine(), []
     for path in sorted({path for pattern in given.files for path in (given.data / "scores").glob(f"{pattern}.npz")}):

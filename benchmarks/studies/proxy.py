@@ -287,8 +287,8 @@ def page(report: dict[str, Any]) -> str:
 
 `python -m benchmarks.studies.proxy`: thresholds are found on train rows under a limit of {LIMIT} on `equalized_odds`,
 where only probabilities of the group are known. They are applied by true group on test rows. Gaps are the larger of the
-tpr and the fpr gap. *The more probable group* is taken for the true one, or `gf.ProxySketch` is *unmixed*. proxy.json
-has each question.
+tpr and the fpr gap. *The more probable group* is taken for the true one, or `gf.ProxySketch` is *unmixed*.
+proxy.json.xz has each question.
 
 - *untouched*: the model as it is, scores from 0 up are accepted. *no limit*: the thresholds of least error, one for
   each true group. They may have a larger gap than the model as it is. *true groups*: the same with the limit.
@@ -350,7 +350,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with scores/*.npz")
     parser.add_argument("--folder", type=Path, help="folder of the splits; without it there are made hints only")
-    parser.add_argument("--results", type=Path, help="folder to write proxy.md and proxy.json to")
+    parser.add_argument("--results", type=Path, help="folder to write proxy.md and proxy.json.xz to")
     given = parser.parse_args()
     about, rows = machine(), []
     with warnings.catch_warnings():

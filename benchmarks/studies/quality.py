@@ -12,7 +12,6 @@ what it has measured. `--tables-only` makes the pages from the JSON without meas
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import time
 import warnings
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import harness
 from benchmarks.harness import machine
 from benchmarks.rivals.thresholds import Decide, constant, error_parity, fairlearn, ours, oxonfair, untouched
 from benchmarks.studies.quality_pairs import LIMITS, pair
@@ -152,7 +152,7 @@ def by_column(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def known(folder: Path) -> dict[str, Any]:
     """What earlier runs left, by file; files on which a method had too little time are left out."""
-    report = json.loads((folder / "quality.json").read_text())
+    report = harness.read_long(folder, "quality")
     found = {part: rows_of(report[part]) for part in PARTS}
     late = {r["file"] for r in found["rows"] if "no answer within" in r.get("failed", "")}
     names = dict.fromkeys(r["file"] for r in found["rows"] if r["file"] not in late)
@@ -162,7 +162,7 @@ def known(folder: Path) -> dict[str, Any]:
 def keep(folder: Path, report: dict[str, Any]) -> None:
     """Write the JSON and the pages made from it."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "quality.json").write_text(json.dumps(report) + "\n")
+    harness.write_long(folder, "quality", report)
     for name, text in pages(report).items():
         (folder / f"{name}.md").write_text(text)
 
@@ -173,12 +173,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with scores/*.npz")
     parser.add_argument("--files", nargs="*", default=["*"], help="patterns of the names of files, in this order")
     parser.add_argument("--many", nargs="*", default=[], help="the same, for runs on mgroup, the finer groups")
-    parser.add_argument("--results", type=Path, help="folder to write quality.json, quality.md and quality_files.md to")
-    parser.add_argument("--resume", action="store_true", help="keep the files that quality.json in --results has")
-    parser.add_argument("--tables-only", action="store_true", help="make the pages from quality.json in --results")
+    parser.add_argument(
+        "--results", type=Path, help="folder to write quality.json.xz, quality.md and quality_files.md to"
+    )
+    parser.add_argument("--resume", action="store_true", help="keep the files that quality.json.xz in --results has")
+    parser.add_argument("--tables-only", action="store_true", help="make the pages from quality.json.xz in --results")
     given = parser.parse_args()
     if given.tables_only and given.results is not None:
-        return keep(given.results, json.loads((given.results / "quality.json").read_text()))
+        return keep(given.results, harness.read_long(given.results, "quality"))
     if given.tables_only or given.data is None or (given.resume and given.results is None):
         parser.error("give --data to measure, and --results to resume; or --tables-only with --results for the pages")
     earlier = known(given.results) if given.resume else {}

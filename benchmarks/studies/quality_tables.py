@@ -1,6 +1,6 @@
 """Pages of held-out quality: methods on average, ours against each rival in pairs, densities, and every file by itself.
 
-All of them are made from `quality.json` alone, so they can be made again without measuring again. `quality_pairs.py`
+All of them are made from `quality.json.xz` alone, so they can be made again without measuring again. `quality_pairs.py`
 says how two methods are compared.
 """
 

@@ -12,7 +12,7 @@ score; and the same over the edges of a grid of 4096 bins. Grids, all asked by t
 - log-linear: as many bins in every octave of |x|, equal ones below the last, as HdrHistogram has them.
 
 More than 65,536 distinct scores are thinned for the optimum: cuts beside rows of the rarer class come first, then
-others evenly by rank. All seeds are in resolution.json.
+others evenly by rank. All seeds are in resolution.json.xz.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with scores/*.npz")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--quick", action="store_true", help="one seed, and no set of a million rows")
-    parser.add_argument("--results", type=Path, help="folder to write resolution.md and resolution.json to")
+    parser.add_argument("--results", type=Path, help="folder to write resolution.md and resolution.json.xz to")
     args = parser.parse_args()
 
     found: dict[str, list[dict[str, Any]]] = {}

@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--lines", type=Path, required=True, help="a line of JSON for each draw; made, or added to")
     parser.add_argument("--draws", type=int, default=DRAWS, help="samples of each kind of weights")
     parser.add_argument("--minutes", type=float, default=np.inf, help="end after so long")
-    parser.add_argument("--results", type=Path, help="folder to write weights.md and weights.json to")
+    parser.add_argument("--results", type=Path, help="folder to write weights.md and weights.json.xz to")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     choose._unpromised = without_hints

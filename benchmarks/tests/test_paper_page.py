@@ -9,6 +9,8 @@ import pytest
 from helpers.pages import ROOT
 from paper_records import COUNTS, record
 
+from benchmarks import harness
+
 page = importlib.import_module("benchmarks.paper.page")
 acceptance = importlib.import_module("benchmarks.paper.acceptance")
 records_of = importlib.import_module("benchmarks.paper.records")
@@ -162,13 +164,13 @@ def recorded():
 
 def test_the_recorded_page_is_made_from_the_records(recorded):
     """Nobody edits it by hand: text and figures come out again, to the letter."""
-    curves, times = (page.read(RESULTS, f"paper_{name}.json") for name in ("curves", "times"))
+    curves, times = (harness.read_long(RESULTS, f"paper_{name}") for name in ("curves", "times"))
     for name, text in page.pages(recorded, curves, times).items():
         assert (RESULTS / name).read_text() == text, name
 
 
 def test_the_docs_quote_the_records(recorded):
-    blocks = page.quoted(recorded, page.read(RESULTS, "paper_times.json"))
+    blocks = page.quoted(recorded, harness.read_long(RESULTS, "paper_times"))
     texts = [(ROOT / f"docs/benchmarks/{name}.md").read_text() for name in ("paper", "index")]
     for text in texts:
         assert page.filled(text, blocks) == text

@@ -1,7 +1,6 @@
 """The comparison with other libraries: fair to both sides, and its pages are those of the recorded results."""
 
 import importlib
-import json
 import re
 
 import numpy as np
@@ -9,6 +8,8 @@ import pytest
 from helpers.pages import ROOT, table_in
 from hypothesis import given
 from hypothesis import strategies as st
+
+from benchmarks import harness
 
 RESULTS = ROOT / "benchmarks/results"
 
@@ -21,7 +22,7 @@ def bench():
 
 @pytest.fixture(scope="module")
 def report():
-    return json.loads((RESULTS / "quality.json").read_text())
+    return harness.read_long(RESULTS, "quality")
 
 
 @pytest.mark.parametrize("page", ["quality", "quality_files"])

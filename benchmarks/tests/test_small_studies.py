@@ -1,13 +1,13 @@
 """The studies of group probabilities, noise and weights: they count right, and their pages are those of the record."""
 
 import importlib
-import json
 
 import numpy as np
 import pytest
 from helpers.pages import ROOT, table_in
 
 import gstar_fast as gf
+from benchmarks import harness
 
 RESULTS = ROOT / "benchmarks/results"
 
@@ -42,24 +42,24 @@ def file(tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["proxy", "noise", "weights"])
 def test_pages_are_made_from_the_record(name, request):
-    report = json.loads((RESULTS / f"{name}.json").read_text())
+    report = harness.read_long(RESULTS, name)
     assert request.getfixturevalue(name).page(report) == (RESULTS / f"{name}.md").read_text()
 
 
 def test_docs_have_the_figures_of_the_record(proxy, noise):
-    rows = proxy.rows_of(json.loads((RESULTS / "proxy.json").read_text())["rows"])
+    rows = proxy.rows_of(harness.read_long(RESULTS, "proxy")["rows"])
     hinted, real = proxy.chosen(rows, part="made"), proxy.chosen(rows, part="real")
     assert table_in("docs/guide/proxy.md", "hints") == _cells(proxy.by_hint(hinted, "gap"))
     recorded = _cells(proxy.by_proxy(real))
     shown = table_in("docs/guide/proxy.md", "columns")
     assert shown == [row[:6] for row in recorded if "score taken out" not in row[1]]
-    found = noise.rows_of(json.loads((RESULTS / "noise.json").read_text())["rows"])
+    found = noise.rows_of(harness.read_long(RESULTS, "noise")["rows"])
     recorded = [[limit, *line[1:]] for limit, *line in _cells(noise.by(found, "limit"))]
     assert table_in("docs/reference/problem.md", "noise") == recorded
 
 
 def test_samples_with_weights_are_those_of_the_record_and_meet_the_goals(weights):
-    rows = weights.rows_of(json.loads((RESULTS / "weights.json").read_text())["rows"])
+    rows = weights.rows_of(harness.read_long(RESULTS, "weights")["rows"])
     kinds = list(weights.KINDS)
     assert {row["kind"] for row in rows} == set(kinds)
     for kind in kinds:
