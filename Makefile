@@ -18,6 +18,7 @@
 #   make test-sanitized  Python tests with the core built under ASan and UBSan
 #   make fuzz            hostile bytes, FUZZ_SECONDS for each target
 #   make package         sdist and wheel, and the tests on the installed wheel
+#   make mutate          small mistakes put into the code, one at a time; lists those that no test notices
 #   make exhaustive      all float32 values through every kernel; five minutes on two free cores
 #   make clean           remove all of it again
 
@@ -31,6 +32,7 @@ CLANG_TIDY ?= clang-tidy
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 PAPER_MINUTES ?= 55
+MUTATE_ARGS ?= --seed 1 --count 20 --jobs 2
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -172,6 +174,12 @@ else
 fuzz:
 	@echo "fuzz: skipped, it needs $(FUZZ_CXX) with libFuzzer"
 endif
+
+# ---- how strong the tests are -------------------------------------------------
+
+.PHONY: mutate
+mutate: $(STAMPS)/test
+	$(BIN)/python tools/mutate.py $(MUTATE_ARGS)
 
 # ---- Python with the sanitized core -----------------------------------------
 

@@ -62,6 +62,20 @@ def test_few_rows_that_force_it_are_named_and_what_helps_does(backend):
     assert mixed.error < 0.26
 
 
+def test_rows_without_labels_count_for_the_number_of_rows_that_helps():
+    """`min_rows` counts all rows of a group, so that the number that is named must count them too."""
+    scores, labels, groups = intersections()
+    sketch = gf.Sketch.from_rows(scores, labels, groups)
+    small = sorted({name for name in groups if name[1] in ("isles", "abroad")})
+    for name in small:
+        sketch.update(np.linspace(-2, 2, 100), None, [name] * 100)
+    _, said = warned(sketch, limits=LIMITS)
+    named = [name for name in small if f"{name} (" in said[0].partition("forced")[2]]
+    assert named
+    least = int(re.search(r"min_rows=(\d+)", said[0])[1])
+    assert least == max(groups.count(name) + 100 for name in named) + 1
+
+
 def test_the_verdict_tells_it_and_keeps_it(backend, tmp_path):
     sketch = gf.Sketch.from_rows(*intersections())
     result, said = warned(sketch, limits=LIMITS)

@@ -94,6 +94,28 @@ def test_points_of_a_smooth_frontier_are_the_least_losses(normal):
         assert (false + missed) ** 2 + penalty * gap**2 <= everywhere.min() + 1e-12
 
 
+@pytest.mark.parametrize("limit", [0.0, 0.03])
+def test_smooth_thresholds_within_a_limit_are_those_where_the_derivative_vanishes(normal, limit):
+    """With both tpr a limit apart the error has one variable, and its derivative is a ratio of pdfs."""
+    sketch, cells, laws, rows = normal
+
+    def thresholds(q, sign):
+        return [laws[1, k].ppf(q + k * sign * limit) for k in (0, 1)]
+
+    def derivative(q, sign):
+        at = thresholds(q, sign)
+        return sum(rows[1, k] - rows[0, k] * laws[0, k].pdf(at[k]) / laws[1, k].pdf(at[k]) for k in (0, 1))
+
+    found = []
+    for sign in (1, -1):
+        root = optimize.brentq(derivative, 0.11, 0.89, args=(sign,), xtol=1e-15)
+        found.append((sum(errors_of(laws, rows, thresholds(root, sign))), thresholds(root, sign)))
+    error, expected = min(found)
+    result = gf.solve(sketch, limits={"equal_opportunity": limit}, density=cells, evidence=0)
+    assert result.error == pytest.approx(error, abs=1e-12)
+    assert list(result.thresholds.values()) == pytest.approx(expected, abs=1e-10)
+
+
 # ----------------------------------------------------------------------------------------------------------- theorems
 
 
