@@ -92,6 +92,8 @@ class InputTypeError(InputError, TypeError):
 class InputMemoryError(InputError, MemoryError):
     """Going on would take more memory than `memory_limit` allows."""
 
+    __new__ = BaseException.__new__  # type: ignore[assignment]  # tblib unpickles by it; MemoryError's is not safe here
+
 
 class InputOverflowError(InputError, OverflowError):
     """Counts would no longer fit into 64 bits."""

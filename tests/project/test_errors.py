@@ -1,6 +1,8 @@
 """One kind of error: what is wrong has a code and fields, so no room raises the built-in ones."""
 
 import ast
+import copyreg
+import pickle
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,21 @@ def test_an_error_has_a_code_and_an_argument(act):
         act()
     assert told.value.code
     assert told.value.argument
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+@pytest.mark.parametrize("by_new", [False, True])
+def test_errors_and_warnings_can_be_pickled(name, by_new):
+    """Also by a pickler that makes them without their constructor, as tblib's in a Dask cluster does."""
+    kind = getattr(errors, name)
+    fields = {"code": "bad_rows", "argument": "rows", "row": 3, "value": 7, "limit": 5}
+    told = kind("words", **fields) if issubclass(kind, errors._Coded) else kind("words")
+    if by_new:
+        twin = copyreg.__newobj__(kind)
+        for key, value in {**vars(told), "args": told.args}.items():
+            setattr(twin, key, value)
+    else:
+        twin = pickle.loads(pickle.dumps(told))
+    assert type(twin) is kind
+    assert str(twin) == "words"
+    assert vars(twin) == vars(told)
