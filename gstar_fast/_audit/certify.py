@@ -180,7 +180,7 @@ class _Rows:
             raise refusal("exact_with", "exact", value=why)
         bins = Bins(snapshot.edges, bool(sketch._core.fixed))
         totals = snapshot.rows.sum(axis=2)
-        squares = snapshot.squares() / snapshot.weight_unit**2 if snapshot.weighted else np.zeros((3, len(mixtures), 0))
+        squares = snapshot.squares / snapshot.weight_unit**2 if snapshot.weighted else np.zeros((3, len(mixtures), 0))
         least, most, least_squares, most_squares = np.zeros((4, *totals.shape))
         cut = 0
         for k, (name, parts) in enumerate(mixtures.items()):

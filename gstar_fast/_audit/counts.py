@@ -52,7 +52,7 @@ def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts
     mixtures, notes = mixtures_of(thresholds, snapshot.groups)
     notes = [*snapshot.assumptions, *notes]
     totals = snapshot.rows.sum(axis=2)
-    squares = snapshot.squares() if snapshot.weighted else None
+    squares = snapshot.squares if snapshot.weighted else None
     squared: list[Values] = []
     columns: list[Values] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
     inside: list[str] = []

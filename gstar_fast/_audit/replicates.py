@@ -61,7 +61,7 @@ def draw_again(
     thresholds are those of segments, its gaps those of protected groups.
     """
     digest = result.sketch_digest
-    if digest is not None and digest != snapshot.digest():
+    if digest is not None and digest != snapshot.digest:
         return Again(notes=[] if replicates == 0 else [_no_intervals(ELSEWHERE)])
     fitted = [] if digest is None else _fitted(result, {})
     if replicates == 0:
@@ -176,7 +176,7 @@ class Resolved:
         totals = _cells(snapshot, roles, snapshot.rows)
         one = np.ones(totals.shape)
         if snapshot.weighted:  # as effective rows of equal weight
-            one = _cells(snapshot, roles, snapshot.squares()) / np.maximum(totals, 1) / snapshot.weight_unit**2
+            one = _cells(snapshot, roles, snapshot.squares) / np.maximum(totals, 1) / snapshot.weight_unit**2
             one = np.where(totals > 0, one, 1.0)
         return new_rows_of(self.accepted, totals, one, int(snapshot.n_rows.sum()), asked(result), rows, seed)
 
@@ -217,7 +217,7 @@ def solve_again(
     random = np.random.default_rng([seed, 1])  # another stream than that of the gaps
     occupied = np.flatnonzero(snapshot.rows)
     rows, drawn = snapshot.rows.flat[occupied], np.zeros_like(snapshot.rows)
-    squares = snapshot.squares().flat[occupied] if snapshot.weighted else rows
+    squares = snapshot.squares.flat[occupied] if snapshot.weighted else rows
     found = []
     for _ in range(replicates):
         drawn.flat[occupied] = resampled(random, rows, squares, snapshot.weight_unit)

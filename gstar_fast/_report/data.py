@@ -279,14 +279,14 @@ def frontier_most(n_groups: int) -> int:
     return max(32, min(FRONTIER_POINTS, FRONTIER_NUMBERS // (10 + 4 * n_groups)))
 
 
-def frontier_points(frontier: Frontier, result: Result, most: int | None = None) -> FrontierPoints:
+def frontier_points(frontier: Frontier, result: Result, sketch: Sketch, most: int | None = None) -> FrontierPoints:
     """At most `most` points at equal steps along the frontier; both ends and the point of the result stay.
 
     Between the corners of a randomised frontier there are points at equal steps of the gap.
     """
     gap = result.gaps.get(frontier.criterion, 0.0)
     if frontier.lower_bounds is not None:
-        return _with_bounds(frontier, result)
+        return _with_bounds(frontier, result, sketch)
     if frontier.randomized:
         return _between_corners(frontier, result, gap)
     near = np.flatnonzero(frontier.gaps <= gap + 1e-12)
@@ -301,7 +301,7 @@ def frontier_points(frontier: Frontier, result: Result, most: int | None = None)
     return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), kind, frontier.proven_to)
 
 
-def _with_bounds(frontier: Frontier, result: Result) -> FrontierPoints:
+def _with_bounds(frontier: Frontier, result: Result, sketch: Sketch) -> FrontierPoints:
     """All points of a frontier that is known at some limits, and at that of the result besides."""
     assert frontier.lower_bounds is not None
     name, gap = frontier.criterion, result.gaps.get(frontier.criterion, 0.0)
@@ -309,7 +309,7 @@ def _with_bounds(frontier: Frontier, result: Result) -> FrontierPoints:
     limit = result.limits.get(name)
     same = False
     if limit is not None and limit >= frontier.gaps[0]:
-        own = frontier.at(gap=limit)
+        own = frontier.at(gap=limit, sketch=sketch)
         same = own.gaps[name] == gap and abs(own.loss - result.loss) <= 1e-12
         results = [r for r in results if r.gaps[name] != own.gaps[name]] + [own]
     results.sort(key=lambda r: r.gaps[name])

@@ -169,7 +169,7 @@ def report(
         before=before,
         deciding=deciding,
         is_unified=_is_unified(before, result),
-        points=None if curve is None else frontier_points(curve, result),
+        points=None if curve is None else frontier_points(curve, result, frozen),
         no_points=why_not,
         notes=tuple(notes),
         names=display_names(tuple(dict.fromkeys([*after.groups, *deciding.audit.groups]))),

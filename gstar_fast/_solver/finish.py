@@ -88,7 +88,7 @@ def finish(
         n_rows=float(search.snapshot.n_rows.sum()),
         score_column=search.snapshot.score_column,
         group_column=search.snapshot.group_column,
-        sketch_digest=search.snapshot.digest(),
+        sketch_digest=search.snapshot.digest,
         limits=objective.limits,
         penalties=objective.penalties,
         costs=objective.costs,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,16 +33,18 @@ from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
 from gstar_fast._solver.segments.frontier import frontier_by_segment
 from gstar_fast._solver.segments.roles import (
+    Asked,
     ColumnsLike,
     asked_roles,
     check_cut,
     check_monotone,
+    columns_told,
     of_protected,
     protected_sketch,
 )
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
-from gstar_fast._solver.words.points import Frontier
+from gstar_fast._solver.words.points import Frontier, Listed, Points
 
 Numbers = tuple[int, ...]  # one candidate a group
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
@@ -159,7 +162,7 @@ def frontier(
             randomize=randomize,
             confidence=confidence,
         )
-        return found._told(partial(of_protected, asked=asked))
+        return _of_protected(found, asked)
     if counted is None or smooth:
         if penalties is None or objective.limits or confidence is not None:
             raise ValueError(
@@ -187,7 +190,64 @@ def frontier(
     choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT, added)
     if len(gaps) == 0:
         raise refusal("infeasible", "limits", limit=dict(objective.limits))
-    return _made(search, criterion, choices, gaps, proven_to, None, lambda i: finish(search, choices[i], "optimal", 0))
+    return _made(search, criterion, choices, gaps, proven_to, None, Traced.of(search, choices))
+
+
+def _of_protected(found: Frontier, asked: Asked) -> Frontier:
+    """The same points with the columns that their groups are made of."""
+    points = found._points
+    if isinstance(points, Listed):
+        return replace(found, _points=Listed(tuple(of_protected(result, asked) for result in points.results)))
+    assert isinstance(points, (Traced, TracedMixtures))
+    return replace(found, _points=replace(points, columns=columns_told(asked)))
+
+
+@dataclass(frozen=True)
+class Traced:
+    """Points of a frontier by group as choices, of which results are made when they are asked for."""
+
+    search: Search  # with the entries of the points alone
+    numbers: Ints  # (points, K)
+    columns: Mapping[str, Any] = field(default_factory=dict)  # of a result
+
+    @classmethod
+    def of(cls, search: Search, choices: Ints) -> Traced:
+        """Keep what results need."""
+        entries = search.table.start[:-1] + choices
+        kept = np.unique(entries)
+        small = search.only(kept)
+        return cls(small, np.searchsorted(kept, entries) - small.table.start[:-1])
+
+    def __getitem__(self, i: int, /) -> Result:
+        return replace(finish(self.search, self.numbers[i], "optimal", 0), **self.columns)
+
+    def between(self, i: int, share: float) -> Result:
+        """Choices are not mixed."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TracedMixtures:
+    """Corners of a randomised frontier as entries and weights."""
+
+    search: Search  # with the entries of the corners alone
+    mixtures: tuple[Mixture, ...]
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, search: Search, mixtures: tuple[Mixture, ...]) -> TracedMixtures:
+        """Keep what results need."""
+        kept = np.unique(np.concatenate([mixture.entries for mixture in mixtures]))
+        moved = (replace(mixture, entries=np.searchsorted(kept, mixture.entries)) for mixture in mixtures)
+        return cls(search.only(kept), tuple(moved))
+
+    def __getitem__(self, i: int, /) -> Result:
+        return replace(finish_mixture(self.search, self.mixtures[i]), **self.columns)
+
+    def between(self, i: int, share: float) -> Result:
+        """Both corners mixed."""
+        mixture = blended(self.mixtures[i], self.mixtures[i + 1], share)
+        return replace(finish_mixture(self.search, mixture), **self.columns)
 
 
 def _made(
@@ -197,7 +257,7 @@ def _made(
     gaps: Floats,
     proven_to: float,
     penalty: Floats | None,
-    result: Callable[[int], Result],
+    points: Points,
 ) -> Frontier:
     at = search.table.start[:-1] + choices
     return Frontier(
@@ -210,7 +270,7 @@ def _made(
         weighted=search.objective.weighted,
         proven_to=proven_to,
         penalty=penalty,
-        _result=result,
+        _points=points,
     )
 
 
@@ -247,7 +307,8 @@ def _some_penalties(search: Search, criterion: str, swept: Bools, penalties: Flo
     choices = np.array([choice.numbers for choice in found], dtype=np.int64)
     gaps = np.array([_gap(search.arrays, swept, numbers) for numbers in choices])
     proven_to = 0.0 if all(choice.proven for choice in found) else 1.0
-    return _made(search, criterion, choices, gaps, proven_to, penalties, lambda i: finish_choice(asked[i], found[i]))
+    results = tuple(finish_choice(one, choice) for one, choice in zip(asked, found, strict=True))
+    return _made(search, criterion, choices, gaps, proven_to, penalties, Listed(results))
 
 
 def _sweep(sketch: Sketch | None, criterion: str, penalties: Floats, density: Kind, objective: Objective) -> Frontier:
@@ -268,7 +329,7 @@ def _sweep(sketch: Sketch | None, criterion: str, penalties: Floats, density: Ki
         light_first = np.ascontiguousarray(weights[::-1])
         swept, _, _, _ = room("solver").sweep(p, s.grid(), s.candidates, light_first, tolerance)
         thresholds = np.ascontiguousarray(swept[::-1])
-        solved = None
+        solved = [finish_smooth(at(i), one, "optimal", 0, "", False) for i, one in enumerate(thresholds)]
     else:
         solved = [solve_prepared(at(i)) for i in range(len(penalties))]
         thresholds = np.array([list(result.thresholds.values()) for result in solved])
@@ -285,9 +346,9 @@ def _sweep(sketch: Sketch | None, criterion: str, penalties: Floats, density: Ki
         thresholds=thresholds,
         randomized=False,
         weighted=objective.weighted,
-        proven_to=0.0 if solved is None or all(result.verdict == "optimal" for result in solved) else 1.0,
+        proven_to=0.0 if all(result.verdict == "optimal" for result in solved) else 1.0,
         penalty=penalties,
-        _result=lambda i: solved[i] if solved else finish_smooth(at(i), thresholds[i], "optimal", 0, "", False),
+        _points=Listed(tuple(solved)),
     )
 
 
@@ -332,7 +393,8 @@ def _penalised(search: Search, criterion: str, swept: Bools) -> Frontier:
         return finish_choice(weighted, mine)
 
     proven_to = 0.0 if all(choice.proven for choice in asked) else 1.0
-    return _made(search, criterion, choices, gaps, proven_to, least, result)
+    results = Listed(tuple(map(result, range(len(choices)))))
+    return _made(search, criterion, choices, gaps, proven_to, least, results)
 
 
 def _chords(
@@ -376,9 +438,6 @@ def _randomised(search: Search, criterion: str, swept: Bools, added: bool) -> Fr
     gaps = np.array(sorted(points))
     mixtures = tuple(points[g][1] for g in gaps)
 
-    def between(i: int, share: float) -> Result:
-        return finish_mixture(search, blended(mixtures[i], mixtures[i + 1], share))
-
     return Frontier(
         criterion=criterion,
         groups=search.groups,
@@ -389,8 +448,7 @@ def _randomised(search: Search, criterion: str, swept: Bools, added: bool) -> Fr
         weighted=search.objective.weighted,
         proven_to=0.0,
         penalty=None,
-        _result=lambda i: finish_mixture(search, mixtures[i]),
-        _between=between,
+        _points=TracedMixtures.of(search, mixtures),
     )
 
 

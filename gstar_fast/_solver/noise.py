@@ -102,7 +102,7 @@ def chance_gap(errors: Floats) -> float:
 def _effective(snapshot: Snapshot, named: Callable[[Name], Name]) -> Cells:
     """Sum of weights, and of their squares, of labels 0, 1 and unlabelled, by group."""
     totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
-    squares = snapshot.squares().sum(axis=2) if snapshot.weighted else totals
+    squares = snapshot.squares.sum(axis=2) if snapshot.weighted else totals
     out: Cells = {}
     for k, name in enumerate(map(named, snapshot.groups)):
         sums, powers = out.get(name, (0.0, 0.0))

@@ -58,6 +58,19 @@ class Search:
     def accepted(self, numbers: Ints) -> Ints:
         return self.table.accepted[:, self.table.start[:-1] + numbers]
 
+    def only(self, entries: Ints) -> Search:
+        """The same question with these entries alone, in rising order; it keeps no counts of bins."""
+        start = np.searchsorted(entries, self.table.start)
+        table = self.table._replace(
+            start=start,
+            candidate=self.table.candidate[entries],
+            accepted=self.table.accepted[:, entries],
+            cost=self.table.cost[entries],
+        )
+        p = self.arrays
+        arrays = replace(p, start=start, cost=p.cost[entries], distance=p.distance[entries], rates=p.rates[:, entries])
+        return replace(self, snapshot=self.snapshot.summed(), table=table, arrays=arrays)
+
     def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[Note]:
         """Notes on an outcome that hardly decides."""
         totals, scale, objective = self.table.totals, self.scale, self.objective

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -30,11 +29,11 @@ class Snapshot:
     edges: Floats  # (bins + 1,)
     rows: Ints  # (3, K, C) label 0, label 1, unlabelled: rows below, in each bin, above
     weight_unit: float  # what one count stands for: 1, or 2^-20 in a weighted sketch
-    digest: Callable[[], str | None]  # of the rows, remembered by the sketch; None where there is none
+    digest: str | None  # of the rows; None where there is no sketch
     score_column: str | None
     group_column: str | None
     numbers: Values | None  # (3, K) rows of each cell; None without weights, where `rows` says it
-    squares: Callable[[], Floats]  # (3, K, C) sums of squared weights when called, of the rows that `rows` counts
+    squared: Floats | None  # (3, K, C) sums of squared weights; None without weights, where `rows` says it
     assumptions: tuple[Note, ...] = ()  # what the groups rest on if they were estimated
     notes: tuple[Note, ...] = ()  # notes for every result from the sketch, `assumptions` included
 
@@ -60,19 +59,21 @@ class Snapshot:
         unit = 1 / WEIGHT_UNIT if core.weighted else 1.0
         columns = columns_in(core.sections).of_thresholds(names)
 
-        def squares() -> Floats:
-            if not core.weighted:
-                return rows.astype(np.float64)
-            return np.stack([core.squares(label)[order] for label in range(3)])
-
+        squared = np.stack([core.squares(label)[order] for label in range(3)]) if core.weighted else None
         numbers = core.rows()[:, order] if core.weighted else None
         named = tuple(names[k] for k in order)
+        digest = sketch._digest_of(core)
+        return cls(named, core.edges, rows, unit, digest, *columns, numbers, squared, *_notes(core))
 
-        @cache
-        def digest() -> str:
-            return sketch._digest_of(core)
+    @property
+    def squares(self) -> Floats:
+        """Sums of squared weights (3, K, C) of the rows that `rows` counts."""
+        return self.rows.astype(np.float64) if self.squared is None else self.squared
 
-        return cls(named, core.edges, rows, unit, digest, *columns, numbers, squares, *_notes(core))
+    def summed(self) -> Snapshot:
+        """The same rows without their scores: one bin for each cell."""
+        squared = None if self.squared is None else self.squared.sum(axis=2, keepdims=True)
+        return replace(self, rows=self.rows.sum(axis=2, keepdims=True), squared=squared)
 
     @property
     def weighted(self) -> bool:

@@ -201,6 +201,7 @@ def solve(
         sketch = protected_sketch(sketch, asked)
     counted, name = sketch, ""
     if least > 0:
+        sketch.digest()  # which the copy remembers too
         sketch = sketch.copy()  # others may go on updating it
         counted, name = pooled_sketch(sketch, least, objective, density)
     if counts:

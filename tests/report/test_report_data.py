@@ -148,7 +148,7 @@ def test_frontier_points_keep_the_point_of_the_result():
     frontier = gf.frontier(sketch, "equalized_odds")
     for limit in (0.0, 0.02, 0.05, 1.0):
         result = gf.solve(sketch, limits={"equalized_odds": limit})
-        points = frontier_points(frontier, result, most=20)
+        points = frontier_points(frontier, result, sketch, most=20)
         assert len(points.results) <= 21
         assert points.total == len(frontier)
         assert points.on_curve
@@ -156,7 +156,7 @@ def test_frontier_points_keep_the_point_of_the_result():
         gaps = [point.gaps["equalized_odds"] for point in points.results]
         assert (gaps[0], gaps[-1]) == (frontier.gaps[0], frontier.gaps[-1])
         assert list(points.errors) == [point.error for point in points.results]
-    assert not frontier_points(frontier, gf.solve(sketch, unified=True)).on_curve
+    assert not frontier_points(frontier, gf.solve(sketch, unified=True), sketch).on_curve
     assert frontier_most(2) == 150
     assert frontier_most(1_000) == 32
 
@@ -165,14 +165,14 @@ def test_mixtures_have_points_between_the_corners():
     sketch = synthetic(2_000)
     frontier = gf.frontier(sketch, "equalized_odds", randomize=True)
     result = gf.solve(sketch, limits={"equalized_odds": 0.013}, randomize=True)
-    points = frontier_points(frontier, result)
+    points = frontier_points(frontier, result, sketch)
     gaps = [point.gaps["equalized_odds"] for point in points.results]
     assert gaps == pytest.approx(sorted(gaps))
     assert points.on_curve
     assert gaps[points.start] == pytest.approx(0.013)
     assert points.errors[points.start] == pytest.approx(result.error)
     assert list(points.errors) == pytest.approx([point.error for point in points.results])
-    assert not frontier_points(frontier, gf.solve(sketch, limits={"equalized_odds": 0.013})).on_curve
+    assert not frontier_points(frontier, gf.solve(sketch, limits={"equalized_odds": 0.013}), sketch).on_curve
 
 
 @pytest.mark.parametrize("question", [{}, {"costs": (1, 5)}, {"costs": (2, 1), "balanced": True}])

@@ -106,3 +106,35 @@ def test_a_second_solve_takes_the_digest_that_the_sketch_remembers(backend, monk
     monkeypatch.undo()
     sketch.update([0.5], [1], [0])
     assert gf.solve(sketch).sketch_digest == sketch.digest() != first.sketch_digest
+
+
+# ----------------------------------------------------------------------------------------------------------- frontiers
+
+FRONTIERS = {
+    "limits": {},
+    "penalties": {"by": "penalties"},
+    "some penalties": {"by": "penalties", "penalties": [0.1, 1.0]},
+    "smooth": {"by": "penalties", "penalties": [0.1, 1.0], "density": "normal"},
+    "mixed": {"randomize": True},
+    "promised": {"confidence": 0.9},
+    "roles": {"fair_between": 0, "decide_by": 0},
+    "segments": {"fair_between": 0, "decide_by": 1},
+}
+
+
+@pytest.mark.parametrize("name", FRONTIERS)
+def test_a_frontier_is_data_and_outlives_its_sketch(name):
+    asked = FRONTIERS[name]
+    sketch = sketch_for(asked)
+    found, gone = gf.frontier(sketch, "equalized_odds", **asked), weakref.ref(sketch)
+    before, digest = [found.result(i) for i in range(len(found))], sketch.digest()
+    inside = found.at(error=(found.errors[0] + found.errors[-1]) / 2)
+    del sketch
+    gc.collect()
+    assert gone() is None
+    assert not [one for one in parts(found, set()) if isinstance(one, types.FunctionType | types.MethodType)]
+    again = pickle.loads(pickle.dumps(found))
+    assert [again.result(i) for i in range(len(again))] == before
+    assert again.at(error=(found.errors[0] + found.errors[-1]) / 2) == inside
+    assert {result.sketch_digest for result in before} == {digest}
+    assert len(pickle.dumps(found)) < 200_000  # the points, not the counts

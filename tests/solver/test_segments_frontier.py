@@ -78,7 +78,7 @@ def test_a_gap_is_solved_for_as_a_limit(backend, randomize, monotone):
     options = {**BY, "randomize": randomize, "monotone": monotone}
     found = gf.frontier(sketch, "equalized_odds", **options)
     again = gf.solve(sketch, limits={"equalized_odds": 0.07}, **options)
-    point = found.at(gap=0.07)
+    point = found.at(gap=0.07, sketch=sketch)
     assert (point.thresholds, point.error, point.limits) == (again.thresholds, again.error, again.limits)
     listed = found.errors[found.gaps <= 0.07].min()
     assert point.error <= listed + 1e-12
@@ -86,6 +86,9 @@ def test_a_gap_is_solved_for_as_a_limit(backend, randomize, monotone):
     assert found.at(error=float(listed)).gaps["equalized_odds"] <= 0.07 + 1e-9
     with pytest.raises(ValueError, match="gap"):
         gf.frontier(sketch, "equalized_odds", limits={"demographic_parity": 0.2}, **options).at(gap=-0.1)
+    for wrong in ({}, {"sketch": counted(3, segments=3)[0]}):
+        with pytest.raises(ValueError, match="pass the sketch that it was made from"):
+            found.at(gap=0.07, **wrong)
 
 
 @given(

@@ -475,6 +475,10 @@ OPTIONS |= entries(
         f"q must be one finite number for each row, such as P(group | x), got {e.value}{say.at(e.row)}; "
         + ("drop such rows, or give them a number" if e.row is not None else "pass proba[:, 1], or a column")
     ),
+    frontier_sketch=lambda e, say: (
+        f"a frontier by segment solves for {say.argument('gap')} again: pass the sketch that it was made from as "
+        f"{say.argument('sketch')}" + ("" if e.value is None else "; this one has other rows")
+    ),
     no_proof=lambda e, _: f"there is no proof to check: {e.value}",
     proof=lambda e, _: f"the proof does not hold on this sketch: {e.value}",
     no_rows=lambda e, say: f"the sketch has no rows; {say.count_rows.format(verb=e.argument)}",

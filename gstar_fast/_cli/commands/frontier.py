@@ -44,7 +44,7 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
         monotone=given.monotone,
         segments=segments,
     )
-    point = found.at(gap=given.at_gap, error=given.at_error) if any(at) else None
+    point = found.at(gap=given.at_gap, error=given.at_error, sketch=sketch) if any(at) else None
     point = None if point is None else with_columns(point, sketch, given, console)
     if write is not None:
         write_atomically(given.output, write(found))

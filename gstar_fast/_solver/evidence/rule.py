@@ -37,7 +37,7 @@ def needed_z(level: float, n_thresholds: int) -> float:
 
 def paired_z(snapshot: Snapshot, parts: Sequence[CandidateWeights], unified: int, scale: Scale) -> float:
     """The saving of candidates over the unified one, in standard errors; `parts` has the candidates of each group."""
-    squares = snapshot.squares() if snapshot.weighted else None
+    squares = snapshot.squares if snapshot.weighted else None
     gains, variances = [], []
     for k, part in enumerate(map(list, parts)):
         for low, high in pairwise(sorted({unified, *(candidate for candidate, _ in part)})):

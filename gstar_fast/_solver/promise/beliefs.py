@@ -195,7 +195,7 @@ def _effective_at(search: Search) -> Floats | None:
     if not snapshot.weighted:
         return None
     group = np.repeat(np.arange(len(search.groups)), np.diff(table.start))
-    squares = snapshot.squares()
+    squares = snapshot.squares
     upward = np.cumsum(squares[:, :, ::-1], axis=2)[:, :, ::-1]
     accepted = np.concatenate([upward, np.zeros((*upward.shape[:2], 1))], axis=2)[:, group, table.candidate]
     unit = snapshot.weight_unit

@@ -30,6 +30,7 @@ from gstar_fast._solver.question import Objective, check_confidence
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, prepare
 from gstar_fast._solver.words import promises as words
+from gstar_fast._solver.words.points import Listed
 
 FROM_EACH = 16  # points of the frontier of each width
 BOXES = 2_000_000
@@ -91,7 +92,7 @@ def promised_curve(
         "weighted": objective.weighted,
         "proven_to": 1.0,
         "penalty": None,
-        "_result": found.result,
+        "_points": Listed(tuple(map(found.result, range(len(found.points))))),
         "confidence": level,
     }
 

@@ -41,7 +41,7 @@ def hits_of(accepted: Values, totals: Values) -> tuple[Values, Values]:
 def effective_rows(snapshot: Snapshot) -> Floats:
     """Rows behind `SHARES` of each group, (4, K), at any threshold."""
     totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
-    squares = snapshot.squares().sum(axis=2) if snapshot.weighted else totals
+    squares = snapshot.squares.sum(axis=2) if snapshot.weighted else totals
     return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])
 
 

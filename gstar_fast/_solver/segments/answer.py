@@ -123,7 +123,7 @@ class Answer:
             decide_by=self.asked.decide_by,
             monotone=self.monotone,
             notes=(*search.notes, *notes),
-            sketch_digest=snapshot.digest(),
+            sketch_digest=snapshot.digest,
             _proof=proof,
         )
 
@@ -131,7 +131,7 @@ class Answer:
     def squares(self) -> SegmentCounts | None:
         """Sums of squared weights instead of rows; None without weights."""
         snapshot = self.snapshot
-        return SegmentCounts.of(snapshot, self.asked.roles, snapshot.squares()) if snapshot.weighted else None
+        return SegmentCounts.of(snapshot, self.asked.roles, snapshot.squares) if snapshot.weighted else None
 
     @cached_property
     def effective(self) -> Floats:

@@ -9,7 +9,7 @@ known. Limits are asked for in the middle of the largest.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, pr
 from gstar_fast._solver.segments.roles import Asked
 from gstar_fast._solver.segments.solve import ORDERS, choose_among, in_orders, mix_among
 from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.words.points import Listed
 
 ASKS = 40  # limits asked for besides the ends
 BOXES = 64  # of the search for one of them
@@ -173,6 +174,26 @@ def best_of(points: list[Point]) -> list[Point]:
     return kept
 
 
+@dataclass(frozen=True)
+class SegmentsAgain:
+    """The question of a frontier by segment."""
+
+    asked: Asked
+    objective: Objective
+    criterion: str
+    randomize: bool
+    monotone: bool
+    cuts: tuple[float, ...] | None
+
+    def at(self, gap: float, sketch: Sketch) -> Result:
+        """The least error within a gap, solved for on the sketch."""
+        asked = self.objective.limits
+        limit = min(gap, CRITERION[self.criterion].largest, asked.get(self.criterion, gap))
+        objective = replace(self.objective, limits={**asked, self.criterion: limit})
+        answer = Answer(Snapshot.of(sketch), self.asked, objective, self.monotone, self.cuts)
+        return answer.mixed() if self.randomize else answer.chosen(math.inf)
+
+
 def frontier_by_segment(
     sketch: Sketch,
     asked: Asked,
@@ -198,14 +219,6 @@ def frontier_by_segment(
             search, point.parts, verdict, "-" if point.finished else "", point.nodes, mixed=randomize, bound=bound
         )
 
-    def at(gap: float) -> Result:
-        limits = {
-            **objective.limits,
-            criterion: min(gap, CRITERION[criterion].largest, objective.limits.get(criterion, gap)),
-        }
-        again = replace(answer, objective=replace(objective, limits=limits))
-        return again.mixed() if randomize else again.chosen(math.inf)
-
     candidates = answer.snapshot.candidates
     likeliest = [[max((w, -t) for t, w in part.items())[1] * -1 for part in point.parts] for point in found]
     return {
@@ -219,6 +232,6 @@ def frontier_by_segment(
         "proven_to": proven_to,
         "penalty": None,
         "lower_bounds": np.array(lower),
-        "_result": result,
-        "_at": at,
+        "_points": Listed(tuple(map(result, range(len(found))))),
+        "_again": SegmentsAgain(asked, objective, criterion, randomize, monotone, cuts),
     }

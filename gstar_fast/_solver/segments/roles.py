@@ -174,12 +174,16 @@ def _by(sketch: Sketch, positions: tuple[int, ...]) -> Sketch:
 
 def of_protected(result: Result, asked: Asked) -> Result:
     """What was found on the protected sketch, told of the whole one."""
-    column = asked.group_column(asked.roles.fair_between)
-    told: dict[str, Any] = {"group_column": column, "_between": asked.fair_between}
+    told, promise = columns_told(asked), result.promise
     promise = result.promise
     if promise is not None:
         promise = replace(promise, plain=replace(promise.plain, **told))
     return replace(result, promise=promise, **told)
+
+
+def columns_told(asked: Asked) -> dict[str, Any]:
+    """The columns of protected groups as a result has them."""
+    return {"group_column": asked.group_column(asked.roles.fair_between), "_between": asked.fair_between}
 
 
 def on_its_columns(result: Result, sketch: Sketch) -> tuple[Result, Sketch]:

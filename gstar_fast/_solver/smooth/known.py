@@ -55,7 +55,7 @@ def snapshot_of(cells: Densities) -> Snapshot:
         rows[label, names.index(name)] = np.diff(before, prepend=0, append=total)
     unit = 2.0**-exponent
     expected = np.asarray(rows * unit, dtype=np.float64)
-    return Snapshot(names, edges, rows, unit, lambda: None, None, None, expected.sum(axis=2), lambda: expected)
+    return Snapshot(names, edges, rows, unit, None, None, None, expected.sum(axis=2), expected)
 
 
 def _edges(cells: Densities) -> Floats:

@@ -395,7 +395,7 @@ def finish_smooth(
         n_rows=float(s.snapshot.n_rows.sum()),
         score_column=s.snapshot.score_column,
         group_column=s.snapshot.group_column,
-        sketch_digest=s.snapshot.digest(),
+        sketch_digest=s.snapshot.digest,
         limits=s.objective.limits,
         penalties=s.objective.penalties,
         costs=s.objective.costs,

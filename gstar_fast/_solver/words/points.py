@@ -6,9 +6,8 @@ Computes nothing new.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.answer.parts import Point
 from gstar_fast._solver.question import TOLERANCE
 from gstar_fast._solver.result import Result
@@ -23,6 +23,34 @@ from gstar_fast._solver.result import Result
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+class Points(Protocol):
+    """The points of a frontier as results."""
+
+    def __getitem__(self, i: int, /) -> Result: ...
+
+    def between(self, i: int, share: float) -> Result: ...  # of a randomised frontier: `share` of the way to the next
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Results that were made with the frontier."""
+
+    results: tuple[Result, ...]
+
+    def __getitem__(self, i: int, /) -> Result:
+        return self.results[i]
+
+    def between(self, i: int, share: float) -> Result:
+        """Only mixtures by group can be mixed again."""
+        raise NotImplementedError
+
+
+class Again(Protocol):
+    """A question that is asked again for another limit."""
+
+    def at(self, gap: float, sketch: Sketch) -> Result: ...
 
 
 @lives_in("gstar_fast.results")
@@ -64,11 +92,10 @@ class Frontier:
     randomized: bool
     proven_to: float
     penalty: Floats | None
-    _result: Callable[[int], Result] = field(repr=False)
-    _between: Callable[[int, float], Result] | None = field(default=None, repr=False)
+    _points: Points = field(repr=False, compare=False)
     confidence: float | None = None
     lower_bounds: Floats | None = None
-    _at: Callable[[float], Result] | None = field(default=None, repr=False)
+    _again: Again | None = field(default=None, repr=False, compare=False)  # what to ask again for another limit
     weighted: bool = False
 
     def __len__(self) -> int:
@@ -85,18 +112,19 @@ class Frontier:
 
     def result(self, i: int) -> Result:
         """The point as a `Result`, with rates, every gap and text."""
-        found = self._result(i)
+        found = self._points[i]
         if self.confidence is not None:
             return found
         point = Point(self.criterion, i % len(self) + 1, len(self))
         message = f"{point}; {found.message}" if found.verdict == "not_converged" else str(point)
         return replace(found, message=message, point=point)
 
-    def at(self, *, gap: float | None = None, error: float | None = None) -> Result:
+    def at(self, *, gap: float | None = None, error: float | None = None, sketch: Sketch | None = None) -> Result:
         """The point of least error whose gap is at most `gap`, or of least gap whose error is at most `error`.
 
         A randomised frontier also has the points between its corners: both mix the two neighbours. For thresholds by
-        segment, `gap` is solved for anew, as a limit, and `error` picks one of the points listed.
+        segment, `gap` is a limit that is solved for again, which needs the `sketch`; `error` picks one of the points
+        listed.
         """
         for name, value in (("gap", gap), ("error", error)):
             if value is None:
@@ -109,10 +137,10 @@ class Frontier:
             fits = np.flatnonzero(self.gaps <= gap + TOLERANCE)
             if len(fits) == 0:
                 raise refusal("no_gap", "gap", value=gap, limit=float(self.gaps[0]))
-            if self._at is not None:
-                return self._at(float(gap))
+            if self._again is not None:
+                return self._again.at(float(gap), self._checked(sketch))
             i = int(fits[-1])
-            if self._between is not None and i + 1 < len(self) and self.gaps[i] < gap:
+            if self._blends and i + 1 < len(self) and self.gaps[i] < gap:
                 return self._mixed(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
             return self.result(i)
         if error is None or gap is not None:
@@ -121,24 +149,28 @@ class Frontier:
         if len(fits) == 0:
             raise refusal("no_error", "error", value=error, limit=float(self.errors[-1]))
         i = int(fits[0])
-        if self._between is not None and i > 0 and self.errors[i] < error:
+        if self._blends and i > 0 and self.errors[i] < error:
             return self._mixed(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
         return self.result(i)
 
     def _mixed(self, i: int, share: float) -> Result:
         """What lies between two corners of a randomised frontier."""
-        assert self._between is not None
         point = Point(self.criterion, i + 1, len(self), between=True)
-        return replace(self._between(i, share), message=str(point), point=point)
+        return replace(self._points.between(i, share), message=str(point), point=point)
 
-    def _told(self, of: Callable[[Result], Result]) -> Frontier:
-        """The same with results that are told of otherwise."""
-        result, between = self._result, self._between
-        return replace(
-            self,
-            _result=lambda i: of(result(i)),
-            _between=None if between is None else lambda i, share: of(between(i, share)),
-        )
+    @property
+    def _blends(self) -> bool:
+        """Whether two neighbours can be mixed: corners of mixtures by group, without a promise."""
+        return self.randomized and self.confidence is None and self._again is None
+
+    def _checked(self, sketch: Sketch | None) -> Sketch:
+        """The sketch that this frontier is about."""
+        if sketch is None:
+            raise refusal("frontier_sketch", "sketch", value=None)
+        check_sketch(sketch)
+        if sketch.digest() != self._points[0].sketch_digest:
+            raise refusal("frontier_sketch", "sketch", value=sketch)
+        return sketch
 
     def knee(self) -> Result:
         """The point furthest below the straight line between the two ends, both axes scaled to one."""

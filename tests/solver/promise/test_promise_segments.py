@@ -210,4 +210,4 @@ def test_a_limit_on_the_sum_of_two_gaps_is_promised():
     assert result.promise.chance <= 0.1 < result.promise.plain_chance
     assert result.gaps["equalized_odds_sum"] < result.promise.plain.gaps["equalized_odds_sum"]
     found = gf.frontier(sketch, "equalized_odds_sum", randomize=True, **BY)
-    assert found.at(gap=0.25).error == pytest.approx(result.promise.plain.error, abs=1e-9)
+    assert found.at(gap=0.25, sketch=sketch).error == pytest.approx(result.promise.plain.error, abs=1e-9)
