@@ -119,21 +119,17 @@ private:
         return held == size(values) && windows_have_ends();
     }
 
-    /// Whether every window has a low end.
+    /// Whether every window that rows belong to has a low end.
     bool windows_have_ends() const {
         std::vector<bool> low(size(kind), false);
-        std::size_t many = 0;
         for (std::size_t i = 0; i < size(kind); ++i) {
             const std::int64_t w = window.data()[i], k = kind.data()[i];
             if ((w < 0) != (k > 3) || (share.data()[i] != 0.0 && k != 3))
                 return false;
-            if (w < 0) continue;
-            const auto at = static_cast<std::size_t>(w);
-            many = at + 1 > many ? at + 1 : many;
-            if (k == 0) low[at] = true;
+            if (k == 0) low[static_cast<std::size_t>(w)] = true;
         }
-        for (std::size_t w = 0; w < many; ++w)
-            if (!low[w]) return false;
+        for (const std::int64_t w : view(window))
+            if (w >= 0 && !low[static_cast<std::size_t>(w)]) return false;
         return true;
     }
 };

@@ -20,7 +20,7 @@ from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.mixture import mix, mixed
+from gstar_fast._solver.mix import mix, mixed
 from gstar_fast._solver.promise.effective import resampled
 from gstar_fast._solver.question import Objective, scale_of
 from gstar_fast._solver.result import Result
@@ -138,7 +138,7 @@ def affordable(result: Result, snapshot: Snapshot) -> int:
     if result.verdict == "unified":
         pass
     elif result.randomized and result.decide_by is None:
-        work, most = work + result.iterations * (2**14 + 2**9 * k * k), MIXED_REPLICATES
+        work, most = work + result.iterations * (2**13 + 2**8 * k * k), MIXED_REPLICATES
     elif result.penalties and k > 2:
         work = work * k // 2 + result.iterations * k * 2**8
     elif result.decide_by is not None:

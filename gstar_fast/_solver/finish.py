@@ -10,7 +10,7 @@ import numpy as np
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import Arrays, Ints
 from gstar_fast._base.names import Name
-from gstar_fast._solver.mixture import Mixture, mix, mixed
+from gstar_fast._solver.mix import Mixture, mix, mixed
 from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import (
@@ -111,7 +111,7 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
     }
     most = np.array([max(((w, -t) for t, w in mixtures[name])) for name in search.groups])
     loss = after.weighted_error**2
-    plain = finish(search, np.zeros(len(search.groups), dtype=np.int64), "optimal", mixture.pivots)
+    plain = finish(search, np.zeros(len(search.groups), dtype=np.int64), "optimal", mixture.scans)
     return replace(
         plain,
         thresholds=dict(zip(search.groups, (-most[:, 1] + 0.0).tolist(), strict=True)),

@@ -25,7 +25,7 @@ from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
-from gstar_fast._solver.mixture import Mixture, blended, corners_of
+from gstar_fast._solver.mix import Mixture, blended, corners_of
 from gstar_fast._solver.promise.curve import promised_curve
 from gstar_fast._solver.question import Objective, check_criterion, check_groups, question_limits
 from gstar_fast._solver.rates import rates_of

@@ -18,7 +18,7 @@ from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.degenerate import warned
 from gstar_fast._solver.evidence.by_group import settled_by_group
 from gstar_fast._solver.finish import finish_choice, finish_mixture, infeasible, infeasible_mixture
-from gstar_fast._solver.mixture import mix
+from gstar_fast._solver.mix import mix
 from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.promise.choose import promised
 from gstar_fast._solver.question import (

@@ -137,7 +137,7 @@ def test_mixed_thresholds_are_shown_from_the_lowest_to_the_highest_in_use():
     card = page.one("ul", class_="key").all("li")[-1]
     assert card.one("span", class_="value").text == f"{min(used):.4f} to {max(used):.4f}"
     assert card.one("span", class_="was").text == "mixed by chance in each of 2 groups"
-    assert "pivots" not in box.text
+    assert "scans" not in box.text
 
 
 def test_thresholds_are_told_from_their_neighbours():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._backends import room
-from gstar_fast._solver.mixture import corners_of, mix, mixed
+from gstar_fast._solver.mix import corners_of, mix, mixed
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 

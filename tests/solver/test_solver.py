@@ -173,7 +173,7 @@ def test_the_loss_of_one_choice_is_that_of_many(n_groups):
 
 def test_mixtures_equal_scipys_linear_program(backend):
     rng = np.random.default_rng(4)
-    from gstar_fast._solver.mixture import mix, mixed
+    from gstar_fast._solver.mix import mix, mixed
 
     feasible = 0
     for _ in range(40):

@@ -16,7 +16,7 @@ import gstar_fast as gf
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._solver import search as searching
-from gstar_fast._solver.mixture import corners_of, mix, mixed
+from gstar_fast._solver.mix import corners_of, mix, mixed
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::gstar_fast.errors.DegenerateWarning",

@@ -33,12 +33,13 @@ struct segment_mixture {
 inline segment_mixture mix_segments(const segment_problem& p) {
     segment_bounds bounds(p);
     segment_node node = bounds.whole();
-    bounds.solve(node, {}, std::numeric_limits<double>::infinity());
+    bounds.solve(node, {}, std::numeric_limits<double>::infinity(), deadline(),
+                 true);
     segment_mixture out;
     if (node.empty || node.columns.empty()) return out;
     std::vector<double> total(bounds.n_blocks(), 0.0), part;
     for (std::size_t i = 0; i < node.columns.size(); ++i)
-        total[node.columns[i].block] += node.shares[i];
+        if (node.shares[i] > 1e-12) total[node.columns[i].block] += node.shares[i];
     std::map<std::pair<std::int64_t, std::int64_t>, double> merged;
     for (std::size_t i = 0; i < node.columns.size(); ++i) {
         if (node.shares[i] <= 1e-12) continue;

@@ -82,6 +82,38 @@ class Rows:
         return Rows(*(column[keep] for column in vars(self).values()))
 
 
+def rows_of(limit: Floats, ratio: Floats, total: float, has: Bools, apart: int = 0) -> Rows:
+    """The rows for rates (R, A): differences (inf: any), least ratios (-1: any), the sum of the first two gaps.
+
+    Measure r * A + a is the low end of rate r of group a, and `apart` after it is the high end.
+    """
+    found: list[Row] = []
+    for r, a in np.argwhere(has).tolist():
+        low, most, least, summed = r * has.shape[1] + a, float(limit[r]), float(ratio[r]), total < np.inf and r < 2
+        above = []
+        if most < np.inf and not (summed and most >= total):
+            above.append(Row(HIGH, low + apart, r, 1.0, most))
+        if summed:  # the first gap is d at most, the second what is left
+            above.append(Row(SHARE, low + apart, r, 1.0, total if r else 0.0, 1.0 if r else -1.0))
+        if least > 0:
+            above.append(Row(RATIO, low + apart, r, least, 0.0))
+        if above:
+            found += [Row(LOW, low, r, -1.0, 0.0), *above]
+    return Rows.of(found)
+
+
+def excess(rows: Rows, measures: Floats) -> float:
+    """By how much measures break the worst of some rows; 0 where there are none."""
+    low, above = rows.kind == LOW, rows.kind != LOW
+    least = np.full(rows.n_windows, np.inf)
+    np.minimum.at(least, rows.window[low], measures[rows.measure[low]])
+    over = (rows.scale * measures[rows.measure] - least[rows.window])[above]
+    right, share = rows.right[above], rows.share[above]
+    gaps = sum(float(over[share * sign > 0].max(initial=0.0)) for sign in (-1, 1))
+    total = float(right[share > 0].max(initial=np.inf if not share.any() else -np.inf))
+    return max(float((over - right)[share == 0].max(initial=0.0)), gaps - total)
+
+
 @dataclass(frozen=True)
 class Program:
     """Candidates of all segments end to end: m segments, n candidates, C slots, T terms, Q measures.

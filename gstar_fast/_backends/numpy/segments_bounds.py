@@ -198,8 +198,13 @@ class Search:
 
     # ----------------------------------------------------------------------------------------------- one node's program
 
-    def solve(self, node: Node, seeds: list[tuple[int, Ints]], enough: float, end: float = np.inf) -> None:
-        """Raise the node's bound to that of its linear program, or above `enough`; at the moment `end` it stops."""
+    def solve(
+        self, node: Node, seeds: list[tuple[int, Ints]], enough: float, end: float = np.inf, exact: bool = False
+    ) -> None:
+        """Raise the node's bound to that of its linear program, or above `enough`; at the moment `end` it stops.
+
+        Shares are `exact` for a mixture, which has to meet the limits; the others only say where to cut.
+        """
         low, high = node.low, node.high
         bound, numbers, _ = self.bound(node.multipliers, node.weight, low, high)
         node.bound = bound
@@ -247,6 +252,8 @@ class Search:
                     added = True
             if not added or time.monotonic() > end:
                 break
+        if exact:
+            master.factor()
         level = master.level()
         kept = [(columns[i], max(float(w), 0.0)) for (kind, i), w in zip(master.basis, level, strict=True) if kind == X]
         node.columns = [column for column, _ in kept]
@@ -283,12 +290,12 @@ class Search:
 
     def mix(self) -> Mix | None:
         node = self.whole()
-        self.solve(node, [], np.inf)
+        self.solve(node, [], np.inf, exact=True)
         if node.empty or node.columns is None or node.shares is None:
             return None
         total = np.zeros(self.n_blocks)
         for (block, _), share in zip(node.columns, node.shares, strict=True):
-            total[block] += share
+            total[block] += share if share > 1e-12 else 0.0
         merged: dict[tuple[int, int], float] = {}
         value = 0.0
         for (block, numbers), share in zip(node.columns, node.shares, strict=True):

@@ -15,6 +15,7 @@ from gstar_fast._base.arrays import Floats
 
 EPSILON = 1e-11  # reduced costs, in units of E, that count as zero; and steps of the objective
 PATIENCE = 2  # pivots without progress for each row before the careful rule; ten times as many end the program
+SMALLEST_PIVOT = 1e-9  # a smaller one may be rounding, and would ruin the basis
 CLOCK = 64  # pivots between two looks at the clock; the basis is inverted again then
 # kinds of columns: a choice, the low end of a window, a slack, what loosens rows, the first gap's share of a sum
 X, T, S, Z, D = range(5)
@@ -38,10 +39,13 @@ def inverse_of(matrix: Floats) -> Floats:
 
 def times(matrix: Floats, vector: Floats) -> Floats:
     """Matrix times vector, one column of the matrix after the other."""
-    out = np.zeros(len(matrix))
-    for k in np.flatnonzero(vector):
-        out += matrix[:, k] * vector[k]
-    return out
+    return _added(matrix.T, vector)
+
+
+def _added(rows: Floats, weights: Floats) -> Floats:
+    """The sum of weighted rows, one after the other: so NumPy adds along the first axis."""
+    some = np.flatnonzero(weights)
+    return np.asarray(np.ascontiguousarray(rows[some] * weights[some, None]).sum(axis=0))
 
 
 class Master:
@@ -124,10 +128,8 @@ class Master:
 
     def reduced(self, dual: Floats, phase: int) -> Floats:
         """Reduced costs of all columns of the pool."""
-        out = self.cost.copy() if phase == 2 else np.zeros(len(self.cost))
-        for k in range(self.size):
-            out -= dual[k] * self.pool[:, k]
-        return out
+        cost = self.cost if phase == 2 else np.zeros(len(self.cost))
+        return _added(np.vstack([cost, self.pool.T]), np.concatenate([[1.0], -dual]))
 
     def entering(self, dual: Floats, phase: int, careful: bool) -> tuple[int, int] | None:
         """The column with the lowest reduced cost; the first negative one when cycling threatens (Bland)."""
@@ -161,7 +163,7 @@ class Master:
         """Bring a column into the basis; returns the length of the step, -1 where nothing bounds it."""
         direction = times(self.inverse, self.column(*name))
         level = self.level()
-        up = [i for i in range(self.size) if direction[i] > 1e-11]
+        up = [i for i in range(self.size) if direction[i] > SMALLEST_PIVOT]
         if not up:
             return -1.0
         steps = [max(float(level[i]), 0.0) / float(direction[i]) for i in up]

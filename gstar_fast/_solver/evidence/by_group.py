@@ -6,7 +6,7 @@ import numpy as np
 
 from gstar_fast._solver.evidence.rule import paired_z, settled
 from gstar_fast._solver.finish import finish, finish_mixture
-from gstar_fast._solver.mixture import Mixture
+from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search
 

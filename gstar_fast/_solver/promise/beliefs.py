@@ -12,7 +12,7 @@ from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._rates import SOLVER_RATES
-from gstar_fast._solver.mixture import Mixture
+from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs, chance
 from gstar_fast._solver.promise.effective import effective, effective_rows, hits_of
 from gstar_fast._solver.question import TOLERANCE, Objective

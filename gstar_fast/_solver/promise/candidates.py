@@ -16,7 +16,7 @@ import numpy as np
 
 from gstar_fast._backends import room
 from gstar_fast._backends.interface import Arrays, Ints
-from gstar_fast._solver.mixture import Mixture, Program, mix, mixed
+from gstar_fast._solver.mix import Mixture, mix, mixed
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.promise.chance import Beliefs
 from gstar_fast._solver.question import TOLERANCE
@@ -64,22 +64,12 @@ def family(known: Known, unified: bool, randomize: bool) -> list[Option]:
 
 
 def _mixtures(p: Arrays, shares: tuple[float, ...]) -> list[Option]:
-    """The best mixture for each share of the limits, the smallest first: its basis is a start for the next."""
-    limited = p.limit < np.inf
-    alike = not (p.ratio >= 0).any() and len(set(p.limit[limited])) == 1
-    added = p.total < np.inf
-    if added:  # alone, or with limits that it does not reach
-        alike = alike and float(p.limit[0]) == p.total
-    program = Program(p, limited, added) if alike else None
+    """The best mixture for each share of the limits, the smallest first."""
     found = []
     for q in reversed(shares):
         try:
-            if program is None:
-                mixture = mix(tightened(p, q))
-            else:
-                program.set_limit(q * max(float(p.limit[limited][0]) - TOLERANCE, 0.0))
-                mixture = program.solve()
-        except RuntimeError:  # out of pivots
+            mixture = mix(tightened(p, q))
+        except RuntimeError:  # the linear program did not finish
             continue
         if mixture is not None:
             found.append(Option(float(mixed(p.cost / p.unit, p, mixture).sum()), mixture))

@@ -13,7 +13,7 @@ from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.evidence.by_group import settled_by_group
 from gstar_fast._solver.finish import finish, finish_mixture
-from gstar_fast._solver.mixture import Mixture
+from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.promise.beliefs import Ground, Known
 from gstar_fast._solver.promise.candidates import Option, family, in_order
 from gstar_fast._solver.promise.chance import Beliefs

@@ -20,7 +20,7 @@ from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
-from gstar_fast._solver.mixture import Mixture, corners_of
+from gstar_fast._solver.mix import Mixture, corners_of
 from gstar_fast._solver.promise.beliefs import Known, active_rates
 from gstar_fast._solver.promise.candidates import WIDTHS, Option, option_at
 from gstar_fast._solver.promise.choose import upper_of

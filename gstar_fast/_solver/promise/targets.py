@@ -18,7 +18,7 @@ from scipy import special
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
-from gstar_fast._solver.mixture import Mixture
+from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.promise.candidates import Option, option_at
 

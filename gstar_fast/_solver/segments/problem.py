@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gstar_fast._backends.common.segments import HIGH, LOW, RATIO, SHARE, Program, Row, Rows
+from gstar_fast._backends.common.segments import Program, rows_of
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
 from gstar_fast._rates import SOLVER_RATES, Rate, has_rate
@@ -235,22 +235,6 @@ def lay_out(
 def _offsets(parts: Sequence[Values]) -> Ints:
     """Where each of these begins, end to end."""
     return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-
-
-def rows_of(limit: Floats, ratio: Floats, total: float, has: Bools, apart: int = 0) -> Rows:
-    """Limits as rows; measure r * A + a is the low end of rate r of group a, and `apart` after it is the high end."""
-    found: list[Row] = []
-    for r, a in np.argwhere(has).tolist():
-        low, most, summed = r * has.shape[1] + a, float(limit[r]), total < np.inf and r < 2
-        found.append(Row(LOW, low, r, -1.0, 0.0))
-        high = low + apart
-        if most < np.inf and not (summed and most >= total):
-            found.append(Row(HIGH, high, r, 1.0, most))
-        if summed:  # the first gap is d at most, the second what is left
-            found.append(Row(SHARE, high, r, 1.0, total if r else 0.0, 1.0 if r else -1.0))
-        if ratio[r] > 0:
-            found.append(Row(RATIO, high, r, float(ratio[r]), 0.0))
-    return Rows.of(found)
 
 
 def _ends(filled: Bools, every: bool) -> tuple[Ints, Ints]:

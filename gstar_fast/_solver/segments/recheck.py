@@ -25,7 +25,7 @@ from gstar_fast._question.cut import Segments
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
-from gstar_fast._solver.mixture import Mixture
+from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.question import Objective, Scale, scale_of
 from gstar_fast._solver.result import Result

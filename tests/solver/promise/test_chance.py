@@ -108,7 +108,7 @@ def test_mixture_has_the_variance_of_its_rows():
     """Against draws from the Dirichlet distribution of the counts between the thresholds of a mixture."""
     search = prepare(normal_sketch(3000, 1), Objective.of({"equal_opportunity": 0.1}, None, (1, 1), False))
     known = Known.of(search)
-    from gstar_fast._solver.mixture import Mixture
+    from gstar_fast._solver.mix import Mixture
 
     start = search.table.start
     entries = np.array([start[0] + 40, start[0] + 90, start[1] + 60])

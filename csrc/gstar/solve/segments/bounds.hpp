@@ -130,9 +130,11 @@ public:
     }
 
     /// Raise a node's bound to that of its linear program, or above `enough`; it stops
-    /// when `end` has passed.
+    /// when `end` has passed. Shares are `exact` for a mixture, which has to meet the
+    /// limits; the others only say where to cut.
     void solve(segment_node& node, const std::vector<segment_column>& seeds,
-               double enough, const deadline& end = deadline()) {
+               double enough, const deadline& end = deadline(),
+               bool exact = false) {
         node.bound = bound(node.multipliers, node.weight, node.low, node.high);
         if (node.weight > 0 && node.bound > enough) return;
         node.empty = !(node.weight > 0) && node.bound > 0;
@@ -185,6 +187,7 @@ public:
             }
             if (!added || end.passed()) break;
         }
+        if (exact) program.factor();
         const std::vector<double> level = program.level();
         for (std::size_t i = 0; i < level.size(); ++i) {
             const master::name& n = program.basis()[i];

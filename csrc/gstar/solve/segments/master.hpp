@@ -50,13 +50,13 @@ public:
 
     /// One more column: its block, its part of E, and of each measure.
     void add(std::size_t block, double cost, const std::vector<double>& measures) {
-        const std::size_t at = pool_.size();
-        pool_.resize(at + size(), 0.0);
-        pool_[at + block] = 1.0;
-        for (std::size_t i = 0; i < p_->n_rows(); ++i)
-            pool_[at + n_blocks_ + i] = p_->scale[i] * measures[p_->about_of(i)];
+        pool_.emplace_back();
+        pool_.back().push_back({block, 1.0});
+        for (std::size_t i = 0; i < p_->n_rows(); ++i) {
+            const double value = p_->scale[i] * measures[p_->about_of(i)];
+            if (value != 0.0) pool_.back().push_back({n_blocks_ + i, value});
+        }
         cost_.push_back(cost);
-        block_.push_back(block);
     }
 
     /// The first column of each block, in order; windows begin at the lowest measure,
@@ -65,7 +65,7 @@ public:
         const std::size_t m = size();
         std::vector<double> value(m, 0.0);
         for (std::size_t b = 0; b < n_blocks_; ++b)
-            for (std::size_t i = 0; i < m; ++i) value[i] += pool_[b * m + i];
+            for (const filled& e : pool_[b]) value[e.at] += e.value;
         for (std::size_t i = 0; i < m; ++i) value[i] -= right_[i];
         basis_.clear();
         for (std::size_t b = 0; b < n_blocks_; ++b) basis_.push_back({x, b});
@@ -134,36 +134,6 @@ public:
     /// Values of the columns of the basis.
     std::vector<double> level() const { return times(right_.data()); }
 
-private:
-    /// Pivots between two readings of the clock; the basis is then inverted again.
-    static constexpr std::size_t clock_pivots = 64;
-
-    std::size_t row(std::size_t i) const noexcept { return i - n_blocks_; }
-    bool low(std::size_t i) const noexcept {
-        return p_->kind_of(row(i)) == row_kind::low;
-    }
-    bool windowed(std::size_t i) const noexcept { return p_->window[row(i)] >= 0; }
-    std::size_t window(std::size_t i) const noexcept {
-        return static_cast<std::size_t>(p_->window[row(i)]);
-    }
-
-    void column(const name& n, std::vector<double>& out) const {
-        const std::size_t m = size();
-        out.assign(m, 0.0);
-        if (n.what == x)
-            for (std::size_t i = 0; i < m; ++i) out[i] = pool_[n.i * m + i];
-        else if (n.what == s)
-            out[n.i] = 1.0;
-        else
-            for (std::size_t i = n_blocks_; i < m; ++i)
-                if (n.what == d)
-                    out[i] = p_->share[row(i)];
-                else if (n.what == z)
-                    out[i] = low(i) ? 0.0 : -1.0;
-                else if (windowed(i) && window(i) == n.i)
-                    out[i] = p_->ahead(row(i));
-    }
-
     /// Inverse of the basis: Gauss-Jordan with the largest pivot.
     void factor() {
         const std::size_t m = size(), wide = 2 * m;
@@ -194,14 +164,54 @@ private:
                 inverse_[i * m + k] = a[i * wide + m + k];
     }
 
+private:
+    /// A smaller pivot may be rounding, and would ruin the basis.
+    static constexpr double smallest = 1e-9;
+    /// An entry of a column that is not zero.
+    struct filled {
+        std::size_t at;
+        double value;
+    };
+    /// Pivots between two readings of the clock; the basis is then inverted again.
+    static constexpr std::size_t clock_pivots = 64;
+
+    std::size_t row(std::size_t i) const noexcept { return i - n_blocks_; }
+    bool low(std::size_t i) const noexcept {
+        return p_->kind_of(row(i)) == row_kind::low;
+    }
+    bool windowed(std::size_t i) const noexcept { return p_->window[row(i)] >= 0; }
+    std::size_t window(std::size_t i) const noexcept {
+        return static_cast<std::size_t>(p_->window[row(i)]);
+    }
+
+    void column(const name& n, std::vector<double>& out) const {
+        const std::size_t m = size();
+        out.assign(m, 0.0);
+        if (n.what == x)
+            for (const filled& e : pool_[n.i]) out[e.at] = e.value;
+        else if (n.what == s)
+            out[n.i] = 1.0;
+        else
+            for (std::size_t i = n_blocks_; i < m; ++i)
+                if (n.what == d)
+                    out[i] = p_->share[row(i)];
+                else if (n.what == z)
+                    out[i] = low(i) ? 0.0 : -1.0;
+                else if (windowed(i) && window(i) == n.i)
+                    out[i] = p_->ahead(row(i));
+    }
+
     /// Inverse times a vector, one entry of the vector after the other.
     std::vector<double> times(const double* vector) const {
         const std::size_t m = size();
+        std::vector<std::size_t> some;
+        for (std::size_t k = 0; k < m; ++k)
+            if (vector[k] != 0.0) some.push_back(k);
         std::vector<double> out(m, 0.0);
         for (std::size_t i = 0; i < m; ++i) {
+            const double* const row = &inverse_[i * m];
             double total = 0.0;
-            for (std::size_t k = 0; k < m; ++k)
-                if (vector[k] != 0.0) total += inverse_[i * m + k] * vector[k];
+            for (const std::size_t k : some) total += row[k] * vector[k];
             out[i] = total;
         }
         return out;
@@ -247,10 +257,8 @@ private:
             return careful;
         };
         for (std::size_t i = 0; i < cost_.size(); ++i) {
-            const double* col = &pool_[i * m];
             double value = now == 2 ? cost_[i] : 0.0;
-            value -= dual[block_[i]];
-            for (std::size_t k = n_blocks_; k < m; ++k) value -= dual[k] * col[k];
+            for (const filled& e : pool_[i]) value -= dual[e.at] * e.value;
             if (better(value, {x, i})) return true;
         }
         std::vector<double> of_window(n_windows_, 0.0);
@@ -276,13 +284,13 @@ private:
         const std::vector<double> direction = times(col.data()), values = level();
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < m; ++i) {
-            if (!(direction[i] > 1e-11)) continue;
+            if (!(direction[i] > smallest)) continue;
             const double step = std::max(values[i], 0.0) / direction[i];
             if (step < least) least = step;
         }
         std::size_t out = m;
         for (std::size_t i = 0; i < m; ++i) {
-            if (!(direction[i] > 1e-11)) continue;
+            if (!(direction[i] > smallest)) continue;
             if (!(std::max(values[i], 0.0) / direction[i] <= least + 1e-13))
                 continue;
             // z leaves first; then the firmest pivot, or the lowest name where
@@ -306,7 +314,7 @@ private:
         double* const top = &inverse_[out * m];
         for (std::size_t k = 0; k < m; ++k) top[k] /= direction[out];
         for (std::size_t i = 0; i < m; ++i) {
-            if (i == out) continue;
+            if (i == out || direction[i] == 0.0) continue;
             for (std::size_t k = 0; k < m; ++k)
                 inverse_[i * m + k] -= direction[i] * top[k];
         }
@@ -333,8 +341,8 @@ private:
 
     const segment_problem* p_;
     std::size_t n_blocks_, n_windows_;
-    std::vector<double> right_, pool_, cost_, inverse_;
-    std::vector<std::size_t> block_;
+    std::vector<double> right_, cost_, inverse_;
+    std::vector<std::vector<filled>> pool_;  ///< columns, without their zeros
     std::vector<name> basis_;
 };
 
