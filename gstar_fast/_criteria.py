@@ -44,6 +44,9 @@ class Form(Enum):
     TOTAL = "total"  # the rate of all rows together
 
 
+_RATIO, _SUM = Form.RATIO, Form.SUM  # read often: looking into an Enum takes longer
+
+
 class Criterion(NamedTuple):
     """Some rates and the form in which a limit compares them."""
 
@@ -99,10 +102,10 @@ class Criterion(NamedTuple):
         """Its gap, or ratio, from the ends of its rates; None where one of them is undefined."""
         if None in ends:
             return None
-        if self.form is Form.RATIO:
+        if self.form is _RATIO:
             return min([pair[0] / pair[1] if pair[1] > 0 else 1.0 for pair in ends if pair])
         gaps = [pair[1] - pair[0] for pair in ends if pair]
-        return sum(gaps) if self.form is Form.SUM else max(gaps)
+        return gaps[0] if len(gaps) == 1 else sum(gaps) if self.form is _SUM else max(gaps)
 
     def reported(self, value: float) -> float:
         """A value as an audit shows it."""

@@ -6,7 +6,8 @@ Consumers ask a rate for what they need (`labels`, `falls`, `slopes`, ...) and d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, reduce
+from dataclasses import dataclass
+from functools import cache, cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -35,34 +36,38 @@ class Share(NamedTuple):
         return _sum(self.hits)(accepted, totals), _sum(self.trials)(accepted, totals)
 
 
-class Rate(NamedTuple):
-    """A rate of a group: one share, or the mean of several that rest on different rows."""
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """A rate of a group: one share, or the mean of several that rest on different rows.
+
+    There is one object for each name, also after unpickling.
+    """
 
     name: str
     shares: tuple[Share, ...]
     rows: str  # which rows it rests on
 
-    @property
+    @cached_property
     def labels(self) -> tuple[int, ...]:
         """Labels of the rows that it rests on; 2 stands for rows without a label."""
         return tuple(y for y in range(3) if any(s.trials[y] or s.trials[3 + y] for s in self.shares))
 
-    @property
+    @cached_property
     def linear(self) -> bool:
         """Whether it is a sum over accepted rows, because its trials do not depend on what is accepted."""
         return not any(any(s.trials[:3]) for s in self.shares)
 
-    @property
+    @cached_property
     def falls(self) -> bool:
         """Whether it cannot rise with the threshold; then accepting all rows, or none, makes it certain."""
         return self.linear and min(c for s in self.shares for c in s.hits[:3]) >= 0
 
-    @property
+    @cached_property
     def parts(self) -> tuple[int, ...]:
         """Positions of the `SOLVER_RATES` of one share each that rest on the rows of its shares."""
         return tuple([rate.shares[0].trials for rate in SOLVER_RATES].index(share.trials) for share in self.shares)
 
-    @property
+    @cached_property
     def fewest(self) -> str:
         """The rows of the share that has the fewest."""
         return self.rows if len(self.shares) == 1 else "labels of a class"
@@ -105,11 +110,18 @@ class Rate(NamedTuple):
 
         return self._mean(given, totals)
 
+    def __reduce__(self) -> tuple[Callable[[str], Rate], tuple[str]]:
+        return _named, (self.name,)
+
     def _mean(self, part: Any, totals: Values) -> Floats:
         if not self.linear:
             raise TypeError(f"{self.name} is not a sum over accepted rows")
         found = [part(s, np.maximum(s.counted(totals, totals)[1], 1)) for s in self.shares]
         return np.asarray(sum(map(np.asarray, found)) / len(found), dtype=np.float64)
+
+
+def _named(name: str) -> Rate:
+    return RATE[name]
 
 
 @cache

@@ -62,13 +62,17 @@ class Objective:
         """The limits as records."""
         return tuple(CRITERION[name].limit(value) for name, value in self.limits.items())
 
+    @cached_property
+    def _windows(self) -> tuple[Floats, Floats]:
+        return _windows(self.asks)
+
     @property
     def limit(self) -> Floats:
         """Largest difference allowed for each rate, tolerance included; inf where none is set.
 
         No gap is larger than a sum of gaps may be.
         """
-        return _windows(self.asks)[0]
+        return self._windows[0]
 
     @property
     def alone(self) -> Floats:
@@ -83,7 +87,7 @@ class Objective:
     @property
     def ratio(self) -> Floats:
         """Least ratio allowed for each rate, tolerance included; -1 where none is set."""
-        return _windows(self.asks)[1]
+        return self._windows[1]
 
     @property
     def penalty(self) -> Floats:
@@ -122,6 +126,7 @@ def _windows(limits: Iterable[Limit]) -> tuple[Floats, Floats]:
         for rate, (difference, ratio) in limit.windows(TOLERANCE).items():
             r = SOLVER_RATES.index(rate)
             most[r], least[r] = min(most[r], difference), max(least[r], ratio)
+    most.flags.writeable = least.flags.writeable = False
     return most, least
 
 

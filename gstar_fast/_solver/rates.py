@@ -45,12 +45,17 @@ def rates_of(accepted: Counts, totals: Counts, wanted: Iterable[int] = range(5))
 def gaps_of(rates: Floats, has: Bools) -> dict[str, float]:
     """Every gap that is defined, from rates (5, K) and which groups have them."""
     ends = ends_of(rates, has)
-    found = ((name, criterion.value([ends[r] for r in at])) for name, criterion, at in _COMPARED)
-    return {name: value for name, value in found if value is not None}
+    gaps = {}
+    for name, value_of, at in _COMPARED:
+        value = value_of([ends[r] for r in at])
+        if value is not None:
+            gaps[name] = value
+    return gaps
 
 
 _COMPARED = [
-    (name, criterion, [SOLVER_RATES.index(rate) for rate in criterion.rates]) for name, criterion in CRITERION.items()
+    (name, criterion.value, [SOLVER_RATES.index(rate) for rate in criterion.rates])
+    for name, criterion in CRITERION.items()
 ]
 
 
