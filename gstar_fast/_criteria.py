@@ -427,11 +427,8 @@ BOUNDS = {rate.name: Criterion(rate.name, (rate,), Form.BOUND) for rate in (*SOL
 SELECTED = Criterion("selected", (SELECTION_RATE,), Form.TOTAL)
 KNOWN: dict[str, Criterion] = {**CRITERION, **BOUNDS, SELECTED.name: SELECTED}  # offered or not
 
-RATES = tuple(rate.name for rate in SOLVER_RATES)
 EXAMPLE, EQUAL_TPR, LEAST_RATIO = "equalized_odds", "equal_opportunity", "disparate_impact"
 CRITERIA = {name: criterion.names for name, criterion in CRITERION.items()}
-MEANINGS = {name: criterion.meaning for name, criterion in CRITERION.items()}
-DEFINITIONS = {name: criterion.measured for name, criterion in CRITERION.items()}
 (ADDED,) = (name for name, criterion in CRITERION.items() if criterion.form is Form.SUM)
 MOST = {ADDED: CRITERION[ADDED].largest}  # criterion -> its largest gap, where that is not 1
 

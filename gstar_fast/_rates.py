@@ -154,6 +154,7 @@ ODDS = Rate("odds", TPR.shares + FPR.shares, "labels of both classes")
 PPV = Rate("ppv", (Share((0, 1, 0, 0, 0, 0), (1, 1, 0, 0, 0, 0)),), "accepted labelled rows")
 
 SOLVER_RATES = (TPR, FPR, SELECTION_RATE, ACCURACY, BALANCED_ACCURACY)  # that solvers know, by position
+RATES = tuple(rate.name for rate in SOLVER_RATES)
 SELECTED = SOLVER_RATES.index(SELECTION_RATE)
 SHARES = tuple(rate.shares[0] for rate in SOLVER_RATES if len(rate.shares) == 1)  # these come first
 RATE = {

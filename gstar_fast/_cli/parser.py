@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 
 from gstar_fast._base.text import near
 from gstar_fast._cli.values import criterion, delimiter, moment, pair, unknown
-from gstar_fast._criteria import MEANINGS
+from gstar_fast._criteria import CRITERION
 from gstar_fast._words import BACKENDS, FORMATS, KINDS, METHODS
 
 SHELLS = ("bash", "zsh", "fish")
 
-_WIDTH = max(map(len, MEANINGS))
-CRITERIA_HELP = "criteria:\n" + "\n".join(f"  {name:<{_WIDTH}}  {text}" for name, text in MEANINGS.items())
+_WIDTH = max(map(len, CRITERION))
+CRITERIA_HELP = "criteria:\n" + "\n".join(f"  {name:<{_WIDTH}}  {one.meaning}" for name, one in CRITERION.items())
 
 EXIT_CODES = """exit codes:
   0 done   1 error   2 wrong usage   3 the limits cannot be met, promised or certified

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import row_count, short_number
-from gstar_fast._criteria import CRITERION, DEFINITIONS, Form
+from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._report import figures
 from gstar_fast._report.contents import (
     Contents,
@@ -46,7 +46,7 @@ def asked_section(contents: Contents) -> Html:
     for row, name in zip(rows, [*r.limits, *r.penalties], strict=True):
         there = contents.audit.new_rows.get(name)
         row += [short_number(getattr(there, key, None)) for key in ("mean", "nine_of_ten")]
-        row.append(DEFINITIONS[name])
+        row.append(CRITERION[name].measured)
     head = ["criterion", "asked", "before", "after", "met", "expected on new rows", "nine of ten samples within"]
     head.append("how it is measured")
     asked_for = (

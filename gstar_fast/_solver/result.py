@@ -18,7 +18,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Mixture, Nan, Unknown
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import DEFINITIONS
+from gstar_fast._criteria import CRITERION
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
 from gstar_fast._sketch.sketch import Sketch, check_sketch
@@ -199,7 +199,7 @@ class Result:
     @property
     def definitions(self) -> dict[str, str]:
         """How each gap in `gaps` is measured."""
-        return {name: DEFINITIONS[name] for name in self.gaps}
+        return {name: CRITERION[name].measured for name in self.gaps}
 
     def __str__(self) -> str:
         return text_of(self)
@@ -472,6 +472,6 @@ def _real(value: float | None) -> Any:
 
 def _by_criterion(values: Mapping[str, float], where: str) -> dict[str, float]:
     for name in values:
-        if name not in DEFINITIONS:
-            raise ValueError(f"not a saved result: {where} has {name!r}; there are {', '.join(DEFINITIONS)}")
+        if name not in CRITERION:
+            raise ValueError(f"not a saved result: {where} has {name!r}; there are {', '.join(CRITERION)}")
     return {name: float(value) for name, value in values.items()}

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._backends import interface, room
-from gstar_fast._criteria import ADDED, CRITERIA, RATES
+from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 
@@ -173,8 +174,8 @@ def test_randomised_frontier_is_convex_and_below(backend, sketch):
 @pytest.mark.filterwarnings("ignore:.*is a least ratio:UserWarning")
 @given(
     seed=st.integers(0, 2**32),
-    criterion=st.sampled_from([name for name in CRITERIA if name != "disparate_impact"]),
-    limits=st.dictionaries(st.sampled_from(list(CRITERIA)), st.sampled_from([0.02, 0.05, 0.1, 0.3, 0.8]), max_size=2),
+    criterion=st.sampled_from([name for name in CRITERION if name != "disparate_impact"]),
+    limits=st.dictionaries(st.sampled_from(list(CRITERION)), st.sampled_from([0.02, 0.05, 0.1, 0.3, 0.8]), max_size=2),
 )
 @example(seed=387, criterion="balanced_accuracy_parity", limits={"disparate_impact": 0.5})  # a corner off both tangents
 @example(seed=319, criterion="equal_opportunity", limits={"equal_opportunity": 0.02})  # a fixed limit on a swept rate
@@ -183,7 +184,7 @@ def test_randomised_frontier_is_scipys_at_every_gap(backend, seed, criterion, li
     rng = np.random.default_rng(seed)
     sketch = sketch_of(*random_rows(rng, int(rng.integers(2, 5)), 60), bins=int(rng.choice([16, 64])))
     asked = Objective(limits=limits)
-    swept = tuple(RATES.index(rate) for rate in CRITERIA[criterion])
+    swept = tuple(SOLVER_RATES.index(rate) for rate in CRITERION[criterion].rates)
     try:
         p = prepare(sketch, asked, swept).arrays
         points = gf.frontier(sketch, criterion, limits=limits, randomize=True)
@@ -192,12 +193,13 @@ def test_randomised_frontier_is_scipys_at_every_gap(backend, seed, criterion, li
             raise
         return
     assert points.proven_to == 0
-    active = [r for r in range(len(RATES)) if asked.limit[r] < np.inf or asked.ratio[r] >= 0 or r in swept]
+    active = [r for r in range(len(SOLVER_RATES)) if asked.limit[r] < np.inf or asked.ratio[r] >= 0 or r in swept]
     moving = np.isin(active, swept)
     between = (points.gaps[1:] + points.gaps[:-1]) / 2
     for gap in np.concatenate([points.gaps, between, np.linspace(0, 1, 6) ** 2]):
         limit = np.where(moving, np.minimum(p.limit, gap), p.limit)
-        answer = linear_program(replace(p, limit=limit, total=min(p.total, gap) if criterion == ADDED else p.total))
+        total = min(p.total, gap) if CRITERION[criterion].form is Form.SUM else p.total
+        answer = linear_program(replace(p, limit=limit, total=total))
         if gap < points.gaps[0] - 1e-7:
             assert answer.status != 0
         elif gap > points.gaps[0] + 1e-7 or points.gaps[0] == 0:

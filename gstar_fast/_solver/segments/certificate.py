@@ -10,7 +10,7 @@ import numpy as np
 
 from gstar_fast._backends.common.segments import SMALLEST, Best, Mix
 from gstar_fast._base.arrays import Floats, Ints
-from gstar_fast._criteria import RATES
+from gstar_fast._rates import RATES
 from gstar_fast._solver.segments.problem import SegmentSearch
 
 Multiplier = tuple[str, int, int, float]  # rate, protected group, kind of row (as in common/segments.py), value

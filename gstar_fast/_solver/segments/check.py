@@ -17,7 +17,8 @@ from math import inf, lcm
 from typing import Any
 
 from gstar_fast._backends.common.segments import SEGMENT_NODES
-from gstar_fast._criteria import CRITERION, RATES, Form
+from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._rates import RATES
 from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Single
 
 TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library

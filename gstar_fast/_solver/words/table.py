@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gstar_fast._base.text import aligned, printable, printable_name, row_count, short_number, threshold_number
-from gstar_fast._criteria import CRITERION, DEFINITIONS
+from gstar_fast._criteria import CRITERION
 
 if TYPE_CHECKING:
     from gstar_fast._solver.result import GroupRates, Result
@@ -69,7 +69,7 @@ def text_of(r: Result, most: int = 50) -> str:
         changes.append(["cost", short_number(r.before_cost), short_number(r.cost), cost_words(r)])
     changes.append(["error", short_number(r.before_error), short_number(r.error), ""])
     for name, gap in r.gaps.items():
-        changes.append([name, short_number(r.before_gaps.get(name)), short_number(gap), DEFINITIONS[name]])
+        changes.append([name, short_number(r.before_gaps.get(name)), short_number(gap), CRITERION[name].measured])
     table = aligned([row[:3] for row in changes])
     lines += [f"{line}  {row[3]}".rstrip() for line, row in zip(table, changes, strict=True)]
     lines.append(f"before: the best unified threshold, {of(r.default_threshold)}")
