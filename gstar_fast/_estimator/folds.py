@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import listed
+from gstar_fast._base.refusals.place import bad_option, bad_type, bad_value
 from gstar_fast._base.warn import warn
 from gstar_fast._estimator.tables import rows_at
 
@@ -50,12 +51,12 @@ class HasEstimator(Protocol):
 def response_method(estimator: object, asked: str) -> str:
     """The method that scores, as scikit-learn's threshold classifiers choose it."""
     if asked not in ("auto", *METHODS):
-        raise ValueError(f"response_method must be one of auto, {', '.join(METHODS)}; got {asked!r}")
+        raise bad_option("response_method", f"response_method must be one of auto, {', '.join(METHODS)}; got {asked!r}")
     for method in METHODS if asked == "auto" else (asked,):
         if hasattr(estimator, method):
             return method
     wanted = " or ".join(METHODS) if asked == "auto" else asked
-    raise TypeError(f"estimator must have {wanted}, which {type(estimator).__name__} has not")
+    raise bad_type("estimator", f"estimator must have {wanted}, which {type(estimator).__name__} has not")
 
 
 def scores_of(estimator: object, X: object, method: str, positive: int) -> Values:
@@ -65,17 +66,20 @@ def scores_of(estimator: object, X: object, method: str, positive: int) -> Value
         answer = answer.astype(np.float64)
     if method == "predict_proba":
         if answer.ndim != 2 or answer.shape[1] != 2:
-            raise ValueError(f"predict_proba must give two columns, got shape {answer.shape}")
+            raise bad_value("estimator", f"predict_proba must give two columns, got shape {answer.shape}")
         scores = answer[:, positive]
     else:
         if answer.ndim != 1:
-            raise ValueError(f"decision_function must give one number for each row, got shape {answer.shape}")
+            raise bad_value(
+                "estimator", f"decision_function must give one number for each row, got shape {answer.shape}"
+            )
         scores = answer if positive == 1 else -answer
     missing = np.isnan(scores)
     if missing.any():
-        raise ValueError(
+        raise bad_value(
+            "estimator",
             f"{type(estimator).__name__}.{method} gave NaN for {int(missing.sum())} of {len(scores)} rows, first for "
-            f"row {int(missing.argmax())}; such rows cannot be compared with a threshold"
+            f"row {int(missing.argmax())}; such rows cannot be compared with a threshold",
         )
     return scores
 
@@ -93,9 +97,10 @@ def routed(model: HasEstimator, metadata: Metadata, group_estimator: object) -> 
     given.pop("sensitive_features", None)
     weights = given.pop("sample_weight", None)
     if given:
-        raise ValueError(
+        raise bad_value(
+            "params",
             f"fit got {listed(sorted(given))}; to pass metadata on, call "
-            "sklearn.set_config(enable_metadata_routing=True) first"
+            "sklearn.set_config(enable_metadata_routing=True) first",
         )
     if weights is None:
         return {}, {}, {}
@@ -125,15 +130,15 @@ def splits_of(
     one row of a cell, however small, or of a label. Other splitters may leave rows out, but test none twice.
     """
     if isinstance(cv, str):
-        raise ValueError(f"cv must be a number of folds, a share of rows, a splitter or 'prefit', got {cv!r}")
+        raise bad_option("cv", f"cv must be a number of folds, a share of rows, a splitter or 'prefit', got {cv!r}")
     if cv is None or (isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)):
         folds = FOLDS if cv is None else int(cv)
         if folds < 2:
-            raise ValueError(f"cv must be at least 2 folds, got {cv!r}; cv='prefit' needs none")
+            raise bad_option("cv", f"cv must be at least 2 folds, got {cv!r}; cv='prefit' needs none")
         return _dealt(cells, folds, random_state)
     if isinstance(cv, (float, np.floating)):
         if not 0 < cv < 1:
-            raise ValueError(f"cv as a share of rows to test on must be between 0 and 1, got {cv!r}")
+            raise bad_option("cv", f"cv as a share of rows to test on must be between 0 and 1, got {cv!r}")
         return _held_out(cells, float(cv), random_state)
     splits = check_cv(cv, y, classifier=True).split(X, y, **params)
     rows = np.arange(len(y))  # makes row numbers of masks too
@@ -151,12 +156,13 @@ def _check_once(splits: Sequence[Split], n: int) -> None:
     for _, test in splits:
         np.add.at(times, test, 1)
     if not times.any():
-        raise ValueError("cv tests no row, so there are no scores to find thresholds on")
+        raise bad_option("cv", "cv tests no row, so there are no scores to find thresholds on")
     if times.max() > 1:
         again = int((times > 1).sum())
-        raise ValueError(
+        raise bad_option(
+            "cv",
             f"cv tests {again} of {n} rows more than once, up to {times.max()} times, but a row may count only once; "
-            "pass folds that do not overlap, such as StratifiedKFold, or hold out a single share, such as cv=0.3"
+            "pass folds that do not overlap, such as StratifiedKFold, or hold out a single share, such as cv=0.3",
         )
 
 
@@ -166,9 +172,10 @@ def check_trainable(splits: Sequence[Split], y: Values) -> None:
         seen = np.unique(y[train])
         if len(seen) < 2:
             found = f"only the class {seen.tolist()[0]!r}" if len(seen) else "nothing"
-            raise ValueError(
+            raise bad_option(
+                "cv",
                 f"fold {number} would train on {found}: y has too few rows of one class to be cut into folds; pass "
-                "more rows, other folds, or a fitted estimator and cv='prefit'"
+                "more rows, other folds, or a fitted estimator and cv='prefit'",
             )
 
 

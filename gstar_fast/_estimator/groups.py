@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.factorize import cross
 from gstar_fast._base.names import Name, is_missing, joined_columns, sort_key
+from gstar_fast._base.refusals.place import bad_option, bad_type, bad_value
 from gstar_fast._estimator.tables import Table, as_table, asked, places_of, text_places, without_columns
 from gstar_fast._input.arrow import Column
 from gstar_fast._input.columns import _named, group_column
@@ -90,9 +91,10 @@ class Source:
     def of(cls, columns: object, given: object, *, drop: bool, decide_by: object, drop_decide_by: bool) -> Source:
         """From the arguments of `fit`; `decide_by` are columns of X, or None."""
         if columns is not None and given is not None:
-            raise ValueError(
+            raise bad_option(
+                "sensitive_features",
                 f"sensitive_features={columns!r} of the classifier names columns of X, so none may be passed to its "
-                "methods; do one or the other"
+                "methods; do one or the other",
             )
         roles = (Named("sensitive_features", columns, drop), Named("decide_by", decide_by, drop_decide_by))
         return cls(columns, given is not None, tuple(role for role in roles if role.columns is not None))
@@ -118,21 +120,27 @@ class Source:
         """X as the estimator sees it, and the group of each row."""
         if self.columns is not None:
             if given is not None:
-                raise ValueError(
-                    f"groups come from sensitive_features={self.columns!r} of X; do not pass sensitive_features as well"
+                raise bad_value(
+                    "sensitive_features",
+                    f"groups come from sensitive_features={self.columns!r} of X; "
+                    "do not pass sensitive_features as well",
                 )
             table = as_table(X)
             return self._without(self.named, X), groups_in_table(table, places_of(table, self.columns))
         n = _num_samples(X)
         if given is None:
             if self.beside:
-                raise ValueError(
+                raise bad_value(
+                    "sensitive_features",
                     "fit had sensitive_features, so this needs them too: pass sensitive_features=..., or let the "
-                    "classifier find them in X with GroupThresholdClassifier(..., sensitive_features='column')"
+                    "classifier find them in X with GroupThresholdClassifier(..., sensitive_features='column')",
                 )
             return self._without(self.named, X), Groups.one(n)
         if not self.beside:
-            raise ValueError("fit had no sensitive_features, so there is one threshold for all; do not pass them here")
+            raise bad_value(
+                "sensitive_features",
+                "fit had no sensitive_features, so there is one threshold for all; do not pass them here",
+            )
         return self._without(self.named, X), groups_of_rows(given, n)
 
     def features(self, X: object) -> object:
@@ -148,7 +156,7 @@ class Source:
         places = {place for role in dropped for place in places_of(table, role.columns, role.argument)}
         if len(places) == table.shape[1]:
             named = " and ".join(role.argument for role in dropped)
-            raise ValueError(f"{named} name every column of X; nothing is left to predict from")
+            raise bad_option("sensitive_features", f"{named} name every column of X; nothing is left to predict from")
         return without_columns(table, sorted(places))
 
     @contextlib.contextmanager
@@ -190,14 +198,16 @@ class Source:
 def groups_of_rows(given: object, n: int) -> Groups:
     """Read what was passed to a method beside X: one value for each row, or several columns of them."""
     if isinstance(given, (str, bytes)):
-        raise TypeError(
+        raise bad_type(
+            "sensitive_features",
             f"sensitive_features must have one value for each row, got {given!r}; to name a column of X, write "
-            f"GroupThresholdClassifier(..., sensitive_features={given!r})"
+            f"GroupThresholdClassifier(..., sensitive_features={given!r})",
         )
     if not hasattr(given, "__len__") or isinstance(given, (Mapping, Set)) or getattr(given, "shape", None) == ():
-        raise TypeError(
+        raise bad_type(
+            "sensitive_features",
             "sensitive_features must be a column, an array, a list or a table with one value for each row, got "
-            f"{type(given).__name__}"
+            f"{type(given).__name__}",
         )
     found = columns_of(given, "sensitive_features")
     if found is None:
@@ -206,7 +216,9 @@ def groups_of_rows(given: object, n: int) -> Groups:
     else:
         groups = _crossed(found.columns, found.labels("sensitive_features"), found.names)
     if len(groups) != n:
-        raise ValueError(f"arrays differ in length: X has {n}, sensitive_features has {len(groups)}")
+        raise bad_value(
+            "sensitive_features", f"arrays differ in length: X has {n}, sensitive_features has {len(groups)}"
+        )
     return groups
 
 
@@ -243,9 +255,10 @@ def _read(data: object, label: str) -> tuple[Values, tuple[Name, ...]]:
     missing = _missing(column)
     if missing.any():
         count = int(missing.sum())
-        raise ValueError(
+        raise bad_value(
+            "sensitive_features",
             f"{label} has {count} missing value{'s' if count > 1 else ''}, first at row {int(missing.argmax())}; "
-            "drop such rows or give them a group of their own, such as 'unknown'"
+            "drop such rows or give them a group of their own, such as 'unknown'",
         )
     try:
         return _named(*column)
@@ -289,12 +302,14 @@ def check_columns(estimator: object, table: Table, source: Source) -> None:
         else:
             trained_with = n_seen == table.shape[1]
         if trained_with and role.drop:
-            raise ValueError(
+            raise bad_option(
+                "estimator",
                 f"estimator was fitted with the {role.kind} columns {role.columns!r}; pass drop_{role.kind}=False so "
-                "that it gets them, or one that was fitted without"
+                "that it gets them, or one that was fitted without",
             )
         if not trained_with and not role.drop:
-            raise ValueError(
+            raise bad_option(
+                "estimator",
                 f"estimator was fitted without the {role.kind} columns {role.columns!r}; leave drop_{role.kind}=True "
-                "so that it does not get them"
+                "so that it does not get them",
             )

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import is_missing, listed
+from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.groups import Groups, Source
 from gstar_fast._input.columns import Batch, as_scores
@@ -40,19 +41,20 @@ def read_rows(source: Source, X: object, y: ArrayLike, given: object, sample_wei
 def checked_labels(y: object) -> Values:
     """Labels of at most two classes, of any kind, as an array."""
     if y is None:
-        raise ValueError("GroupThresholdClassifier requires y to be passed, but the target y is None")
+        raise bad_value("y", "GroupThresholdClassifier requires y to be passed, but the target y is None")
     labels: Values = column_or_1d(y, warn=True)
     missing = _missing(labels)
     if len(missing):
-        raise ValueError(
+        raise bad_value(
+            "y",
             f"y has {len(missing)} missing label{'s' if len(missing) > 1 else ''}, first at row {missing[0]}; "
-            "drop such rows from X, y and the groups"
+            "drop such rows from X, y and the groups",
         )
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     kind = type_of_target(labels, input_name="y")
     if kind != "binary":
-        raise ValueError(f"Only binary classification is supported. Unknown label type: {kind}")
+        raise bad_value("y", f"Only binary classification is supported. Unknown label type: {kind}")
     return labels
 
 
@@ -68,15 +70,19 @@ def checked_weights(given: ArrayLike, n: int) -> NDArray[np.float64]:
     try:
         weights = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must be numbers, one for each row: {error}") from None
+        raise bad_value("sample_weight", f"sample_weight must be numbers, one for each row: {error}") from None
     if weights.ndim != 1:
-        raise ValueError(f"sample_weight must be 1D, one number for each row; got shape {weights.shape}")
+        raise bad_value(
+            "sample_weight", f"sample_weight must be 1D, one number for each row; got shape {weights.shape}"
+        )
     if len(weights) != n:
-        raise ValueError(f"arrays differ in length: y has {n}, sample_weight has {len(weights)}")
+        raise bad_value("sample_weight", f"arrays differ in length: y has {n}, sample_weight has {len(weights)}")
     wrong = ~((weights >= 0) & (weights < np.inf))
     if wrong.any():
         row = int(wrong.argmax())
-        raise ValueError(f"sample_weight must be finite and not negative, got {weights[row]} at row {row}")
+        raise bad_value(
+            "sample_weight", f"sample_weight must be finite and not negative, got {weights[row]} at row {row}"
+        )
     return weights
 
 
@@ -86,7 +92,7 @@ def as_labels(y: Values, classes: Values, positive: int) -> NDArray[np.uint8]:
     known = is_positive | (y == classes[1 - positive])
     if not np.all(known):
         row = int(np.argmin(known))
-        raise ValueError(f"y has {y.tolist()[row]!r} at row {row}, but the classes are {classes.tolist()}")
+        raise bad_value("y", f"y has {y.tolist()[row]!r} at row {row}, but the classes are {classes.tolist()}")
     return np.asarray(is_positive, np.uint8)
 
 
@@ -114,10 +120,11 @@ def decide(decider: Decider, scores: Values, groups: Groups | None, keys: ArrayL
     places = groups.positions(decider.groups)
     if decider.unknown == "raise" and (places < 0).any():
         row = int((places < 0).argmax())
-        raise ValueError(
+        raise bad_value(
+            "sensitive_features",
             f"group {groups.names[groups.codes[row]]!r} at row {row} was not there in fit; its groups were "
-            f"{listed(decider.groups)}; choose unknown='default' or a number to decide for others"
+            f"{listed(decider.groups)}; choose unknown='default' or a number to decide for others",
         )
     if decider.randomized and keys is None:
-        raise ValueError("these thresholds are randomised; pass keys=..., what identifies each row, to predict")
+        raise bad_value("keys", "these thresholds are randomised; pass keys=..., what identifies each row, to predict")
     return decider(scores, places, codes=True, keys=keys)

@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import listed
+from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
 from gstar_fast._input.group_columns import column_at, column_names
 
 
@@ -25,7 +26,7 @@ def as_table(X: object, argument: str = "sensitive_features") -> Table:
     if column_names(X) is not None:
         return cast(Table, X)
     if hasattr(X, "collect"):
-        raise TypeError(f"X is a {type(X).__name__}, which has no rows yet; pass X.collect()")
+        raise bad_type("X", f"X is a {type(X).__name__}, which has no rows yet; pass X.collect()")
     if hasattr(X, "tocsc"):
         sparse: Table = X.tocsc()  # columns are what we pick
         return sparse
@@ -33,7 +34,7 @@ def as_table(X: object, argument: str = "sensitive_features") -> Table:
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         array = np.asarray(X, dtype=object)  # numbers beside strings stay numbers
     if array.ndim != 2:
-        raise ValueError(f"X must be 2-D to find {argument} in it, got shape {array.shape}")
+        raise bad_value("X", f"X must be 2-D to find {argument} in it, got shape {array.shape}")
     return array
 
 
@@ -42,7 +43,9 @@ def asked(wanted: object, argument: str = "sensitive_features") -> list[object]:
     if isinstance(wanted, (str, int, np.integer)):
         return [wanted]
     if isinstance(wanted, bytes) or not isinstance(wanted, Iterable):
-        raise TypeError(f"{argument} must be a column of X (a name, or a position) or a list of them, got {wanted!r}")
+        raise bad_option_type(
+            argument, f"{argument} must be a column of X (a name, or a position) or a list of them, got {wanted!r}"
+        )
     return list(wanted)
 
 
@@ -51,17 +54,20 @@ def places_of(table: Table, wanted: object, argument: str = "sensitive_features"
     several = asked(wanted, argument)
     if len(several) > table.shape[1]:
         beside = "; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
-        raise ValueError(
+        raise bad_option(
+            argument,
             f"{argument} of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} values"
-            + beside * (argument == "sensitive_features")
+            + beside * (argument == "sensitive_features"),
         )
     places = tuple(_place(table, name, argument) for name in several)
     if not places:
-        raise ValueError(f"{argument} is an empty list; name at least one column of X, or leave it out")
+        raise bad_option(argument, f"{argument} is an empty list; name at least one column of X, or leave it out")
     if len(set(places)) < len(places):
-        raise ValueError(f"{argument} names a column twice: {wanted!r}")
+        raise bad_option(argument, f"{argument} names a column twice: {wanted!r}")
     if len(places) == table.shape[1] and argument == "sensitive_features":
-        raise ValueError("sensitive_features names every column of X; nothing is left to predict from")
+        raise bad_option(
+            "sensitive_features", "sensitive_features names every column of X; nothing is left to predict from"
+        )
     return places
 
 
@@ -69,18 +75,21 @@ def _place(table: Table, name: object, argument: str) -> int:
     names, n = column_names(table), int(table.shape[1])
     if isinstance(name, str):
         if names is None:
-            raise ValueError(
+            raise bad_option(
+                argument,
                 f"{argument} names the column {name!r}, but X is a {type(table).__name__} without names; pass "
-                f"a data frame, or the position of the column (0 to {n - 1})"
+                f"a data frame, or the position of the column (0 to {n - 1})",
             )
         if names.count(name) != 1:
             problem = "has no such column" if name not in names else "has more than one of them"
-            raise ValueError(f"{argument} names the column {name!r}, but X {problem}; its columns are {listed(names)}")
+            raise bad_option(
+                argument, f"{argument} names the column {name!r}, but X {problem}; its columns are {listed(names)}"
+            )
         return names.index(name)
     if isinstance(name, (bool, np.bool_)) or not isinstance(name, (int, np.integer)):
-        raise TypeError(f"{argument} must name columns by strings or positions, got {name!r}")
+        raise bad_option_type(argument, f"{argument} must name columns by strings or positions, got {name!r}")
     if not -n <= name < n:
-        raise ValueError(f"{argument} asks for column {name}, but X has {n}, numbered from 0")
+        raise bad_option(argument, f"{argument} asks for column {name}, but X has {n}, numbered from 0")
     return int(name) % n
 
 
