@@ -78,7 +78,7 @@ def frame(data: dict[str, Any], names: tuple[str, ...], n_boot: int | None = Non
 
 def compare(data: dict[str, Any], theirs: Any) -> None:
     """Every value and gap that both have is the same; so are ours from rows and from the sketch."""
-    ours = gf.audit(data["sketch"], data["result"].thresholds)
+    ours = gf.audit(data["result"].thresholds, data["sketch"])
     from_rows = gf.audit(decisions=data["decisions"], labels=data["labels"], groups=data["groups"])
     assert from_rows.rates == ours.rates
     assert from_rows.gaps == ours.gaps
@@ -113,14 +113,14 @@ def run(rows: int, n_groups: int, rounds: int) -> tuple[dict[str, Any], list[lis
     compare(data, frame(data, TIMED))
     by_thresholds, found = data["result"].thresholds, data["result"]
     contenders: dict[str, tuple[Callable[[], Any], int]] = {
-        "sketch and thresholds": (lambda: gf.audit(data["sketch"], by_thresholds, replicates=REPLICATES), 10),
+        "sketch and thresholds": (lambda: gf.audit(by_thresholds, data["sketch"], replicates=REPLICATES), 10),
         "decisions, labels, groups": (
             lambda: gf.audit(
                 decisions=data["decisions"], labels=data["labels"], groups=data["groups"], replicates=REPLICATES
             ),
             10,
         ),
-        "sketch and result": (lambda: gf.audit(data["sketch"], found, replicates=REPLICATES), 3),
+        "sketch and result": (lambda: gf.audit(found, data["sketch"], replicates=REPLICATES), 3),
         "MetricFrame": (lambda: frame(data, TIMED), 1),
         "MetricFrame, bootstrap": (lambda: frame(data, TIMED, THEIRS), 1),
     }
@@ -178,7 +178,7 @@ computes ten metrics and all gaps. Values agree to 1e-12.
 def test_audit(benchmark: Any, form: str) -> None:
     data = make(100_000, 2)
     call = {
-        "sketch": lambda: gf.audit(data["sketch"], data["result"].thresholds),
+        "sketch": lambda: gf.audit(data["result"].thresholds, data["sketch"]),
         "decisions": lambda: gf.audit(decisions=data["decisions"], labels=data["labels"], groups=data["groups"]),
     }[form]
     found = benchmark(call)

@@ -65,7 +65,7 @@ print(f"{allowed.sum():,} of {len(error):,} pairs keep the limit; none has less 
 
 # %% What do the thresholds do? Every rate and gap, with intervals, from the same sketch.
 
-audit = gf.audit(sketch, claimed.thresholds)
+audit = gf.audit(claimed.thresholds, sketch)
 odds = audit.gaps["equalized_odds"]
 print(f"equalized odds gap {odds.value:.4f}, with 95 % confidence between {odds.low:.4f} and {odds.high:.4f}")
 

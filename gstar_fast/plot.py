@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from gstar_fast._report.data import (
     roc_point,
     style,
 )
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.roles import on_its_columns, roles_of, segment_sketch
 from gstar_fast._solver.words.points import Frontier
@@ -126,16 +126,23 @@ def _draw_cell(panel: Axes, curve: CellCurve, kind: str | None) -> None:
         panel.plot(curve.x, curve.pdf, color=color, label=f"{name}: {curve.kind}")
 
 
-def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None, *, ax: Axes | None = None) -> Figure:
+@overload
+def roc(thresholds: Sketch, *, ax: Axes | None = None) -> Figure: ...
+@overload
+def roc(thresholds: Result | Mapping[Name, float], sketch: Sketch, *, ax: Axes | None = None) -> Figure: ...
+def roc(
+    thresholds: Result | Mapping[Name, float] | Sketch, sketch: Sketch | None = None, *, ax: Axes | None = None
+) -> Figure:
     """Draw the ROC curve of every group that has both labels, with the points that were chosen.
 
-    For a result by segment, the curves are those of the segments.
+    Call it as ``roc(result, sketch)``, or as ``roc(sketch)`` without points. For a result by segment, the curves are
+    those of the segments.
 
     Parameters
     ----------
-    sketch : Sketch
-    thresholds : Result or mapping from group to threshold, optional
+    thresholds : Result or mapping from group to threshold
         Their points are filled signs. Those of a result's best unified threshold are empty ones.
+    sketch : Sketch
     ax : matplotlib Axes, optional
         Without it a new figure is made.
 
@@ -148,11 +155,15 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
     >>> import gstar_fast as gf
     >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
     >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
-    >>> figure = gf.plot.roc(sketch, gf.solve(sketch, limits={"equalized_odds": 0.02}))
+    >>> figure = gf.plot.roc(gf.solve(sketch, limits={"equalized_odds": 0.02}), sketch)
     >>> figure.axes[0].get_xlabel()
     'false positive rate'
     """
-    groups = _groups_of(sketch, "gf.plot.roc(sketch, result)")
+    if sketch is None:
+        thresholds, sketch = {}, cast(Sketch, thresholds)
+    check_order("roc", thresholds)
+    assert not isinstance(thresholds, Sketch)
+    groups = _groups_of(sketch, "gf.plot.roc(result, sketch)")
     if isinstance(thresholds, Result):
         thresholds, sketch = on_its_columns(thresholds, sketch)
         groups = sketch.groups
@@ -161,7 +172,7 @@ def roc(sketch: Sketch, thresholds: Mapping[Name, float] | Result | None = None,
         groups = sketch.groups
     names = display_names(groups)
     curves = roc_curves(sketch)
-    values = thresholds.thresholds if isinstance(thresholds, Result) else thresholds or {}
+    values = thresholds.thresholds if isinstance(thresholds, Result) else thresholds
     _check_groups(values, groups)
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], color="0.8", linewidth=0.8, linestyle=":")
@@ -259,7 +270,7 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Axes | None = None) -
     audit : Audit
         What `gf.audit` says of the chosen thresholds.
     before : Audit, optional
-        What to compare with, such as ``gf.audit(sketch, result.default_threshold)``.
+        What to compare with, such as ``gf.audit(result.default_threshold, sketch)``.
     ax : matplotlib Axes, optional
         Without it a new figure is made.
 
@@ -273,12 +284,12 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Axes | None = None) -
     >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
     >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
     >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    >>> figure = gf.plot.gaps(gf.audit(sketch, result), gf.audit(sketch, result.default_threshold))
+    >>> figure = gf.plot.gaps(gf.audit(result, sketch), gf.audit(result.default_threshold, sketch))
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()][:2]
     ['demographic parity', 'equal opportunity']
     """
     for one in (audit,) if before is None else (audit, before):
-        _check_kind(one, Audit, "gf.plot.gaps(gf.audit(sketch, result))")
+        _check_kind(one, Audit, "gf.plot.gaps(gf.audit(result, sketch))")
     names = main_gaps(audit)
     ax = _axes(ax)
     rows = [(audit, "after", "D", COLORS[0][0], True, 0.12)]

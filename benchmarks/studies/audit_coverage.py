@@ -156,7 +156,7 @@ def thresholds(asked: dict[str, Any], rows: int, trials: int, replicates: int) -
         for low, high, truth in zip(*resolved.limits(CONFIDENCE), best.thresholds.values(), strict=True):
             held.append(low <= truth <= high)
             width.append(high - low)
-        gap_there = gf.audit(sketch, values, replicates=0).gaps[criterion].value
+        gap_there = gf.audit(values, sketch, replicates=0).gaps[criterion].value
         there = resolved.expected(result, sample, POPULATION, trial).get(criterion)
         expected = [there.mean] if there is not None else []
         gaps_.append((gap_here, gap_there, *expected))

@@ -159,7 +159,7 @@ def halves(path: Path) -> Line:
             line["asked"] += 1
             line["promised"] += made
             for prefix, one in (("", result), ("plain_", result.promise.plain)):
-                gap = gf.audit(there, one.thresholds).gaps[criterion]
+                gap = gf.audit(one.thresholds, there).gaps[criterion]
                 if made:
                     line[f"{prefix}above"] += gap.value > limit
                     line[f"{prefix}broken"] += gap.low > limit

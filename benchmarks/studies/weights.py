@@ -91,7 +91,7 @@ def drawn(kind: str, draw: int, mass: np.ndarray) -> Line:
     sketch = gf.Sketch.from_rows(scores, labels, groups, weights=weights, bins=BINS, range=(0, BINS))
     if kind == "all 10":
         plain = gf.Sketch.from_rows(scores, labels, groups, bins=BINS, range=(0, BINS))
-        assert gf.audit(plain, FIXED["close"]).gaps == gf.audit(sketch, FIXED["close"]).gaps
+        assert gf.audit(FIXED["close"], plain).gaps == gf.audit(FIXED["close"], sketch).gaps
     truth = mass * grows(np.arange(BINS) + 0.5) if kind == "higher for higher scores" else mass
     line: Line = {"kind": kind, "draw": draw, "effective": float(weights.sum() ** 2 / (weights**2).sum())}
     for limit in LIMITS:
@@ -103,7 +103,7 @@ def drawn(kind: str, draw: int, mass: np.ndarray) -> Line:
         rates, gap = true_rates(truth, thresholds), true_gap(truth, thresholds)
         missed = {"equalized_odds": gap * 0.9999}
         line[f"certified {name}"] = gf.certify(thresholds, sketch, limits=missed, confidence=CONFIDENCE).holds
-        audit = gf.audit(sketch, thresholds, confidence=CONFIDENCE, replicates=1000)
+        audit = gf.audit(thresholds, sketch, confidence=CONFIDENCE, replicates=1000)
         line[f"gap {name}"] = within(audit.gaps["equalized_odds"], gap)
         found = [within(audit.rates[k][rate], rates[y, k]) for y, rate in enumerate(("fpr", "tpr")) for k in (0, 1)]
         line[f"rates {name}"] = sum(found) / len(found)

@@ -56,7 +56,7 @@ def test_shares_are_those_of_the_audit():
     train, test = bundle.load("compas", 0)
     result = gf.solve(train, limits={"equalized_odds": 0.05})
     found = quick.judged(quick.accepted(test, quick.parts_of(result)), quick.sizes(test))
-    audit = gf.audit(test, result.thresholds)
+    audit = gf.audit(result.thresholds, test)
     assert found["eod_sum"] == pytest.approx(audit.gaps["equalized_odds_sum"].value)
     assert found["accuracy"] == pytest.approx(audit.overall["accuracy"].value)
 

@@ -42,7 +42,7 @@ def test_a_file_is_judged_as_an_audit_of_all_its_rows_does(study, folder, criter
         whole = gf.Sketch.from_rows(*population.rows)
         result = gf.solve(whole, limits={criterion: 0.05})
         judged = population.judge(result, criterion)
-        audit = gf.audit(whole, result.thresholds, replicates=0)
+        audit = gf.audit(result.thresholds, whole, replicates=0)
         assert judged.gap == pytest.approx(audit.gaps[criterion].value, abs=1e-12)
         assert judged.error == pytest.approx(result.error, abs=1e-12)
         mixed = gf.solve(whole, limits={criterion: 0.001}, randomize=True)

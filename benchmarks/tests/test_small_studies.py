@@ -81,7 +81,7 @@ def test_each_way_is_judged_as_an_audit_does(proxy, file):
     train, test = proxy.load(file, many=False)
     rows = {row["way"]: row for row in proxy.plain(train, test)}
     result = gf.solve(gf.Sketch.from_rows(*train), limits=proxy.LIMITS)
-    seen = gf.audit(gf.Sketch.from_rows(*test), result.thresholds, replicates=0)
+    seen = gf.audit(result.thresholds, gf.Sketch.from_rows(*test), replicates=0)
     assert rows["true groups"]["gap"] == pytest.approx(seen.gaps["equalized_odds"].value, abs=1e-3)
     assert rows["untouched"]["gap"] > 0.2 > rows["true groups"]["gap"]
 

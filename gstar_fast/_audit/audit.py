@@ -22,7 +22,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._criteria import MEASURED
 from gstar_fast._input.missing import RAISE, checked_missing_group
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.answer.note import Note, label_notes
 from gstar_fast._solver.question import check_confidence
 from gstar_fast._solver.result import Result
@@ -128,8 +128,8 @@ class Audit:
 
 @overload
 def audit(
-    sketch: Sketch,
     thresholds: ThresholdsLike,
+    sketch: Sketch,
     *,
     confidence: float = ...,
     replicates: int = ...,
@@ -155,8 +155,8 @@ def audit(
 
 
 def audit(
-    sketch: object = None,
     thresholds: ThresholdsLike | None = None,
+    sketch: object = None,
     *more: object,
     decisions: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -172,17 +172,17 @@ def audit(
 ) -> Audit:
     """Every rate, gap and metric at given thresholds, or of given decisions, with confidence intervals.
 
-    Call it as ``audit(sketch, thresholds)`` or as ``audit(decisions=..., labels=..., groups=...)``. Arrays are taken by
+    Call it as ``audit(thresholds, sketch)`` or as ``audit(decisions=..., labels=..., groups=...)``. Arrays are taken by
     keyword only: decisions and labels in the wrong order would exchange tpr and ppv without an error.
 
     Parameters
     ----------
-    sketch : Sketch
-        Counted scores.
-    thresholds : dict, float, Result or Decider
+    thresholds : Result, Decider, dict or float
         One number for each group, or one for all; accept when ``score >= threshold``. At an edge of the sketch the
         counts are those of the rows; inside a bin they are in proportion, with a note. A result with mixtures is
         audited in expectation.
+    sketch : Sketch
+        Counted scores.
     decisions : array-like of shape (n_samples,)
         0 or 1, or bool.
     labels : array-like of shape (n_samples,) or None
@@ -234,14 +234,16 @@ def audit(
     seed, policy = _checked_seed(seed), checked_missing_group(missing_group)
     by_group: dict[Name, Estimate] | None = None
     again = Again()
-    if more or not (sketch is None or isinstance(sketch, Sketch)):
+    check_order("audit", thresholds)
+    rows = sketch is None and np.ndim(thresholds) > 0  # type: ignore[arg-type]
+    if more or rows or not (sketch is None or isinstance(sketch, Sketch)):
         raise TypeError(
-            "audit takes arrays by keyword, audit(decisions=..., labels=..., groups=...), and only a sketch and its "
-            f"thresholds by position, audit(sketch, thresholds); got {_kinds(sketch, thresholds, *more)} by position"
+            "audit takes arrays by keyword, audit(decisions=..., labels=..., groups=...), and only thresholds and a "
+            f"sketch by position, audit(thresholds, sketch); got {_kinds(thresholds, sketch, *more)} by position"
         )
     if sketch is not None:
         if any(array is not None for array in (decisions, labels, groups, weights, repeats)) or policy != RAISE:
-            raise TypeError("a sketch holds its labels, groups and weights; call audit(sketch, thresholds)")
+            raise TypeError("a sketch holds its labels, groups and weights; call audit(thresholds, sketch)")
         notes = label_notes(sketch._core)
         if isinstance(thresholds, Result):
             thresholds, sketch = on_its_columns(thresholds, sketch)
@@ -265,7 +267,7 @@ def audit(
         given = {"decisions=": decisions, "groups=": groups}
         missing = [name for name, array in given.items() if array is None]
         raise TypeError(
-            "call audit(sketch, thresholds) or audit(decisions=..., labels=..., groups=...); there is no sketch, and "
+            "call audit(thresholds, sketch) or audit(decisions=..., labels=..., groups=...); there is no sketch, and "
             f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
         )
     elif thresholds is not None or threshold_replicates is not None:
@@ -382,7 +384,7 @@ def _checked_new_rows(rows: object, thresholds: object, replicates: int | None) 
     if not 1 <= rows <= 10**15:
         raise ValueError(f"new_rows must be from 1 to 10**15 rows, got {rows}")
     if not isinstance(thresholds, Result):
-        raise TypeError("new_rows= goes with audit(sketch, result): what is expected there comes of solving again")
+        raise TypeError("new_rows= goes with audit(result, sketch): what is expected there comes of solving again")
     if replicates == 0:
         raise ValueError("new_rows= needs solving again, and threshold_replicates is 0; leave one of them out")
     return int(rows)

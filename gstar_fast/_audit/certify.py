@@ -27,7 +27,7 @@ from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._input.options import checked_flag
 from gstar_fast._rates import Rate, Share, has_rate
-from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
 from gstar_fast._solver.answer.note import Note, label_notes
 from gstar_fast._solver.promise.effective import effective
 from gstar_fast._solver.question import Objective, check_confidence
@@ -126,6 +126,7 @@ def certify(
     >>> gf.certify(result, fresh).holds
     True
     """
+    check_order("certify", thresholds)
     check_sketch(sketch)
     level, exact = check_confidence(confidence), checked_flag("exact", exact)
     if limits is None and isinstance(thresholds, Result):

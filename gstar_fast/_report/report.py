@@ -28,7 +28,7 @@ from gstar_fast._report.data import display_names, featured, frontier_points
 from gstar_fast._report.page import page
 from gstar_fast._report.reproduce import python_command
 from gstar_fast._sketch.columns import warn_of_labels
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.frontier import frontier as make_frontier
 from gstar_fast._solver.question import check_criterion
@@ -91,7 +91,7 @@ def report(
     sketch : Sketch
         The sketch it was found on.
     audit : Audit, optional
-        ``gf.audit(sketch, result)`` with other settings than the default ones.
+        ``gf.audit(result, sketch)`` with other settings than the default ones.
     before : Audit, optional
         The audit that is compared with; without it, that of the best unified threshold.
     frontier : Frontier or bool, optional
@@ -127,6 +127,7 @@ def report(
     >>> "The limit is met" in page.html
     True
     """
+    check_order("report", result)
     _check_kinds(result, sketch, audit, before, frontier, criterion)
     frozen = sketch.copy()  # one moment, whatever is counted meanwhile
     warn_of_labels(frozen._core)
@@ -137,13 +138,13 @@ def report(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
         warnings.simplefilter("ignore", LabelWarning)  # the audits would repeat it
-        after = make_audit(frozen, result) if audit is None else audit
+        after = make_audit(result, frozen) if audit is None else audit
         segments = None if result.decide_by is None else asked_roles(frozen, result.fair_between, result.decide_by)
         if before is None:
             rows = frozen if segments is None else protected_sketch(frozen, segments)
             settings = {"confidence": after.confidence, "replicates": after.replicates, "seed": after.seed}
             unified = dict.fromkeys(result.rates, result.default_threshold)
-            before = make_audit(rows, unified, **settings)  # type: ignore[call-overload]
+            before = make_audit(unified, rows, **settings)  # type: ignore[call-overload]
         _check_audit(after, result, "audit")
         _check_audit(before, result, "before")
         deciding = Deciding(frozen, after, before, featured(after))
@@ -229,7 +230,7 @@ def _check_belongs(result: Result, sketch: Sketch) -> None:
 def _by_segment(result: Result, rows: Sketch) -> Deciding:
     """What thresholds do to segments, and what one threshold for everybody did."""
     unified = dict.fromkeys(result.thresholds, result.default_threshold)
-    after, before = (make_audit(rows, at, replicates=0) for at in (result._decider(), unified))
+    after, before = (make_audit(at, rows, replicates=0) for at in (result._decider(), unified))
     return Deciding(rows, after, before, featured(after))
 
 
@@ -247,7 +248,7 @@ def _check_audit(given: Audit, result: Result, argument: str) -> None:
                 "audit",
                 f"audit was made at other thresholds than the result's: group {other[0]!r} has "
                 f"{given.thresholds[other[0]].value!r}, the result {result.thresholds[other[0]]!r}; "
-                "use gf.audit(sketch, result)",
+                "use gf.audit(result, sketch)",
             )
 
 

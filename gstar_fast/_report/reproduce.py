@@ -39,7 +39,7 @@ def python_command(
         settings = f"confidence={audit.confidence!r}, replicates={audit.replicates}, seed={audit.seed}"
         sizes = {there.rows for there in audit.new_rows.values()} - {audit.n_rows}  # one size, or none that was chosen
         settings += "".join(f", new_rows={rows}" for rows in sizes)
-        lines.append(f"audit = gf.audit(sketch, result, {settings})")
+        lines.append(f"audit = gf.audit(result, sketch, {settings})")
         options.append("audit=audit")
     if frontier is False:
         options.append("frontier=False")

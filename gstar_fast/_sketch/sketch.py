@@ -467,3 +467,9 @@ def check_sketch(given: object) -> None:
     """Refuse what is not a sketch, such as the rows themselves."""
     if not isinstance(given, Sketch):
         raise refusal("needs_a_sketch", "sketch", value=given)
+
+
+def check_order(call: str, first: object) -> None:
+    """Reject a sketch in the place of thresholds."""
+    if isinstance(first, Sketch):
+        raise refusal("sketch_last", "sketch", value=call)

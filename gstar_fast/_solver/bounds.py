@@ -17,7 +17,7 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._base.public import lives_in
 from gstar_fast._criteria import EQUAL_TPR
 from gstar_fast._density.density import every_density
-from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, prepare_smooth, solve_prepared
@@ -135,15 +135,15 @@ class Curves:
         return low, float(self.x[last]) if last < len(self.x) else np.inf
 
 
-def bounds(sketch: Sketch, result: Result, *, density: Kind = "kde") -> Bounds:
+def bounds(result: Result, sketch: Sketch, *, density: Kind = "kde") -> Bounds:
     """Evaluate the paper's theorems for a result of two groups.
 
     Parameters
     ----------
-    sketch : Sketch
-        What the result was solved from.
     result : Result
         Its thresholds are where Theorems 1, 2 and 4 are evaluated; its tpr gap is the gamma of Theorem 3.
+    sketch : Sketch
+        What the result was solved from.
     density : {"kde", "normal", "student_t", "gamma", "best"} or what `density` returns of a sketch
         A smooth density, since the constants are about pdfs.
 
@@ -152,10 +152,11 @@ def bounds(sketch: Sketch, result: Result, *, density: Kind = "kde") -> Bounds:
     >>> import gstar_fast as gf
     >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
     >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
-    >>> found = gf.bounds(sketch, gf.solve(sketch, limits={"equal_opportunity": 0.01}))
+    >>> found = gf.bounds(gf.solve(sketch, limits={"equal_opportunity": 0.01}), sketch)
     >>> found[1].holds
     True
     """
+    check_order("bounds", result)
     check_sketch(sketch)
     if isinstance(density, str) and density == "empirical":
         raise ValueError("bounds needs a smooth density: the counts have no pdf; use density='kde'")

@@ -50,7 +50,7 @@ def test_sketch_and_decisions_give_the_same_audit(backend, data, rows):
     thresholds = {name: data.draw(edges) for name in sketch.groups}
     decisions = gf.Decider(thresholds)(rows.scores, rows.groups)
     labels = [None if label == 2 else int(label) for label in rows.labels]
-    one = gf.audit(sketch, thresholds, replicates=100)
+    one = gf.audit(thresholds, sketch, replicates=100)
     two = gf.audit(decisions=decisions, labels=labels, groups=rows.groups, replicates=100)
     assert (one.rates, one.overall, one.gaps) == (two.rates, two.overall, two.gaps)
 
@@ -100,7 +100,7 @@ def results(sketch):
 def test_a_result_is_audited_as_it_promised(backend, sketch):
     """Rates, gaps and error of the result, bit for bit; a mixture in expectation."""
     for result in results(sketch):
-        audit = gf.audit(sketch, result, threshold_replicates=0)
+        audit = gf.audit(result, sketch, threshold_replicates=0)
         for name, promised in result.rates.items():
             for metric, value in vars(promised).items():
                 assert audit.rates[name][metric].value == value
@@ -112,11 +112,11 @@ def test_a_result_is_audited_as_it_promised(backend, sketch):
 def test_thresholds_come_as_dict_number_result_or_decider(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.3}, unified=True)
     number = result.thresholds[0]
-    expected = values(gf.audit(sketch, number))
+    expected = values(gf.audit(number, sketch))
     for form in (result.thresholds, result, result.decider(), np.float64(number)):
-        assert values(gf.audit(sketch, form)) == expected
+        assert values(gf.audit(form, sketch)) == expected
     patched = gf.Decider({0: number}, unknown=number)
-    assert values(gf.audit(sketch, patched)) == expected
+    assert values(gf.audit(patched, sketch)) == expected
 
 
 def test_unlabelled_rows_count_for_the_selection_rate_only():
@@ -150,16 +150,16 @@ def test_repeats_are_rows_and_weights_are_noted():
 
 def test_a_threshold_inside_a_bin_is_in_proportion_and_noted():
     sketch = gf.Sketch(bins=16, range=(0, 16)).update([3.5] * 4 + [9.5] * 4, [1, 0] * 4, ["a"] * 4 + ["b"] * 4)
-    audit = gf.audit(sketch, {"a": 3.25, "b": 5.25})  # 'b' has no rows in that bin, so nothing is guessed
+    audit = gf.audit({"a": 3.25, "b": 5.25}, sketch)  # 'b' has no rows in that bin, so nothing is guessed
     assert audit.rates["a"]["selection_rate"].value == 0.75
     assert audit.rates["b"]["selection_rate"].value == 1.0
     assert texts(audit)[0].endswith("as if spread evenly: 'a' (4 rows)")
-    assert not any("spread" in note for note in texts(gf.audit(sketch, {"a": 4.0, "b": 9.0})))
+    assert not any("spread" in note for note in texts(gf.audit({"a": 4.0, "b": 9.0}, sketch)))
 
 
 def test_a_smooth_result_can_be_audited(sketch):
     result = gf.solve(sketch, penalties={"equalized_odds": 1.0}, density="normal")
-    audit = gf.audit(sketch, result)
+    audit = gf.audit(result, sketch)
     assert audit.thresholds[0].low is None
     assert any("smooth densities" in note for note in texts(audit))
     assert audit.gaps["equalized_odds"].value == pytest.approx(result.gaps["equalized_odds"], abs=0.05)
@@ -169,15 +169,15 @@ def test_thresholds_beyond_the_window():
     scores, labels, groups = [0.25, 0.75, math.inf, -math.inf], [0, 1, 1, 0], ["a"] * 4
     grown = gf.Sketch.from_rows(scores, labels, groups)
     for threshold, rate in ((-math.inf, 1.0), (-1e300, 0.75), (1e300, 0.25), (math.inf, 0.25)):
-        assert gf.audit(grown, threshold).rates["a"]["selection_rate"].value == rate
+        assert gf.audit(threshold, grown).rates["a"]["selection_rate"].value == rate
     fixed = gf.Sketch.from_rows([0.25, 0.75, 1.5, -1.0], labels, groups, range=(0, 1), bins=16)
-    assert gf.audit(fixed, -math.inf).rates["a"]["selection_rate"].value == 1.0
-    assert gf.audit(fixed, math.inf).rates["a"]["selection_rate"].value == 0.0
+    assert gf.audit(-math.inf, fixed).rates["a"]["selection_rate"].value == 1.0
+    assert gf.audit(math.inf, fixed).rates["a"]["selection_rate"].value == 0.0
     for threshold in (1.25, -0.5):
         with pytest.raises(ValueError, match=r"outside the sketch's range, 0.0 to 1.0, and 1 of the group's rows"):
-            gf.audit(fixed, threshold)
+            gf.audit(threshold, fixed)
     inside = gf.Sketch.from_rows([0.25, 0.75], [0, 1], ["a", "a"], range=(0, 1), bins=16)
-    assert gf.audit(inside, 7.0).rates["a"]["selection_rate"].value == 0.0
+    assert gf.audit(7.0, inside).rates["a"]["selection_rate"].value == 0.0
 
 
 # --------------------------------------------------------------------------------------------------- what is not there
@@ -199,7 +199,7 @@ def test_decisions_without_a_group_are_an_error_skipped_or_named(backend):
     with pytest.raises(TypeError, match='missing_group must be "raise", "skip" or the name of a group'):
         gf.audit(decisions=d, labels=y, groups=g, missing_group=1.5)
     with pytest.raises(TypeError, match="a sketch holds its labels, groups and weights"):
-        gf.audit(gf.Sketch.from_rows([0.5], [1], ["a"]), 0.5, missing_group="skip")
+        gf.audit(0.5, gf.Sketch.from_rows([0.5], [1], ["a"]), missing_group="skip")
 
 
 def test_missing_classes_are_none_with_a_note():
@@ -219,7 +219,7 @@ def test_a_group_without_a_class_is_left_out_of_its_gap():
 
 def test_a_group_without_rows_is_named():
     sketch = gf.Sketch(groups=["a", "b", "empty"]).update([0.1, 0.9, 0.2, 0.8], [0, 1, 0, 1], list("aabb"))
-    audit = gf.audit(sketch, 0.5)
+    audit = gf.audit(0.5, sketch)
     assert audit.rates["empty"]["rows"].value == 0
     assert "group 'empty': no rows" in texts(audit)
     assert audit.gaps["demographic_parity"].value == 0.0
@@ -278,7 +278,7 @@ def test_an_array_that_is_missing_is_named(sketch):
         gf.audit(thresholds=0.5)
     with pytest.raises(TypeError, match="decisions have no thresholds"):
         by_keyword(GOOD, thresholds=0.5)
-    assert gf.audit(sketch=sketch, thresholds=0.5) == gf.audit(sketch, 0.5)
+    assert gf.audit(sketch=sketch, thresholds=0.5) == gf.audit(0.5, sketch)
 
 
 @pytest.mark.parametrize(
@@ -328,20 +328,20 @@ def test_bad_rows_and_options_say_what_is_wrong(arguments, options, error, text)
 def test_bad_thresholds_say_what_is_wrong(sketch, thresholds, error, text):
     before = sketch.digest()
     with pytest.raises(error, match=text):
-        gf.audit(sketch, thresholds)
+        gf.audit(thresholds, sketch)
     assert sketch.digest() == before
 
 
 def test_a_sketch_takes_no_groups_and_an_empty_one_is_refused(sketch):
     for arrays in ({"decisions": [1]}, {"labels": [1]}, {"groups": ["a"]}, {"weights": [1]}):
         with pytest.raises(TypeError, match="a sketch holds its labels, groups and weights"):
-            gf.audit(sketch, 0.5, **arrays)
+            gf.audit(0.5, sketch, **arrays)
     with pytest.raises(ValueError, match="the sketch has no rows"):
-        gf.audit(gf.Sketch(), 0.5)
+        gf.audit(0.5, gf.Sketch())
 
 
 def test_thresholds_of_groups_nobody_has_are_noted(sketch):
-    audit = gf.audit(sketch, {0: 0.0, 1: 0.0, "gone": 1.0})
+    audit = gf.audit({0: 0.0, 1: 0.0, "gone": 1.0}, sketch)
     assert "thresholds for groups that have no rows: 'gone'" in texts(audit)
     assert audit.groups == (0, 1)
 
@@ -350,8 +350,8 @@ def test_thresholds_of_groups_nobody_has_are_noted(sketch):
 
 
 def audits(sketch):
-    yield "result", gf.audit(sketch, gf.solve(sketch, limits={"equalized_odds": 0.02}))
-    yield "thresholds", gf.audit(sketch, {0: -0.5, 1: math.inf}, confidence=0.9)
+    yield "result", gf.audit(gf.solve(sketch, limits={"equalized_odds": 0.02}), sketch)
+    yield "thresholds", gf.audit({0: -0.5, 1: math.inf}, sketch, confidence=0.9)
     yield (
         "decisions",
         gf.audit(decisions=[1, 0, 1, 1, 0], labels=[1, 0, None, 1, 1], groups=["<b>", "<b>", ("x", 1), ("x", 1), 7]),
@@ -380,7 +380,7 @@ def test_texts_are_the_golden_ones(backend, sketch):
 )
 def test_thresholds_have_the_digits_that_tell_neighbouring_bins_apart(threshold, text):
     assert threshold_number(threshold) == text
-    audit = gf.audit(gf.Sketch.from_rows([threshold], [1], ["a"], bins=16), threshold)
+    audit = gf.audit(threshold, gf.Sketch.from_rows([threshold], [1], ["a"], bins=16))
     assert text in str(audit).split()
 
 
@@ -409,7 +409,7 @@ def test_dict_is_json_and_whole(sketch):
         assert there == {name: dataclasses.asdict(expected) for name, expected in audit.new_rows.items()}
         assert [note["text"] for note in data["notes"]] == list(texts(audit))
     assert data["groups"][0]["threshold"] is None
-    assert gf.audit(sketch, math.inf).to_dict()["groups"][0]["threshold"]["value"] == "inf"
+    assert gf.audit(math.inf, sketch).to_dict()["groups"][0]["threshold"]["value"] == "inf"
 
 
 def test_data_frame_is_tidy(sketch):
@@ -440,7 +440,7 @@ def test_html_escapes_names(sketch):
 
 
 def test_an_audit_cannot_be_changed(sketch):
-    audit = gf.audit(sketch, 0.0)
+    audit = gf.audit(0.0, sketch)
     with pytest.raises(dataclasses.FrozenInstanceError):
         audit.seed = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -461,10 +461,10 @@ def test_columns_of_every_kind_are_taken():
 
 def test_inf_in_a_fixed_range_says_what_it_cannot_know(backend):
     sketch = gf.Sketch.from_rows([0.5, 2.0, np.inf], [0, 1, 1], ["a"] * 3, range=(0, 1))
-    audit = gf.audit(sketch, {"a": np.inf})
+    audit = gf.audit({"a": np.inf}, sketch)
     assert audit.overall["tpr"].value == 0
     assert any("all 2 rows there are counted as rejected" in note for note in texts(audit))
-    assert not any("such rows" in note for note in texts(gf.audit(sketch, {"a": 0.5})))
+    assert not any("such rows" in note for note in texts(gf.audit({"a": 0.5}, sketch)))
 
 
 def test_a_seed_of_another_kind_is_a_type_error():

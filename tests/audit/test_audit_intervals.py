@@ -152,13 +152,13 @@ def test_same_seed_same_answer_on_every_backend(backend):
     table = datasets.paper_synthetic(rows=2_000, seed=1)
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=64)
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})
-    first = gf.audit(sketch, result, threshold_replicates=100, seed=3)
-    assert gf.audit(sketch, result, threshold_replicates=100, seed=3) == first
-    other = gf.audit(sketch, result, threshold_replicates=100, seed=4)
+    first = gf.audit(result, sketch, threshold_replicates=100, seed=3)
+    assert gf.audit(result, sketch, threshold_replicates=100, seed=3) == first
+    other = gf.audit(result, sketch, threshold_replicates=100, seed=4)
     assert other.thresholds != first.thresholds
     assert other.rates == first.rates
     with gf.use_backend("numpy"):
-        assert gf.audit(sketch, result, threshold_replicates=100, seed=3) == first
+        assert gf.audit(result, sketch, threshold_replicates=100, seed=3) == first
 
 
 def test_many_groups_are_drawn_in_pieces(monkeypatch):
@@ -276,7 +276,7 @@ def synthetic():
 
 def test_thresholds_of_a_result_have_limits(synthetic):
     result = gf.solve(synthetic, limits={"equalized_odds": 0.02})
-    audit = gf.audit(synthetic, result, threshold_replicates=200)
+    audit = gf.audit(result, synthetic, threshold_replicates=200)
     for name, e in audit.thresholds.items():
         assert e.value == result.thresholds[name]
         assert e.low <= e.value <= e.high
@@ -284,7 +284,7 @@ def test_thresholds_of_a_result_have_limits(synthetic):
         assert e.low in synthetic.edges
         assert e.method == "bootstrap"
     assert any("on new rows expect equalized_odds of about" in note for note in texts(audit))
-    wider = gf.audit(synthetic, result, threshold_replicates=200, confidence=0.99)
+    wider = gf.audit(result, synthetic, threshold_replicates=200, confidence=0.99)
     assert all(wider.thresholds[g].low <= audit.thresholds[g].low for g in audit.groups)
 
 
@@ -297,7 +297,7 @@ def test_thresholds_of_a_result_have_limits(synthetic):
     ],
 )
 def test_results_that_cannot_be_solved_again_say_why(synthetic, asked, why):
-    audit = gf.audit(synthetic, gf.solve(synthetic, **asked))
+    audit = gf.audit(gf.solve(synthetic, **asked), synthetic)
     assert all(e.low is None for e in audit.thresholds.values())
     assert any(note.startswith(f"the thresholds have no intervals: {why}") for note in texts(audit))
 
@@ -305,16 +305,16 @@ def test_results_that_cannot_be_solved_again_say_why(synthetic, asked, why):
 def test_thresholds_found_elsewhere_have_no_limits(synthetic):
     other = datasets.paper_synthetic(rows=20_000, seed=99)
     result = gf.solve(gf.Sketch.from_rows(other.scores, other.labels, other.groups, bins=256))
-    audit = gf.audit(synthetic, result)
+    audit = gf.audit(result, synthetic)
     assert all(e.low is None for e in audit.thresholds.values())
     assert "the thresholds have no intervals: they were not found on this sketch" in texts(audit)
     fewer = gf.Sketch.from_rows(other.scores, other.labels, ["one"] * 20_000, bins=256)
     everybody = gf.solve(fewer, unified=True)
-    assert gf.audit(synthetic, everybody).thresholds[0].low is None
+    assert gf.audit(everybody, synthetic).thresholds[0].low is None
 
 
 def test_bare_thresholds_have_no_limits(synthetic):
-    audit = gf.audit(synthetic, gf.solve(synthetic).thresholds)
+    audit = gf.audit(gf.solve(synthetic).thresholds, synthetic)
     assert {(e.low, e.high, e.method) for e in audit.thresholds.values()} == {(None, None, "given")}
     assert not any("intervals" in note for note in texts(audit))
 
@@ -329,10 +329,10 @@ def test_costly_solving_waits_to_be_asked():
     sketch = many_groups(3, 3_000, bins=16)
     result = gf.solve(sketch, penalties={"equal_opportunity": 1.0})
     dear = dataclasses.replace(result, iterations=10**6)  # as hard a search as this would take long again and again
-    silent = gf.audit(sketch, dear)
+    silent = gf.audit(dear, sketch)
     assert any("takes long; ask with threshold_replicates=200" in note for note in texts(silent))
     assert silent.new_rows == {}
-    asked = gf.audit(sketch, dear, threshold_replicates=100)
+    asked = gf.audit(dear, sketch, threshold_replicates=100)
     assert all(e.low is not None for e in asked.thresholds.values())
     assert asked.new_rows
 
@@ -344,10 +344,10 @@ def test_many_groups_get_fewer_replicates_before_they_get_none(monkeypatch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})
     snapshot = Snapshot.of(sketch)
     assert affordable(result, snapshot) >= 100
-    assert all(e.low is not None for e in gf.audit(sketch, result).thresholds.values())
+    assert all(e.low is not None for e in gf.audit(result, sketch).thresholds.values())
     monkeypatch.setattr(replicates, "WORK", 30 * snapshot.rows.size)
     assert 10 <= affordable(result, snapshot) <= 30
-    audit = gf.audit(sketch, result)
+    audit = gf.audit(result, sketch)
     assert audit.new_rows["equalized_odds"].mean > 0.1  # the limit of 0.05 is far from holding for 250 rows a class
     assert all(e.low is None for e in audit.thresholds.values())
     assert any("no intervals: solving for 40 groups takes long" in note for note in texts(audit))
@@ -356,7 +356,7 @@ def test_many_groups_get_fewer_replicates_before_they_get_none(monkeypatch):
 def test_a_mixture_is_solved_again_for_what_to_expect_on_new_rows(synthetic):
     result = gf.solve(synthetic, limits={"equalized_odds": 0.0}, randomize=True)
     assert result.gaps["equalized_odds"] < 1e-9
-    audit = gf.audit(synthetic, result)
+    audit = gf.audit(result, synthetic)
     there = audit.new_rows["equalized_odds"]
     assert 0.005 < there.mean < there.nine_of_ten < 0.05
     expected = f"on new rows expect equalized_odds of about {there.mean:.2g}, not "
@@ -367,14 +367,14 @@ def test_an_audit_says_when_thresholds_were_fitted_to_its_rows(synthetic):
     fitted = "the thresholds were found on these very rows"
     limits = {"equalized_odds": 0.02}
     result = gf.solve(synthetic, limits=limits)
-    silent = gf.audit(synthetic, result, threshold_replicates=0)
+    silent = gf.audit(result, synthetic, threshold_replicates=0)
     assert any(note.startswith(fitted) and "audit rows that were set aside" in note for note in texts(silent))
     for asked in ({"limits": limits, "randomize": True}, {"penalties": limits, "density": "normal"}, {}):
-        audit = gf.audit(synthetic, gf.solve(synthetic, **asked))
+        audit = gf.audit(gf.solve(synthetic, **asked), synthetic)
         assert any(note.startswith(fitted) for note in texts(audit))
     other = datasets.paper_synthetic(rows=20_000, seed=3)
     fresh = gf.Sketch.from_rows(other.scores, other.labels, other.groups, bins=256)
-    for audit in (gf.audit(fresh, result), gf.audit(synthetic, result.thresholds)):
+    for audit in (gf.audit(result, fresh), gf.audit(result.thresholds, synthetic)):
         assert audit.new_rows == {}
         assert not any(note.startswith(fitted) for note in texts(audit))
 
@@ -382,7 +382,7 @@ def test_an_audit_says_when_thresholds_were_fitted_to_its_rows(synthetic):
 def test_replicates_whose_limits_cannot_be_met_are_counted():
     sketch = gf.Sketch.from_rows([0.1, 0.6, 0.3, 1.0], [0, 1, 0, 1], list("aabb"), range=(0, 2), bins=16)
     result = gf.solve(sketch, limits={"demographic_parity": 0.5})
-    audit = gf.audit(sketch, result)
+    audit = gf.audit(result, sketch)
     assert any("of 500 replicates, which are left out" in note for note in texts(audit))
 
 
@@ -402,7 +402,7 @@ def test_expected_gap_on_new_rows_is_nearer_the_truth_than_the_gap_found():
         expected = (
             solve_again(result, sample, 100, trial).expected(result, sample, 10**12, trial)["equalized_odds"].mean
         )
-        true = gf.audit(sketch, thresholds, replicates=0).gaps["equalized_odds"].value
+        true = gf.audit(thresholds, sketch, replicates=0).gaps["equalized_odds"].value
         gaps.append((expected, true))
     expected, true = np.mean(gaps, axis=0)
     assert true > 0.025  # well above the limit of 0.02 that every sample meets

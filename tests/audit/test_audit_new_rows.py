@@ -76,21 +76,21 @@ def test_an_accepted_share_of_a_replicate_needs_no_replicate_of_all_bins():
 @pytest.mark.every_backend
 def test_the_same_on_every_backend_and_with_the_same_seed(backend):
     sketch = synthetic(3_000)
-    audit = gf.audit(sketch, gf.solve(sketch, limits=ODDS), new_rows=300, threshold_replicates=100)
-    again = gf.audit(sketch, gf.solve(sketch, limits=ODDS), new_rows=300, threshold_replicates=100)
+    audit = gf.audit(gf.solve(sketch, limits=ODDS), sketch, new_rows=300, threshold_replicates=100)
+    again = gf.audit(gf.solve(sketch, limits=ODDS), sketch, new_rows=300, threshold_replicates=100)
     assert audit.new_rows == again.new_rows
     with gf.use_backend("numpy"):
-        assert gf.audit(sketch, gf.solve(sketch, limits=ODDS), new_rows=300, threshold_replicates=100) == audit
+        assert gf.audit(gf.solve(sketch, limits=ODDS), sketch, new_rows=300, threshold_replicates=100) == audit
 
 
 @pytest.mark.slow
 def test_without_a_number_new_rows_are_as_many_as_were_counted():
     sketch = synthetic(3_000)
     result = gf.solve(sketch, limits=ODDS)
-    audit = gf.audit(sketch, result)
+    audit = gf.audit(result, sketch)
     assert audit.new_rows["equalized_odds"].rows == audit.n_rows == 3_000
-    assert gf.audit(sketch, result, new_rows=3_000) == audit
-    few, many = (gf.audit(sketch, result, new_rows=n).new_rows["equalized_odds"] for n in (300, 30_000))
+    assert gf.audit(result, sketch, new_rows=3_000) == audit
+    few, many = (gf.audit(result, sketch, new_rows=n).new_rows["equalized_odds"] for n in (300, 30_000))
     assert few.mean > audit.new_rows["equalized_odds"].mean > many.mean
     assert few.nine_of_ten > audit.new_rows["equalized_odds"].nine_of_ten > many.nine_of_ten
 
@@ -99,9 +99,9 @@ def test_rows_that_have_weights_are_rows():
     table = datasets.paper_synthetic(rows=3_000, seed=2)
     rows = table.scores, table.labels, table.groups
     halves = gf.Sketch.from_rows(*rows, weights=np.full(3_000, 0.5), bins=256)
-    audit = gf.audit(halves, gf.solve(halves, limits=ODDS))
+    audit = gf.audit(gf.solve(halves, limits=ODDS), halves)
     plain = gf.Sketch.from_rows(*rows, bins=256)
-    expected = gf.audit(plain, gf.solve(plain, limits=ODDS))
+    expected = gf.audit(gf.solve(plain, limits=ODDS), plain)
     assert audit.new_rows["equalized_odds"].rows == audit.n_rows == 3_000
     assert audit.new_rows == expected.new_rows
     assert audit.thresholds == expected.thresholds
@@ -110,7 +110,7 @@ def test_rows_that_have_weights_are_rows():
 
 def test_notes_say_the_mean_the_tenth_and_what_scores_are_assumed():
     sketch = synthetic(3_000)
-    audit = gf.audit(sketch, gf.solve(sketch, limits={**ODDS, "disparate_impact": 0.5}), new_rows=400)
+    audit = gf.audit(gf.solve(sketch, limits={**ODDS, "disparate_impact": 0.5}), sketch, new_rows=400)
     odds, ratio = audit.new_rows["equalized_odds"], audit.new_rows["disparate_impact"]
     assert ratio.nine_of_ten < ratio.mean < 1  # of a ratio, the far side from parity is the low one
     said = [note for note in texts(audit) if note.startswith("on new rows expect")]
@@ -121,7 +121,7 @@ def test_notes_say_the_mean_the_tenth_and_what_scores_are_assumed():
 
 def test_a_sample_too_small_to_have_a_gap_promises_none():
     sketch = synthetic(3_000)
-    audit = gf.audit(sketch, gf.solve(sketch, limits=ODDS), new_rows=1)
+    audit = gf.audit(gf.solve(sketch, limits=ODDS), sketch, new_rows=1)
     assert audit.new_rows == {}
     assert any("audit rows that were set aside" in note for note in texts(audit))
 
@@ -150,12 +150,12 @@ def test_few_replicates_still_give_many_samples(monkeypatch):
 def test_numbers_of_new_rows_that_make_no_sense_are_refused(options, error, words):
     sketch = synthetic(3_000)
     with pytest.raises(error, match=words):
-        gf.audit(sketch, gf.solve(sketch, limits=ODDS), **options)
+        gf.audit(gf.solve(sketch, limits=ODDS), sketch, **options)
 
 
 def test_only_a_result_has_new_rows():
     with pytest.raises(TypeError, match="new_rows= goes with audit"):
-        gf.audit(synthetic(3_000), 0.0, new_rows=300)
+        gf.audit(0.0, synthetic(3_000), new_rows=300)
 
 
 @pytest.mark.parametrize(

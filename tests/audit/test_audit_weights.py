@@ -47,13 +47,13 @@ def everything(sketch):
     needed = gf.rows_needed(sketch, limits={"equalized_odds": 0.05})
     certificate = gf.certify(THRESHOLDS, sketch, limits=ODDS)
     result = gf.solve(sketch, limits=ODDS)
-    audit = gf.audit(sketch, result, replicates=200, threshold_replicates=100)
+    audit = gf.audit(result, sketch, replicates=200, threshold_replicates=100)
     return {
         "promise": (promised.verdict, promised.promise.chance, promised.promise.upper, promised.thresholds),
         "rows": (promised.n_rows, {name: at.rows for name, at in promised.rates.items()}, audit.n_rows),
         "needed": (needed.times, needed.rows, needed.by_group),
         "certificate": (certificate.upper, certificate.gaps, certificate.n_rows),
-        "audit": numbers_of(gf.audit(sketch, THRESHOLDS, replicates=200)),
+        "audit": numbers_of(gf.audit(THRESHOLDS, sketch, replicates=200)),
         "again": (numbers_of(audit), audit.new_rows),
         "pooled": sketch.pooled(min_rows=600).pooled_groups,
     }
@@ -106,7 +106,7 @@ def test_thresholds_by_segment_take_weights_alike(backend):
         sketch = gf.Sketch.from_rows(scores, labels, [groups, segments], weights=weights, **AXIS)
         plain = gf.solve(sketch, limits=ODDS, **roles)
         promised = gf.solve(sketch, limits={"equalized_odds": 0.3}, confidence=0.9, **roles)
-        audit = gf.audit(sketch, plain, replicates=100, threshold_replicates=100)
+        audit = gf.audit(plain, sketch, replicates=100, threshold_replicates=100)
         certificate = gf.certify(plain, sketch)
         told = promised.verdict, promised.promise.chance, promised.thresholds
         return told, plain.thresholds, numbers_of(audit), audit.new_rows, certificate.upper, plain.n_rows
@@ -150,7 +150,7 @@ def weights_of(kind, scores):
 def test_intervals_are_those_of_effective_rows(backend, kind):
     scores, labels, groups = drawn()
     weights = weights_of(kind, scores)
-    found = gf.audit(counted(weights), THRESHOLDS)
+    found = gf.audit(THRESHOLDS, counted(weights))
     z = stats.norm.ppf(0.975)
     label = np.array([-1 if y is None else y for y in labels])
     for name, threshold in THRESHOLDS.items():
@@ -225,7 +225,7 @@ def test_an_audit_of_unmixed_groups_allows_for_the_chance_of_unmixing(backend):
     scores = rng.normal(labels, 1.0)
     sure = np.where(group[:, None] == [0, 1], 0.8, 0.2)
     proxy = gf.ProxySketch(["a", "b"], bins=256).update(scores, labels, sure)
-    rate = gf.audit(proxy.unmixed(), 0.5).rates["a"]["tpr"]
+    rate = gf.audit(0.5, proxy.unmixed()).rates["a"]["tpr"]
     effective = proxy.effective_rows[1, "a"]
     low, high = wilson(rate.value, effective, stats.norm.ppf(0.975))
     assert (rate.low, rate.high) == pytest.approx((low, high), abs=2e-3)

@@ -40,7 +40,7 @@ def found():
 
 def test_an_audit_is_that_of_the_decisions(backend, found):
     score, label, sex, segment = people(1)
-    here = gf.audit(counted(score, label, sex, segment), found, seed=3)
+    here = gf.audit(found, counted(score, label, sex, segment), seed=3)
     decisions = found.decider()(score, segment)
     there = gf.audit(decisions=decisions, labels=label, groups=sex, seed=3)
     assert (here.groups, here.n_rows, here.thresholds) == (("F", "M"), 3000, None)
@@ -52,7 +52,7 @@ def test_an_audit_is_that_of_the_decisions(backend, found):
 def test_a_mixture_is_audited_in_expectation(backend):
     sketch = counted(*people(2))
     mixed = gf.solve(sketch, limits={"equalized_odds": 0.01}, fair_between=0, decide_by=1, randomize=True)
-    audit = gf.audit(sketch, mixed, replicates=0, threshold_replicates=0)
+    audit = gf.audit(mixed, sketch, replicates=0, threshold_replicates=0)
     for name, gap in mixed.gaps.items():
         assert audit.gaps[name].value == pytest.approx(gap, abs=1e-12)
 
@@ -72,11 +72,11 @@ def test_a_certificate_is_that_of_the_decisions(backend, found, weighted):
 def test_rows_that_are_missing_are_named(found):
     score, label, sex, segment = people(5)
     with pytest.raises(ValueError, match=r"segments without a threshold: 7; there are thresholds for 0, 1(,| and) 2"):
-        gf.audit(counted(score, label, sex, np.where(segment == 2, 7, segment)), found)
+        gf.audit(found, counted(score, label, sex, np.where(segment == 2, 7, segment)))
     with pytest.raises(ValueError, match="not tuples of the same columns"):
-        gf.audit(gf.Sketch.from_rows(score, label, sex), found)
+        gf.audit(found, gf.Sketch.from_rows(score, label, sex))
     names = gf.solve(named(score, label, sex, segment), limits=LIMITS, fair_between="sex", decide_by="segment")
-    for judge in (lambda sketch: gf.audit(sketch, names), lambda sketch: gf.certify(names, sketch)):
+    for judge in (lambda sketch: gf.audit(names, sketch), lambda sketch: gf.certify(names, sketch)):
         with pytest.raises(
             ValueError, match="fair between 'sex' and decide by 'segment', and the sketch does not know"
         ):
@@ -102,7 +102,7 @@ def test_thresholds_by_protected_group_are_judged_on_the_sketch_of_both(backend,
     result = gf.solve(both, limits=limits, fair_between="sex", decide_by=() if unified else "sex")
     result = gf.Result.from_json(result.to_json()) if loaded else result
     plain = gf.solve(alone, limits=limits, unified=unified)
-    here, there = gf.audit(both, result, replicates=100), gf.audit(alone, plain, replicates=100)
+    here, there = gf.audit(result, both, replicates=100), gf.audit(plain, alone, replicates=100)
     assert (here.gaps, here.thresholds, here.notes) == (there.gaps, there.thresholds, there.notes)
     assert gf.certify(result, both).upper == gf.certify(plain, alone).upper
     result.check(both)
@@ -111,14 +111,14 @@ def test_thresholds_by_protected_group_are_judged_on_the_sketch_of_both(backend,
     asked = "fair_between=['sex'], decide_by=" + ("[]" if unified else "['sex']")
     assert asked in html.unescape(page)
     positions = gf.solve(both, limits=limits, fair_between=0, decide_by=() if unified else 0)
-    assert gf.audit(both, positions, replicates=0).gaps["equalized_odds"].value == result.gaps["equalized_odds"]
+    assert gf.audit(positions, both, replicates=0).gaps["equalized_odds"].value == result.gaps["equalized_odds"]
 
 
 @pytest.mark.slow
 def test_one_threshold_for_everybody_may_be_judged_between_any_groups():
     score, label, sex, segment = people(6)
     unified = gf.solve(named(score, label, sex, segment), limits={"equalized_odds": 0.2}, unified=True)
-    assert len(gf.audit(named(score, label, sex, segment), unified, replicates=0).groups) == 6
+    assert len(gf.audit(unified, named(score, label, sex, segment), replicates=0).groups) == 6
 
 
 # ------------------------------------------------------------------------------------------------------------- new rows
@@ -139,7 +139,7 @@ def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkey
 
     sketch = counted(*population)
     found = gf.solve(sketch, limits=limits, **roles, **asked)
-    audit = gf.audit(sketch, found, new_rows=1500, replicates=0)
+    audit = gf.audit(found, sketch, new_rows=1500, replicates=0)
     expected = audit.new_rows["equalized_odds"]
     assert expected.rows == 1500
     assert not any("no intervals" in note for note in texts(audit))
@@ -155,7 +155,7 @@ def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkey
     # thresholds are found here on 1,500 rows, by replicates on 4,000: gaps are a little larger
     assert expected.mean == pytest.approx(np.mean(seen), abs=0.02)
     assert np.mean(np.array(seen) <= expected.nine_of_ten) >= 0.7
-    assert audit.new_rows == gf.audit(sketch, found, new_rows=1500, replicates=0).new_rows
+    assert audit.new_rows == gf.audit(found, sketch, new_rows=1500, replicates=0).new_rows
 
 
 def test_a_gap_clearly_above_its_limit_is_noted():
@@ -171,7 +171,7 @@ def test_a_gap_clearly_above_its_limit_is_noted():
     with pytest.warns(gf.errors.OverfitWarning, match="16 segments are more than these rows carry: '[FM]' has"):
         found = gf.solve(sketch, **ask)
     assert any("segments are more than these rows carry" in note for note in texts(found))
-    audit = gf.audit(counted(*rows(600)), found, replicates=0)
+    audit = gf.audit(found, counted(*rows(600)), replicates=0)
     gap = audit.gaps["equalized_odds"].value
     noted = [note for note in texts(audit) if "the limit is 0.02" in note]
     assert bool(noted) == (gap > 0.025)
@@ -187,7 +187,7 @@ def test_segments_that_are_the_groups_expect_what_groups_expect():
     one = gf.Sketch.from_rows(score, label, sex, bins=64)
     two = gf.Sketch.from_rows(score, label, [sex, other], bins=64)
     limits = {"equalized_odds": 0.05}
-    plain = gf.audit(one, gf.solve(one, limits=limits), threshold_replicates=100, replicates=0)
+    plain = gf.audit(gf.solve(one, limits=limits), one, threshold_replicates=100, replicates=0)
     found = gf.solve(two, limits=limits, fair_between=0, decide_by=1)
-    here = gf.audit(two, found, threshold_replicates=100, replicates=0)
+    here = gf.audit(found, two, threshold_replicates=100, replicates=0)
     assert here.new_rows["equalized_odds"].mean == pytest.approx(plain.new_rows["equalized_odds"].mean, abs=2e-3)

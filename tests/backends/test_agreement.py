@@ -100,5 +100,5 @@ def test_decisions_and_audits_are_the_same():
         thresholds = {name: float(rng.normal()) for name in np.unique(groups).tolist()}
         found = on_every_backend(lambda: gf.Decider(thresholds)(scores, groups).tolist())  # noqa: B023
         assert found.count(found[0]) == len(found)
-        audits = on_every_backend(lambda: str(gf.audit(sketch_of(scores, labels, groups), thresholds)))  # noqa: B023
+        audits = on_every_backend(lambda: str(gf.audit(thresholds, sketch_of(scores, labels, groups))))  # noqa: B023
         assert audits.count(audits[0]) == len(audits)

@@ -43,13 +43,13 @@ def test_printed_output_has_no_control_characters(backend):
         result = gf.solve(sketch, limits={"equalized_odds": 0.05})
         promise = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)
         everybody = gf.solve(sketch, costs=(1e-6, 1.0))
-        shown += [result, promise, promise.promise, everybody, gf.audit(sketch, result), result.decider()]
+        shown += [result, promise, promise.promise, everybody, gf.audit(result, sketch), result.decider()]
         shown += [gf.frontier(sketch, "equalized_odds"), gf.density(sketch), gf.certify(result, sketch)]
         shown.append(gf.Result.from_json(result.to_json()))
     texts = [text for one in shown for text in (str(one), repr(one))] + [str(one.message) for one in caught]
     for wrong in ({}, {WILD: "x"}, {WILD: 0.5, "nobody": 0.5}):
         with pytest.raises((ValueError, TypeError)) as error:
-            gf.audit(sketch, wrong)
+            gf.audit(wrong, sketch)
         texts.append(str(error.value))
     for text in texts:
         assert all(char.isprintable() or char == "\n" for char in text), ascii(text)

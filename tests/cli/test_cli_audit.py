@@ -20,7 +20,7 @@ def test_audit_of_thresholds_is_that_of_the_library(sketch, capsys):
     words = ["audit", "s.gstar", "--thresholds", "t.json", "--replicates", "200", "--confidence", "0.9", "--seed", "5"]
     capsys.readouterr()
     assert main([*words, "--json"]) == 0
-    expected = gf.audit(sketch, gf.Result.load("t.json"), replicates=200, confidence=0.9, seed=5)
+    expected = gf.audit(gf.Result.load("t.json"), sketch, replicates=200, confidence=0.9, seed=5)
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(expected.to_dict()))
     for ending in ("json", "csv", "html"):
         assert main([*words, "-o", f"a.{ending}", "-q"]) == 0
@@ -46,7 +46,7 @@ def test_a_spreadsheet_does_not_read_a_group_as_a_formula(here):
 @pytest.mark.slow
 def test_audit_and_report_expect_gaps_on_so_many_new_rows(sketch, capsys):
     assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.02", "-o", "t.json", "-q"]) == 0
-    there = gf.audit(sketch, gf.Result.load("t.json"), new_rows=300).new_rows["equalized_odds"]
+    there = gf.audit(gf.Result.load("t.json"), sketch, new_rows=300).new_rows["equalized_odds"]
     words = ["s.gstar", "--thresholds", "t.json", "--new-rows", "300"]
     capsys.readouterr()
     assert main(["audit", *words, "-o", "a.csv"]) == 0
@@ -70,7 +70,7 @@ def test_audit_takes_bare_thresholds_and_tables(scores, sketch, capsys):
     gf.Decider({"F": 0.0, "M": 0.0}, score_column="p", group_column="sex").save("t.json")
     assert main(["audit", "scores.csv", "--label", "y", "--bins", "128", "--thresholds", "t.json", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    expected = gf.audit(sketch, {"F": 0.0, "M": 0.0})
+    expected = gf.audit({"F": 0.0, "M": 0.0}, sketch)
     assert shown["overall"]["tpr"]["value"] == expected.overall["tpr"].value
 
 

@@ -192,7 +192,7 @@ def test_a_float_as_the_name_of_one_group_is_refused(backend):
         lambda: gf.Decider({30.0: 0.5}),
         lambda: gf.Decider({30: 0.5}).one(0.5, 30.0),
         lambda: gf.Decider({30: 0.5}).one(0.5, np.float32(30)),
-        lambda: gf.audit(sketch, {30.0: 0.5, 60.0: 0.5}),
+        lambda: gf.audit({30.0: 0.5, 60.0: 0.5}, sketch),
         lambda: sketch.moments(1, 30.0),
         lambda: gf.density(sketch, 1, 30.0),
         lambda: sketch.update_table(pl.DataFrame({"p": [0.5], "y": [1], "g": [30.0]}), score="p", label="y", group="g"),

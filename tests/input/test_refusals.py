@@ -332,9 +332,9 @@ def test_rows_nobody_can_draw_for_are_refused_alike(call, code):
     [
         gf.solve,
         lambda given: gf.frontier(given, "equalized_odds"),
-        lambda given: gf.bounds(given, None),
+        lambda given: gf.bounds(None, given),
         lambda given: gf.density(given, 0, "a"),
-        gf.densities,
+        gf.density,
         gf.fit_quality,
     ],
 )
@@ -446,3 +446,10 @@ def test_a_refusal_about_something_else_keeps_its_fields():
     assert str(other).startswith("decisions has NaN at row 3")
     plain = about(ValueError("no"), "decisions")
     assert (type(plain), str(plain)) == (ValueError, "decisions: no")
+
+
+@pytest.mark.parametrize("ask", [gf.audit, gf.bounds, gf.certify, gf.report, gf.plot.roc])
+def test_swapped_arguments_say_the_order(ask):
+    sketch = gf.Sketch.from_rows([0.1, 0.4, 0.2, 0.9], [0, 1, 0, 1], ["a", "a", "b", "b"])
+    with pytest.raises(TypeError, match=rf"the sketch last: {ask.__name__}\(result, sketch\)"):
+        ask(sketch, gf.solve(sketch, evidence=0))

@@ -96,18 +96,18 @@ def test_roc_says_what_filled_and_empty_signs_are(sketch):
     for thresholds, signs in (
         (result, ["at the chosen thresholds", "at the best unified threshold"]),
         (result.thresholds, ["at the chosen thresholds"]),
-        (None, []),
+        ({}, []),
     ):
-        legend = gf.plot.roc(sketch, thresholds).axes[0].get_legend()
+        legend = gf.plot.roc(thresholds, sketch).axes[0].get_legend()
         assert [text.get_text() for text in legend.get_texts()] == ["0", "1", *signs]
 
 
 def test_roc_shows_the_curves_and_both_points(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    (ax,) = gf.plot.roc(sketch, result).axes
+    (ax,) = gf.plot.roc(result, sketch).axes
     _, *lines = ax.get_lines()
     assert len(lines) == 6  # for each group a curve, the point of the unified threshold, the chosen point
-    before = gf.audit(sketch, result.default_threshold)
+    before = gf.audit(result.default_threshold, sketch)
     for group, (curve, empty, filled) in enumerate((lines[:3], lines[3:])):
         report = roc_curves(sketch)[group]
         assert curve.get_xdata().tolist() == report.fpr.tolist()
@@ -124,12 +124,12 @@ def test_roc_takes_bare_thresholds_given_axes_and_groups_without_a_label(tmp_pat
 
     sketch = gf.Sketch.from_rows([0.1, 0.9, 0.4, 0.6], [0, 1, 1, 1], ["a", "a", "b", "b"])
     given = Figure().add_subplot()
-    assert gf.plot.roc(sketch, {"a": 0.5, "b": 0.5}, ax=given) is given.figure
+    assert gf.plot.roc({"a": 0.5, "b": 0.5}, sketch, ax=given) is given.figure
     assert len(given.get_lines()) == 3  # chance, the curve of a, its point; b has no negative labels
     assert len(gf.plot.roc(sketch).axes[0].get_lines()) == 2
     given.figure.savefig(tmp_path / "roc.png")
     with pytest.raises(ValueError, match="thresholds names group 'c'"):
-        gf.plot.roc(sketch, {"c": 0.5})
+        gf.plot.roc({"c": 0.5}, sketch)
     with pytest.raises(ValueError, match="nothing to draw"):
         gf.plot.roc(gf.Sketch())
 
@@ -149,7 +149,7 @@ def test_frontier_shows_the_curve_the_result_and_the_unified_threshold(sketch, t
 
 def test_gaps_show_values_and_intervals_before_and_after(sketch, tmp_path):
     result = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    after, before = gf.audit(sketch, result), gf.audit(sketch, result.default_threshold)
+    after, before = gf.audit(result, sketch), gf.audit(result.default_threshold, sketch)
     (ax,) = gf.plot.gaps(after, before).axes
     shown = [text.get_text() for text in ax.get_yticklabels()]
     assert "disparate impact" not in shown  # a ratio: 1 is parity
@@ -182,8 +182,8 @@ import sys, gstar_fast as gf
 table = gf.datasets.paper_synthetic(rows=2_000, seed=1)
 sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
 result = gf.solve(sketch, limits={"equalized_odds": 0.05})
-audit = gf.audit(sketch, result.thresholds)
-figures = gf.plot.roc(sketch, result), gf.plot.densities(sketch), gf.plot.gaps(audit), sketch.plot(kind=None)
+audit = gf.audit(result.thresholds, sketch)
+figures = gf.plot.roc(result, sketch), gf.plot.densities(sketch), gf.plot.gaps(audit), sketch.plot(kind=None)
 figures += (gf.plot.frontier(gf.frontier(sketch, "equalized_odds"), result),)
 print(*(figure._repr_png_()[:8].hex() for figure in figures), "matplotlib.pyplot" in sys.modules)
 """
@@ -210,15 +210,15 @@ def test_a_sketch_from_another_process_can_be_drawn(sketch):
 def test_plotting_the_wrong_object_says_what_to_call(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})
     for draw, text in (
-        (gf.plot.roc, r"Sketch expected, got Result; call gf.plot.roc\(sketch, result\)"),
+        (gf.plot.roc, r"Sketch expected, got Result; call gf.plot.roc\(result, sketch\)"),
         (
             gf.plot.densities,
             r"Sketch expected, got Result; call gf.plot.densities\(sketch, thresholds=result.thresholds",
         ),
         (gf.plot.frontier, r"Frontier expected, got Result; call gf.plot.frontier\(gf.frontier\(sketch, "),
-        (gf.plot.gaps, r"Audit expected, got Result; call gf.plot.gaps\(gf.audit\(sketch, result\)\)"),
+        (gf.plot.gaps, r"Audit expected, got Result; call gf.plot.gaps\(gf.audit\(result, sketch\)\)"),
     ):
         with pytest.raises(TypeError, match=text):
             draw(result)
     with pytest.raises(TypeError, match="Audit expected, got Result"):
-        gf.plot.gaps(gf.audit(sketch, result.thresholds), result)
+        gf.plot.gaps(gf.audit(result.thresholds, sketch), result)

@@ -23,12 +23,12 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 @pytest.fixture(scope="module")
 def audit(sketch, result):
-    return gf.audit(sketch, result)
+    return gf.audit(result, sketch)
 
 
 @pytest.fixture(scope="module")
 def before(sketch, result):
-    return gf.audit(sketch, dict.fromkeys(result.groups, result.default_threshold))
+    return gf.audit(dict.fromkeys(result.groups, result.default_threshold), sketch)
 
 
 @pytest.fixture(scope="module")
@@ -291,7 +291,7 @@ def test_the_command_repeats_what_the_caller_chose(tmp_path, monkeypatch, sketch
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1893456000")
     sketch.save("scores.gstar")
-    audit = gf.audit(sketch, result, confidence=0.9, replicates=200, seed=3)
+    audit = gf.audit(result, sketch, confidence=0.9, replicates=200, seed=3)
     frontier = gf.frontier(sketch, "demographic_parity")
     report = gf.report(result, sketch, audit=audit, frontier=frontier)
     assert "90\u00a0% confidence" in report.html
@@ -343,11 +343,11 @@ def test_mismatched_results_sketches_and_audits_are_refused(sketch, result, audi
         gf.report(unsigned, gf.Sketch.from_rows([1.0, 2.0], [0, 1], ["men", "men"]))
     assert "could not be checked" in gf.report(unsigned, sketch, audit=audit, frontier=False).html
     with pytest.raises(ValueError, match=r"audit was made at other thresholds than the result's: group 'men' has 0\.5"):
-        gf.report(result, sketch, audit=gf.audit(sketch, {"men": 0.5, "women": 0.5}))
+        gf.report(result, sketch, audit=gf.audit({"men": 0.5, "women": 0.5}, sketch))
     with pytest.raises(ValueError, match="audit covers 2 groups and 2000 rows, the result 2 groups and 8000 rows"):
-        gf.report(result, sketch, audit=gf.audit(synthetic(2_000), result.thresholds))
+        gf.report(result, sketch, audit=gf.audit(result.thresholds, synthetic(2_000)))
     with pytest.raises(ValueError, match="before covers 2 groups and 2000 rows"):
-        gf.report(result, sketch, before=gf.audit(synthetic(2_000), 0.0))
+        gf.report(result, sketch, before=gf.audit(0.0, synthetic(2_000)))
     with pytest.raises(ValueError, match="frontier was computed on another sketch"):
         gf.report(result, sketch, frontier=gf.frontier(other, "equalized_odds"))
     with pytest.raises(ValueError, match="frontier has 2 groups and the result 2, not the same ones"):

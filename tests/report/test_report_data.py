@@ -88,7 +88,7 @@ def test_curves_are_the_roc_of_the_counts(backend):
     sketch = synthetic(2_000)
     for group, curve in roc_curves(sketch).items():
         assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (1, 1, 0, 0)
-        audit = gf.audit(sketch, float(curve.thresholds[len(curve.thresholds) // 2]))
+        audit = gf.audit(float(curve.thresholds[len(curve.thresholds) // 2]), sketch)
         at = audit.rates[group]
         place = len(curve.thresholds) // 2
         assert (curve.fpr[place], curve.tpr[place]) == pytest.approx((at["fpr"].value, at["tpr"].value))

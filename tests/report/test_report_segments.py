@@ -64,12 +64,12 @@ def test_another_sketch_is_refused(sketch):
     with pytest.raises(ValueError, match="another sketch"):
         gf.report(result, sketch_of(seed=1))
     with pytest.raises(ValueError, match="audit covers 6 groups"):
-        gf.report(result, sketch, audit=gf.audit(sketch, 0.5))
+        gf.report(result, sketch, audit=gf.audit(0.5, sketch))
 
 
 def test_roc_curves_are_those_of_segments(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.05}, fair_between=0, decide_by=1)
-    axes = gf.plot.roc(sketch, result).axes[0]
+    axes = gf.plot.roc(result, sketch).axes[0]
     names = [text.get_text() for text in axes.get_legend().get_texts()]
     assert names[:3] == ["0", "1", "2"]
     filled = [line.get_xydata()[0] for line in axes.get_lines() if line.get_markerfacecolor() not in ("white", "none")]

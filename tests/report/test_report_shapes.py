@@ -25,7 +25,7 @@ def banner(result, sketch, **options):
 @pytest.mark.slow
 def test_only_what_holds_and_is_proven_is_green(sketch, result):
     assert banner(gf.solve(sketch, limits={"equalized_odds": 0.05}), sketch) == ("good", "The limit is met")
-    there = gf.audit(sketch, result).new_rows["equalized_odds"]  # as many new rows have their own chance
+    there = gf.audit(result, sketch).new_rows["equalized_odds"]  # as many new rows have their own chance
     words = f"The limit is met on the counted rows; expect about {there.mean:.2g} on new ones"
     assert banner(result, sketch) == ("warn", words)
     unproven = dataclasses.replace(result, verdict="not_converged")
@@ -87,7 +87,7 @@ def test_missing_classes_constant_scores_and_infinities_are_drawn():
     rows = {row[0]: row for row in rows_of(page, "Thresholds and what they do")}
     assert rows["positive"][-1] == "-"  # no negative labels, no fpr
     notes = [node.text for node in page.one(id="notes").all("li")]
-    assert set(notes) == {*texts(result), *texts(gf.audit(sketch, result))}
+    assert set(notes) == {*texts(result), *texts(gf.audit(result, sketch))}
     assert any("'positive'" in note for note in notes)
     assert "No curve: label 0, group 'constant'" in page.one(id="scores").text
     legend = [entry.text for entry in page.one(id="roc").one("ul", class_="legend").all("li")]
@@ -137,7 +137,7 @@ def test_fifty_groups_show_the_extreme_ones_and_list_all():
     scores = random.normal(labels + random.normal(0, 0.5, 50)[groups])
     sketch = gf.Sketch.from_rows(scores, labels, groups)
     result = gf.solve(sketch, limits={"demographic_parity": 0.1})
-    audit = gf.audit(sketch, result, threshold_replicates=0)
+    audit = gf.audit(result, sketch, threshold_replicates=0)
     page = read(gf.report(result, sketch, audit=audit).html)
     assert len(page.all("div", class_="panel")) == 8
     assert len(rows_of(page, "Thresholds and what they do")) == 50
@@ -160,7 +160,7 @@ def test_more_groups_than_tables_can_hold_are_counted():
     labels = np.tile([0, 1], 1_000)
     sketch = gf.Sketch.from_rows(random.normal(labels), labels, groups)
     result = gf.solve(sketch, limits={"demographic_parity": 0.9})
-    page = read(gf.report(result, sketch, audit=gf.audit(sketch, result, threshold_replicates=0)).html)
+    page = read(gf.report(result, sketch, audit=gf.audit(result, sketch, threshold_replicates=0)).html)
     assert len(rows_of(page, "Thresholds and what they do")) == 200
     assert "50 more groups are not listed" in page.one(id="thresholds").text
 
@@ -225,7 +225,7 @@ def test_making_a_report_warns_of_nothing_new():
 
 
 def test_another_before_is_called_what_it_is(sketch, result):
-    before = gf.audit(sketch, {"men": 0.0, "women": 1.0})
+    before = gf.audit({"men": 0.0, "women": 1.0}, sketch)
     page = read(gf.report(result, sketch, before=before, frontier=False).html)
     gaps = page.one(id="gaps").text
     assert "not the best unified threshold" in gaps

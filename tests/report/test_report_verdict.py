@@ -34,7 +34,7 @@ ONE_SMALL = np.repeat(np.arange(6), [4_000] * 5 + [30])
 def test_a_limit_that_will_not_hold_on_new_rows_is_not_green(groups):
     sketch = alike(groups)
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})
-    expected = gf.audit(sketch, result).new_rows["equalized_odds"].mean
+    expected = gf.audit(result, sketch).new_rows["equalized_odds"].mean
     assert expected > 0.1
     page, tone, box = page_of(result, sketch)
     assert tone == "warn"
@@ -49,7 +49,7 @@ def test_a_limit_that_will_hold_is_green_and_says_what_to_expect():
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})
     _, tone, box = page_of(result, sketch)
     assert (tone, box.one("h2").text) == ("good", "The limit is met")
-    there = gf.audit(sketch, result).new_rows["equalized_odds"]
+    there = gf.audit(result, sketch).new_rows["equalized_odds"]
     said = f"about {there.mean:.2g} (at most 0.05 asked); nine of ten samples of 40 000 rows stay under "
     assert f"On new rows: expect the equalized odds gap to be {said}{there.nine_of_ten:.2g}. " in box.text
     assert "This assumes out-of-fold scores" in box.text
@@ -66,7 +66,7 @@ def test_intervals_are_said_to_be_those_of_thresholds_fixed_beforehand():
 def test_not_knowing_what_to_expect_is_not_green():
     sketch = synthetic()
     result = gf.solve(sketch, limits={"equalized_odds": 0.1})
-    _, tone, box = page_of(result, sketch, audit=gf.audit(sketch, result, threshold_replicates=0))
+    _, tone, box = page_of(result, sketch, audit=gf.audit(result, sketch, threshold_replicates=0))
     assert tone == "warn"
     assert box.one("h2").text == "The limit is met on the counted rows; what to expect on new ones is not known"
     assert "audit the thresholds on rows that were set aside" in box.text
@@ -76,14 +76,14 @@ def test_not_knowing_what_to_expect_is_not_green():
 def test_the_page_speaks_of_as_many_new_rows_as_its_audit():
     sketch = synthetic()
     result = gf.solve(sketch, limits={"equalized_odds": 0.02, "disparate_impact": 0.5})
-    audit = gf.audit(sketch, result, new_rows=300)
+    audit = gf.audit(result, sketch, new_rows=300)
     page, _, box = page_of(result, sketch, audit=audit)
     odds, ratio = audit.new_rows["equalized_odds"], audit.new_rows["disparate_impact"]
     assert f"nine of ten samples of 300 rows stay under {odds.nine_of_ten:.2g}. Expect the disparate" in box.text
     assert f"nine of ten samples of 300 rows stay above {ratio.nine_of_ten:.2g}. This assumes" in box.text
     assert f"{odds.nine_of_ten:.4f}" in page.one(id="asked").text
     assert "new_rows=300" in page.one(id="reproduce").text
-    assert "new_rows=" not in page_of(result, sketch, audit=gf.audit(sketch, result))[0].one(id="reproduce").text
+    assert "new_rows=" not in page_of(result, sketch, audit=gf.audit(result, sketch))[0].one(id="reproduce").text
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_limit_that_counted_rows_break_is_not_green():
     table = gf.datasets.paper_synthetic(20_000, seed=1)
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
     result = gf.solve(sketch, density="normal", limits={"equalized_odds": 0.02})
-    assert result.gaps["equalized_odds"] <= 0.02 + 1e-12 < gf.audit(sketch, result).gaps["equalized_odds"].value
+    assert result.gaps["equalized_odds"] <= 0.02 + 1e-12 < gf.audit(result, sketch).gaps["equalized_odds"].value
     page = gf.report(result, sketch, frontier=False).html
     assert "Met by the normal densities, but not on the counted rows: equalized odds" in page
     assert 'class="verdict warn"' in page

@@ -42,7 +42,7 @@ def test_solve_audit_and_report_warn_with_the_labels(backend):
     with pytest.warns(gf.errors.LabelWarning, match=words):
         result = gf.solve(sketch)
     with pytest.warns(gf.errors.LabelWarning, match=words):
-        audit = gf.audit(sketch, result)
+        audit = gf.audit(result, sketch)
     assert any(note.startswith("no row has the positive label 'Yes'") for note in texts(audit))
     with pytest.warns(gf.errors.LabelWarning, match=words) as caught:
         page = gf.report(result, sketch)
@@ -83,11 +83,11 @@ def test_they_warn_where_every_row_is_positive(backend):
 def test_rows_of_both_labels_give_no_warning_and_keep_no_texts(backend):
     both = counted(["yes", "no"] * 20, "yes")
     assert both.label_texts == ()
-    gf.audit(both, gf.solve(both))
+    gf.audit(gf.solve(both), both)
     pieces = counted(["yes"] * 20, "yes") + counted(["no"] * 20, "yes")
     assert pieces.label_texts == ()
     assert LABELS not in [kind for kind, _, _ in gf.Sketch.from_bytes(pieces.to_bytes())._core.sections]
-    gf.audit(pieces, 0.5)
+    gf.audit(0.5, pieces)
     unlabelled = counted([None, None], "yes")
     assert (unlabelled.label_texts, section(unlabelled)) == ((), None)
 
@@ -139,7 +139,7 @@ def test_more_labels_than_eight_are_said_to_be_more(backend):
         gf.errors.LabelWarning,
         match=r"labels found: 'a', 'label 0', 'label 1', 'label 10', .*'label 4', \.\.\.\); count",
     ):
-        gf.audit(sketch, 0.5)
+        gf.audit(0.5, sketch)
 
 
 KINDS = {

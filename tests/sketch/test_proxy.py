@@ -86,7 +86,7 @@ def test_thresholds_are_fair_between_the_true_groups(fast_backend):
     proxy = proxy_of(score, label, probabilities, bins=512)
     counted = gf.Sketch.from_rows(score, label, group, bins=512)
     gaps = {
-        name: gf.audit(counted, gf.solve(sketch, limits=limits)).gaps["equalized_odds"].value
+        name: gf.audit(gf.solve(sketch, limits=limits), counted).gaps["equalized_odds"].value
         for name, sketch in {
             "unmixed": proxy.unmixed(),
             "guessed": gf.Sketch.from_rows(score, label, probabilities.argmax(axis=1), bins=512),

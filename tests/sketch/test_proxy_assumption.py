@@ -98,7 +98,7 @@ def test_every_result_carries_the_assumption(backend, honest):
     assert promised.verdict == "promised"
     assert promised.message.endswith("; all of this holds only if the groups were estimated correctly, see the note")
     assert unmixed.assumption in texts(promised.promise.plain)
-    assert unmixed.assumption in texts(gf.audit(unmixed, promised))
+    assert unmixed.assumption in texts(gf.audit(promised, unmixed))
     assert unmixed.assumption in texts(gf.certify(promised, unmixed))
 
 
@@ -133,7 +133,7 @@ def test_a_promise_of_a_gap_that_is_not_there_comes_with_a_warning(backend, misl
     result = gf.solve(unmixed, limits=LIMITS, confidence=0.95)
     assert result.verdict == "promised"
     score, label, group, _ = rows_of(80_000, misled=6.0, lower=6.0)
-    truth = gf.audit(gf.Sketch.from_rows(score, label, group), result.thresholds, replicates=0)
+    truth = gf.audit(result.thresholds, gf.Sketch.from_rows(score, label, group), replicates=0)
     assert truth.gaps["equalized_odds"].value > 0.5
     assert "the counts contradict this" in str(result)
 

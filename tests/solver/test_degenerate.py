@@ -200,7 +200,7 @@ def test_pooled_groups_share_a_threshold_and_all_groups_are_told(backend):
     assert result.sketch_digest == sketch.digest()
     assert result.min_rows == 100
     assert texts(result)[0].startswith("pooled, having fewer than 100 rows: (0, 'abroad'), (0, 'isles'), (1, 'abroad')")
-    audit = gf.audit(sketch, result)
+    audit = gf.audit(result, sketch)
     for g in result.groups:
         for rate in ("tpr", "fpr", "selection_rate", "accuracy", "balanced_accuracy"):
             assert getattr(result.rates[g], rate) == pytest.approx(audit.rates[g][rate].value, abs=1e-15)

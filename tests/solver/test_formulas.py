@@ -151,7 +151,7 @@ def test_the_constant_of_theorem_three_is_the_one_of_the_paper(normal):
     slope = f01 + f00 * m10 * f11
     inner = r1 / 2 + r0 * f01 * m11 / 2 + rows[0, 0] / rows.sum() * (f00 * m10 + slope * m11 / 2)
     inner += rows[1, 0] / rows.sum()
-    third = gf.bounds(sketch, result, density=cells)[3]
+    third = gf.bounds(result, sketch, density=cells)[3]
     expected = {"r_0": r0, "r_1": r1, "f_00": f00, "f_01": f01, "M_10": m10, "M_11": m11, "slope": slope}
     for name, value in expected.items():
         assert third.constants[name] == pytest.approx(value, rel=5e-3), name

@@ -82,7 +82,7 @@ def test_a_segment_without_rows_has_no_threshold(backend):
 def test_an_audit_measures_it_between_protected_groups():
     sketch = counted()
     result = gf.solve(sketch, segments=CUT, **BY)
-    audit = gf.audit(sketch, result)
+    audit = gf.audit(result, sketch)
     assert audit.gaps["equalized_odds"].value == pytest.approx(result.gaps["equalized_odds"])
 
 

@@ -69,7 +69,7 @@ def test_equalized_odds_widens_the_gap_in_ppv_where_base_rates_differ(backend):
     sketch = gf.Sketch.from_rows(scores, labels, groups)
     unified = gf.solve(sketch, unified=True)
     limited = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    before, after = (gf.audit(sketch, one.thresholds).gaps["predictive_parity"].value for one in (unified, limited))
+    before, after = (gf.audit(one.thresholds, sketch).gaps["predictive_parity"].value for one in (unified, limited))
     assert after > before + 0.05
 
 

@@ -209,7 +209,11 @@ def _needs_a_sketch(e: Any, _: Face) -> str:
     return f"sketch must be a gf.Sketch, got {kind_of(e.value)}; {cure}"
 
 
-OPTIONS |= entries(InputTypeError, needs_a_sketch=_needs_a_sketch)
+OPTIONS |= entries(
+    InputTypeError,
+    needs_a_sketch=_needs_a_sketch,
+    sketch_last=lambda e, _: f"{e.value} takes the result first and the sketch last: {e.value}(result, sketch)",
+)
 
 
 def _shown(option: str, value: Any, say: Face) -> str:

@@ -48,7 +48,7 @@ def audit(given: argparse.Namespace, console: Console) -> None:
             settings["new_rows"] = given.new_rows
             if not isinstance(thresholds, gf.Result):
                 raise CliError(f"{given.thresholds} has thresholds alone; --new-rows needs what `solve -o` saved")
-        found = gf.audit(sketch_of(given, console), thresholds, **settings)
+        found = gf.audit(thresholds, sketch_of(given, console), **settings)
     if write is not None:
         write_atomically(given.output, write(found))
     console.answer(found.to_dict(), lambda: str(found))

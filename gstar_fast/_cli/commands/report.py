@@ -22,7 +22,7 @@ def report(given: argparse.Namespace, console: Console) -> None:
     take_columns(given, result)
     sketch = sketch_of(given, console)
     command = command_line(given.argv)
-    found = None if given.new_rows is None else gf.audit(sketch, result, new_rows=given.new_rows)
+    found = None if given.new_rows is None else gf.audit(result, sketch, new_rows=given.new_rows)
     page = gf.report(result, sketch, audit=found, criterion=given.criterion, title=given.title, command=command)
     page.save(given.output)
     size = len(page.html.encode())
