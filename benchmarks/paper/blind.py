@@ -49,7 +49,7 @@ def found(score: np.ndarray, split: Split, cut: Any, limits: dict[str, float], r
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a record has the verdict instead
         return gf.solve(
-            sketch, limits=limits, fair_between=0, decide_by=1, monotone=True, randomize=randomize, evidence=0
+            sketch, limits=limits, fair_between=0, decide_by=gf.Segments(column=1), randomize=randomize, evidence=0
         )
 
 

@@ -38,7 +38,12 @@ def error_at(places: np.ndarray, rows: Rows, kind: Set) -> float:
     """The least error of thresholds between whole numbers that stand for the scores."""
     bins = max(16, 1 << int(places.max()).bit_length())
     sketch = gf.Sketch.from_rows(places.astype(np.float64), rows[1], rows[2], bins=bins, range=(0, bins))
-    result = gf.solve(sketch, limits={"equalized_odds": kind.limit}, balanced=kind.balanced, evidence=0)
+    result = gf.solve(
+        sketch,
+        limits={"equalized_odds": kind.limit},
+        objective="balanced_error" if kind.balanced else "error",
+        evidence=0,
+    )
     assert result.verdict == "optimal", result
     return float(result.loss) ** 0.5
 
@@ -103,7 +108,12 @@ def look(kind: Set, seed: int, rows: Rows) -> dict[str, Any]:
         assert places.max() < BINS, (grid, kind.name, places.max())
         assert (np.diff(places[np.argsort(rows[0])]) >= 0).all(), (grid, kind.name, "a higher score, a lower bin")
         cost[grid] = error_at(places, rows, kind) - least
-    direct = gf.solve(sketch, limits={"equalized_odds": kind.limit}, balanced=kind.balanced, evidence=0)
+    direct = gf.solve(
+        sketch,
+        limits={"equalized_odds": kind.limit},
+        objective="balanced_error" if kind.balanced else "error",
+        evidence=0,
+    )
     assert abs(direct.loss**0.5 - least - cost["ours"]) < 1e-9, "the sketch itself gives the same"
     return {"set": kind.name, "seed": seed, "optimum": least, "level": sketch.level, "warned": warned, **cost}
 

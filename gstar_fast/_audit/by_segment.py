@@ -10,13 +10,14 @@ from gstar_fast._audit.counts import Counts
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.thresholds import Thresholds, make
+from gstar_fast._question.roles import Asked, Roles
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, scale_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import accepted_by, parts_of
-from gstar_fast._solver.segments.problem import Roles, SegmentCounts, lay_out
-from gstar_fast._solver.segments.roles import Asked, protected_sketch, roles_of
+from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
+from gstar_fast._solver.segments.roles import protected_sketch, roles_of
 from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
 from gstar_fast._solver.snapshot import Snapshot
 

@@ -26,11 +26,11 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._input.options import checked_flag
+from gstar_fast._question.question import Question, check_confidence
 from gstar_fast._rates import Rate, Share, has_rate
 from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
 from gstar_fast._solver.answer.note import Note, label_notes
 from gstar_fast._solver.promise.effective import effective
-from gstar_fast._solver.question import Objective, check_confidence
 from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.roles import on_its_columns
@@ -131,20 +131,16 @@ def certify(
     level, exact = check_confidence(confidence), checked_flag("exact", exact)
     if limits is None and isinstance(thresholds, Result):
         limits = thresholds.limits
-    objective = Objective.of(limits, None, (1, 1), False)
-    if not objective.limits:
-        raise refusal("no_limits", "limits", value="certify")
+    asked = Question.of(limits=limits, confidence=level).bounds
     rows = _Rows.of(sketch, thresholds, exact)
     alpha = 1 - level
-    upper = {name: _upper(name, rows, alpha, exact) for name in objective.limits}
-    holds = not rows.absent and all(
-        CRITERION[name].limit(limit).met(upper[name]) for name, limit in objective.limits.items()
-    )
+    upper = {name: _upper(name, rows, alpha, exact) for name in asked}
+    holds = not rows.absent and all(CRITERION[name].limit(limit).met(upper[name]) for name, limit in asked.items())
     return Certificate(
         holds=holds,
         upper=upper,
         gaps=rows.gaps(),
-        limits=objective.limits,
+        limits=asked,
         confidence=level,
         exact=exact,
         n_rows=rows.n_rows,

@@ -18,6 +18,7 @@ from gstar_fast._audit.by_segment import SolveSegments
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
+from gstar_fast._question.roles import Roles
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.mix import mix, mixed
@@ -25,7 +26,7 @@ from gstar_fast._solver.promise.effective import resampled
 from gstar_fast._solver.question import Objective, scale_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, lay_out
-from gstar_fast._solver.segments.problem import Roles, SegmentCounts
+from gstar_fast._solver.segments.problem import SegmentCounts
 from gstar_fast._solver.snapshot import Snapshot
 
 REPLICATES = 500

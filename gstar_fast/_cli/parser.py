@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from gstar_fast._base.text import near
-from gstar_fast._cli.values import criterion, delimiter, moment, pair, unknown
+from gstar_fast._cli.values import criterion, delimiter, moment, objective, pair, unknown
 from gstar_fast._criteria import CRITERION
 from gstar_fast._words import BACKENDS, FORMATS, KINDS, METHODS
 
@@ -108,9 +108,13 @@ def _limit(group: argparse._ActionsContainer, text: str) -> None:
 def _asking(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to ask for")
     _limit(group, "largest gap allowed (for disparate_impact: least ratio); repeatable")
-    group.add_argument("--cost-fp", type=float, default=1.0, metavar="X", help="cost of a false positive (default: 1)")
-    group.add_argument("--cost-fn", type=float, default=1.0, metavar="X", help="cost of a false negative (default: 1)")
-    group.add_argument("--balanced", action="store_true", help="give both classes the same weight")
+    group.add_argument(
+        "--objective",
+        type=objective,
+        default="error",
+        metavar="X",
+        help="what is minimised: error (default), balanced_error, or prices of both errors: fp=1,fn=5 (,balanced)",
+    )
     group.add_argument("--randomize", action="store_true", help="allow several thresholds in a group, drawn by key")
 
 
@@ -365,7 +369,7 @@ are promised for new rows as well; if that cannot be done, the exit code is 3 to
 
 examples:
   gstar-fast solve s.gstar --limit equalized_odds=0.02 -o thresholds.json --report report.html
-  gstar-fast solve s.gstar --limit disparate_impact=0.8 --cost-fn 5
+  gstar-fast solve s.gstar --limit disparate_impact=0.8 --objective fp=1,fn=5
   gstar-fast solve s.gstar --limit equalized_odds=0.05 --confidence 0.95 -o thresholds.json
   gstar-fast solve scores/ --score p --label y --group sex --limit equal_opportunity=0.01 -o thresholds.json""",
     ),

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import gstar_fast as gf
 from gstar_fast._base.names import Name, joined_columns
+from gstar_fast._cli.errors import USAGE, CliError
 from gstar_fast._cli.output import Console, for_terminal
 from gstar_fast._cli.save import write_bytes
 from gstar_fast._decide import document
@@ -65,6 +66,20 @@ def with_columns(result: gf.Result, sketch: gf.Sketch, given: argparse.Namespace
                 f"give --{option} here or to `apply`"
             )
     return result
+
+
+def decides(
+    given: argparse.Namespace, segments: gf.Segments | None, sketch: gf.Sketch
+) -> list[str | int] | gf.Segments | None:
+    """What --decide-by, --monotone and --segments say together."""
+    columns = columns_or_positions(given.decide_by, sketch)
+    if segments is None and not given.monotone:
+        return columns
+    if columns is None or len(columns) != 1:
+        option = "--monotone" if segments is None else "--segments"
+        raise CliError(f"{option} is about one column of segments; give --fair-between COL --decide-by COL", USAGE)
+    cuts, monotone = (None, True) if segments is None else (segments.cuts, segments.monotone)
+    return gf.Segments(cuts, column=columns[0], monotone=monotone if given.monotone is None else given.monotone)
 
 
 def columns_or_positions(given: list[str] | None, sketch: gf.Sketch) -> list[str | int] | None:

@@ -35,6 +35,23 @@ def criterion(text: str) -> str:
     return text
 
 
+def objective(text: str) -> str | dict[str, float | bool]:
+    """A word, or prices such as fp=1,fn=5; `balanced` beside them weighs both classes alike."""
+    if text in ("error", "balanced_error"):
+        return text
+    prices: dict[str, float | bool] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            prices[name] = True if part == "balanced" else float(value)
+        except ValueError:
+            prices = {}
+            break
+    if not {"fp", "fn"} <= prices.keys() <= {"fp", "fn", "balanced"}:
+        raise argparse.ArgumentTypeError(f"must be error, balanced_error or prices such as fp=1,fn=5, got {text!r}")
+    return prices
+
+
 def unknown(text: str) -> str | float:
     """What to do about a group without a threshold: a word, or the threshold to take."""
     if text in ("raise", "default"):

@@ -9,24 +9,25 @@ from gstar_fast._base.refusals.wording import Face
 _ARGUMENTS = {
     "bins": "--bins",
     "confidence": "--confidence",
-    "costs": "--cost-fp and --cost-fn",
     "decide_by": "--decide-by",
+    "density": "--density",
     "evidence": "--evidence",
     "fair_between": "--fair-between",
     "limits": "--limit",
     "max_seconds": "--max-seconds",
+    "method": "--method",
     "min_rows": "--min-rows",
     "missing": "--missing",
     "missing_group": "--missing-group",
+    "objective": "--objective",
     "penalties": "--penalty",
     "positive": "--positive",
     "range": "--range",
     "replicates": "--replicates",
     "seed": "--seed",
-    "segments": "--segments",
 }
 _POLICIES = {"False": "reject", "True": "accept"}
-_FLAGS = {"allow_expired", "balanced", "exact", "monotone", "randomize", "unified"}
+_FLAGS = {"allow_expired", "exact", "randomize", "unified"}
 
 
 class Options(Face):

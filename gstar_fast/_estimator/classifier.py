@@ -26,20 +26,27 @@ from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Unknown
 from gstar_fast._decide.decider import Decider
-from gstar_fast._estimator.decide_by import Roles, check_decide_by, group_estimator_of, prefit_by
+from gstar_fast._estimator.decide_by import (
+    Roles,
+    check_decide_by,
+    columns_of,
+    group_estimator_of,
+    prefit_by,
+    question_of,
+)
 from gstar_fast._estimator.folds import Classifier, response_method, scores_of
 from gstar_fast._estimator.groups import EVERYBODY, Source
 from gstar_fast._estimator.probability import GroupProbability
-from gstar_fast._estimator.question import check_question, question_of
 from gstar_fast._estimator.rows import decide, read_rows
 from gstar_fast._estimator.saved import Saved
 from gstar_fast._estimator.training import count, labels_for, positive_of, prefit, train
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
+from gstar_fast._question.question import ObjectiveLike
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, check_several
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.solve import solve
+from gstar_fast._solver.solve import solve_question
 
 __all__ = ["GroupThresholdClassifier"]
 
@@ -64,7 +71,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
     ----------
     estimator : estimator
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
-    limits, penalties, method, density, costs, balanced, unified, randomize
+    limits, penalties, objective, method, density, unified, randomize
         What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
     min_rows, max_seconds, confidence, evidence
         As in `solve`. If `confidence` is given and the limits cannot be promised for new rows, `fit` warns
@@ -74,12 +81,11 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         groups are then tuples such as ``('F', 'black')``. This is the form that works wherever scikit-learn calls
         `predict` with X alone, as string scorers do. Without it, groups are passed to `fit` and `predict`; where none
         are passed either, all rows are one group.
-    decide_by : str, int, list of these or GroupProbability(...), optional
+    decide_by : str, int, list of these, Segments or GroupProbability(...), optional
         What thresholds depend on in the place of the protected group, which `predict` then never asks for: columns of
-        X, or segments of the probability that a second model gives, see `GroupProbability`. Gaps are still measured
+        X, ``gf.Segments(column=...)`` for thresholds that rise or fall along a column of whole numbers, or segments of
+        the probability that a second model gives, see `GroupProbability`. Gaps are still measured
         between the groups of `sensitive_features`, in X or passed to `fit`.
-    monotone : bool, optional
-        As in `solve`; without it thresholds rise, or fall, along the segments of a group probability.
     drop_sensitive : bool
         Whether to leave those columns out of what `estimator` sees. Turn it off if the estimator uses them, as does a
         pipeline that encodes them, or a fitted model that was trained with them.
@@ -150,10 +156,9 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         *,
         limits: Mapping[str, float] | None = None,
         penalties: Mapping[str, float] | None = None,
+        objective: ObjectiveLike = "error",
         method: str = "exact",
         density: str = "empirical",
-        costs: tuple[float, float] = (1, 1),
-        balanced: bool = False,
         unified: bool = False,
         randomize: bool = False,
         min_rows: float = 0,
@@ -162,7 +167,6 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         evidence: float = 0.95,
         sensitive_features: object = None,
         decide_by: object = None,
-        monotone: bool | None = None,
         drop_sensitive: bool = True,
         drop_decide_by: bool = True,
         unknown: Unknown = "raise",
@@ -178,10 +182,9 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.estimator = estimator
         self.limits = limits
         self.penalties = penalties
+        self.objective = objective
         self.method = method
         self.density = density
-        self.costs = costs
-        self.balanced = balanced
         self.unified = unified
         self.randomize = randomize
         self.min_rows = min_rows
@@ -190,7 +193,6 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         self.evidence = evidence
         self.sensitive_features = sensitive_features
         self.decide_by = decide_by
-        self.monotone = monotone
         self.drop_sensitive = drop_sensitive
         self.drop_decide_by = drop_decide_by
         self.unknown = unknown
@@ -239,7 +241,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         sketch = self._empty_sketch()
         source = self._new_source(sensitive_features)
         rows = read_rows(source, X, y, sensitive_features, sample_weight)
-        check_several(Objective.of(self.limits, self.penalties, self.costs, self.balanced), rows.groups.names)
+        check_several(Objective.of(question_of(self)), rows.groups.names)
         if self._is_prefit:
             if params:
                 raise ValueError(f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
@@ -303,7 +305,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         """A sketch to count into; also looks at the other options, before anything is trained."""
         for flag in ("drop_sensitive", "drop_decide_by", "refit"):
             checked_flag(flag, getattr(self, flag))
-        check_question(question_of(self), by_segment=self.decide_by is not None)
+        question_of(self)
         check_decide_by(self)
         Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
@@ -314,7 +316,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
             self.sensitive_features,
             given,
             drop=self.drop_sensitive,
-            decide_by=None if isinstance(self.decide_by, GroupProbability) else self.decide_by,
+            decide_by=None if isinstance(self.decide_by, GroupProbability) else columns_of(self.decide_by),
             drop_decide_by=self.drop_decide_by,
         )
         if source.is_nowhere and (self.limits or self.penalties or self.decide_by is not None):
@@ -336,7 +338,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         return None if declined else weights
 
     def _solve(self, sketch: Sketch, roles: Roles) -> tuple[Result, Decider]:
-        result = solve(sketch, **question_of(self), **roles.question(self.monotone))
+        result = solve_question(sketch, question_of(self, roles))
         result = replace(result, group_column=roles.column)
         return result, result.decider(unknown=self.unknown)
 

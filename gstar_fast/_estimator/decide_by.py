@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,6 @@ from sklearn.utils.validation import _check_method_params
 
 from gstar_fast._base.arrays import Floats, Values
 from gstar_fast._base.names import Name, as_tuple, joined_columns, listed
-from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.folds import Classifier, Metadata, Split
 from gstar_fast._estimator.groups import Groups, Source, groups_in_table
@@ -28,8 +27,8 @@ from gstar_fast._estimator.probability import (
 )
 from gstar_fast._estimator.rows import Rows, decide
 from gstar_fast._estimator.tables import as_table, asked, places_of, rows_at
-from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
+from gstar_fast._question.question import Question
 from gstar_fast._sketch.columns import Columns
 from gstar_fast._sketch.sketch import Sketch
 
@@ -40,7 +39,6 @@ class Options(Protocol):
     """What a meta-estimator was told; see `GroupThresholdClassifier`."""
 
     decide_by: object
-    monotone: bool | None
     drop_sensitive: bool
     drop_decide_by: bool
     refit: bool
@@ -49,10 +47,7 @@ class Options(Protocol):
 
 def check_decide_by(model: Options) -> None:
     """Refuse what cannot decide, before anything is trained."""
-    monotone = model.monotone is not None and checked_flag("monotone", model.monotone)
     if model.decide_by is None:
-        if monotone:
-            raise refusal("monotone_alone", "monotone")
         return
     if isinstance(model.decide_by, GroupProbability):
         check_probability(model.decide_by)
@@ -61,13 +56,23 @@ def check_decide_by(model: Options) -> None:
             f"decide_by must be columns of X, or gf.GroupProbability({type(model.decide_by).__name__}(...)) for "
             "segments of what this estimator says of the group"
         )
-    elif not asked(model.decide_by, "decide_by"):
+    elif isinstance(model.decide_by, Segments) and model.decide_by.cuts is not None:
+        raise ValueError(
+            "decide_by=gf.Segments(column=...) names a column of X that is in order already; to cut a probability pass "
+            "the cut points to gf.GroupProbability(..., segments=...)"
+        )
+    elif not asked(columns_of(model.decide_by), "decide_by"):
         raise ValueError("decide_by names no column; one threshold for everybody is unified=True")
     if not model.drop_sensitive:
         raise ValueError(
             "decide_by decides without the protected group, and drop_sensitive=False lets the estimator see it; leave "
             "drop_sensitive=True"
         )
+
+
+def columns_of(decide_by: object) -> object:
+    """The columns of X that `decide_by` names."""
+    return decide_by.column if isinstance(decide_by, Segments) else decide_by
 
 
 def group_estimator_of(model: Options) -> object:
@@ -156,7 +161,7 @@ def trained(
     if model.decide_by is None:
         return None, rows.groups
     if not isinstance(model.decide_by, GroupProbability):
-        by = ByColumns(model.decide_by)
+        by = ByColumns(columns_of(model.decide_by))
         return by, by.joint(rows, X, source)
     group = group_of(model.decide_by, rows.groups.names)
     is_group = rows.groups.codes == rows.groups.names.index(group)
@@ -176,7 +181,7 @@ def trained(
         numbers[test], tested[test] = q, True
     cut = model.decide_by.segments
     if cut is None:
-        cut = _cut(model, numbers[tested], labels[tested], rows.groups.codes[tested])
+        cut = _cut(model.decide_by, numbers[tested], labels[tested], rows.groups.codes[tested])
     return ByProbability(fitted, place_of(fitted, True), cut), joined(rows.groups, segments_of(cut, numbers))
 
 
@@ -192,7 +197,7 @@ def prefit_by(model: Options, rows: Rows, labels: Values, *, whole: bool) -> Dec
     if model.decide_by is None:
         return None
     if not isinstance(model.decide_by, GroupProbability):
-        return ByColumns(model.decide_by)
+        return ByColumns(columns_of(model.decide_by))
     fitted = cast(Fitted, model.decide_by.estimator)
     place = place_of(fitted, group_of(model.decide_by, rows.groups.names))
     cut = model.decide_by.segments
@@ -202,12 +207,12 @@ def prefit_by(model: Options, rows: Rows, labels: Values, *, whole: bool) -> Dec
                 "partial_fit counts rows by segment from the first call on, so the cut points must be known: "
                 "gf.GroupProbability(..., segments=gf.Segments.from_scores(...)), or begin with fit"
             )
-        cut = _cut(model, numbers_of(fitted, rows.X, place), labels, rows.groups.codes)
+        cut = _cut(model.decide_by, numbers_of(fitted, rows.X, place), labels, rows.groups.codes)
     return ByProbability(fitted, place, cut)
 
 
-def _cut(model: Options, numbers: Floats, labels: Values, groups: Values) -> Segments:
-    return Segments.from_scores(numbers, labels, groups, monotone=model.monotone is not False)
+def _cut(by: GroupProbability, numbers: Floats, labels: Values, groups: Values) -> Segments:
+    return Segments.from_scores(numbers, labels, groups, monotone=by.monotone)
 
 
 # --------------------------------------------------------------------------------------------------------- both at once
@@ -255,9 +260,27 @@ class Roles:
             column = joined_columns(counted.columns[k:])
         return cls(by, column, tuple(names[:k]), tuple(names[k:]))
 
-    def question(self, monotone: bool | None) -> dict[str, Any]:
-        """Arguments of `solve` beside those that the classifier was given."""
+    def named(self, decide_by: object) -> dict[str, object]:
+        """`fair_between` and `decide_by` of the question; `decide_by` is that of the classifier."""
         if self.by is None:
             return {}
-        roles = {"fair_between": self.fair_between, "decide_by": self.decide_by}
-        return {**roles, "monotone": monotone, "segments": self.by.segments}
+        named: object = self.decide_by
+        if self.by.segments is not None:
+            named = self.by.segments.of(self.decide_by[0])
+        elif isinstance(decide_by, Segments):
+            named = decide_by.of(self.decide_by[0])
+        return {"fair_between": self.fair_between, "decide_by": named}
+
+
+WORDS = (
+    *("limits", "penalties", "objective", "method", "density", "unified", "randomize"),
+    *("min_rows", "max_seconds", "confidence", "evidence"),
+)
+
+
+def question_of(model: Options, roles: Roles | None = None) -> Question:
+    """What a classifier asks; before anything is counted columns have no names yet."""
+    named: dict[str, object] = {} if model.decide_by is None else {"fair_between": 0, "decide_by": 1}
+    if roles is not None:
+        named = roles.named(model.decide_by)
+    return Question.of(**{word: getattr(model, word) for word in WORDS}, **named)

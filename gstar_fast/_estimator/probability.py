@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gstar_fast._base.arrays import Floats, Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
+from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
 
 __all__ = ["GroupProbability"]
@@ -40,6 +41,9 @@ class GroupProbability(BaseEstimator):  # type: ignore[misc]
         their names; with more it must be given.
     segments : Segments, optional
         Cut points; without them `Segments.from_scores` chooses as many as the rows can carry.
+    monotone : bool
+        Whether thresholds rise, or fall, along the segments that `Segments.from_scores` chooses; cut points that are
+        passed say it themselves.
 
     Examples
     --------
@@ -49,13 +53,21 @@ class GroupProbability(BaseEstimator):  # type: ignore[misc]
     ...     LogisticRegression(), sensitive_features="sex", decide_by=gf.GroupProbability(LogisticRegression())
     ... )
     >>> sorted(model.get_params()["decide_by"].get_params(deep=False))
-    ['estimator', 'group', 'segments']
+    ['estimator', 'group', 'monotone', 'segments']
     """
 
-    def __init__(self, estimator: object, *, group: Name | None = None, segments: Segments | None = None) -> None:
+    def __init__(
+        self,
+        estimator: object,
+        *,
+        group: Name | None = None,
+        segments: Segments | None = None,
+        monotone: bool = True,
+    ) -> None:
         self.estimator = estimator
         self.group = group
         self.segments = segments
+        self.monotone = monotone
 
 
 def check_probability(asked: GroupProbability) -> None:
@@ -65,6 +77,7 @@ def check_probability(asked: GroupProbability) -> None:
             "decide_by=gf.GroupProbability(...) needs a classifier with predict_proba or decision_function, which "
             f"{type(asked.estimator).__name__} has not"
         )
+    checked_flag("monotone", asked.monotone)
     if asked.segments is not None and not isinstance(asked.segments, Segments):
         raise TypeError(f"segments of GroupProbability must be a gf.Segments, got {type(asked.segments).__name__}")
 

@@ -39,7 +39,6 @@ class Options(Protocol):
     n_jobs: int | None
     random_state: object
     decide_by: object
-    monotone: bool | None
     drop_sensitive: bool
     drop_decide_by: bool
 

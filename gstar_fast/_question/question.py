@@ -24,7 +24,7 @@ from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._words import GIVEN, KINDS, METHODS
 
 Densities: TypeAlias = Mapping[tuple[int, Name], Density]
-Objective: TypeAlias = str | Mapping[str, float]  # what is minimised, as it is given
+ObjectiveLike: TypeAlias = str | Mapping[str, float]  # what is minimised, as it is given
 
 OBJECTIVES = {"error": False, "balanced_error": True}  # word -> whether both classes weigh alike
 
@@ -50,7 +50,7 @@ class Question:
 
     limits: tuple[Limit, ...] = ()
     penalties: Mapping[str, float] = field(default_factory=dict)
-    objective: Objective = "error"
+    objective: ObjectiveLike = "error"
     method: str = "exact"
     density: str | Densities = "empirical"
     unified: bool = False
@@ -65,8 +65,7 @@ class Question:
     @classmethod
     def of(cls, **given: object) -> Question:
         """Check options as they are given; an error names the option, its value and what to do."""
-        read: dict[str, Any] = {name: _READ[name](value) for name, value in given.items()}
-        question = cls(**read)
+        question = cls(**{name: _READ[name](value) for name, value in given.items()})
         check_together(question)
         return question
 
@@ -134,8 +133,8 @@ class Question:
         out = self.given()
         if self.limits:
             out["limits"] = [limit.to_dict() for limit in self.limits]
-        if not isinstance(self.density, str):
-            out["density"] = GIVEN
+        if self.smooth:
+            out["density"] = name_of(self.density)
         for name in ("fair_between", "decide_by"):
             if name in out:
                 out[name] = out[name].to_dict() if isinstance(out[name], Segments) else list(out[name])
@@ -145,26 +144,24 @@ class Question:
     def from_dict(cls, saved: Mapping[str, Any]) -> Question:
         """Read what `to_dict` wrote. A question about densities by hand can be read, and not be solved again."""
         given = dict(saved)
-        limits = tuple(map(Limit.from_dict, given.pop("limits", ())))
-        by_hand = given.get("density") == GIVEN
-        if by_hand:
-            given["density"] = {}
+        known: dict[str, Any] = {"limits": tuple(map(Limit.from_dict, given.pop("limits", ())))}
+        if given.get("density") == GIVEN:
+            known["density"] = given.pop("density")
         if isinstance(given.get("decide_by"), Mapping):
             given["decide_by"] = Segments.from_dict(given["decide_by"])
-        read: dict[str, Any] = {name: _READ[name](value) for name, value in given.items()}
-        question = cls(**read, limits=limits)
+        question = cls(**known, **{name: _READ[name](value) for name, value in given.items()})
         check_together(question)
         return question
 
     def as_python(self) -> list[str]:
         """The arguments of `solve` as Python code, without those that are as by default."""
         out = self.given()
-        if not isinstance(self.density, str):
-            out["density"] = Code("densities")
+        if self.smooth:
+            out["density"] = Code("densities") if name_of(self.density) == GIVEN else name_of(self.density)
         for name in ("fair_between", "decide_by"):
             if name in out:
                 out[name] = out[name].as_python() if isinstance(out[name], Segments) else list(out[name])
-        return [f"{name}={value!r}" for name, value in out.items()]
+        return [f"{name}={_plain(value)!r}" for name, value in out.items()]
 
     def as_options(self) -> list[str]:
         """The same for the command line; cut points are in a file there, which this does not know."""
@@ -178,17 +175,30 @@ class Question:
                 columns = self.columns if name == "decide_by" else value
                 out += [word for column in columns or () for word in (option, str(column))]
             else:
-                out += [option] if value is True else [option, objective_text(value)]
+                out += [option] if value is True else [option, objective_text(_plain(value))]
         return [*out, "--monotone"] if self.monotone and self.cuts is None else out
 
 
 _DEFAULT = {one.name: getattr(Question(), one.name) for one in fields(Question)}
 
 
+def _plain(value: object) -> object:
+    """A whole number without its decimal point."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def name_of(density: str | Densities) -> str:
+    """The kind of densities, for messages and JSON; "given" if parameters of some were given by hand."""
+    if isinstance(density, str):
+        return density
+    kinds = {GIVEN if one.label is None else one.kind for one in density.values()}
+    return GIVEN if GIVEN in kinds else kinds.pop() if len(kinds) == 1 else "best"
+
+
 # ------------------------------------------------------------------------------------------------ one option at a time
 
 
-def read_objective(given: object) -> Objective:
+def read_objective(given: object) -> ObjectiveLike:
     """A word, or prices of both errors."""
     if isinstance(given, str) and given in OBJECTIVES:
         return given
@@ -266,7 +276,7 @@ def _evidence(given: object) -> float:
     return level
 
 
-_READ: dict[str, Callable[[object], object]] = {
+_READ: dict[str, Callable[[object], Any]] = {
     "limits": read_limits,
     "penalties": read_penalties,
     "objective": read_objective,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from gstar_fast._base.names import Name, as_tuple, joined_columns
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._question.cut import Column, Segments
 from gstar_fast._sketch.sketch import Sketch
+
+if TYPE_CHECKING:
+    from gstar_fast._question.question import Question
 
 ColumnsLike: TypeAlias = Column | Sequence[Column]
 
@@ -86,11 +89,19 @@ class Asked:
         return joined_columns([self.names[i] for i in positions]) if self.names and positions else None
 
 
+def roles_in(sketch: Sketch, question: Question) -> Asked | None:
+    """The roles of the columns of a question in a sketch; None without `fair_between`."""
+    if question.fair_between is None:
+        return None
+    alone = () if question.unified else None
+    return asked_roles(sketch, question.fair_between, alone if question.decide_by is None else question.decide_by)
+
+
 def asked_roles(
-    sketch: Sketch, fair_between: tuple[Column, ...], decide_by: tuple[Column, ...] | Segments | None
+    sketch: Sketch, fair_between: tuple[Column, ...] | None, decide_by: tuple[Column, ...] | Segments | None
 ) -> Asked:
-    """The roles of columns of a sketch; all columns decide if none is named. Raises for a name that is not there."""
-    groups = sketch.groups
+    """The roles of columns of a sketch; with None all columns decide. Raises for a column that is not there."""
+    between, groups = fair_between or (), sketch.groups
     if not groups:
         raise refusal("no_rows", "solving")
     lengths = {len(as_tuple(name)) for name in groups}
@@ -100,12 +111,12 @@ def asked_roles(
         raise refusal("roles_groups", "sketch", value=(first, *others[:1]))
     n_columns, named = lengths.pop(), sketch.columns.group
     names = named if isinstance(named, tuple) and len(named) == n_columns else None
-    protected = _positions(fair_between, "fair_between", n_columns, names)
+    protected = _positions(between, "fair_between", n_columns, names)
     if decide_by is None:
-        return Asked(Roles(protected, tuple(range(n_columns))), fair_between, names or tuple(range(n_columns)), names)
+        return Asked(Roles(protected, tuple(range(n_columns))), between, names or tuple(range(n_columns)), names)
     columns = read_columns(decide_by.column, "decide_by") if isinstance(decide_by, Segments) else decide_by
     roles = Roles(protected, _positions(columns, "decide_by", n_columns, names))
-    asked = Asked(roles, fair_between, columns, names)
+    asked = Asked(roles, between, columns, names)
     if isinstance(decide_by, Segments):
         _check_segments(sketch, asked, decide_by)
     return asked
@@ -133,11 +144,11 @@ def _positions(
 def _check_segments(sketch: Sketch, asked: Asked, segments: Segments) -> None:
     """Raise for segments of the protected column, or of a column that has other values than they say."""
     if not asked.by_segment:
-        raise refusal("segments_same", "decide_by", value=segments.column)
+        raise refusal("segments_alone", "decide_by", value=segments.column)
     for name in sketch.groups:
         segment = asked.roles.segment(name)
         whole = isinstance(segment, int) and not isinstance(segment, bool)
         if segments.cuts is not None and not (whole and 0 <= segment < segments.count):  # type: ignore[operator]
             raise refusal("segments_other", "decide_by", value=segment, limit=segments.count - 1)
         if segments.monotone and not whole:
-            raise refusal("segments_order", "decide_by", value=segment)
+            raise refusal("monotone_segments", "decide_by", value=segment)

@@ -68,9 +68,10 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 
 VERBS: dict[str, tuple[str, ...]] = {  # features that a verb does not take
-    "densities": ("min_rows", "fair_between"),  # solve and frontier, of densities in the place of a sketch
-    "frontier": ("unified",),
-    "frontier by segment": ("confidence", "smooth"),
+    "solve of densities": ("min_rows", "fair_between"),
+    "frontier of densities": ("limits", "confidence", "fair_between"),
+    "frontier of penalties": ("mixtures", "confidence", "by_segment"),
+    "frontier by segment": ("confidence",),
 }
 
 

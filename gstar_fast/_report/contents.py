@@ -59,7 +59,7 @@ class Contents:
 
     @property
     def costly(self) -> bool:
-        """Whether `costs` or `balanced` were given, so that the cost that was minimised is not the error rate."""
+        """Whether the objective has prices, so that the cost that was minimised is not the error rate."""
         return is_weighted(self.result)
 
     @property

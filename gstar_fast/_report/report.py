@@ -23,6 +23,8 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
 from gstar_fast._base.text import short_number
 from gstar_fast._criteria import CRITERION, EXAMPLE, Form
+from gstar_fast._question.limits import check_criterion
+from gstar_fast._question.roles import asked_roles
 from gstar_fast._report.contents import Contents, Deciding
 from gstar_fast._report.data import display_names, featured, frontier_points
 from gstar_fast._report.page import page
@@ -31,9 +33,8 @@ from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.frontier import frontier as make_frontier
-from gstar_fast._solver.question import check_criterion
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.roles import asked_roles, on_its_columns, protected_sketch, segment_sketch
+from gstar_fast._solver.segments.roles import on_its_columns, protected_sketch, segment_sketch
 from gstar_fast._solver.words.points import Frontier
 from gstar_fast.errors import LabelWarning, MissingClassWarning
 
@@ -304,18 +305,17 @@ def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) ->
     traded = CRITERION[chosen].as_difference.name if CRITERION[chosen].form is Form.RATIO else chosen
     others = {name: limit for name, limit in result.limits.items() if name not in (chosen, traded)}
     tries = [others, {}] if others else [{}]
+    asked = result.question
     for limits in tries:  # other limits are kept, so that the result is a point of the curve; where they can be
         try:
             found = make_frontier(
                 sketch,
                 traded,
                 limits=limits,
-                costs=result.costs,
-                balanced=result.balanced,
-                randomize=result.randomized,
+                objective=asked.objective,
+                randomize=asked.randomize,
                 fair_between=result.fair_between,
-                decide_by=result.decide_by,
-                monotone=result.monotone,
+                decide_by=None if result.decide_by is None else asked.decide_by,
             )
         except ValueError as error:
             reason = str(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from gstar_fast._question.question import Question
 from gstar_fast._solver.result import Result
 from gstar_fast._words import GIVEN
 
@@ -31,7 +32,7 @@ def python_command(
     lines.append(f'assert sketch.digest() == "{digest}"')
     if result.density == GIVEN:
         lines.append("# densities: those that were given by hand, by (label, group)")
-    lines.append(f"result = gf.solve({', '.join(['sketch', *_question(result)])})")
+    lines.append(f"result = gf.solve({', '.join(['sketch', *result.question.as_python()])})")
     if result.density == "empirical":
         lines.append(f"assert {_check(result)}")
     options = []
@@ -46,16 +47,13 @@ def python_command(
     elif frontier is True:
         options.append("frontier=True")
     elif frontier is not None:
-        kind = ", randomize=True" if frontier.randomized else ""
-        if result.decide_by is not None:
-            kind += f", fair_between={list(result.fair_between or ())!r}, decide_by={list(result.decide_by)!r}"
-            kind += ", monotone=True" * result.monotone
-        elif result._between is not None:
-            kind += f", fair_between={list(result._between)!r}, decide_by={list(result._between)!r}"
+        asked, kind = result.question, ", randomize=True" if frontier.randomized else ""
+        columns = Question(fair_between=asked.fair_between, decide_by=asked.decide_by or asked.fair_between)
+        kind += "".join(f", {one}" for one in columns.as_python())
         if frontier.penalty is not None:
             kind += ', by="penalties"'
         lines.append(
-            "# the frontier was given by hand; options it was made with, such as limits or costs, are not known"
+            "# the frontier was given by hand; options it was made with, such as limits or prices, are not known"
         )
         lines.append(f'frontier = gf.frontier(sketch, "{frontier.criterion}"{kind})')
         options.append("frontier=frontier")
@@ -65,44 +63,6 @@ def python_command(
         options.append(f"title={title!r}")
     lines.append(f'gf.report({", ".join(["result", "sketch", *options])}).save("report.html")')
     return "\n".join(lines)
-
-
-def _question(r: Result) -> list[str]:
-    """The arguments of `solve`, those that are not as by default."""
-    out = []
-    if r.limits:
-        out.append(f"limits={dict(r.limits)!r}")
-    if r.penalties:
-        out.append(f"penalties={dict(r.penalties)!r}")
-    if r.method != "exact":
-        out.append(f"method={r.method!r}")
-    if r.density == GIVEN:
-        out.append("density=densities")
-    elif r.density != "empirical":
-        out.append(f"density={r.density!r}")
-    if r.costs != (1.0, 1.0):
-        out.append(f"costs={r.costs!r}")
-    if r.min_rows:
-        out.append(f"min_rows={r.min_rows:g}")
-    if r.promise is not None:
-        out.append(f"confidence={r.promise.confidence!r}")
-    if r.evidence is not None and r.evidence.level != 0.95:
-        out.append(f"evidence={r.evidence.level!r}")
-    elif r.evidence is None and r.density == "empirical" and not r.penalties and not r.unified:
-        out.append("evidence=0")
-    if r.decide_by is not None:
-        out += [f"fair_between={list(r.fair_between or ())!r}", f"decide_by={list(r.decide_by)!r}"]
-    elif r._between is not None:
-        out += [f"fair_between={list(r._between)!r}", f"decide_by={[] if r.unified else list(r._between)!r}"]
-    if r.cuts is not None:
-        out.append(f"segments=gf.Segments({r.cuts!r}, monotone={r.monotone})")
-    switches = {
-        "monotone": r.monotone and r.cuts is None,
-        "balanced": r.balanced,
-        "unified": r.unified and r._between is None,
-        "randomize": r.randomized,
-    }
-    return out + [f"{name}=True" for name, on in switches.items() if on]
 
 
 def _check(r: Result) -> str:

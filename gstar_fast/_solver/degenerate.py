@@ -177,9 +177,9 @@ def _ways(rows: Floats, small: list[int], objective: Objective, unified: bool, c
         ways.append(["unified", "True", "a threshold for each group instead of ", ""])
     nothing = not objective.limits and not objective.penalties
     if nothing and not objective.balanced:
-        ways.append(["balanced", "True", "", ""])
+        ways.append(["objective", repr("balanced_error"), "", ""])
     if nothing or objective.costs != (1.0, 1.0):
-        ways.append("other costs")
+        ways.append("other prices")
     return ways
 
 

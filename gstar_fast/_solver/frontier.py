@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -14,36 +14,29 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import extremes, loss_of
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Bools
-from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
-from gstar_fast._density.density import Density
-from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
+from gstar_fast._question.limits import check_criterion, warn_of_ratios
+from gstar_fast._question.question import Densities, ObjectiveLike, Question, check_confidence, name_of
+from gstar_fast._question.roles import Asked, ColumnsLike, roles_in
+from gstar_fast._question.tables import check_verb
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
-from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mix import Mixture, blended, corners_of
 from gstar_fast._solver.promise.curve import promised_curve
-from gstar_fast._solver.question import Objective, check_criterion, check_groups, question_limits
+from gstar_fast._solver.question import Objective, check_groups
 from gstar_fast._solver.rates import rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
 from gstar_fast._solver.segments.frontier import frontier_by_segment
-from gstar_fast._solver.segments.roles import (
-    Asked,
-    ColumnsLike,
-    asked_roles,
-    check_cut,
-    check_monotone,
-    columns_told,
-    of_protected,
-    protected_sketch,
-)
+from gstar_fast._solver.segments.roles import columns_told, of_protected, protected_sketch
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
+from gstar_fast._solver.solve import question_about
 from gstar_fast._solver.words.points import Frontier, Listed, Points
 
 Numbers = tuple[int, ...]  # one candidate a group
@@ -51,21 +44,18 @@ FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups
 
 
 def frontier(
-    sketch: Sketch | Mapping[tuple[int, Name], Density],
+    sketch: Sketch | Densities,
     criterion: str,
     *,
     limits: Mapping[str, float] | None = None,
     by: str = "limits",
     penalties: ArrayLike | None = None,
+    objective: ObjectiveLike = "error",
     density: Kind = "empirical",
-    costs: Iterable[float] = (1, 1),
-    balanced: bool = False,
     randomize: bool = False,
     confidence: float | None = None,
     fair_between: ColumnsLike | None = None,
-    decide_by: ColumnsLike | None = None,
-    monotone: bool | None = None,
-    segments: Segments | None = None,
+    decide_by: ColumnsLike | Segments | None = None,
 ) -> Frontier:
     """Every non-dominated pair of gap and error, with its thresholds, in one computation.
 
@@ -83,16 +73,16 @@ def frontier(
         can reach, for all lambda at once: the corners of the lower hull of squared gap and squared error.
     penalties : array-like, optional
         With ``by="penalties"``: these lambdas instead of all, one point for each, heaviest first.
+    objective
+        As in `solve`.
     density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `density` returns of a sketch
         As in `solve`; smooth densities need `penalties`.
-    costs, balanced
-        As in `solve`.
     randomize : bool
         Allow mixtures of thresholds: the frontier is then convex, and its corners are listed.
     confidence : float, optional
         The curve of promised limits instead: for each limit the least error, among the thresholds tried, at which it is
         promised to hold on new rows. Points hold one at a time, see `Frontier.confidence`.
-    fair_between, decide_by, monotone, segments
+    fair_between, decide_by
         As in `solve`. For thresholds by segment there are too many points to list: up to 40 limits are solved for,
         each with proof, where most is unknown between those before; `lower_bounds` says what lies between.
 
@@ -103,89 +93,71 @@ def frontier(
     >>> print(gf.frontier(sketch, "demographic_parity"))
     frontier of demographic_parity: 2 points, gap 0 at error 0.25 to gap 0.25 at error 0.125
     """
+    check_traded(criterion, by)
+    if penalties is not None and by != "penalties":
+        raise refusal("penalties_by", "penalties", value=by)
+    given = {
+        "limits": limits,
+        "objective": objective,
+        "density": density,
+        "randomize": randomize,
+        "fair_between": fair_between,
+        "decide_by": decide_by,
+    }
+    question = question_about(sketch, "frontier", given)
+    warn_of_ratios(question.limits)
+    if confidence is not None:  # the limit that it promises is on the criterion
+        question = replace(question, confidence=check_confidence(confidence))
+    if by == "penalties":
+        check_verb(question, "frontier of penalties")
+    if question.smooth:
+        check_verb(question, "frontier of densities")
+        if penalties is None:
+            raise refusal("needs", "density", value=name_of(question.density), limit="penalties")
+    weights = None if penalties is None else _checked_penalties(penalties)
     if isinstance(sketch, Mapping):
-        if density != "empirical":
-            raise refusal("densities_with", "density")
-        density = checked_densities(sketch)
-    else:
-        check_sketch(sketch)
-    counted = None if isinstance(sketch, Mapping) else sketch
+        return _sweep(None, criterion, weights, checked_densities(sketch), Objective.of(question))
+    roles = roles_in(sketch, question)
+    look_at(sketch)
+    warn_of_labels(sketch._core)
+    if roles is None:
+        return _by_group(sketch, criterion, question, by, weights)
+    if roles.by_segment:
+        check_verb(question, "frontier by segment")
+        return Frontier(**frontier_by_segment(sketch, roles, criterion, question))
+    found = _by_group(protected_sketch(sketch, roles), criterion, question, by, weights)
+    return _of_protected(found, roles)
+
+
+def check_traded(criterion: str, by: str) -> None:
+    """Raise for a criterion without a gap that can be traded, or by something else than limits and penalties."""
     check_criterion(criterion, "criterion")
     if CRITERION[criterion].form is Form.RATIO:
         raise refusal("traded_ratio", "criterion", value=criterion)
     if by not in ("limits", "penalties"):
         raise refusal("by", "by", value=by)
-    added = CRITERION[criterion].form is Form.SUM
-    if by == "penalties" and added:
+    if by == "penalties" and CRITERION[criterion].form is Form.SUM:
         raise refusal("penalised_sum", "criterion", value=criterion)
-    objective = Objective.of(limits, None, costs, balanced)
-    randomize = checked_flag("randomize", randomize)
-    monotone = None if monotone is None else checked_flag("monotone", monotone)
-    question_limits(objective.limits)
-    if penalties is not None and by != "penalties":
-        raise ValueError("penalties= goes with by='penalties'")
-    asked = None
-    cuts = None
-    if fair_between is not None or decide_by is not None or monotone or segments is not None:
-        if counted is None:
-            raise refusal("densities_with", "decide_by")
-        asked = None if fair_between is None and decide_by is None else asked_roles(counted, fair_between, decide_by)
-        cuts, monotone = check_cut(counted, asked, segments, monotone)
-        check_monotone(counted, asked, monotone)
-    if counted is not None:
-        look_at(counted)
-        if asked is None or asked.by_segment:  # else the call below warns
-            warn_of_labels(counted._core)
-    smooth = counted is None or not (isinstance(density, str) and density == "empirical")
-    if asked is not None and counted is not None:
-        given = {"by": by != "limits", "density": smooth, "confidence": confidence is not None}
-        if asked.by_segment and (wrong := [name for name, is_given in given.items() if is_given]):
-            raise refusal("decide_by_with", wrong[0])
-        if asked.by_segment:
-            order = bool(monotone)
-            return Frontier(
-                **frontier_by_segment(
-                    counted, asked, objective, criterion, randomize=randomize, monotone=order, cuts=cuts
-                )
-            )
-        if not asked.roles.decide_by:
-            raise refusal("frontier_unified", "decide_by")
-        found = frontier(
-            protected_sketch(counted, asked),
-            criterion,
-            limits=limits,
-            by=by,
-            penalties=penalties,
-            density=density,
-            costs=costs,
-            balanced=balanced,
-            randomize=randomize,
-            confidence=confidence,
-        )
-        return _of_protected(found, asked)
-    if counted is None or smooth:
-        if penalties is None or objective.limits or confidence is not None:
-            raise ValueError(
-                "a smooth density needs by='penalties' and penalties=[...], and takes no limits or confidence"
-            )
-        return _sweep(counted, criterion, _checked_penalties(penalties), density, objective)
-    if confidence is not None:
-        if by == "penalties":
-            raise refusal("confidence_with", "confidence")
-        return Frontier(**promised_curve(counted, criterion, objective, confidence, randomize))
+
+
+def _by_group(sketch: Sketch, criterion: str, question: Question, by: str, penalties: Floats | None) -> Frontier:
+    """The frontier of thresholds by group."""
+    objective, added = Objective.of(question), CRITERION[criterion].form is Form.SUM
+    if question.smooth:
+        return _sweep(sketch, criterion, penalties, question.density, objective)
+    if question.confidence is not None:
+        return Frontier(**promised_curve(sketch, criterion, objective, question.confidence, question.randomize))
     swept_rates = tuple(map(SOLVER_RATES.index, CRITERION[criterion].rates))
-    search = prepare(counted, objective, swept=swept_rates)
+    search = prepare(sketch, objective, swept=swept_rates)
     check_groups(Objective(limits={criterion: 1.0}), search.groups, has_rate(search.table.totals))
     limit, ratio = objective.limit, objective.ratio
     active = [r for r in range(len(SOLVER_RATES)) if limit[r] < np.inf or ratio[r] >= 0 or r in swept_rates]
     swept = np.array([r in swept_rates for r in active])
-    if randomize:
-        if by == "penalties":
-            raise refusal("randomize_by", "randomize")
+    if question.randomize:
         return _randomised(search, criterion, swept, added)
     if by == "penalties":
         if penalties is not None:
-            return _some_penalties(search, criterion, swept, _checked_penalties(penalties))
+            return _some_penalties(search, criterion, swept, penalties)
         return _penalised(search, criterion, swept)
     choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT, added)
     if len(gaps) == 0:
@@ -277,7 +249,7 @@ def _made(
 def _checked_penalties(penalties: ArrayLike) -> Floats:
     values = np.asarray(penalties, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0 or not (np.isfinite(values).all() and (values >= 0).all()):
-        raise ValueError("penalties must be a list of finite numbers, none negative, such as np.logspace(-2, 7, 50)")
+        raise refusal("penalty_list", "penalties", value=penalties)
     return np.sort(values)[::-1]
 
 
@@ -311,8 +283,11 @@ def _some_penalties(search: Search, criterion: str, swept: Bools, penalties: Flo
     return _made(search, criterion, choices, gaps, proven_to, penalties, Listed(results))
 
 
-def _sweep(sketch: Sketch | None, criterion: str, penalties: Floats, density: Kind, objective: Objective) -> Frontier:
+def _sweep(
+    sketch: Sketch | None, criterion: str, penalties: Floats | None, density: Kind, objective: Objective
+) -> Frontier:
     """The paper's lambda sweep on smooth densities; two groups in one call of the backend."""
+    assert penalties is not None, "a frontier of smooth densities was checked to have penalties"
     asked = replace(objective, penalties={criterion: 1.0})
     s = prepare_smooth(sketch, asked, density)
     p = s.problem

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 
@@ -20,15 +19,12 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import ADDED, CRITERIA, CRITERION, MOST, Form, Limit
-from gstar_fast._density.density import Density
-from gstar_fast._input.options import checked_flag
+from gstar_fast._criteria import CRITERION, Form, Limit
+from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.note import Note
-from gstar_fast._words import KINDS, METHODS
 from gstar_fast.errors import MissingClassWarning
 
-HARDLY_A_RATIO = 0.2  # a limit on disparate_impact up to here reads like a gap
 TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
 
 
@@ -42,20 +38,9 @@ class Objective:
     balanced: bool = False
 
     @classmethod
-    def of(
-        cls,
-        limits: Mapping[str, float] | None,
-        penalties: Mapping[str, float] | None,
-        costs: Iterable[float],
-        balanced: bool,
-    ) -> Objective:
-        """Check the user's words; the error says which one is wrong and what to write instead."""
-        return cls(
-            limits=_checked("limits", limits),
-            penalties=_checked("penalties", penalties),
-            costs=_checked_costs(costs),
-            balanced=checked_flag("balanced", balanced),
-        )
+    def of(cls, question: Question) -> Objective:
+        """The part of a question that is about numbers."""
+        return cls(question.bounds, question.penalties, question.costs, question.balanced)
 
     @cached_property
     def asks(self) -> tuple[Limit, ...]:
@@ -135,60 +120,6 @@ def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERA
     return CRITERION[name].limit(limit).met(gap, tolerance)
 
 
-def check_criterion(name: object, argument: str) -> str:
-    """Return `name` if it is a criterion, else raise with the nearest word."""
-    if not isinstance(name, str) or name not in CRITERIA:
-        raise refusal("criterion", argument, value=name, limit=tuple(CRITERIA))
-    return name
-
-
-def question_limits(limits: Mapping[str, float]) -> None:
-    """Ask those who may have taken a least ratio for a largest gap."""
-    ratio = limits.get("disparate_impact", 1.0)
-    if ratio > HARDLY_A_RATIO:
-        return
-    warn(refusal("low_ratio", "limits", value=ratio, limit=HARDLY_A_RATIO))
-
-
-def _checked(argument: str, given: Mapping[str, float] | None) -> dict[str, float]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise refusal("criteria_type", argument, value=given)
-    out: dict[str, float] = {}
-    for name, value in given.items():
-        check_criterion(name, f"names in {argument}")
-        as_given: object = value
-        if isinstance(as_given, (bool, np.bool_)) or not isinstance(as_given, (Real, np.number)):
-            raise refusal("criterion_number", f"{argument}:{name}", value=value)
-        number = float(value)
-        if argument == "penalties":
-            if name == "disparate_impact":
-                raise refusal("penalised_ratio", "penalties", value=value)
-            if name == ADDED:
-                raise refusal("penalised_sum", "penalties", value=value)
-            if not (number >= 0 and math.isfinite(number)):
-                raise refusal("penalty", name, value=value)
-            if number > 1e100:
-                raise refusal("penalty_size", name, value=value, limit=1e100)
-        elif not 0 <= number <= MOST.get(name, 1.0):
-            raise refusal("limit", name, value=value, limit=MOST.get(name, 1.0))
-        out[name] = number
-    return out
-
-
-def _checked_costs(costs: Iterable[float]) -> tuple[float, float]:
-    try:
-        pair = [float(c) for c in costs]
-    except (TypeError, ValueError):
-        pair = []
-    if len(pair) != 2:
-        raise refusal("costs_pair", "costs", value=costs)
-    if not all(math.isfinite(c) and 0 <= c <= 1e100 for c in pair) or max(pair) == 0:
-        raise refusal("costs", "costs", value=costs)
-    return pair[0], pair[1]
-
-
 @dataclass(frozen=True)
 class Scale:
     """Integer prices of one false positive and one false negative: E = (fp * FP + fn * FN) / unit."""
@@ -210,7 +141,7 @@ def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
     if objective.balanced:
         if n_negative == 0 or n_positive == 0:
             absent = "negative" if n_negative == 0 else "positive"
-            raise refusal("one_class", "balanced", value=absent)
+            raise refusal("one_class", "objective", value=absent)
         fp, fn, unit = fp * n_positive, fn * n_negative, Fraction(2 * n_negative * n_positive)
     common = math.lcm(fp.denominator, fn.denominator)
     whole_fp, whole_fn = int(fp * common), int(fn * common)
@@ -251,81 +182,3 @@ def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> 
     for note in notes:
         warn(note.text, MissingClassWarning)
     return notes
-
-
-def check_options(
-    objective: Objective,
-    *,
-    method: str,
-    density: str | Mapping[tuple[int, Name], Density],
-    unified: bool,
-    randomize: bool,
-    max_seconds: float | None = None,
-) -> None:
-    """Refuse options of `solve` that do not go together; needs no sketch, so that nobody counts or trains in vain."""
-    checked_flag("unified", unified)
-    checked_flag("randomize", randomize)
-    if method not in METHODS:
-        raise refusal("not_one_of", "method", value=method, limit=METHODS)
-    if not isinstance(density, Mapping) and density not in KINDS:
-        raise refusal("density", "density", value=density, limit=KINDS)
-    counted = isinstance(density, str) and density == "empirical"
-    if randomize and (objective.penalties or unified or method != "exact" or not counted):
-        raise refusal("randomize", "randomize")
-    if max_seconds is not None:
-        _check_seconds(max_seconds)
-        if randomize or unified or not counted:
-            raise refusal("seconds_with", "max_seconds", value=max_seconds)
-    if method == "exact":
-        return
-    if counted:
-        raise refusal("method_density", "method", value=method)
-    if objective.limits or not objective.penalties:
-        raise refusal("method_penalties", "method", value=method)
-    if unified and method == "alternating":
-        raise refusal("method_unified", "method", value=method)
-
-
-def check_densities(objective: Objective, asked: Mapping[str, bool], *, confidence: object) -> None:
-    """Refuse what needs counted rows where densities take their place."""
-    for argument, given in asked.items():
-        if given:
-            raise refusal("densities_with", argument)
-    if confidence is not None:
-        check_confidence(confidence)
-        check_promise(objective, counted=False)
-
-
-def _check_seconds(given: object) -> None:
-    if isinstance(given, bool) or not isinstance(given, (Real, np.number)):
-        raise refusal("seconds_type", "max_seconds", value=given)
-    if not float(given) > 0:
-        raise refusal("seconds", "max_seconds", value=given)
-
-
-def check_confidence(given: object) -> float:
-    """The level that was asked for; 95 for 0.95 is refused, with a hint."""
-    if isinstance(given, (bool, str)) or not isinstance(given, (Real, np.number)):
-        raise refusal("confidence_type", "confidence", value=given)
-    level = float(given)
-    if not 0.5 <= level <= 0.999:
-        raise refusal("confidence", "confidence", value=given)
-    return level
-
-
-def check_evidence(given: object) -> float:
-    """The evidence that was asked for; 95 for 0.95 raises with a hint."""
-    if isinstance(given, (bool, np.bool_, str)) or not isinstance(given, (Real, np.number)):
-        raise refusal("evidence_type", "evidence", value=given)
-    level = float(given)
-    if not 0 <= level < 1:
-        raise refusal("evidence", "evidence", value=given)
-    return level
-
-
-def check_promise(objective: Objective, *, counted: bool, max_seconds: float | None = None) -> None:
-    """Refuse to promise what is no limit on counted rows."""
-    if not objective.limits:
-        raise refusal("no_limits", "limits", value="confidence")
-    if objective.penalties or not counted or max_seconds is not None:
-        raise refusal("confidence_with", "confidence")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,8 @@ from gstar_fast._base.warn import warn
 from gstar_fast._criteria import CRITERION
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
+from gstar_fast._question.cut import Segments
+from gstar_fast._question.question import Question, read_objective
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.answer.parts import Point, Slack
@@ -64,7 +66,7 @@ class Result:
     error : float
         Expected error rate over labelled rows.
     cost : float
-        Price of the errors for each labelled row, by `costs` and `balanced`; the error rate if neither was given.
+        Price of the errors for each labelled row, by the `objective`; the error rate if that was asked for.
     loss : float
         What was minimised: the square of `cost`, plus the penalties.
     gaps : dict
@@ -178,6 +180,31 @@ class Result:
         return tuple(self.thresholds)
 
     @property
+    def question(self) -> Question:
+        """What was asked; densities by hand are only named."""
+        plain = self.density == "empirical" and not self.penalties and not self.unified
+        between, decide_by = self.fair_between, self.decide_by
+        if decide_by is None:
+            between, decide_by = self._between, None if self.unified else self._between
+        asked = Question(
+            limits=tuple(CRITERION[name].limit(limit) for name, limit in self.limits.items()),
+            penalties=self.penalties,
+            objective=read_objective({"fp": self.costs[0], "fn": self.costs[1], "balanced": self.balanced}),
+            method=self.method,
+            density=self.density,
+            unified=self.unified,
+            randomize=self.randomized,
+            min_rows=self.min_rows,
+            confidence=None if self.promise is None else self.promise.confidence,
+            evidence=0.0 if self.evidence is None and plain else 0.95 if self.evidence is None else self.evidence.level,
+            fair_between=between,
+            decide_by=decide_by,
+        )
+        if decide_by is None or not (self.monotone or self.cuts is not None):
+            return asked
+        return replace(asked, decide_by=Segments(self.cuts, column=decide_by[0], monotone=self.monotone))
+
+    @property
     def randomized(self) -> bool:
         """Whether decisions need a key for each row."""
         return self.mixtures is not None
@@ -280,7 +307,7 @@ class Result:
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were given when the result was found
-            mixed = solve_again(self, sketch, randomize=True, evidence=0.0, confidence=None, max_seconds=None)
+            mixed = solve_again(self, sketch, replace(self.question, randomize=True, evidence=0.0, confidence=None))
         return max(self.cost - mixed.cost, 0.0)
 
     def check(self, sketch: Sketch) -> None:

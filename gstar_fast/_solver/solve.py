@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from gstar_fast._base.names import Name
-from gstar_fast._density.density import Density
-from gstar_fast._input.options import checked_flag
+from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._question.cut import Segments
+from gstar_fast._question.limits import warn_of_ratios
+from gstar_fast._question.question import Densities, ObjectiveLike, Question
+from gstar_fast._question.roles import Asked, ColumnsLike, roles_in
+from gstar_fast._question.tables import check_verb
 from gstar_fast._sketch.columns import warn_of_labels
-from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.degenerate import warned
@@ -21,28 +22,12 @@ from gstar_fast._solver.finish import finish_choice, finish_mixture, infeasible,
 from gstar_fast._solver.mix import mix
 from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.promise.choose import promised
-from gstar_fast._solver.question import (
-    Objective,
-    check_confidence,
-    check_densities,
-    check_evidence,
-    check_options,
-    check_promise,
-    question_limits,
-)
+from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, prepare
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.segments.promise import promised_by_segment
-from gstar_fast._solver.segments.roles import (
-    ColumnsLike,
-    asked_roles,
-    check_cut,
-    check_monotone,
-    check_segments,
-    of_protected,
-    protected_sketch,
-)
+from gstar_fast._solver.segments.roles import of_protected, protected_sketch
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
 from gstar_fast._solver.snapshot import Snapshot
@@ -51,14 +36,13 @@ from gstar_fast._solver.words.gaps import with_gap_notes
 
 
 def solve(
-    sketch: Sketch | Mapping[tuple[int, Name], Density],
+    sketch: Sketch | Densities,
     *,
     limits: Mapping[str, float] | None = None,
     penalties: Mapping[str, float] | None = None,
+    objective: ObjectiveLike = "error",
     method: str = "exact",
-    density: str | Mapping[tuple[int, Name], Density] = "empirical",
-    costs: Iterable[float] = (1, 1),
-    balanced: bool = False,
+    density: str | Densities = "empirical",
     unified: bool = False,
     randomize: bool = False,
     min_rows: float = 0,
@@ -66,9 +50,7 @@ def solve(
     confidence: float | None = None,
     evidence: float = 0.95,
     fair_between: ColumnsLike | None = None,
-    decide_by: ColumnsLike | None = None,
-    monotone: bool | None = None,
-    segments: Segments | None = None,
+    decide_by: ColumnsLike | Segments | None = None,
 ) -> Result:
     """Find one threshold for each group, with the least error while gaps stay within limits.
 
@@ -76,12 +58,16 @@ def solve(
     ----------
     sketch : Sketch, or dict of Density by (label, group)
         Counted scores. Or densities that say how many rows they stand for, such as ``gf.density("normal", location=0.2,
-        rows=500)``: no rows are needed then. Options that need counts are refused with these.
+        rows=500)``: no rows are needed then. Options that need counts raise ValueError with these.
     limits : dict, optional
         Largest gap allowed, by criterion: ``{"equalized_odds": 0.02}``. ``disparate_impact`` is a least ratio.
         ``equalized_odds_sum``, the tpr gap plus the fpr gap, is from 0 to 2.
     penalties : dict, optional
         Weight of the squared gap, by criterion: the paper's lambda.
+    objective : {"error", "balanced_error"} or dict
+        What is minimised: the error rate, the error rate with both classes weighed alike, or the price of the errors,
+        such as ``{"fp": 1, "fn": 5}`` for false negatives that cost five times a false positive. ``"balanced": True``
+        beside the prices weighs both classes alike.
     method : {"exact", "alternating", "gauss_newton", "newton"}
         `exact` proves its answer. The others iterate on smooth densities and need penalties, not limits:
         `alternating` is the paper's loop with back-tracking, `gauss_newton` moves all thresholds with the full
@@ -89,10 +75,6 @@ def solve(
     density : {"empirical", "kde", "normal", "student_t", "gamma", "best"} or what `density` returns of a sketch
         `empirical` is the counts themselves: exact at every bin edge. Pass ``gf.density(sketch, kind="kde",
         bandwidth=0.5)`` to choose more than the kind, or densities of your own by (label, group).
-    costs : (float, float)
-        Price of a false positive and of a false negative.
-    balanced : bool
-        Weigh both classes alike.
     unified : bool
         One threshold for everybody: no group is needed at decision time.
     randomize : bool
@@ -113,15 +95,11 @@ def solve(
         ``unified=True``.
     fair_between, decide_by : str, int or several, optional
         Group columns, by name or position, of a sketch that counts several. Gaps are measured between groups of
-        `fair_between`; thresholds depend on `decide_by` alone, so that nobody needs the protected group to decide.
-        ``decide_by=()`` is ``unified=True``; the same columns for both are thresholds by protected group.
-    monotone : bool, optional
-        With `decide_by`: thresholds rise along the segments, or fall, whichever has the lower error. For segments that
-        are whole numbers with a meaning to their order. Without it thresholds are monotone if `segments` is given and
-        was made for them, which is the default of `Segments`; else they are not.
-    segments : Segments, optional
-        The cut points that made the column of `decide_by`. They are saved with the thresholds, and the decider then
-        takes the number that was cut, such as P(group | x), and finds its segment itself.
+        `fair_between`; thresholds depend on `decide_by` alone, so the protected group is not needed to decide. The same
+        columns for both are thresholds by protected group. Without `decide_by` thresholds depend on all columns
+        together, or on none with ``unified=True``. For a column of segments whose order has a meaning, `decide_by` is a
+        `Segments`: thresholds then rise along the segments, or fall, whichever has the lower error. If it has cut
+        points they are saved with the thresholds, and the decider takes the number that was cut, such as P(group | x).
 
     Returns
     -------
@@ -153,77 +131,92 @@ def solve(
     >>> result.error, result.verdict
     (0.0, 'optimal')
     """
-    objective = Objective.of(limits, penalties, costs, balanced)
-    sure = check_evidence(evidence)
-    unified, randomize = checked_flag("unified", unified), checked_flag("randomize", randomize)
+    given = {
+        "limits": limits,
+        "penalties": penalties,
+        "objective": objective,
+        "method": method,
+        "density": density,
+        "unified": unified,
+        "randomize": randomize,
+        "min_rows": min_rows,
+        "max_seconds": max_seconds,
+        "confidence": confidence,
+        "evidence": evidence,
+        "fair_between": fair_between,
+        "decide_by": decide_by,
+    }
+    return solve_question(sketch, question_about(sketch, "solve", given))
+
+
+def question_about(sketch: object, verb: str, given: Mapping[str, object]) -> Question:
+    """Check the options of a verb, which may get densities in the place of a sketch."""
     if isinstance(sketch, Mapping):
-        asked_too = {"density": density != "empirical", "min_rows": min_rows != 0, "monotone": bool(monotone)}
-        roles = {"fair_between": fair_between, "decide_by": decide_by, "segments": segments}
-        asked_too |= {name: given is not None for name, given in roles.items()}
-        check_densities(objective, asked_too, confidence=confidence)
-        check_options(
-            objective, method=method, density=sketch, unified=unified, randomize=randomize, max_seconds=max_seconds
-        )
-        question_limits(objective.limits)
-        known = checked_densities(sketch)
-        return warned(with_gap_notes(solve_smooth(None, objective, method=method, kind=known, unified=unified)))
-    check_sketch(sketch)
-    question_limits(objective.limits)
-    check_options(
-        objective, method=method, density=density, unified=unified, randomize=randomize, max_seconds=max_seconds
-    )
-    counts = isinstance(density, str) and density == "empirical"
-    level = None if confidence is None else check_confidence(confidence)
-    if level is not None:
-        check_promise(objective, counted=counts, max_seconds=max_seconds)
-    least = checked_min_rows(min_rows)
-    asked = None
-    if fair_between is not None or decide_by is not None:
-        asked = asked_roles(sketch, fair_between, decide_by)
-    cuts, monotone = check_cut(sketch, asked, segments, monotone)
-    check_monotone(sketch, asked, monotone)
+        if given["density"] != "empirical":
+            raise refusal("not_here", "density", value=given["density"], limit=f"{verb} of densities")
+        question = Question.of(**{**given, "density": sketch})
+        check_verb(question, f"{verb} of densities")
+    else:
+        check_sketch(sketch)
+        question = Question.of(**given)
+    return question
+
+
+def solve_question(sketch: Sketch | Densities, question: Question) -> Result:
+    """What `solve` does with a question that was checked."""
+    warn_of_ratios(question.limits)
+    if isinstance(sketch, Mapping):
+        return warned(_smooth(None, replace(question, density=checked_densities(sketch))))
+    roles = roles_in(sketch, question)
     look_at(sketch)
     warn_of_labels(sketch._core)
-    whole = sketch
-    if asked is not None and asked.by_segment:
-        check_segments(objective, density=density, unified=unified, min_rows=least)
-        answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone), cuts)
-        seconds = math.inf if max_seconds is None else float(max_seconds)
-        result = with_gap_notes(answer.mixed(sure) if randomize else answer.chosen(seconds, sure))
-        if level is not None:
-            return warned(with_gap_notes(promised_by_segment(answer, result, level, randomize)), whole)
-        return warned(told_of_noise(result, answer.snapshot, asked.roles.protected), whole)
-    if asked is not None:
-        unified = unified or not asked.roles.decide_by
-        check_options(
-            objective, method=method, density=density, unified=unified, randomize=randomize, max_seconds=max_seconds
-        )
-        sketch = protected_sketch(sketch, asked)
-    counted, name = sketch, ""
-    if least > 0:
-        sketch.digest()  # which the copy remembers too
-        sketch = sketch.copy()  # others may go on updating it
-        counted, name = pooled_sketch(sketch, least, objective, density)
-    if counts:
-        search = prepare(counted, objective, shared=unified, wide=level is not None)
-        best = result = solve_exact(search, unified, randomize, max_seconds)
-        if sure > 0 and not unified and not objective.penalties:
-            result = settled_by_group(search, best, sure)
-        if result.verdict == "unified":
-            best = replace(best, evidence=result.evidence)
-        else:
-            best = result = with_gap_notes(result)
-        if level is not None:
-            result = promised(search, best, result, level, solve_exact, unified=unified, randomize=randomize)
-            result = with_gap_notes(result)
-        else:
-            result = told_of_noise(result, search.snapshot)
+    if roles is None:
+        return warned(_by_group(sketch, question), sketch)
+    if roles.by_segment:
+        return warned(_by_segment(sketch, question, roles), sketch)
+    return warned(of_protected(_by_group(protected_sketch(sketch, roles), question), roles), sketch)
+
+
+def _by_segment(sketch: Sketch, question: Question, roles: Asked) -> Result:
+    answer = Answer(Snapshot.of(sketch), roles, Objective.of(question), question.monotone, question.cuts)
+    seconds = math.inf if question.max_seconds is None else question.max_seconds
+    found = answer.mixed(question.evidence) if question.randomize else answer.chosen(seconds, question.evidence)
+    result = with_gap_notes(found)
+    if question.confidence is None:
+        return told_of_noise(result, answer.snapshot, roles.roles.protected)
+    return with_gap_notes(promised_by_segment(answer, result, question.confidence, question.randomize))
+
+
+def _by_group(sketch: Sketch, question: Question) -> Result:
+    find = _smooth if question.smooth else _counted
+    if question.min_rows == 0:
+        return find(sketch, question)
+    sketch.digest()  # which the copy remembers too
+    sketch = sketch.copy()  # others may go on updating it
+    pooled, name = pooled_sketch(sketch, question)
+    return spread(find(pooled, question), sketch, pooled, name, question.min_rows)
+
+
+def _smooth(sketch: Sketch | None, question: Question) -> Result:
+    """Thresholds on smooth densities; without a sketch the question has the densities."""
+    result = with_gap_notes(solve_smooth(sketch, question))
+    return result if sketch is None else told_of_noise(result, Snapshot.of(sketch))
+
+
+def _counted(sketch: Sketch, question: Question) -> Result:
+    """Thresholds on the counts."""
+    unified, randomize, level = question.unified, question.randomize, question.confidence
+    search = prepare(sketch, Objective.of(question), shared=unified, wide=level is not None)
+    best = result = solve_exact(search, unified, randomize, question.max_seconds)
+    if question.evidence > 0 and not unified and not question.penalties:
+        result = settled_by_group(search, best, question.evidence)
+    if result.verdict == "unified":
+        best = replace(best, evidence=result.evidence)
     else:
-        result = with_gap_notes(solve_smooth(counted, objective, method=method, kind=density, unified=unified))
-        result = told_of_noise(result, Snapshot.of(counted))
-    if least > 0:
-        result = spread(result, sketch, counted, name, least)
-    return warned(result if asked is None else of_protected(result, asked), whole)
+        best = result = with_gap_notes(result)
+    if level is None:
+        return told_of_noise(result, search.snapshot)
+    return with_gap_notes(promised(search, best, result, level, solve_exact, unified=unified, randomize=randomize))
 
 
 def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:

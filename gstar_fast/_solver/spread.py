@@ -11,26 +11,26 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
+from gstar_fast._question.question import Question
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.rates import rates_by_group, rates_of
 from gstar_fast._solver.result import GroupRates, Result
 from gstar_fast._solver.snapshot import Snapshot
 
 
-def pooled_sketch(sketch: Sketch, min_rows: float, objective: Objective, density: object) -> tuple[Sketch, str]:
+def pooled_sketch(sketch: Sketch, question: Question) -> tuple[Sketch, str]:
     """The sketch with its small groups pooled, and a name for them that no group has."""
     name = "other"
     while name in sketch.groups:
         name += "_"
-    pooled = sketch.pooled(min_rows, name=name)
+    pooled = sketch.pooled(question.min_rows, name=name)
     pooled._stands_for(sketch)
-    if pooled.pooled_groups and isinstance(density, Mapping):
+    if pooled.pooled_groups and isinstance(question.density, Mapping):
         raise refusal("pooled_density", "density")
-    if pooled.groups == (name,) and len(sketch.groups) > 1 and objective.asked():
-        raise refusal("all_pooled", "min_rows", value=min_rows, limit=len(sketch.groups))
+    if pooled.groups == (name,) and len(sketch.groups) > 1 and (question.limits or question.penalties):
+        raise refusal("all_pooled", "min_rows", value=question.min_rows, limit=len(sketch.groups))
     return pooled, name
 
 

@@ -92,7 +92,7 @@ def test_rates_are_what_one_counts_by_hand(rows):
 
 def results(sketch):
     yield gf.solve(sketch, limits={"equalized_odds": 0.02})
-    yield gf.solve(sketch, penalties={"equalized_odds": 1.0}, costs=(1, 2))
+    yield gf.solve(sketch, penalties={"equalized_odds": 1.0}, objective={"fp": 1, "fn": 2})
     yield gf.solve(sketch, limits={"equalized_odds": 0.3}, unified=True)
     yield gf.solve(sketch, limits={"equalized_odds": 0.0}, randomize=True)
 

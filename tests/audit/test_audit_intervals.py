@@ -25,6 +25,7 @@ from gstar_fast._audit.intervals import Rates, critical, furthest, gap_interval,
 from gstar_fast._audit.metrics import shares_of, values_of
 from gstar_fast._audit.replicates import affordable, solve_again, solved
 from gstar_fast._criteria import MEASURED, Form
+from gstar_fast._question.question import Question
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -251,16 +252,21 @@ def test_the_page_of_intervals_quotes_the_coverage_that_was_measured():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @given(
-    rows=tables(labelled=True), limit=st.sampled_from([0.0, 0.2, 1.0]), unified=st.booleans(), balanced=st.booleans()
+    rows=tables(labelled=True),
+    limit=st.sampled_from([0.0, 0.2, 1.0]),
+    unified=st.booleans(),
+    balanced=st.booleans(),
 )
 def test_counts_are_solved_as_solve_does(backend, rows, limit, unified, balanced):
     """What is solved again and again is what `solve` solves."""
     sketch = rows.into(gf.Sketch(bins=16))
     assume(len(sketch.groups) > 1 and (not balanced or 0 < sum(rows.labels) < len(rows.labels)))
     for asked in ({"limits": {"demographic_parity": limit}}, {"penalties": {"demographic_parity": limit}}):
-        result = gf.solve(sketch, **asked, unified=unified, balanced=balanced, evidence=0)
+        result = gf.solve(
+            sketch, **asked, unified=unified, objective="balanced_error" if balanced else "error", evidence=0
+        )
         snapshot = Snapshot.of(sketch)
-        objective = Objective.of(asked.get("limits"), asked.get("penalties"), (1, 1), balanced)
+        objective = Objective.of(Question.of(**asked, objective="balanced_error" if balanced else "error"))
         found = solved(snapshot, objective, unified)
         if result.verdict == "infeasible":
             assert found is None
@@ -393,7 +399,7 @@ def test_expected_gap_on_new_rows_is_nearer_the_truth_than_the_gap_found():
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=256)
     whole, random = Snapshot.of(sketch), np.random.default_rng(1)
     best = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    objective = Objective.of(best.limits, None, (1, 1), False)
+    objective = Objective(best.limits)
     gaps = []
     for trial in range(60):
         sample = dataclasses.replace(whole, rows=random.poisson(whole.rows / 500))

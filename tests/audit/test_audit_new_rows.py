@@ -31,7 +31,7 @@ def test_nine_of_ten_samples_stay_under_the_value_and_their_mean_is_the_mean():
     """Samples of a known population: thresholds found on 600 rows, looked at on 300 new ones."""
     sketch = synthetic(400_000, bins=64)
     whole, best, random = Snapshot.of(sketch), gf.solve(sketch, limits=ODDS), np.random.default_rng(5)
-    objective = Objective.of(ODDS, None, (1, 1), False)
+    objective = Objective(ODDS)
     seen, expected, population = [], [], []
     for trial in range(60):
         here, new = (dataclasses.replace(whole, rows=random.poisson(whole.rows * (n / 400_000))) for n in (600, 300))

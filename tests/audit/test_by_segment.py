@@ -95,11 +95,13 @@ def test_rows_that_are_missing_are_named(found):
 @pytest.mark.parametrize("unified", [False, True])
 @pytest.mark.parametrize("loaded", [False, True])
 def test_thresholds_by_protected_group_are_judged_on_the_sketch_of_both(backend, unified, loaded):
-    """`decide_by=fair_between` and `decide_by=()` are judged as if the protected column alone had been counted."""
+    """`decide_by=fair_between` and `unified=True` are judged as if the protected column alone had been counted."""
     score, label, sex, segment = people(6)
     both, alone = named(score, label, sex, segment), gf.Sketch.from_rows(score, label, sex)
     limits = {"equalized_odds": 0.2}
-    result = gf.solve(both, limits=limits, fair_between="sex", decide_by=() if unified else "sex")
+    result = gf.solve(
+        both, limits=limits, fair_between="sex", **({"unified": True} if unified else {"decide_by": "sex"})
+    )
     result = gf.Result.from_json(result.to_json()) if loaded else result
     plain = gf.solve(alone, limits=limits, unified=unified)
     here, there = gf.audit(result, both, replicates=100), gf.audit(plain, alone, replicates=100)
@@ -110,7 +112,7 @@ def test_thresholds_by_protected_group_are_judged_on_the_sketch_of_both(backend,
     assert both.digest() in page
     asked = "fair_between=['sex'], decide_by=" + ("[]" if unified else "['sex']")
     assert asked in html.unescape(page)
-    positions = gf.solve(both, limits=limits, fair_between=0, decide_by=() if unified else 0)
+    positions = gf.solve(both, limits=limits, fair_between=0, **({"unified": True} if unified else {"decide_by": 0}))
     assert gf.audit(positions, both, replicates=0).gaps["equalized_odds"].value == result.gaps["equalized_odds"]
 
 
@@ -125,7 +127,7 @@ def test_one_threshold_for_everybody_may_be_judged_between_any_groups():
 
 
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
-@pytest.mark.parametrize("asked", [{}, {"randomize": True}, {"monotone": True}])
+@pytest.mark.parametrize("asked", [{}, {"randomize": True}, {"decide_by": gf.Segments(column=1)}])
 def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkeypatch):
     """A population of two segments: thresholds found on samples of it, gaps measured on other samples."""
     monkeypatch.setattr(replicates, "affordable", lambda *_: 40 if backend == "native" else 10)
@@ -138,7 +140,7 @@ def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkey
         return [column[at] for column in population]
 
     sketch = counted(*population)
-    found = gf.solve(sketch, limits=limits, **roles, **asked)
+    found = gf.solve(sketch, limits=limits, **roles | asked)
     audit = gf.audit(found, sketch, new_rows=1500, replicates=0)
     expected = audit.new_rows["equalized_odds"]
     assert expected.rows == 1500
@@ -148,7 +150,7 @@ def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkey
     seen = []
     for _ in range(40):
         rows, (score, label, sex, segment) = draw(), draw()
-        one = gf.solve(counted(*rows), limits=limits, **roles, **asked)
+        one = gf.solve(counted(*rows), limits=limits, **roles | asked)
         keys = {"keys": np.arange(len(score))} if one.randomized else {}
         accepted = one.decider()(score, segment, **keys)
         seen.append(gf.audit(decisions=accepted, labels=label, groups=sex, replicates=0).gaps["equalized_odds"].value)

@@ -42,7 +42,7 @@ def test_printed_output_has_no_control_characters(backend):
         warnings.simplefilter("always")
         result = gf.solve(sketch, limits={"equalized_odds": 0.05})
         promise = gf.solve(sketch, limits={"equalized_odds": 0.01}, confidence=0.95)
-        everybody = gf.solve(sketch, costs=(1e-6, 1.0))
+        everybody = gf.solve(sketch, objective={"fp": 1e-6, "fn": 1.0})
         shown += [result, promise, promise.promise, everybody, gf.audit(result, sketch), result.decider()]
         shown += [gf.frontier(sketch, "equalized_odds"), gf.density(sketch), gf.certify(result, sketch)]
         shown.append(gf.Result.from_json(result.to_json()))

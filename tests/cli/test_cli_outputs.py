@@ -167,7 +167,9 @@ def test_thresholds_go_to_standard_output(sketch, capsys, words):
 
 def test_thresholds_that_miss_the_limits_do_not_go_to_standard_output(sketch, capsys):
     limits = ["--limit", "accuracy_parity=0", "--limit", "demographic_parity=0", "--limit", "equal_opportunity=0"]
-    printed = said(capsys, 3, "solve", "s.gstar", "-o", "-", *limits, "--limit", "disparate_impact=1", "--cost-fp", "9")
+    printed = said(
+        capsys, 3, "solve", "s.gstar", "-o", "-", *limits, "--limit", "disparate_impact=1", "--objective", "fp=9,fn=1"
+    )
     assert printed.out == ""
     assert "the limits cannot be met" in printed.err
 

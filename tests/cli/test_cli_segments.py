@@ -74,13 +74,15 @@ def test_a_frontier_of_segments_is_printed_saved_and_one_point_taken(table, caps
     assert main(["frontier", *rows, *roles, *words]) == 0
     point = gf.Result.load("t.json")
     assert (point.thresholds, point.group_column, point.fair_between) == (table.thresholds, "segment", ("sex",))
-    said = fails(capsys, 2, "frontier", *rows, *roles[:2])
-    assert "--fair-between needs --decide-by beside it" in said
+    said = fails(capsys, 2, "frontier", *rows, *roles[2:])
+    assert "--decide-by needs --fair-between too" in said
 
 
 def test_what_is_wrong_is_said_in_options(table, capsys):
-    said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4])
-    assert "--fair-between needs --decide-by beside it" in said
+    said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:2], *ASK[4:])
+    assert "--decide-by needs --fair-between too" in said
+    said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4], "--monotone")
+    assert "--monotone is about one column of segments" in said
     said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:4], "--decide-by", "region")
     assert "--decide-by names 'region', and the group columns of the sketch are 'sex', 'segment'" in said
 
@@ -117,7 +119,7 @@ def test_cut_points_are_saved_with_the_thresholds_and_apply_takes_the_number(tab
     assert "--unknown default" in said
     assert main([*apply, "--unknown", "default", "-q"]) == 0
     said = fails(capsys, 2, "solve", "rows.csv", *COUNT, *ASK[:2], "--segments", "cut.json")
-    assert "--segments has the cut points of one column" in said
+    assert "--segments is about one column of segments" in said
     said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "rows.csv")
     assert "'rows.csv': not" in said
     said = fails(capsys, 1, "solve", "rows.csv", *COUNT, *ASK, "--segments", "nowhere.json")

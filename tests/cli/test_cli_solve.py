@@ -29,9 +29,9 @@ def test_solve_prints_the_verdict_and_saves_it(sketch, capsys):
 
 
 def test_solve_takes_every_option_of_the_library(sketch, capsys):
-    words = ["--penalty", "equalized_odds=10", "--cost-fp", "1", "--cost-fn", "2", "--balanced", "--json"]
+    words = ["--penalty", "equalized_odds=10", "--objective", "fp=1,fn=2,balanced", "--json"]
     assert main(["solve", "s.gstar", *words]) == 0
-    expected = gf.solve(sketch, penalties={"equalized_odds": 10.0}, costs=(1, 2), balanced=True)
+    expected = gf.solve(sketch, penalties={"equalized_odds": 10.0}, objective={"fp": 1, "fn": 2, "balanced": True})
     assert json.loads(capsys.readouterr().out) == json.loads(expected.to_json())
     assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.3", "--unified", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unified"] is True

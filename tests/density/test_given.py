@@ -192,7 +192,7 @@ def test_many_drawn_rows_lead_to_the_same_thresholds(backend):
 
 def test_only_shares_of_rows_matter(backend):
     rows, shares = two_groups(), two_groups((5 / 11, 3 / 11, 2 / 11, 1 / 11))
-    for options in ({}, {"unified": True}, {"balanced": True, "costs": (1, 3)}):
+    for options in ({}, {"unified": True}, {"objective": {"fp": 1, "fn": 3, "balanced": True}}):
         one, other = (gf.solve(cells, limits={"equalized_odds": 0.1}, **options) for cells in (rows, shares))
         assert one.thresholds == pytest.approx(other.thresholds, abs=1e-7)
         assert one.error == pytest.approx(other.error, abs=1e-8)

@@ -77,7 +77,7 @@ def test_fit_equals_cutting_counting_and_solving_by_hand(backend):
     cut = gf.Segments.from_scores(q, y, X["sex"])
     assert cut.count > 4
     sketch = gf.Sketch.from_rows(X["skill"], y, [X["sex"].to_numpy(), cut.cut(q)])
-    result = gf.solve(sketch, limits=LIMITS, fair_between=0, decide_by=1, segments=cut)
+    result = gf.solve(sketch, limits=LIMITS, fair_between=0, decide_by=cut.of(1))
     assert model.segments_ == cut
     assert (model.sketch_.groups, model.sketch_.n_rows) == (sketch.groups, sketch.n_rows)
     assert (model.thresholds_, model.result_.cuts, model.result_.monotone) == (result.thresholds, cut.cuts, True)
@@ -381,8 +381,8 @@ def test_metadata_is_routed_to_the_group_model():
         ("region", {"sensitive_features": None}, "decide_by is about gaps between groups, but there are none"),
         ("region", {"penalties": LIMITS, "limits": None}, "does not go with penalties"),
         ("region", {"unified": True}, "does not go with unified"),
-        ("region", {"monotone": 3}, "monotone must be True or False"),
-        (None, {"monotone": True}, "monotone=True is about thresholds along segments"),
+        (gf.GroupProbability(Job(), monotone=3), {}, "monotone must be True or False"),
+        (gf.Segments((0.5,), column="region"), {}, r"pass the cut points to gf\.GroupProbability\("),
         (gf.GroupProbability(3), {}, "needs a classifier with predict_proba or decision_function"),
         (gf.GroupProbability(Job(), group="X"), {}, "group='X', and the protected groups are 'F', 'M'"),
         (gf.GroupProbability(Job(), segments=(0.5,)), {}, "segments of GroupProbability must be a gf.Segments"),

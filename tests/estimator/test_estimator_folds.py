@@ -26,7 +26,7 @@ def test_thresholds_from_memorised_scores_are_worse_on_new_rows(estimator):
     """A model that knows its rows by heart separates them perfectly, so that any threshold looks good."""
     new, new_y = people(20_000, seed=1)
     columns = ["a", "b"]
-    asked = {"limits": {"equal_opportunity": 0.05}, "costs": (1, 4), "random_state": 0}
+    asked = {"limits": {"equal_opportunity": 0.05}, "objective": {"fp": 1, "fn": 4}, "random_state": 0}
     estimator = estimator.set_params(random_state=0)
 
     def judged(model):

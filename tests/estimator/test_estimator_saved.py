@@ -125,7 +125,12 @@ def test_deciders_come_back(backend, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_results_come_back_and_can_be_checked(way):
     sketch = gf.Sketch.from_rows(ALL["a"], y, [ALL["sex"], ALL["race"]])
-    questions = [{}, {"randomize": True}, {"costs": (1, 3), "min_rows": 10}, {"fair_between": 0, "decide_by": 1}]
+    questions = [
+        {},
+        {"randomize": True},
+        {"objective": {"fp": 1, "fn": 3}, "min_rows": 10},
+        {"fair_between": 0, "decide_by": 1},
+    ]
     for options in questions:
         result = gf.solve(sketch, limits=LIMITS, **options)
         again = WAYS[way](result)

@@ -40,8 +40,10 @@ EXPECTED = {"check_classifiers_train": "Threshold at probability 0.5 does not ho
 
 CONFIGURATIONS = [
     GroupThresholdClassifier(LogisticRegression()),
-    GroupThresholdClassifier(LinearSVC(), balanced=True, cv=3, bins=1024),
-    GroupThresholdClassifier(DecisionTreeClassifier(random_state=0), unified=True, cv=0.3, costs=(1, 2)),
+    GroupThresholdClassifier(LinearSVC(), objective="balanced_error", cv=3, bins=1024),
+    GroupThresholdClassifier(
+        DecisionTreeClassifier(random_state=0), unified=True, cv=0.3, objective={"fp": 1, "fn": 2}
+    ),
     GroupThresholdClassifier(LogisticRegression(), density="kde", cv=2, response_method="decision_function"),
 ]
 

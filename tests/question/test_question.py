@@ -52,7 +52,7 @@ def test_only_what_is_not_as_by_default_is_written():
 
 def test_options_of_the_command_line():
     asked = Question.of(**LIMITS, objective={"fp": 1, "fn": 5, "balanced": True}, randomize=True, min_rows=50)
-    options = "--limit equalized_odds=0.02 --objective fp=1,fn=5,balanced --randomize --min-rows 50.0"
+    options = "--limit equalized_odds=0.02 --objective fp=1,fn=5,balanced --randomize --min-rows 50"
     assert " ".join(asked.as_options()) == options
     asked = Question.of(fair_between=["sex", "race"], decide_by=gf.Segments(column="age"))
     assert " ".join(asked.as_options()) == "--fair-between sex --fair-between race --decide-by age --monotone"

@@ -141,8 +141,8 @@ def test_frontier_shows_the_curve_the_result_and_the_unified_threshold(sketch, t
     assert curve.get_xdata().tolist() == found.gaps.tolist()
     assert (before.get_xdata()[0], before.get_ydata()[0]) == (result.before_gaps["equalized_odds"], result.before_error)
     assert (chosen.get_xdata()[0], chosen.get_ydata()[0]) == (result.gaps["equalized_odds"], result.error)
-    weighed = gf.solve(sketch, limits={"equalized_odds": 0.02}, costs=(1, 2))
-    figure = gf.plot.frontier(gf.frontier(sketch, "equalized_odds", costs=(1, 2)), weighed)
+    weighed = gf.solve(sketch, limits={"equalized_odds": 0.02}, objective={"fp": 1, "fn": 2})
+    figure = gf.plot.frontier(gf.frontier(sketch, "equalized_odds", objective={"fp": 1, "fn": 2}), weighed)
     assert len(figure.axes[0].get_lines()) == 1
     figure.savefig(tmp_path / "frontier.png")
 

@@ -267,12 +267,12 @@ def test_same_input_gives_the_same_bytes_on_every_backend(backend, monkeypatch):
     "question",
     [
         {"limits": {"equalized_odds": 0.02}},
-        {"limits": {"demographic_parity": 0.1, "equal_opportunity": 0.05}, "costs": (1, 2.5)},
-        {"penalties": {"equalized_odds": 5.0}, "balanced": True},
+        {"limits": {"demographic_parity": 0.1, "equal_opportunity": 0.05}, "objective": {"fp": 1, "fn": 2.5}},
+        {"penalties": {"equalized_odds": 5.0}, "objective": "balanced_error"},
         {"limits": {"equalized_odds": 0.02}, "randomize": True},
         {"limits": {"disparate_impact": 0.8}, "unified": True},
         {"penalties": {"equalized_odds": 5.0}, "density": "kde", "method": "newton"},
-        {"costs": (1, 1000)},
+        {"objective": {"fp": 1, "fn": 1000}},
     ],
 )
 def test_the_command_makes_the_page_again(question, tmp_path, monkeypatch):

@@ -175,7 +175,9 @@ def test_mixtures_have_points_between_the_corners():
     assert not frontier_points(frontier, gf.solve(sketch, limits={"equalized_odds": 0.013}), sketch).on_curve
 
 
-@pytest.mark.parametrize("question", [{}, {"costs": (1, 5)}, {"costs": (2, 1), "balanced": True}])
+@pytest.mark.parametrize(
+    "question", [{}, {"objective": {"fp": 1, "fn": 5}}, {"objective": {"fp": 2, "fn": 1, "balanced": True}}]
+)
 def test_the_end_of_a_frontier_is_the_least_cost(question):
     sketch = synthetic(4_000)
     result = gf.solve(sketch, **question)

@@ -27,9 +27,9 @@ def sketch():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [{"monotone": True}, {"randomize": True}])
+@pytest.mark.parametrize("asked", [{"decide_by": gf.Segments(column=1)}, {"randomize": True}])
 def test_the_page_has_gaps_of_groups_and_thresholds_of_segments(sketch, asked):
-    result = gf.solve(sketch, limits={"equalized_odds": 0.05}, fair_between=0, decide_by=1, **asked)
+    result = gf.solve(sketch, limits={"equalized_odds": 0.05}, **{"fair_between": 0, "decide_by": 1} | asked)
     made = gf.report(result, sketch)
     page = read(made.html)
     assert "2 groups and 3 segments" in page.text
@@ -51,7 +51,7 @@ def test_the_page_has_gaps_of_groups_and_thresholds_of_segments(sketch, asked):
 
 @pytest.mark.slow
 def test_the_page_says_how_to_find_the_same_thresholds_again(sketch):
-    result = gf.solve(sketch, limits={"equalized_odds": 0.05}, fair_between=0, decide_by=1, monotone=True)
+    result = gf.solve(sketch, limits={"equalized_odds": 0.05}, fair_between=0, decide_by=gf.Segments(column=1))
     code = read(gf.report(result, sketch, frontier=False).html).one(id="reproduce").one("pre").text
     line = next(line for line in code.splitlines() if line.startswith("result = "))
     found = {"gf": gf, "sketch": sketch}

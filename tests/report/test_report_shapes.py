@@ -58,7 +58,7 @@ def test_limits_out_of_reach_are_said_first():
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 def test_meeting_a_limit_by_deciding_nothing_is_not_green():
     sketch = gf.Sketch.from_rows([1, 2, 1, 2] * 10, [0, 1, 1, 0] * 10, ["a", "a", "b", "b"] * 10)
-    result = gf.solve(sketch, limits={"equalized_odds": 0.0}, costs=(1, 50))
+    result = gf.solve(sketch, limits={"equalized_odds": 0.0}, objective={"fp": 1, "fn": 50})
     tone, headline = banner(result, sketch)
     assert (tone, headline) == ("warn", "The limit is met, but only by accepting everybody")
     assert all(at.selection_rate == 1.0 for at in result.rates.values())
@@ -97,7 +97,7 @@ def test_missing_classes_constant_scores_and_infinities_are_drawn():
 
 
 def test_accepting_everybody_is_drawn_at_the_edge(sketch):
-    result = gf.solve(sketch, limits={"equalized_odds": 0.02}, costs=(1, 10_000))
+    result = gf.solve(sketch, limits={"equalized_odds": 0.02}, objective={"fp": 1, "fn": 10_000})
     everybody = dataclasses.replace(result, thresholds=dict.fromkeys(result.thresholds, -np.inf))
     page = read(gf.report(everybody, sketch, frontier=False).html)
     assert page.one(id="scores").text.count("-inf: accepts all") == 2
@@ -197,12 +197,12 @@ def test_where_the_result_is_not_on_the_curve_the_page_says_why(sketch):
 
 @pytest.mark.slow
 def test_with_costs_the_curve_is_the_cost(sketch):
-    result = gf.solve(sketch, limits={"equalized_odds": 0.05}, costs=(1, 3))
+    result = gf.solve(sketch, limits={"equalized_odds": 0.05}, objective={"fp": 1, "fn": 3})
     page = read(gf.report(result, sketch).html)
     rows = dict(rows_of(page, "Error and gaps at this point"))
     assert rows["cost"] == short_number(float(np.sqrt(result.loss)))
     assert rows["error rate"] == short_number(result.error)
-    unified = gf.solve(sketch, costs=(1, 3), balanced=True, unified=True)
+    unified = gf.solve(sketch, objective={"fp": 1, "fn": 3, "balanced": True}, unified=True)
     titles = [t.text for t in read(gf.report(unified, sketch).html).one(id="frontier").all("title")]
     gap, error = short_number(unified.gaps["equalized_odds"]), short_number(unified.loss**0.5)
     assert f"chosen thresholds: gap {gap}, error {error}" in titles

@@ -91,8 +91,8 @@ def test_the_page_speaks_of_as_many_new_rows_as_its_audit():
     [
         ({"limits": {"equalized_odds": 0.02}}, "the loss is the square of the error rate"),
         ({"penalties": {"equalized_odds": 1.0}}, "the loss is the square of the error rate plus the penalties"),
-        ({"costs": (1, 3)}, "the loss is the square of the cost"),
-        ({"balanced": True}, "the loss is the square of the cost"),
+        ({"objective": {"fp": 1, "fn": 3}}, "the loss is the square of the cost"),
+        ({"objective": "balanced_error"}, "the loss is the square of the cost"),
     ],
 )
 def test_the_loss_is_told_from_the_error(asked, words):

@@ -127,9 +127,9 @@ def test_a_coarse_bin_far_from_the_thresholds_does_not_warn(ask):
         warnings.simplefilter("error")
         result = gf.solve(sketch, **ask)
     assert max(result.thresholds.values()) < 0.9
-    costs = (1e4, 1.0)  # so dear are false positives that thresholds go up to 0.999
+    prices = {"fp": 1e4, "fn": 1.0}  # so dear are false positives that thresholds go up to 0.999
     with pytest.warns(gf.errors.ResolutionWarning, match=r"from 0\.99\d* to"):
-        gf.solve(sketch, costs=costs)
+        gf.solve(sketch, objective=prices)
 
 
 def test_bins_of_one_score_do_not_warn():

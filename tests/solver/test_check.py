@@ -33,7 +33,7 @@ UNREACHABLE = {"accuracy_parity": 0.0, "balanced_accuracy_parity": 0.0, "dispara
 QUESTIONS = {
     "groups": {"limits": LIMITS},
     "no limits": {},
-    "costs": {"limits": LIMITS, "costs": (5, 1)},
+    "costs": {"limits": LIMITS, "objective": {"fp": 5, "fn": 1}},
     "groups mixed": {"limits": LIMITS, "randomize": True},
     "unified": {"limits": LIMITS, "unified": True},
     "penalties": {"penalties": {"equalized_odds": 0.5}},
@@ -45,7 +45,7 @@ QUESTIONS = {
     "promised": {"limits": {"equalized_odds": 0.3}, "confidence": 0.6},
     "segments": {"limits": LIMITS, **BY},
     "segments mixed": {"limits": LIMITS, "randomize": True, **BY},
-    "segments monotone": {"limits": LIMITS, "monotone": True, **BY},
+    "segments monotone": {"limits": LIMITS, **BY, "decide_by": gf.Segments(column=1)},
     "segments infeasible": {"limits": UNREACHABLE, **BY},
 }
 
@@ -127,7 +127,12 @@ def test_no_number_of_a_result_can_be_changed(backend, question):
 def test_the_question_of_a_result_cannot_be_changed(backend, question):
     """A change that leaves a true statement passes: a limit that the answer meets, and no other answer is better."""
     sketch, result = answered(question)
-    others = [{"costs": (1.0, 7.0)}, {"balanced": not result.balanced}, {"method": "newton"}, {"min_rows": 700.0}]
+    others = [
+        {"costs": (1.0, 7.0)},
+        {"balanced": not result.balanced},
+        {"method": "newton"},
+        {"min_rows": 700.0},
+    ]
     if result.limits:
         name = next(iter(result.limits))
         others += [{"limits": {name: 0.9}}, {"limits": {name: 1e-5}}, {"limits": {"equal": 1}}, {"limits": 7}]

@@ -115,7 +115,9 @@ def test_repeats_are_rows_and_weights_keep_the_thresholds(backend):
 def test_monotone_thresholds_rise_or_fall(backend, randomize):
     sketch = counted(4, segments=4)
     free = gf.solve(sketch, limits=LIMITS, randomize=randomize, **BY)
-    result = gf.solve(sketch, limits=LIMITS, randomize=randomize, monotone=True, **BY)
+    result = gf.solve(
+        sketch, limits=LIMITS, randomize=randomize, **BY | {"decide_by": gf.Segments(column=1, monotone=True)}
+    )
     assert result.monotone
     if not randomize:
         steps = np.diff(list(result.thresholds.values()))
@@ -168,7 +170,7 @@ def test_the_same_columns_are_todays_answer_to_the_last_bit(backend, seed, rando
 def test_deciding_by_nothing_is_one_threshold_for_everybody(backend, seed):
     score, label, sex, segment = people(seed, rows=300)
     both, alone = (gf.Sketch.from_rows(score, label, groups, bins=64) for groups in ([sex, segment], sex))
-    here = gf.solve(both, limits=LIMITS, fair_between=0, decide_by=())
+    here = gf.solve(both, limits=LIMITS, fair_between=0, unified=True)
     assert here == gf.solve(alone, limits=LIMITS, unified=True)
 
 
@@ -202,7 +204,9 @@ def test_names_of_groups_and_segments_do_not_matter(backend, seed, numbers, swap
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
 def test_a_result_survives_json_and_pickle(backend, seed, randomize, monotone):
     sketch = counted(seed, rows=300)
-    result = gf.solve(sketch, limits=LIMITS, randomize=randomize, monotone=monotone, **BY)
+    result = gf.solve(
+        sketch, limits=LIMITS, randomize=randomize, **BY | {"decide_by": gf.Segments(column=1, monotone=monotone)}
+    )
     again = gf.Result.from_json(result.to_json())
     assert again == result
     assert str(again) == str(result)
@@ -275,7 +279,7 @@ def test_a_proof_of_other_rows_or_of_another_answer_does_not_hold(backend):
         {},
         {"randomize": True},
         {"unified": True},
-        {"costs": (1, 3)},
+        {"objective": {"fp": 1, "fn": 3}},
         {"limits": {}},
         {"limits": {"disparate_impact": 0.9}},
     ],
@@ -362,8 +366,8 @@ def test_a_document_with_wrong_roles_is_refused():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"fair_between": 0}, "fair_between needs decide_by beside it"),
-        ({"decide_by": 0}, "decide_by needs fair_between beside it"),
+        ({"decide_by": 0}, "decide_by needs fair_between too"),
+        ({"fair_between": 0, "decide_by": ()}, "decide_by names no column"),
         ({"fair_between": (), "decide_by": 1}, "fair_between names no column"),
         ({"fair_between": "sex", "decide_by": 1}, "does not know the names of its 2 group columns"),
         ({"fair_between": 0, "decide_by": 2}, "position 2, and groups of this sketch have 2 columns, 0 to 1"),
@@ -371,16 +375,20 @@ def test_a_document_with_wrong_roles_is_refused():
         ({"fair_between": 0, "decide_by": [1, 1]}, "names the column 1 twice"),
         ({"fair_between": 0, "decide_by": 1.5}, "must be the name of a group column, its position"),
         ({"fair_between": True, "decide_by": 1}, "must be the name of a group column, its position"),
-        ({**BY, "penalties": {"equalized_odds": 1}}, "does not go with penalties yet"),
-        ({**BY, "density": "kde"}, "does not go with density yet"),
-        ({**BY, "min_rows": 10}, "does not go with min_rows yet"),
-        ({**BY, "unified": True}, "does not go with unified yet"),
-        ({**BY, "monotone": 1}, "monotone must be True or False"),
-        ({"monotone": True}, "is about thresholds along segments"),
-        ({"monotone": True, "fair_between": 0, "decide_by": 0}, "is about thresholds along segments"),
-        ({"monotone": True, "fair_between": 1, "decide_by": 0}, "one column of whole numbers; got 'F'"),
-        ({"monotone": True, "fair_between": 0, "decide_by": [0, 1]}, "one column of whole numbers"),
-        ({"fair_between": 0, "decide_by": (), "randomize": True}, "randomize=True works with limits"),
+        (
+            {**BY, "penalties": {"equalized_odds": 1}},
+            "decide_by does not go with penalties: thresholds by segment are for limits",
+        ),
+        ({**BY, "density": "kde"}, "decide_by does not go with density='kde': "),
+        ({**BY, "min_rows": 10}, "decide_by does not go with min_rows=10.0: segments cannot be pooled yet"),
+        ({**BY, "unified": True}, "decide_by does not go with unified=True: "),
+        ({"decide_by": gf.Segments(column=1)}, "decide_by needs fair_between too"),
+        (
+            {"fair_between": 0, "decide_by": gf.Segments(column=0)},
+            "segments of the column 0, and fair_between names the",
+        ),
+        ({"fair_between": 1, "decide_by": gf.Segments(column=0)}, "one column of whole numbers; got 'F'"),
+        ({"fair_between": 0, "unified": True, "randomize": True}, "randomize=True does not go with unified=True: "),
     ],
 )
 def test_what_does_not_go_together_is_refused_in_words(options, words):

@@ -111,7 +111,7 @@ def test_shares_that_are_hardly_a_decision(backend, cells, words):
     _, said = warned(gf.Sketch.from_rows(*rows_of(cells), bins=16))
     assert len(said) == 1
     assert said[0].startswith(words)
-    assert said[0].endswith("what helps: balanced=True or other costs")
+    assert said[0].endswith("what helps: objective='balanced_error' or other prices")
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_ready_made_densities_know_no_pooled_groups(backend):
 # --------------------------------------------------------------------------------------------------------- mixing saves
 
 
-@pytest.mark.parametrize("weighing", [{}, {"costs": (1, 3)}], ids=str)
+@pytest.mark.parametrize("weighing", [{}, {"objective": {"fp": 1, "fn": 3}}], ids=str)
 def test_mixing_saves_the_cost_that_mixtures_do_not_have(backend, weighing):
     sketch = gf.Sketch.from_rows(*intersections(), bins=256)
     asked = {"limits": LIMITS, "min_rows": 41, **weighing}

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstar_fast as gf
+from gstar_fast._question.question import Question
 from gstar_fast._solver.evidence.rule import needed_z
 from gstar_fast.errors import OptionTypeError, OptionValueError
 
@@ -77,7 +78,9 @@ def test_the_answer_is_the_optimum_or_the_unified_threshold(backend, seed, n_gro
     result.check(sketch)
 
 
-@pytest.mark.parametrize("asked", [{}, {"costs": (5, 1)}, {"balanced": True}, {"randomize": True}], ids=str)
+@pytest.mark.parametrize(
+    "asked", [{}, {"objective": {"fp": 5, "fn": 1}}, {"objective": "balanced_error"}, {"randomize": True}], ids=str
+)
 def test_z_is_that_of_the_rows(backend, asked):
     rows = people(differ=0.05)
     sketch = gf.Sketch.from_rows(*rows)
@@ -85,7 +88,8 @@ def test_z_is_that_of_the_rows(backend, asked):
     best = gf.solve(sketch, limits=limits, **asked, evidence=0)
     result = gf.solve(sketch, limits=limits, **asked)
     n = np.bincount(rows[1])
-    prices = (1 / n[0], 1 / n[1]) if asked.get("balanced") else asked.get("costs", (1, 1))
+    question = Question.of(objective=asked.get("objective", "error"))
+    prices = (1 / n[0], 1 / n[1]) if question.balanced else question.costs
     assert result.evidence.z == pytest.approx(z_of_rows(rows, best, best.default_threshold, prices))
     assert result.evidence.needed == pytest.approx(1.1 * math.sqrt(3) - 0.2 + 0.5 * NormalDist().inv_cdf(0.95))
 
@@ -191,7 +195,9 @@ def test_constant_weights_give_the_answer_of_none(backend, weight, differ):
     assert equal.message == plain.message
 
 
-@pytest.mark.parametrize("asked", [{}, {"costs": (5, 1)}, {"balanced": True}, {"randomize": True}], ids=str)
+@pytest.mark.parametrize(
+    "asked", [{}, {"objective": {"fp": 5, "fn": 1}}, {"objective": "balanced_error"}, {"randomize": True}], ids=str
+)
 @pytest.mark.parametrize("slope", [-1.0, 0.8])
 def test_z_of_weighted_rows_has_the_squares_of_those_between_the_thresholds(backend, asked, slope):
     """Weights that depend on scores: the rows between two thresholds do not have the average square of their group."""
@@ -201,8 +207,9 @@ def test_z_of_weighted_rows_has_the_squares_of_those_between_the_thresholds(back
     sketch = gf.Sketch.from_rows(*rows, weights=weights)
     limits = {"equalized_odds": 0.4}
     best, result = (gf.solve(sketch, limits=limits, **asked, evidence=level) for level in (0, 0.95))
-    prices = asked.get("costs", (1, 1))
-    if asked.get("balanced"):
+    question = Question.of(objective=asked.get("objective", "error"))
+    prices = question.costs
+    if question.balanced:
         prices = tuple(1 / weights[labels == label].sum() for label in (0, 1))
     exact = z_of_rows(rows, best, best.default_threshold, prices, weights)
     assert result.evidence.z == pytest.approx(exact, rel=1e-4)  # weights are rounded to multiples of 2**-20
@@ -219,7 +226,7 @@ def test_z_of_weighted_segments_is_that_of_the_rows(backend):
     assert result.evidence.z == pytest.approx(exact, rel=1e-4)
 
 
-@pytest.mark.parametrize("asked", [{}, {"randomize": True}, {"monotone": True}], ids=str)
+@pytest.mark.parametrize("asked", [{}, {"randomize": True}, {"decide_by": gf.Segments(column=1)}], ids=str)
 def test_segments_get_one_threshold_without_evidence(backend, asked):
     scores, labels, segments = people(3_000)
     groups = np.random.default_rng(1).integers(0, 2, 3_000)
@@ -330,7 +337,7 @@ def test_evidence_is_a_number(wrong):
 
 def test_the_message_has_both_costs_and_they_differ(backend):
     sketch = gf.Sketch.from_rows(*people())
-    for asked, what in (({}, "error"), ({"costs": (5, 1)}, "cost")):
+    for asked, what in (({}, "error"), ({"objective": {"fp": 5, "fn": 1}}, "cost")):
         result = gf.solve(sketch, limits={"equalized_odds": 0.1}, **asked)
         assert result.verdict == "unified"
         words = result.message.split("; ")

@@ -135,7 +135,7 @@ def cut_off(monkeypatch, limits):
     """What `solve` says out of boxes, where accepting everybody breaks a limit on accuracies."""
     best = gf.solve(hard(), limits=limits)
     monkeypatch.setattr(searching, "BOX_LIMIT", 1)
-    search = searching.prepare(hard(), Objective.of(limits, None, (1, 1), False))
+    search = searching.prepare(hard(), Objective(limits))
     assert not allowed(search.arrays, np.zeros(2, dtype=np.int64)), "accepting everybody breaks the limit"
     choice = searching.choose(search)
     assert choice.numbers is None

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
+from gstar_fast._question.question import Question
 
 pytestmark = pytest.mark.filterwarnings(
     *(f"ignore::gstar_fast.errors.{name}Warning" for name in ("Degenerate", "Noise", "Overfit"))
@@ -15,9 +16,9 @@ EDGES = np.arange(7.0)  # of six bins
 LIMITS = {"equalized_odds": 0.3}
 WEIGHINGS = {
     "plain": {},
-    "costs": {"costs": (5, 1)},
-    "balanced": {"balanced": True},
-    "both": {"costs": (1, 3), "balanced": True},
+    "costs": {"objective": {"fp": 5, "fn": 1}},
+    "balanced": {"objective": "balanced_error"},
+    "both": {"objective": {"fp": 1, "fn": 3, "balanced": True}},
 }
 
 
@@ -31,8 +32,9 @@ def rows(seed, n=60):
 def outcome(accepted, labels, groups, question):
     """Error, cost, loss and whether the limits hold, from decisions on rows."""
     fp, fn = (accepted * (1 - labels)).sum(), ((1 - accepted) * labels).sum()
-    c_fp, c_fn = question.get("costs", (1, 1))
-    if question.get("balanced"):
+    asked = Question.of(objective=question.get("objective", "error"))
+    c_fp, c_fn = asked.costs
+    if asked.balanced:
         cost = (c_fp * fp / (1 - labels).sum() + c_fn * fn / labels.sum()) / 2
     else:
         cost = (c_fp * fp + c_fn * fn) / len(labels)
@@ -127,7 +129,7 @@ def test_a_weighted_result_without_its_cost_is_not_read(backend):
     from gstar_fast._base import json as strict
 
     scores, labels, groups, _ = rows(1)
-    result = gf.solve(gf.Sketch.from_rows(scores, labels, groups), costs=(5, 1))
+    result = gf.solve(gf.Sketch.from_rows(scores, labels, groups), objective={"fp": 5, "fn": 1})
     document = json.loads(result.to_json())
     del document["cost"]
     with pytest.raises(ValueError, match="it lacks 'cost'"):
@@ -137,7 +139,7 @@ def test_a_weighted_result_without_its_cost_is_not_read(backend):
 def test_a_smooth_answer_names_what_it_minimises(backend):
     table = gf.datasets.paper_synthetic(rows=4_000, seed=1)
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
-    for weighing, word in (({}, "error"), ({"costs": (5, 1)}, "cost")):
+    for weighing, word in (({}, "error"), ({"objective": {"fp": 5, "fn": 1}}, "cost")):
         result = gf.solve(sketch, density="normal", limits={"equalized_odds": 0.05}, **weighing)
         assert f"no other bin edges have a lower {word} within the limits" in result.message
 

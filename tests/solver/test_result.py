@@ -32,7 +32,10 @@ def results(sketch):
     for name in (True, 4, "x", ("f", 2)):
         names.update([1.0, 2.0, -math.inf], [0, 1, 0], [name] * 3)
     yield "limits", gf.solve(sketch, limits={"equalized_odds": 0.02})
-    yield "penalties", gf.solve(sketch, penalties={"equalized_odds": 10.0, "demographic_parity": 1.0}, costs=(1, 2))
+    yield (
+        "penalties",
+        gf.solve(sketch, penalties={"equalized_odds": 10.0, "demographic_parity": 1.0}, objective={"fp": 1, "fn": 2}),
+    )
     yield "unified", gf.solve(sketch, limits={"equalized_odds": 0.3}, unified=True)
     yield "randomized", gf.solve(sketch, limits={"equalized_odds": 0.0}, randomize=True)
     yield "infeasible", gf.solve(sketch, limits={"accuracy_parity": 0.0, "demographic_parity": 0.0})

@@ -10,12 +10,13 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast._backends import room
+from gstar_fast._question.roles import Roles, part
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.question import Objective, scale_of
 from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.segments.certificate import Cut, Leaf, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
-from gstar_fast._solver.segments.problem import Roles, SegmentCounts, lay_out, loosened, part, prepare
+from gstar_fast._solver.segments.problem import SegmentCounts, lay_out, loosened, prepare
 from gstar_fast._solver.segments.solve import choose_by_segment, mix_by_segment
 from gstar_fast._solver.snapshot import Snapshot
 from tests.helpers.segment_oracle import least_cost
@@ -58,7 +59,7 @@ def random_question(rng):
 
 
 def asked(rows, limits, costs=(1, 1), balanced=False, order=None):
-    objective = Objective.of(limits, None, costs, balanced)
+    objective = Objective(limits, {}, costs, balanced)
     rows = np.asarray(rows, dtype=np.int64)
     counts = SegmentCounts.dense(tuple(range(rows.shape[1])), tuple(range(rows.shape[2])), rows)
     totals = counts.totals
@@ -169,9 +170,7 @@ def test_a_search_cut_short_says_so_and_its_bound_holds(backend):
             certificate_of(search, best)
     assert stopped > 3
     _, _, _, _, sketch = random_sketch()
-    late = choose_by_segment(
-        Snapshot.of(sketch), BY_SEGMENT, Objective.of({"equalized_odds": 0.0}, None, (1, 1), False), seconds=0.0
-    )
+    late = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, Objective({"equalized_odds": 0.0}), seconds=0.0)
     assert not late.finished
     assert late.bound <= late.cost / late.search.scale.unit
 
@@ -183,7 +182,7 @@ def test_a_search_cut_short_says_so_and_its_bound_holds(backend):
 def test_order_of_groups_and_segments_changes_nothing(backend, monotone):
     """Rows in any order give the same answer; other names for groups and segments the same error."""
     score, label, group, segment, sketch = random_sketch(1)
-    objective = Objective.of({"equalized_odds": 0.01}, None, (1, 1), False)
+    objective = Objective({"equalized_odds": 0.01})
     first = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective, monotone=monotone)
     shuffled = np.random.default_rng(0).permutation(len(score))
     again = gf.Sketch.from_rows(score[shuffled], label[shuffled], [group[shuffled], segment[shuffled]], bins=64)
@@ -217,7 +216,7 @@ def test_finer_bins_are_never_worse(backend):
 
 def test_looser_limits_are_never_worse(backend):
     _, _, _, _, sketch = random_sketch(2)
-    search = prepare(Snapshot.of(sketch), BY_SEGMENT, Objective.of({"equalized_odds": 0.0}, None, (1, 1), False))
+    search = prepare(Snapshot.of(sketch), BY_SEGMENT, Objective({"equalized_odds": 0.0}))
     costs = [
         chosen_cost(search, room("segments").choose(search.arrays, 20_000))
         if slack == 0
@@ -240,7 +239,7 @@ def test_segments_that_are_the_groups_cost_what_today_costs(backend):
     sketch = gf.Sketch.from_rows(score, label, group, bins=64)
     for limits in ({"equalized_odds": 0.03}, {"demographic_parity": 0.01, "equal_opportunity": 0.05}):
         today = gf.solve(sketch, limits=limits)
-        objective = Objective.of(limits, None, (1, 1), False)
+        objective = Objective(limits)
         here = choose_by_segment(Snapshot.of(sketch), Roles((0,), (0,)), objective)
         assert here.finished
         assert here.cost / here.search.scale.unit == pytest.approx(today.error, abs=1e-12)
@@ -255,14 +254,14 @@ def test_no_segment_is_one_threshold_for_all(backend):
     limits = {"equalized_odds": 0.05}
     whole = gf.Sketch.from_rows(*random_sketch(4)[:3], bins=64)
     unified = gf.solve(whole, limits=limits, unified=True)
-    here = choose_by_segment(Snapshot.of(sketch), Roles((0,), ()), Objective.of(limits, None, (1, 1), False))
+    here = choose_by_segment(Snapshot.of(sketch), Roles((0,), ()), Objective(limits))
     assert here.search.counts.segments == ("",)
     assert here.cost / here.search.scale.unit == pytest.approx(unified.error, abs=1e-12)
 
 
 def test_monotone_is_the_better_of_two_orders_and_never_better_than_free(backend):
     _, _, _, _, sketch = random_sketch(5)
-    snapshot, objective = Snapshot.of(sketch), Objective.of({"equal_opportunity": 0.02}, None, (1, 1), False)
+    snapshot, objective = Snapshot.of(sketch), Objective({"equal_opportunity": 0.02})
     free = choose_by_segment(snapshot, BY_SEGMENT, objective)
     monotone = choose_by_segment(snapshot, BY_SEGMENT, objective, monotone=True)
     steps = np.diff(monotone.candidates)
@@ -287,7 +286,7 @@ def test_weighted_rows_and_parts_of_names(backend):
         [np.repeat(x, weights.astype(int)) for x in (group, more, segment)],
         bins=64,
     )
-    roles, objective = Roles((0, 1), (2,)), Objective.of({"equal_opportunity": 0.05}, None, (1, 1), False)
+    roles, objective = Roles((0, 1), (2,)), Objective({"equal_opportunity": 0.05})
     one, two = (choose_by_segment(Snapshot.of(s), roles, objective) for s in (sketch, repeated))
     assert one.search.counts.protected == ((0, 0), (0, 1), (1, 0), (1, 1))
     assert one.cost / one.search.scale.unit == pytest.approx(two.cost / two.search.scale.unit, abs=1e-12)
@@ -315,7 +314,7 @@ def test_every_answer_has_a_proof_that_holds(backend):
 
 def proven(limits=None, monotone=False):
     _, _, _, _, sketch = random_sketch(7, segments=4)
-    objective = Objective.of({"equalized_odds": 0.004} if limits is None else limits, None, (1, 1), False)
+    objective = Objective({"equalized_odds": 0.004} if limits is None else limits)
     choice = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective, monotone=monotone)
     certificates = tuple(certificate_of(*part) for part in choice.parts)
     rows = choice.search.counts.rows.tolist()
@@ -375,7 +374,7 @@ def test_a_proof_that_claims_more_is_rejected():
     assert certificate.order is not None
     assert "fall along" in check(replace(certificate, choice=(9, 5, 9, 9)), rows)
     _, _, _, _, sketch = random_sketch(7, segments=4)
-    objective = Objective.of({"equalized_odds": 0.004}, None, (1, 1), False)
+    objective = Objective({"equalized_odds": 0.004})
     mixed = mix_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective)
     search, mix = mixed.best
     certificate = certificate_of_mix(search, mix)
@@ -399,7 +398,7 @@ def test_the_table_does_not_grow_with_groups_times_segments():
     rng = np.random.default_rng(41)
     group, label = np.arange(30_000) % 100, rng.integers(0, 2, 30_000)
     sketch = gf.Sketch.from_rows(rng.normal(label + 0.01 * group), label, group)
-    objective = Objective.of({"equalized_odds": 0.05}, None, (1, 1), False)
+    objective = Objective({"equalized_odds": 0.05})
     search = prepare(Snapshot.of(sketch), Roles((0,), (0,)), objective)
     table = [*vars(search.arrays).values(), *vars(search.counts).values(), search.candidate, search.last]
     assert sum(getattr(array, "nbytes", 0) for array in table) < 50e6

@@ -75,7 +75,7 @@ def test_points_are_optima_and_what_lies_between_is_bounded(backend, criterion, 
 @pytest.mark.parametrize(("randomize", "monotone"), [(False, True), (True, False)])
 def test_a_gap_is_solved_for_as_a_limit(backend, randomize, monotone):
     sketch, _ = counted(2, segments=3)
-    options = {**BY, "randomize": randomize, "monotone": monotone}
+    options = {**BY, "randomize": randomize, "decide_by": gf.Segments(column=1, monotone=monotone)}
     found = gf.frontier(sketch, "equalized_odds", **options)
     again = gf.solve(sketch, limits={"equalized_odds": 0.07}, **options)
     point = found.at(gap=0.07, sketch=sketch)
@@ -103,7 +103,9 @@ def test_the_least_error_lies_between_the_bound_and_the_points(seed, criterion, 
     """Against HiGHS, which shares no code with the search."""
     sketch, _ = counted(seed, rows=80, segments=3, bins=16)
     try:
-        found = gf.frontier(sketch, criterion, **BY, monotone=monotone, randomize=randomize)
+        found = gf.frontier(
+            sketch, criterion, randomize=randomize, **BY | {"decide_by": gf.Segments(column=1, monotone=monotone)}
+        )
     except ValueError:
         return
     rows = by_cell(sketch, 3)
@@ -142,12 +144,12 @@ def test_one_segment_for_each_group_has_points_of_the_groups_frontier():
 def test_what_does_not_go_together_is_refused():
     sketch, _ = counted(1)
     for options, words in (
-        ({"by": "penalties"}, "does not go with by"),
-        ({"confidence": 0.9}, "does not go with confidence"),
-        ({"by": "penalties", "penalties": [1.0], "density": "kde"}, "does not go with by"),
-        ({"decide_by": ()}, "by group or by segment"),
-        ({"decide_by": None}, "needs decide_by"),
-        ({"decide_by": 0, "monotone": True}, "about thresholds along segments"),
+        ({"by": "penalties"}, "decide_by does not go with by='penalties'"),
+        ({"confidence": 0.9}, "confidence=0.9 does not go with a frontier of thresholds by segment"),
+        ({"by": "penalties", "penalties": [1.0], "density": "kde"}, "decide_by does not go with density='kde'"),
+        ({"decide_by": ()}, "decide_by names no column"),
+        ({"fair_between": None}, "decide_by needs fair_between too"),
+        ({"decide_by": gf.Segments(column=0)}, "has segments of the column 0, and fair_between names the same"),
     ):
         with pytest.raises(ValueError, match=words):
             gf.frontier(sketch, "equalized_odds", **{**BY, **options})

@@ -44,8 +44,9 @@ def circle() -> MonotoneProblem:
 
 def solved(problem, **options):
     sketch = gf.Sketch.from_rows(problem.scores, problem.labels, [problem.groups, problem.segments], bins=16)
-    options |= {"limits": problem.limits, "costs": problem.costs, "balanced": problem.balanced}
-    return sketch, gf.solve(sketch, **options, fair_between=0, decide_by=1, monotone=True, evidence=0)
+    fp, fn = problem.costs
+    options |= {"limits": problem.limits, "objective": {"fp": fp, "fn": fn, "balanced": problem.balanced}}
+    return sketch, gf.solve(sketch, **options, fair_between=0, decide_by=gf.Segments(column=1), evidence=0)
 
 
 def assert_least(problem, sketch, result):

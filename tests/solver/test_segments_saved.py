@@ -1,8 +1,9 @@
-"""`solve(segments=cut)`: monotone by default, and the cut points go with the thresholds wherever these go."""
+"""Segments with cut points: monotone by default, and the cut points go with the thresholds wherever these go."""
 
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,17 +36,16 @@ def counted(seed=0, cut=CUT, **options):
 
 def test_thresholds_are_monotone_by_default_where_segments_were_cut(backend):
     sketch = counted()
-    plain, cut = gf.solve(sketch, **BY), gf.solve(sketch, segments=CUT, **BY)
+    plain, cut = gf.solve(sketch, **BY), gf.solve(sketch, **BY | {"decide_by": CUT.of(1)})
     assert (plain.monotone, plain.cuts) == (False, None)
     assert (cut.monotone, cut.cuts) == (True, CUT.cuts)
     steps = np.diff(list(cut.thresholds.values()))
     assert (steps >= 0).all() or (steps <= 0).all()
-    assert cut.thresholds == gf.solve(sketch, monotone=True, **BY).thresholds
-    free = gf.solve(sketch, segments=CUT, monotone=False, **BY)
+    assert cut.thresholds == gf.solve(sketch, **BY | {"decide_by": gf.Segments(column=1, monotone=True)}).thresholds
+    free = gf.solve(sketch, **BY | {"decide_by": replace(CUT.of(1), monotone=False)})
     assert (free.monotone, free.thresholds) == (False, plain.thresholds)
     not_meant = gf.Segments(CUT.cuts, monotone=False)
-    assert gf.solve(sketch, segments=not_meant, **BY).monotone is False
-    assert gf.solve(sketch, segments=not_meant, monotone=True, **BY).monotone is True
+    assert gf.solve(sketch, **BY | {"decide_by": not_meant.of(1)}).monotone is False
     cut.check(sketch)
 
 
@@ -54,7 +54,7 @@ def test_thresholds_are_monotone_by_default_where_segments_were_cut(backend):
 def test_one_file_is_enough_to_decide(backend, seed, randomize):
     """The decider of the saved result takes q itself, and has the error that the result says."""
     score, label, _, q = people(seed, rows=300)
-    result = gf.solve(counted(seed, rows=300), segments=CUT, randomize=randomize, **BY)
+    result = gf.solve(counted(seed, rows=300), randomize=randomize, **BY | {"decide_by": CUT.of(1)})
     again = gf.Result.from_json(result.to_json())
     assert again == result
     assert str(again) == str(result)
@@ -71,7 +71,7 @@ def test_one_file_is_enough_to_decide(backend, seed, randomize):
 
 def test_a_segment_without_rows_has_no_threshold(backend):
     cut = gf.Segments((-5.0, 0.5))
-    result = gf.solve(counted(cut=cut), segments=cut, **BY)
+    result = gf.solve(counted(cut=cut), **BY | {"decide_by": cut.of(1)})
     assert list(result.thresholds) == [1, 2]
     with pytest.raises(ValueError, match="segment 0 has no threshold"):
         result.decider().one(0.5, -6.0)
@@ -81,7 +81,7 @@ def test_a_segment_without_rows_has_no_threshold(backend):
 @pytest.mark.slow
 def test_an_audit_measures_it_between_protected_groups():
     sketch = counted()
-    result = gf.solve(sketch, segments=CUT, **BY)
+    result = gf.solve(sketch, **BY | {"decide_by": CUT.of(1)})
     audit = gf.audit(result, sketch)
     assert audit.gaps["equalized_odds"].value == pytest.approx(result.gaps["equalized_odds"])
 
@@ -89,13 +89,12 @@ def test_an_audit_measures_it_between_protected_groups():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"segments": (0.3, 0.5)}, "segments must be a gf.Segments, the cut points of decide_by; got tuple"),
-        ({"segments": gf.Segments((0.5,))}, "segments 0 to 1, and the sketch counted rows of 2"),
-        ({"segments": CUT, "fair_between": 1, "decide_by": 0}, "segments 0 to 3, and the sketch counted rows of 'F'"),
-        ({"segments": CUT, "decide_by": ()}, "segments has the cut points of one column of segments"),
-        ({"segments": CUT, "decide_by": 0}, "segments has the cut points of one column of segments"),
-        ({"segments": CUT, "decide_by": [0, 1]}, "segments has the cut points of one column of segments"),
-        ({"segments": CUT, "fair_between": None, "decide_by": None}, "segments has the cut points of one column"),
+        ({"decide_by": (0.3, 0.5)}, "decide_by must be the name of a group column, its position, .*; got 0.3"),
+        ({"decide_by": gf.Segments((0.5,), column=1)}, "segments 0 to 1, and the sketch counted rows of 2"),
+        ({"fair_between": 1, "decide_by": CUT.of(0)}, "segments 0 to 3, and the sketch counted rows of 'F'"),
+        ({"decide_by": CUT.of(0)}, "has segments of the column 0, and fair_between names the same"),
+        ({"decide_by": CUT}, "decide_by has segments of a column without a name"),
+        ({"fair_between": None, "decide_by": CUT.of(1)}, "decide_by needs fair_between too"),
     ],
 )
 def test_cut_points_of_something_else_are_refused(options, words):
@@ -106,15 +105,15 @@ def test_cut_points_of_something_else_are_refused(options, words):
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.NoiseWarning", "ignore::gstar_fast.errors.UnpromisedWarning")
 def test_promises_and_points_of_a_frontier_keep_the_cut_points():
     sketch = counted(rows=3000)
-    asked = {name: value for name, value in BY.items() if name != "limits"}
-    promised = gf.solve(sketch, segments=CUT, confidence=0.9, limits={"equalized_odds": 0.3}, **asked)
+    asked = {name: value for name, value in BY.items() if name != "limits"} | {"decide_by": CUT.of(1)}
+    promised = gf.solve(sketch, confidence=0.9, limits={"equalized_odds": 0.3}, **asked)
     assert promised.promise is not None
     again = gf.Result.from_json(promised.to_json())
     assert (again.cuts, again.promise.plain.cuts, again.monotone) == (CUT.cuts, CUT.cuts, True)
-    found = gf.frontier(sketch, "equalized_odds", segments=CUT, **asked)
+    found = gf.frontier(sketch, "equalized_odds", **asked)
     point = found.result(-1)
     assert (point.cuts, point.monotone) == (CUT.cuts, True)
     threshold = point.thresholds[1]
     assert [point.decider().one(score, 0.4) for score in (threshold, threshold - 1)] == [True, False]
-    with pytest.raises(ValueError, match="segments has the cut points of one column"):
-        gf.frontier(sketch, "equalized_odds", segments=CUT)
+    with pytest.raises(ValueError, match="decide_by needs fair_between too"):
+        gf.frontier(sketch, "equalized_odds", decide_by=CUT.of(1))

@@ -31,7 +31,13 @@ def test_equals_brute_force_to_the_threshold(backend, kind, n_groups):
         limits, penalties = random_question(rng, kind)
         prices = tuple(int(x) for x in rng.integers(1, 4, 2))
         try:
-            result = gf.solve(sketch, limits=limits, penalties=penalties, costs=prices, evidence=0)
+            result = gf.solve(
+                sketch,
+                limits=limits,
+                penalties=penalties,
+                objective=dict(zip(("fp", "fn"), prices, strict=True)),
+                evidence=0,
+            )
         except ValueError as error:
             if "needs two groups" not in str(error):
                 raise

@@ -94,7 +94,7 @@ def test_penalty_of_zero_is_no_penalty(backend, sketch):
 
 def test_costs_are_read_as_written(backend, sketch):
     """(0.3, 0.7) is (3, 7) tenths: the same optimum, and E a tenth."""
-    one, two = gf.solve(sketch, costs=(0.3, 0.7)), gf.solve(sketch, costs=(3, 7))
+    one, two = gf.solve(sketch, objective={"fp": 0.3, "fn": 0.7}), gf.solve(sketch, objective={"fp": 3, "fn": 7})
     assert one.thresholds == two.thresholds
     assert one.loss == pytest.approx(two.loss / 100)
     expected = (0.3 * _false(sketch, one, 0) + 0.7 * _false(sketch, one, 1)) / sketch.n_rows
@@ -120,8 +120,8 @@ def test_balanced_error_weighs_classes_alike(backend):
     skewed = gf.Sketch.from_rows(scores, labels, groups, weights=weights)
     limits = {"equalized_odds": 0.05}
     assert (
-        gf.solve(plain, limits=limits, balanced=True).thresholds
-        == gf.solve(skewed, limits=limits, balanced=True).thresholds
+        gf.solve(plain, limits=limits, objective="balanced_error").thresholds
+        == gf.solve(skewed, limits=limits, objective="balanced_error").thresholds
     )
     assert gf.solve(plain, limits=limits).thresholds != gf.solve(skewed, limits=limits).thresholds
 

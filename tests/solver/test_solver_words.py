@@ -163,16 +163,16 @@ def test_tuple_and_mixed_names(backend):
         ({"penalties": {"disparate_impact": 1}}, "is a ratio and cannot be a penalty"),
         ({"penalties": {"equalized_odds": -1}}, "must be finite and not negative"),
         ({"penalties": {"equalized_odds": math.inf}}, "must be finite"),
-        ({"costs": (1,)}, "two numbers"),
-        ({"costs": (0, 0)}, "not both 0"),
-        ({"costs": (-1, 1)}, "not negative"),
-        ({"costs": 3}, "two numbers"),
+        ({"objective": {"fp": 1}}, "or prices such as"),
+        ({"objective": {"fp": 0, "fn": 0}}, "not both 0"),
+        ({"objective": {"fp": -1, "fn": 1}}, "not negative"),
+        ({"objective": 3}, "or prices such as"),
         ({"method": "magic"}, "method must be one of exact, alternating"),
-        ({"method": "alternating", "penalties": {"equalized_odds": 1}}, "needs a smooth density"),
-        ({"randomize": True, "penalties": {"equalized_odds": 1}}, "works with limits"),
+        ({"method": "alternating", "penalties": {"equalized_odds": 1}}, "needs density too; pass a smooth one"),
+        ({"randomize": True, "penalties": {"equalized_odds": 1}}, "randomize=True does not go with penalties"),
         ({"max_seconds": 0}, "max_seconds must be above 0; got 0; leave it out for no limit"),
         ({"max_seconds": float("nan")}, "max_seconds must be above 0"),
-        ({"max_seconds": 1, "unified": True}, "max_seconds ends the search for one threshold a group"),
+        ({"max_seconds": 1, "unified": True}, "max_seconds=1.0 does not go with unified=True"),
     ],
 )
 def test_wrong_options_say_what_to_write(options, words):
@@ -202,5 +202,5 @@ def test_empty_and_unlabelled_sketches_say_so():
     sketch.update([1.0, 2.0], None, ["a", "b"])
     with pytest.raises(ValueError, match="no labelled rows"):
         gf.solve(sketch, limits={"demographic_parity": 0.1})
-    with pytest.raises(ValueError, match="balanced=True needs rows of both classes; the sketch has no negative"):
-        gf.solve(gf.Sketch.from_rows([1, 2], [1, 1], ["a", "b"]), balanced=True)
+    with pytest.raises(ValueError, match="objective weighs both classes alike, and there are no negative labels"):
+        gf.solve(gf.Sketch.from_rows([1, 2], [1, 1], ["a", "b"]), objective="balanced_error")

@@ -69,7 +69,9 @@ def test_equals_brute_force_to_the_threshold(backend, kind, n_groups):
         rows = brute_force.Rows(scores, labels, groups, sketch.edges)
         limits, penalties = random_question(rng, kind)
         prices = tuple(int(x) for x in rng.integers(1, 4, 2))
-        result = solved(sketch, limits=limits, penalties=penalties, costs=prices)
+        result = solved(
+            sketch, limits=limits, penalties=penalties, objective=dict(zip(("fp", "fn"), prices, strict=True))
+        )
         if result is None:
             continue
         expected = brute_force.solve(rows, limits, penalties, prices)
@@ -213,7 +215,11 @@ def test_a_limit_on_both_gaps_holds_beside_that_on_the_sum(backend, sketch):
 
 
 def test_costs_and_classes_weigh_as_ever(backend, sketch):
-    for options in ({"costs": (1, 5)}, {"balanced": True}, {"costs": (2.5, 1), "balanced": True}):
+    for options in (
+        {"objective": {"fp": 1, "fn": 5}},
+        {"objective": "balanced_error"},
+        {"objective": {"fp": 2.5, "fn": 1, "balanced": True}},
+    ):
         found = gf.solve(sketch, limits={SUM: 0.06}, **options)
         half, whole = (gf.solve(sketch, limits={"equalized_odds": by}, **options) for by in (0.03, 0.06))
         assert found.verdict == "optimal"

@@ -45,7 +45,7 @@ def question(rng):
     if rng.random() < 0.4:
         limits[str(rng.choice(OTHERS))] = float(rng.choice([0.01, 0.05, 0.2]))
     order = [None, None, "rising", "falling"][rng.integers(4)]
-    objective = Objective.of(limits, None, [(1, 1), (1, 5)][rng.integers(2)], bool(rng.random() < 0.2))
+    objective = Objective(limits, {}, [(1.0, 1.0), (1.0, 5.0)][rng.integers(2)], bool(rng.random() < 0.2))
     counts = SegmentCounts.dense(tuple(range(n_groups)), tuple(range(m)), rows.astype(np.int64))
     scale = scale_of(objective, *counts.totals[:2].sum(axis=1).tolist())
     return lay_out(counts, objective, scale, has_rate(counts.totals), order), order
@@ -126,7 +126,7 @@ def test_answers_by_segment_are_checked_and_tampered_ones_refused(backend):
         replace(worse, limits=right.limits, _proof=right._proof).check(sketch)
     with pytest.raises(ValueError, match="breaks a limit"):
         replace(right, limits=worse.limits, _proof=worse._proof).check(sketch)
-    rising = gf.solve(sketch, limits={SUM: 0.08}, monotone=True, **BY)
+    rising = gf.solve(sketch, limits={SUM: 0.08}, **BY | {"decide_by": gf.Segments(column=1, monotone=True)})
     rising.check(sketch)
     assert rising.error >= right.error
 

@@ -104,7 +104,10 @@ def saved(result, tmp_path):
 
 CASES = {
     "contradicted": (gf.errors.AssumptionWarning, contradicted),
-    "degenerate": (gf.errors.DegenerateWarning, lambda: gf.solve(sketch_of(3_000, 2), costs=(1.0, 1e-6))),
+    "degenerate": (
+        gf.errors.DegenerateWarning,
+        lambda: gf.solve(sketch_of(3_000, 2), objective={"fp": 1.0, "fn": 1e-6}),
+    ),
     "expired": (gf.errors.ExpiredWarning, expired),
     "label": (gf.errors.LabelWarning, wrong_positive),
     "low ratio": (errors.InputWarning, lambda: gf.solve(sketch_of(3_000, 2), limits={"disparate_impact": 0.1})),

@@ -70,8 +70,4 @@ DENSITIES |= entries(
         f"the density of label {e.value[0]}, group {e.value[1]!r} does not say how many rows it stands for; without a "
         "sketch the error needs it: gf.density(..., rows=500), or shares of all rows"
     ),
-    densities_with=lambda e, _: (
-        f"{e.argument} needs counted rows, and densities by (label, group) have none; leave {e.argument} out, or "
-        "pass a sketch with density="
-    ),
 )

@@ -187,18 +187,6 @@ def _low_ratio(e: Any, say: Face) -> str:
     )
 
 
-def _randomize(_: Any, say: Face) -> str:
-    return (
-        f"{say.option('randomize', TRUE)} works with limits, {_exact(say)} and "
-        f"{say.option('density', repr('empirical'))}, and not with penalties or {say.option('unified', TRUE)}; "
-        f"a mixture needs no penalty: {say.some_limits}"
-    )
-
-
-def _exact(say: Face) -> str:
-    return say.option("method", repr("exact"))
-
-
 def _columns(named: tuple[str | int, ...]) -> str:
     return " and ".join(repr(one) if isinstance(one, str) else f"column {one}" for one in named)
 
@@ -241,10 +229,16 @@ _NEEDED: dict[str, Callable[[Face], str]] = {
 }
 
 
+_PLACES = {
+    "solve of densities": "densities in the place of a sketch, which have no rows",
+    "frontier of densities": "a frontier of smooth densities",
+    "frontier of penalties": "by='penalties'",
+    "frontier by segment": "a frontier of thresholds by segment",
+}
+
+
 def _not_here(e: Any, say: Face) -> str:
-    places = {"densities": "densities in the place of a sketch", "frontier": "a frontier"}
-    where = places.get(e.limit, "a frontier of thresholds by segment")
-    return f"{_shown(e.argument, e.value, say)} does not go with {where}; leave it out"
+    return f"{_shown(e.argument, e.value, say)} does not go with {_PLACES[e.limit]}; leave it out"
 
 
 OPTIONS |= entries(
@@ -262,7 +256,6 @@ OPTIONS |= entries(
     ),
     cuts_type=lambda e, _: f"cuts must be a list of numbers, got {e.value!r}",
     frontier_number=lambda e, _: f"{e.argument} must be a number, got {e.value!r}",
-    segments_type=lambda e, _: f"segments must be a gf.Segments, the cut points of decide_by; got {kind_of(e.value)}",
     seconds_type=lambda e, say: f"{say.argument('max_seconds')} must be a number of seconds or None; got {e.value!r}",
 )
 OPTIONS |= entries(
@@ -302,47 +295,15 @@ OPTIONS |= entries(
         f"{LEAST_RATIO} is a ratio and has no gap to trade; use {CRITERION[LEAST_RATIO].as_difference.name!r}"
     ),
     penalty=lambda e, say: f"{say.item('penalties', e.argument)} must be finite and not negative; got {e.value!r}",
+    penalties_by=lambda _, __: "penalties go with by='penalties'; leave them out, or pass by='penalties'",
+    penalty_list=lambda e, _: (
+        f"penalties must be a list of finite numbers, none negative, such as np.logspace(-2, 7, 50); got {e.value!r}"
+    ),
     penalty_size=lambda e, say: (
         f"{say.item('penalties', e.argument)} must be at most 1e100; got {e.value!r}; limits can say 'no gap'"
     ),
     limit=_limit,
-    costs_pair=lambda e, say: (
-        f"{say.argument('costs')} must be two numbers (false_positive, false_negative); got {e.value!r}"
-    ),
-    costs=lambda e, say: f"{say.argument('costs')} must be finite, not negative and not both 0; got {e.value!r}",
-    randomize=_randomize,
-    randomize_by=lambda _, say: f"{say.option('randomize', TRUE)} gives the frontier of limits; drop by='penalties'",
     seconds=lambda e, say: f"{say.argument('max_seconds')} must be above 0; got {e.value!r}; leave it out for no limit",
-    seconds_with=lambda _, say: (
-        f"{say.argument('max_seconds')} ends the search for one threshold a group on the counts, and does not go with "
-        f"{say.option('randomize', TRUE)}, {say.option('unified', TRUE)} or a density other than 'empirical'; "
-        "leave it out"
-    ),
-    method_density=lambda e, say: (
-        f"{say.option('method', repr(e.value))} needs a smooth density, such as {say.option('density', repr('kde'))} "
-        "or 'normal'"
-    ),
-    method_penalties=lambda e, say: (
-        f"{say.option('method', repr(e.value))} needs penalties and takes no limits; {_exact(say)} takes both"
-    ),
-    method_unified=lambda _, say: (
-        f"{say.option('method', repr('alternating'))} moves one group at a time; {say.option('unified', TRUE)} needs "
-        "'exact' or 'newton'"
-    ),
-    no_limits=lambda e, say: (
-        f"{e.value} is about limits, and none are given; {say.give} {say.entry('limits', EXAMPLE, '0.05')}"
-    ),
-    confidence_with=lambda _, say: (
-        f"{say.argument('confidence')} promises limits from counts, and does not go with penalties, max_seconds or a "
-        "density other than 'empirical'; leave those out"
-    ),
-    role_alone=lambda e, say: (
-        f"{say.argument(e.value)} needs {say.argument(e.argument)} beside it: one names the columns between whose "
-        "groups gaps are measured, the other those that thresholds may depend on"
-    ),
-    no_fair_between=lambda _, say: (
-        f"{say.argument('fair_between')} names no column; gaps are measured between groups of at least one"
-    ),
     role_name=lambda e, say: (
         f"{say.argument(e.argument)} names {e.value!r}, and "
         + (
@@ -366,29 +327,9 @@ OPTIONS |= entries(
         + "; count the rows with all the columns that were named, as for the search"
     ),
     role_twice=lambda e, say: f"{say.argument(e.argument)} names the column {e.value!r} twice",
-    decide_by_with=lambda e, say: (
-        f"{say.argument('decide_by')} does not go with {say.argument(e.argument)} yet; leave "
-        f"{say.argument(e.argument)} out"
-    ),
     frontier_nan=lambda e, _: f"{e.argument} must be a number, got NaN",
-    frontier_unified=lambda _, say: (
-        f"a frontier is one of thresholds by group or by segment, and {say.argument('decide_by')} names nothing; solve "
-        f"with {say.option('unified', TRUE)} for one limit after another, or name columns"
-    ),
     cuts=lambda e, _: f"cuts must be finite and ascending; got {e.value!r}",
-    monotone_alone=lambda _, say: (
-        f"{say.option('monotone', TRUE)} is about thresholds along segments; {say.give} "
-        f"{say.argument('fair_between')} and a {say.argument('decide_by')} that differs from it"
-    ),
-    segments_alone=lambda _, say: (
-        f"{say.argument('segments')} has the cut points of one column of segments; {say.give} "
-        f"{say.argument('fair_between')}, and that column alone as {say.argument('decide_by')}"
-    ),
-    monotone_segments=lambda e, say: (
-        f"{say.option('monotone', TRUE)} needs segments in an order, that is one column of whole numbers; got "
-        f"{e.value!r}"
-    ),
-    segments_same=lambda e, say: (
+    segments_alone=lambda e, say: (
         f"{say.argument('decide_by')} has segments of the column {e.value!r}, and {say.argument('fair_between')} names "
         "the same; name another column, or leave Segments out for thresholds by protected group"
     ),
@@ -396,7 +337,7 @@ OPTIONS |= entries(
         f"{say.argument(e.argument)} has segments 0 to {e.limit}, and the sketch counted rows of {e.value!r}; "
         f"{say.give} the cut points by which the counted column was cut"
     ),
-    segments_order=lambda e, say: (
+    monotone_segments=lambda e, say: (
         f"{say.argument('decide_by')} needs segments in an order for monotone thresholds, that is one column of whole "
         f"numbers; got {e.value!r}"
     ),
@@ -491,7 +432,7 @@ OPTIONS |= entries(
 OPTIONS |= entries(
     OptionValueError,
     one_class=lambda e, say: (
-        f"{say.option('balanced', TRUE)} needs rows of both classes; the sketch has no {e.value} labels"
+        f"{say.argument('objective')} weighs both classes alike, and there are no {e.value} labels; count rows of both"
     ),
     all_pooled=lambda e, say: (
         f"{say.option('min_rows', f'{e.value:g}')} pools all {e.limit} groups into one; choose it lower"

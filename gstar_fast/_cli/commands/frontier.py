@@ -15,7 +15,7 @@ from gstar_fast._cli.output import Console, group_name, plain
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, note_written
 from gstar_fast._cli.tables import inputs
-from gstar_fast._cli.thresholds import answer, columns_or_positions, with_columns
+from gstar_fast._cli.thresholds import answer, columns_or_positions, decides, with_columns
 from gstar_fast._cli.values import once
 
 
@@ -35,14 +35,11 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
         sketch,
         given.criterion,
         limits=limits,
-        costs=(given.cost_fp, given.cost_fn),
-        balanced=given.balanced,
+        objective=given.objective,
         randomize=given.randomize,
         confidence=given.confidence,
         fair_between=columns_or_positions(given.fair_between, sketch),
-        decide_by=columns_or_positions(given.decide_by, sketch),
-        monotone=given.monotone,
-        segments=segments,
+        decide_by=decides(given, segments, sketch),
     )
     point = found.at(gap=given.at_gap, error=given.at_error, sketch=sketch) if any(at) else None
     point = None if point is None else with_columns(point, sketch, given, console)

@@ -14,7 +14,7 @@ from gstar_fast._cli.errors import DONE, INFEASIBLE
 from gstar_fast._cli.output import Console, command_line, for_terminal
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, files, note_written
-from gstar_fast._cli.thresholds import answer, columns_or_positions, with_columns
+from gstar_fast._cli.thresholds import answer, columns_or_positions, decides, with_columns
 from gstar_fast._cli.values import once
 from gstar_fast._decide.document import seal
 
@@ -34,8 +34,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         penalties=penalties,
         method=given.method,
         density=given.density,
-        costs=(given.cost_fp, given.cost_fn),
-        balanced=given.balanced,
+        objective=given.objective,
         unified=given.unified,
         randomize=given.randomize,
         min_rows=given.min_rows,
@@ -43,9 +42,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         confidence=given.confidence,
         evidence=given.evidence,
         fair_between=columns_or_positions(given.fair_between, sketch),
-        decide_by=columns_or_positions(given.decide_by, sketch),
-        monotone=given.monotone,
-        segments=segments,
+        decide_by=decides(given, segments, sketch),
     )
     result = with_columns(result, sketch, given, console)
     text = _saved(result, given.expires)

@@ -26,7 +26,7 @@ from gstar_fast._solver.promise.candidates import WIDTHS, Option, option_at
 from gstar_fast._solver.promise.choose import upper_of
 from gstar_fast._solver.promise.record import Promise
 from gstar_fast._solver.promise.worth import Worth
-from gstar_fast._solver.question import Objective, check_confidence
+from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, prepare
 from gstar_fast._solver.words import promises as words
@@ -71,10 +71,9 @@ class Curve(NamedTuple):
 
 
 def promised_curve(
-    sketch: Sketch, criterion: str, objective: Objective, confidence: object, randomize: bool
+    sketch: Sketch, criterion: str, objective: Objective, level: float, randomize: bool
 ) -> dict[str, Any]:
     """What `frontier` makes its answer of."""
-    level = check_confidence(confidence)
     limited = replace(objective, limits={**objective.limits, criterion: CRITERION[criterion].largest})
     search = prepare(sketch, limited, certain=True, wide=True)
     active = active_rates(limited)

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
+from gstar_fast._question.limits import warn_of_ratios
+from gstar_fast._question.question import ObjectiveLike, Question, check_confidence
+from gstar_fast._question.roles import ColumnsLike, roles_in
 from gstar_fast._sketch.columns import warn_of_labels
-from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.promise.choose import ask
 from gstar_fast._solver.promise.record import RowsNeeded
-from gstar_fast._solver.question import Objective, check_confidence, check_options, question_limits
+from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.segments.promise import ask as ask_segments
-from gstar_fast._solver.segments.roles import (
-    ColumnsLike,
-    asked_roles,
-    check_cut,
-    check_monotone,
-    check_segments,
-    protected_sketch,
-)
+from gstar_fast._solver.segments.roles import protected_sketch
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.solve import solve_exact
 from gstar_fast._solver.spread import pooled_sketch
@@ -35,15 +28,12 @@ def rows_needed(
     *,
     limits: Mapping[str, float],
     confidence: float = 0.95,
-    costs: Iterable[float] = (1, 1),
-    balanced: bool = False,
+    objective: ObjectiveLike = "error",
     unified: bool = False,
     randomize: bool = False,
     min_rows: float = 0,
     fair_between: ColumnsLike | None = None,
-    decide_by: ColumnsLike | None = None,
-    segments: Segments | None = None,
-    monotone: bool | None = None,
+    decide_by: ColumnsLike | Segments | None = None,
 ) -> RowsNeeded:
     """How many rows, drawn like these, `solve` would need to promise the limits.
 
@@ -54,7 +44,7 @@ def rows_needed(
     ----------
     sketch : Sketch
         Counted scores.
-    limits, confidence, costs, balanced, unified, randomize, min_rows, fair_between, decide_by, segments, monotone
+    limits, confidence, objective, unified, randomize, min_rows, fair_between, decide_by
         As in `solve`. With `min_rows`, groups are those after pooling; with `decide_by`, the protected ones.
 
     Returns
@@ -72,31 +62,28 @@ def rows_needed(
     True
     """
     check_sketch(sketch)
-    objective = Objective.of(limits, None, costs, balanced)
-    unified, randomize = checked_flag("unified", unified), checked_flag("randomize", randomize)
-    question_limits(objective.limits)
-    if not objective.limits:
-        raise refusal("no_limits", "limits", value="rows_needed")
-    check_options(objective, method="exact", density="empirical", unified=unified, randomize=randomize)
     level = check_confidence(confidence)
-    least = checked_min_rows(min_rows)
-    asked = None
-    if fair_between is not None or decide_by is not None:
-        asked = asked_roles(sketch, fair_between, decide_by)
-    _, monotone = check_cut(sketch, asked, segments, monotone)
-    check_monotone(sketch, asked, monotone)
+    question = Question.of(
+        limits=limits,
+        confidence=level,
+        objective=objective,
+        unified=unified,
+        randomize=randomize,
+        min_rows=min_rows,
+        fair_between=fair_between,
+        decide_by=decide_by,
+    )
+    warn_of_ratios(question.limits)
+    roles = roles_in(sketch, question)
     warn_of_labels(sketch._core)
-    if asked is not None and asked.by_segment:
-        check_segments(objective, density="empirical", unified=unified, min_rows=least)
-        answer = Answer(Snapshot.of(sketch), asked, objective, bool(monotone))
-        found = answer.mixed() if randomize else answer.chosen(math.inf)
-        return ask_segments(answer, found, level, randomize).needed()
-    if asked is not None:
-        unified = unified or not asked.roles.decide_by
-        check_options(objective, method="exact", density="empirical", unified=unified, randomize=randomize)
-        sketch = protected_sketch(sketch, asked)
-    if least > 0:
-        sketch, _ = pooled_sketch(sketch.copy(), least, objective, "empirical")
-    search = prepare(sketch, objective, shared=unified, wide=True)
-    plain = solve_exact(search, unified, randomize, None)
-    return ask(search, plain, level, unified, randomize).needed()
+    if roles is not None and roles.by_segment:
+        answer = Answer(Snapshot.of(sketch), roles, Objective.of(question), question.monotone)
+        found = answer.mixed() if question.randomize else answer.chosen(math.inf)
+        return ask_segments(answer, found, level, question.randomize).needed()
+    if roles is not None:
+        sketch = protected_sketch(sketch, roles)
+    if question.min_rows > 0:
+        sketch, _ = pooled_sketch(sketch.copy(), question)
+    search = prepare(sketch, Objective.of(question), shared=question.unified, wide=True)
+    plain = solve_exact(search, question.unified, question.randomize, None)
+    return ask(search, plain, level, question.unified, question.randomize).needed()

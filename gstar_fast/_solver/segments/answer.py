@@ -15,6 +15,7 @@ from gstar_fast._backends.common.segments import Mix
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.text import row_count
 from gstar_fast._question.cut import EACH
+from gstar_fast._question.roles import Asked
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.answer.parts import Slack
@@ -27,7 +28,6 @@ from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import nearest, seconds_left
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, loosened
 from gstar_fast._solver.segments.proof import Proof
-from gstar_fast._solver.segments.roles import Asked
 from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
 from gstar_fast._solver.snapshot import Snapshot
 

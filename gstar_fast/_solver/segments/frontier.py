@@ -17,13 +17,14 @@ import numpy as np
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION
+from gstar_fast._question.question import Question
+from gstar_fast._question.roles import Asked
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, is_met
 from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_of
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, prepare
-from gstar_fast._solver.segments.roles import Asked
 from gstar_fast._solver.segments.solve import ORDERS, choose_among, in_orders, mix_among
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.words.points import Listed
@@ -194,18 +195,10 @@ class SegmentsAgain:
         return answer.mixed() if self.randomize else answer.chosen(math.inf)
 
 
-def frontier_by_segment(
-    sketch: Sketch,
-    asked: Asked,
-    objective: Objective,
-    criterion: str,
-    *,
-    randomize: bool,
-    monotone: bool,
-    cuts: tuple[float, ...] | None,
-) -> dict[str, Any]:
+def frontier_by_segment(sketch: Sketch, asked: Asked, criterion: str, question: Question) -> dict[str, Any]:
     """What `frontier` makes its answer of."""
-    answer = Answer(Snapshot.of(sketch), asked, objective, monotone, cuts)
+    randomize, objective = question.randomize, Objective.of(question)
+    answer = Answer(Snapshot.of(sketch), asked, objective, question.monotone, question.cuts)
     ladder = Ladder(answer, criterion, randomize)
     found, lower, proven_to = ladder.climb()
     counts: SegmentCounts = ladder.first.counts
@@ -233,5 +226,5 @@ def frontier_by_segment(
         "penalty": None,
         "lower_bounds": np.array(lower),
         "_points": Listed(tuple(map(result, range(len(found))))),
-        "_again": SegmentsAgain(asked, objective, criterion, randomize, monotone, cuts),
+        "_again": SegmentsAgain(asked, objective, criterion, randomize, question.monotone, question.cuts),
     }

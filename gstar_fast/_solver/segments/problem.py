@@ -17,31 +17,11 @@ import numpy as np
 from gstar_fast._backends.common.segments import Program, rows_of
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
+from gstar_fast._question.roles import Roles
 from gstar_fast._rates import SOLVER_RATES, Rate, has_rate
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
 from gstar_fast._solver.snapshot import Snapshot
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Which positions of a group's tuple play which role."""
-
-    fair_between: tuple[int, ...]
-    decide_by: tuple[int, ...]
-
-    def protected(self, name: Name) -> Name:
-        return part(name, self.fair_between)
-
-    def segment(self, name: Name) -> Name:
-        return part(name, self.decide_by)
-
-
-def part(name: Name, positions: tuple[int, ...]) -> Name:
-    """The values of a tuple at these positions: one alone as it is, several as a tuple, none as an empty text."""
-    values = name if isinstance(name, tuple) else (name,)
-    chosen = tuple(values[i] for i in positions)
-    return "" if not chosen else chosen[0] if len(chosen) == 1 else chosen
 
 
 @dataclass(frozen=True)

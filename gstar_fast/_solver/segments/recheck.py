@@ -13,7 +13,6 @@ import reprlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from inspect import signature
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +20,8 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, SMALLEST
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._question.cut import Segments
+from gstar_fast._question.question import Question
+from gstar_fast._question.roles import asked_roles
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
@@ -35,7 +35,7 @@ from gstar_fast._solver.segments.certificate import Certificate, Leaf, certifica
 from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
 from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
 from gstar_fast._solver.segments.problem import prepare as prepare_segments
-from gstar_fast._solver.segments.roles import asked_roles, on_its_columns
+from gstar_fast._solver.segments.roles import on_its_columns
 from gstar_fast._solver.segments.solve import ORDERS
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.words.gaps import with_gap_notes
@@ -180,7 +180,7 @@ def _same(found: Any, expected: Any, close: float) -> bool:
 
 def again_from_thresholds(result: Result, sketch: Sketch) -> Result:
     """The result of these thresholds on the counts of a sketch, with the given verdict and question."""
-    objective = Objective.of(result.limits, None, result.costs, result.balanced)
+    objective = Objective(result.limits, {}, result.costs, result.balanced)
     made = _by_group(result, sketch, objective) if result.decide_by is None else _by_segment(result, sketch, objective)
     if result.verdict == "infeasible":
         made = replace(made, lower_bound=0.0, optimality_gap=made.loss, slack=result.slack)
@@ -238,22 +238,14 @@ def _candidate(threshold: float, snapshot: Snapshot) -> int:
     return int(found[0])
 
 
-def solve_again(result: Result, sketch: Sketch, **other: object) -> Result:
-    """What `solve` finds for the question of a result, and other options."""
-    from gstar_fast._solver.solve import solve  # it makes results
+def solve_again(result: Result, sketch: Sketch, question: Question | None = None) -> Result:
+    """What `solve` finds for the question of a result, or for another one about the same rows."""
+    from gstar_fast._solver.solve import solve_question  # it makes results
 
     if result.density not in KINDS:
         raise refusal("no_proof", value="the densities that were given to `solve` are not part of the result")
-    known = {field.name for field in fields(Result)}
-    options: dict[str, Any] = {name: getattr(result, name) for name in signature(solve).parameters if name in known}
-    options |= {"randomize": result.randomized, "monotone": result.monotone if result.decide_by else None}
-    options["confidence"] = None if result.promise is None else result.promise.confidence
-    if "evidence" in options:
-        options["evidence"] = 0.0 if options["evidence"] is None else options["evidence"].level
-    if result.cuts is not None:
-        options["segments"] = Segments(result.cuts, monotone=result.monotone)
     try:
-        return solve(sketch, **options | other)
+        return solve_question(sketch, question or result.question)
     except (TypeError, ValueError) as error:
         raise refusal("proof", value=f"its question cannot be asked of this sketch ({error})") from None
 
@@ -268,7 +260,7 @@ def _prove(result: Result, sketch: Sketch) -> None:
     limits = dict(result.limits)
     if result.point is not None and (criterion := result.point.criterion) in result.gaps:
         limits[criterion] = result.gaps[criterion]  # a point of a frontier has the least error of all that meet its gap
-    objective = Objective.of(limits, None, result.costs, result.balanced)
+    objective = Objective(limits, {}, result.costs, result.balanced)
     names = snapshot.groups if result.decide_by is None else counts.segments
     own = _own_parts(result, names, snapshot)[: len(counts.segments)]
     rows = counts.rows.tolist()

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, Best, Mix
+from gstar_fast._question.roles import Roles
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.segments.certificate import tree_of, tree_of_mix
-from gstar_fast._solver.segments.problem import Roles, SegmentSearch, lay_out, prepare
+from gstar_fast._solver.segments.problem import SegmentSearch, lay_out, prepare
 from gstar_fast._solver.segments.proof import Proof
 from gstar_fast._solver.snapshot import Snapshot
 

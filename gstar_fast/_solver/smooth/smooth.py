@@ -13,6 +13,7 @@ from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Curve, Floats, Int
 from gstar_fast._base.names import Name
 from gstar_fast._base.warn import warn
 from gstar_fast._density.density import Density, every_density
+from gstar_fast._question.question import Densities, Question, name_of
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
@@ -25,10 +26,9 @@ from gstar_fast._solver.search import cheapest_within, loosened, nearest
 from gstar_fast._solver.smooth.known import snapshot_of
 from gstar_fast._solver.smooth.polish import hold_limits, polish
 from gstar_fast._solver.snapshot import Snapshot
-from gstar_fast._words import GIVEN
 from gstar_fast.errors import NotConvergedWarning
 
-Kind = str | Mapping[tuple[int, Name], Density]  # of density, or what `density` returns of a sketch
+Kind = str | Densities  # of density, or what `density` returns of a sketch
 
 NEAR = 0.01  # an iterative method has converged if no thresholds lower its loss by more than this share
 
@@ -145,17 +145,7 @@ def prepare_smooth(sketch: Sketch | None, objective: Objective, kind: Kind, extr
                 # a density's rounding must not make its cdf fall
                 shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(candidates[1:])[0]))
     problem = linear_forms(cells, totals, objective, scale, active, low, high, bulk)
-    return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), _name(kind))
-
-
-def _name(kind: Kind) -> str:
-    """What a result says of its densities."""
-    if isinstance(kind, str):
-        return kind
-    if any(one.label is None for one in kind.values()):
-        return GIVEN
-    kinds = {one.kind for one in kind.values()}
-    return kinds.pop() if len(kinds) == 1 else "best"
+    return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), name_of(kind))
 
 
 def _bulk(snapshot: Snapshot) -> float:
@@ -198,9 +188,10 @@ def _cells(
     return cells
 
 
-def solve_smooth(sketch: Sketch | None, objective: Objective, *, method: str, kind: Kind, unified: bool) -> Result:
-    """What `solve` does for densities other than the counts, with options it has checked."""
-    s = prepare_smooth(sketch, objective, kind)
+def solve_smooth(sketch: Sketch | None, question: Question) -> Result:
+    """What `solve` does for densities other than the counts; without a sketch the question has them all."""
+    method, unified = question.method, question.unified
+    s = prepare_smooth(sketch, Objective.of(question), question.density)
     if method == "exact":
         return _exact(s, unified)
     backend = room("solver")

@@ -78,7 +78,7 @@ class Frontier:
     randomized : bool
         Whether groups mix thresholds; the points are then the corners of a convex frontier.
     weighted : bool
-        Whether `costs` or `balanced` were given, so that `errors` are costs.
+        Whether the objective has prices, so that `errors` are costs.
     confidence : float or None
         Where it was asked for, `gaps` are limits that can be promised on new rows with it. Each point's promise holds
         on its own: if one of n points is picked after seeing them, ask with 1 - (1 - confidence) / n.

@@ -106,7 +106,7 @@ def test_two_rates_hold_together_and_others_are_added():
 
 def test_mixture_has_the_variance_of_its_rows():
     """Against draws from the Dirichlet distribution of the counts between the thresholds of a mixture."""
-    search = prepare(normal_sketch(3000, 1), Objective.of({"equal_opportunity": 0.1}, None, (1, 1), False))
+    search = prepare(normal_sketch(3000, 1), Objective({"equal_opportunity": 0.1}))
     known = Known.of(search)
     from gstar_fast._solver.mix import Mixture
 

@@ -23,7 +23,7 @@ KINDS = {
     "groups": ("equalized_odds", 0.02, {}),
     "groups_ratio": ("disparate_impact", 0.97, {}),
     "unified": ("demographic_parity", 0.06, {"unified": True}),
-    "costs": ("equal_opportunity", 0.02, {"costs": (1, 3)}),
+    "costs": ("equal_opportunity", 0.02, {"objective": {"fp": 1, "fn": 3}}),
     "mixtures": ("equalized_odds", 0.02, {"randomize": True}),
     "segments": ("equalized_odds", 0.05, BY),
     "segments_mixed": ("equal_opportunity", 0.03, {**BY, "randomize": True}),
@@ -130,7 +130,7 @@ def unequal(rows=40_000):
     return normal_sketch(rows, 4, bins=128, distance=(0.3, 3.0), shift=(0.0, 0.0), positive=(0.4, 0.4))
 
 
-@pytest.mark.parametrize("weighed", [{}, {"costs": (2, 1)}])
+@pytest.mark.parametrize("weighed", [{}, {"objective": {"fp": 2, "fn": 1}}])
 def test_thresholds_much_worse_than_the_unified_one_are_not_promised(backend, weighed):
     sketch = unequal()
     result = gf.solve(sketch, limits={"equalized_odds": 0.05}, confidence=0.95, **weighed)

@@ -45,7 +45,7 @@ def test_without_confidence_nothing_changes(backend):
 
 def test_all_backends_give_the_same_promise(fast_backend):
     rows = normal_rows(6000, 2)
-    for asked in ({}, {"randomize": True}, {"unified": True}, {"costs": (1, 2)}):
+    for asked in ({}, {"randomize": True}, {"unified": True}, {"objective": {"fp": 1, "fn": 2}}):
         found = []
         for name in (fast_backend, "numpy"):
             with gf.use_backend(name):
@@ -148,7 +148,7 @@ CRITERIA = [
 @pytest.mark.parametrize("limits", CRITERIA, ids=lambda limits: "_".join(limits))
 def test_every_criterion_can_be_promised_and_saved(limits, tmp_path):
     sketch = normal_sketch(20_000, 7)
-    for asked in ({}, {"randomize": True}, {"balanced": True}):
+    for asked in ({}, {"randomize": True}, {"objective": "balanced_error"}):
         result = gf.solve(sketch, limits=limits, confidence=0.9, **asked)
         assert result.verdict == "promised", result.message
         for name, limit in limits.items():
@@ -232,10 +232,13 @@ def test_weights_count_as_effective_rows(backend):
     [
         ({"confidence": 95, "limits": ODDS}, "95 % is 0.95"),
         ({"confidence": "high", "limits": ODDS}, "must be a number"),
-        ({"confidence": 0.95}, "confidence is about limits, and none are given"),
+        ({"confidence": 0.95}, "confidence=0.95 needs limits too"),
         ({"confidence": 0.95, "limits": ODDS, "penalties": {"equalized_odds": 1}}, "does not go with penalties"),
         ({"confidence": 0.95, "limits": ODDS, "max_seconds": 1}, "does not go with"),
-        ({"confidence": 0.95, "penalties": {"equalized_odds": 1}, "density": "kde"}, "none are given"),
+        (
+            {"confidence": 0.95, "penalties": {"equalized_odds": 1}, "density": "kde"},
+            "confidence=0.95 needs limits too",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused(asked, said):

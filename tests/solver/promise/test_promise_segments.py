@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gstar_fast as gf
+from gstar_fast._question.roles import asked_roles
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.segments import promise
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.roles import asked_roles
 from gstar_fast._solver.snapshot import Snapshot
 
 pytestmark = pytest.mark.filterwarnings(
@@ -45,15 +45,15 @@ def counted(rows, seed=0, segments=3):
 
 
 def known_of(sketch, limits, randomize=False, monotone=False):
-    answer = Answer(Snapshot.of(sketch), asked_roles(sketch, 0, 1), Objective.of(limits, None, (1, 1), False), monotone)
+    answer = Answer(Snapshot.of(sketch), asked_roles(sketch, (0,), (1,)), Objective(limits), monotone)
     return promise.SegmentsKnown.of(answer, randomize)
 
 
-@pytest.mark.parametrize("asked", [{}, {"monotone": True}, {"randomize": True}])
+@pytest.mark.parametrize("asked", [{}, {"decide_by": gf.Segments(column=1)}, {"randomize": True}])
 def test_a_promise_keeps_the_limit_and_says_what_it_costs(backend, asked):
     sketch = counted(4000)
-    result = gf.solve(sketch, limits=LIMITS, confidence=0.9, **BY, **asked)
-    plain = gf.solve(sketch, limits=LIMITS, **BY, **asked)
+    result = gf.solve(sketch, limits=LIMITS, confidence=0.9, **BY | asked)
+    plain = gf.solve(sketch, limits=LIMITS, **BY | asked)
     assert result.verdict == "promised"
     made = result.promise
     assert made.chance <= 0.1 + 1e-12
@@ -88,7 +88,7 @@ def test_rows_needed_by_group_alone_are_those_of_protected_groups():
     alone = gf.Sketch.from_rows(score, label, sex, bins=32)
     ask = {"limits": {"equalized_odds": 0.02}, "confidence": 0.95}
     assert gf.rows_needed(both, fair_between=0, decide_by=0, **ask) == gf.rows_needed(alone, **ask)
-    unified = gf.rows_needed(both, fair_between=0, decide_by=(), **ask)
+    unified = gf.rows_needed(both, fair_between=0, unified=True, **ask)
     assert unified == gf.rows_needed(alone, unified=True, **ask)
 
 
@@ -131,7 +131,7 @@ def test_what_selection_adds_is_seen_on_new_rows():
         sketch = counted(1200, seed, segments=8)
         known = known_of(sketch, LIMITS)
         option = known.best(known.searches, known.asked)
-        answer = Answer(Snapshot.of(sketch), asked_roles(sketch, 0, 1), known.objective, False)
+        answer = Answer(Snapshot.of(sketch), asked_roles(sketch, (0,), (1,)), known.objective, False)
         shift = known.shift(option, promise.replicates_of(answer, known.counts))
         edges = Snapshot.of(sketch).candidates
         at = np.array([edges[next(iter(part))] for part in option.parts])
@@ -151,7 +151,7 @@ def test_names_of_protected_groups_do_not_matter(monotone):
     names = np.where(sex == "F", "z", "a")
     one = gf.Sketch.from_rows(score, label, [sex, segment], bins=32)
     two = gf.Sketch.from_rows(score, label, [names, segment], bins=32)
-    ask = {"limits": LIMITS, "confidence": 0.9, "monotone": monotone, **BY}
+    ask = {"limits": LIMITS, "confidence": 0.9, **BY, "decide_by": gf.Segments(column=1, monotone=monotone)}
     first, second = gf.solve(one, **ask), gf.solve(two, **ask)
     assert (first.verdict, first.error) == (second.verdict, pytest.approx(second.error, abs=1e-12))
     assert first.promise.chance == pytest.approx(second.promise.chance, abs=1e-9)

@@ -48,7 +48,7 @@ def test_small_group_is_named(backend):
 
 
 def test_planning_without_limits_is_refused():
-    with pytest.raises(ValueError, match="rows_needed is about limits"):
+    with pytest.raises(ValueError, match=r"confidence=0.95 needs limits too"):
         gf.rows_needed(normal_sketch(500, 1), limits={})
 
 
@@ -74,7 +74,7 @@ def test_curve_of_promised_limits(randomize):
 
 
 def test_curve_takes_no_penalties():
-    with pytest.raises(ValueError, match="does not go with penalties"):
+    with pytest.raises(ValueError, match=r"confidence=0.9 does not go with by='penalties'"):
         gf.frontier(normal_sketch(500, 1), "equalized_odds", by="penalties", confidence=0.9)
 
 
@@ -86,8 +86,8 @@ def test_cut_points_ask_for_monotone_thresholds_as_in_solve():
     cut = gf.Segments(tuple(np.quantile(q, [0.25, 0.5, 0.75]).tolist()))
     sketch = gf.Sketch.from_rows(score, label, [sex, cut.cut(q)], bins=64)
     options = {"limits": {"equalized_odds": 0.1}, "fair_between": 0, "decide_by": 1}
-    needed = gf.rows_needed(sketch, segments=cut, **options)
-    assert needed == gf.rows_needed(sketch, monotone=True, **options)
-    assert needed != gf.rows_needed(sketch, segments=cut, monotone=False, **options)
-    with pytest.raises(ValueError, match="segments has segments 0 to 1"):
-        gf.rows_needed(sketch, segments=gf.Segments((0.5,)), **options)
+    needed = gf.rows_needed(sketch, **options | {"decide_by": cut.of(1)})
+    assert needed == gf.rows_needed(sketch, **options | {"decide_by": gf.Segments(column=1)})
+    assert needed != gf.rows_needed(sketch, **options)
+    with pytest.raises(ValueError, match="decide_by has segments 0 to 1"):
+        gf.rows_needed(sketch, **options | {"decide_by": gf.Segments((0.5,), column=1)})
