@@ -10,10 +10,13 @@ import numpy as np
 
 from gstar_fast._backends.common.segments import SMALLEST, Best, Mix
 from gstar_fast._base.arrays import Floats, Ints
+from gstar_fast._criteria import Limit
 from gstar_fast._rates import RATES
 from gstar_fast._solver.segments.problem import SegmentSearch
 
-Multiplier = tuple[str, int, int, float]  # rate, protected group, kind of row (as in common/segments.py), value
+Multiplier = tuple[
+    str, int, int, float
+]  # rate, protected group (-1: all rows), kind of row (as in common/segments.py), value
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Certificate:
     Candidate 0 is -inf, candidate 1 + i is edge i.
     """
 
-    limits: Mapping[str, float]  # by criterion
+    limits: Mapping[str, float]  # by criterion, on gaps and ratios
     prices: tuple[int, int]  # of a false positive and of a false negative
     unit: float
     order: tuple[int, ...] | None  # segments along which candidates may not fall; None where they may
@@ -55,6 +58,7 @@ class Certificate:
     within: int = 1
     first: Leaf | None = None  # candidates that its bound rules out are left out of all boxes
     steps: tuple[Leaf | Cut | Single, ...] = field(default=(), repr=False)
+    bounds: tuple[Limit, ...] = ()  # on rates themselves; the group of one is a number
 
 
 @dataclass(frozen=True, eq=False)

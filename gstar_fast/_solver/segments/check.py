@@ -4,6 +4,7 @@ A leaf has a weight w of the cost and multipliers of rows that hold within the l
 `u - rate <= 0`, `rate - u <= limit`, `ratio * rate - u <= 0`. So every choice within the limits has a w * cost / unit
 of at least the sum in `bound`, where each segment takes its cheapest candidate. Where the sum of the tpr gap and the
 fpr gap is limited, `rate - u` of both is at most two numbers that add up to it: multipliers pay for the dearest two.
+A limit on a rate itself, of a group or of all rows, is `least - rate <= 0` or `rate - most <= 0`.
 
 A proof may come from anyone: every step is read as it is, and one that is not well formed proves nothing. Cuts and left
 out candidates prove something about choices, not about mixtures, which need one bound for all.
@@ -16,8 +17,8 @@ from itertools import accumulate, pairwise
 from math import inf, lcm
 from typing import Any
 
-from gstar_fast._backends.common.segments import SEGMENT_NODES
-from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._backends.common.segments import LEAST, MOST, SEGMENT_NODES
+from gstar_fast._criteria import CRITERION, Form, Limit
 from gstar_fast._rates import RATES
 from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Single
 
@@ -25,6 +26,7 @@ TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library
 CLOSE = Fraction(1, 10**9)  # weights of a mixture are rounded: its error may be this far above its bound
 Rows = list[list[list[list[int]]]]  # of a label (0, 1, 2: unlabelled), protected group, segment and bin
 Box = list[list[int]]  # candidates of each segment
+ALL = -1  # in the place of a group: all rows together
 MOST_STEPS = 2 * SEGMENT_NODES + 2  # of a search
 
 
@@ -40,6 +42,9 @@ class Checker:
         self.ratios: dict[str, Fraction] = {}
         self.sum: Fraction | None = None  # largest sum of the gaps of `added`
         self.added: tuple[str, ...] = ()  # rates whose gaps have a limited sum
+        self.ends: dict[tuple[str, int, int], Fraction] = {}  # of a rate, a group and a kind of row: its least, or most
+        for limit in certificate.bounds:
+            self._add(limit)
         for name, value in certificate.limits.items():
             asked = CRITERION[name]
             for rate in asked.names:
@@ -50,9 +55,21 @@ class Checker:
             if asked.form is Form.SUM:
                 self.sum, self.added = Fraction(value) + TOLERANCE, asked.names
 
+    def _add(self, limit: Limit) -> None:
+        """A limit on a rate itself: of one group, of each, or of all rows."""
+        groups = [limit.group] if isinstance(limit.group, int) else range(len(self.rows) // 3)
+        for a in [ALL] if limit.form is Form.TOTAL else groups:
+            for kind, end, slack in ((LEAST, limit.least, -TOLERANCE), (MOST, limit.most, TOLERANCE)):
+                if abs(end) < inf:
+                    self.ends[limit.criterion.rates[0].name, a, kind] = Fraction(end) + slack
+
+    def members(self, a: int) -> range:
+        """Groups whose rows count for a group, or for all rows."""
+        return range(len(self.rows) // 3) if a == ALL else range(a, a + 1)
+
     def form(self, rate: str, a: int) -> tuple[Fraction, tuple[Fraction, ...]] | None:
         """A group's rate as base + slope of each label * accepted rows; None where it is not defined."""
-        neg, pos, spare = (self.totals[y, a] for y in range(3))
+        neg, pos, spare = (sum(self.totals[y, b] for b in self.members(a)) for y in range(3))
         base, slopes, rows = {
             "tpr": (0, (0, 1, 0), pos),
             "fpr": (0, (1, 0, 0), neg),
@@ -78,6 +95,11 @@ class Checker:
             broken |= high - low > self.limits.get(rate, 2) + spare or low < (self.ratios.get(rate, -9) - spare) * high
         if self.sum is not None:
             broken |= sum(gaps[rate] for rate in self.added) > self.sum + spare
+        for (rate, a, kind), end in self.ends.items():
+            if (form := self.form(rate, a)) is not None:
+                taken = (sum(got[y, b] for b in self.members(a)) for y in range(3))
+                at = form[0] + sum(s * n for s, n in zip(form[1], taken, strict=True))
+                broken |= at < end - spare if kind == LEAST else at > end + spare
         return cost, broken
 
     def paid(self, uppers: dict[str, Fraction]) -> Fraction:
@@ -100,15 +122,21 @@ class Checker:
         uppers: dict[str, Fraction] = {}
         for rate, a, kind, given in leaf.multipliers:
             value, form = Fraction(given), self.form(rate, a)
-            if form is None or rate not in (self.limits | self.ratios, self.limits, self.ratios, self.added)[kind]:
+            compared = (self.limits | self.ratios, self.limits, self.ratios, self.added)
+            known = rate in compared[kind] and a != ALL if kind < LEAST else (rate, a, kind) in self.ends
+            if form is None or not known:
                 raise ValueError("a multiplier belongs to no limit")
-            net = value * (-1, 1, self.ratios.get(rate, 0), 1)[kind]
+            net = value * (-1, 1, self.ratios.get(rate, 0), 1, -1, 1)[kind]
             total += net * form[0]
+            if kind >= LEAST:
+                total -= net * self.ends[rate, a, kind]
+            else:
+                windows[rate] = windows.get(rate, Fraction(0)) + (value if kind == 0 else -value)
             if kind in (1, 3):
                 uppers[rate] = uppers.get(rate, Fraction(0)) + value
-            windows[rate] = windows.get(rate, Fraction(0)) + (value if kind == 0 else -value)
             for y, slope in enumerate(form[1]):
-                weights[y, a] += net * slope
+                for b in self.members(a):
+                    weights[y, b] += net * slope
         scale = lcm(*(w.denominator for w in weights.values()))
         whole = [(int(weights[y, a] * scale), by) for y, a, by in self.rows if weights[y, a]]
         values = [{t: Fraction(sum(w * by[j][t] for w, by in whole), scale) for t in box[j]} for j in self.segments]
@@ -152,14 +180,15 @@ class Checker:
         if not isinstance(step, Leaf) or type(step.weight) is not int or step.weight not in (0, 1):
             return False
         given: Any = step.multipliers
-        most = 4 * len(RATES) * len(self.rows) // 3
+        most = 6 * len(RATES) * (len(self.rows) // 3 + 1)
         return type(given) is tuple and len(given) <= most and all(map(self._is_multiplier, given))
 
     def _is_multiplier(self, entry: Any) -> bool:
         if type(entry) is not tuple or [type(part) for part in entry] != [str, int, int, float]:
             return False
         rate, group, kind, value = entry
-        return rate in RATES and group in range(len(self.rows) // 3) and kind in (0, 1, 2, 3) and 0 <= value < inf
+        groups = range(ALL, len(self.rows) // 3)
+        return rate in RATES and group in groups and kind in range(MOST + 1) and 0 <= value < inf
 
     def judge(self, parts: Any) -> str | Fraction:
         """What is wrong with an answer; otherwise the cost / unit that every other choice must exceed.
