@@ -267,8 +267,7 @@ class Limit(NamedTuple):
                 for row in self._bounded(rate, k)
             ]
         for other in (rate, *others):
-            if not other.linear:
-                raise TypeError(f"gaps of {other.name} are not linear")
+            assert other.linear, f"gaps of {other.name} are not linear"
         pairs = [
             (rate, k) for rate, of in zip(self.criterion.rates, has, strict=True) for k in np.flatnonzero(of).tolist()
         ]

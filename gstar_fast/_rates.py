@@ -114,8 +114,7 @@ class Rate:
         return _named, (self.name,)
 
     def _mean(self, part: Any, totals: Values) -> Floats:
-        if not self.linear:
-            raise TypeError(f"{self.name} is not a sum over accepted rows")
+        assert self.linear, f"{self.name} is not a sum over accepted rows"
         found = [part(s, np.maximum(s.counted(totals, totals)[1], 1)) for s in self.shares]
         return np.asarray(sum(map(np.asarray, found)) / len(found), dtype=np.float64)
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.names import Name, is_missing, listed
+from gstar_fast._base.refusals.place import bad_type, bad_value
 from gstar_fast._base.refusals.refusal import Words, about, refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.thresholds import Mixture, Thresholds, make
@@ -117,10 +118,11 @@ class Bins:
         if not low <= threshold <= high:
             beyond = int(rows[:, 0 if threshold < low else -1].sum())
             if beyond and self.fixed:
-                raise ValueError(
+                raise bad_value(
+                    "thresholds",
                     f"the threshold {threshold!r} of group {name!r} is outside the sketch's range, {low!r} to "
                     f"{high!r}, and {beyond} of the group's rows are too, on the same side: how many it "
-                    "accepts is not known; take a threshold inside, or -inf or inf, or count with a wider range="
+                    "accepts is not known; take a threshold inside, or -inf or inf, or count with a wider range=",
                 )
             threshold = min(max(threshold, low), high)
         at = int(np.searchsorted(self.edges, threshold))  # the first edge at or above it; bin `at - 1` ends there
@@ -142,14 +144,15 @@ def thresholds_of(given: object) -> Thresholds | float:
         return make(given)
     if isinstance(given, (Real, np.number)) and not isinstance(given, (bool, np.bool_)):
         if math.isnan(float(given)):
-            raise ValueError("the threshold is NaN; use inf to accept nobody, -inf to accept everybody")
+            raise bad_value("thresholds", "the threshold is NaN; use inf to accept nobody, -inf to accept everybody")
         return float(given) + 0.0
     inside = getattr(given, "thresholds", None)
     if isinstance(inside, Mapping):
         return make(inside)
-    raise TypeError(
+    raise bad_type(
+        "thresholds",
         "thresholds must be a dict of group -> number, one number for all groups, a result or a decider; got "
-        f"{type(given).__name__}; to audit decisions pass audit(decisions=..., labels=..., groups=...)"
+        f"{type(given).__name__}; to audit decisions pass audit(decisions=..., labels=..., groups=...)",
     )
 
 
@@ -164,9 +167,10 @@ def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tup
     for name in groups:
         threshold = thresholds.values.get(name, spare)
         if threshold is None:
-            raise ValueError(
+            raise bad_value(
+                "thresholds",
                 f"group {name!r} of the sketch has no threshold; there are thresholds for "
-                f"{listed(list(thresholds.values))}; add one, or audit a sketch without that group"
+                f"{listed(list(thresholds.values))}; add one, or audit a sketch without that group",
             )
         mixture = None if thresholds.mixtures is None else thresholds.mixtures.get(name)
         out[name] = ((threshold, 1.0),) if mixture is None else mixture

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gstar_fast._base.json import bad_document
 from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Multiplier, Single, Tree
 
 LARGEST: Final = 2**24  # characters of steps: a larger proof is not saved, and `check` searches for one again
@@ -52,13 +53,13 @@ def decode(saved: object) -> tuple[Certificate, ...]:
     out = []
     for one in saved if isinstance(saved, list) else [None]:
         if not isinstance(one, dict) or set(one) != {"order", "first", "steps"} or not isinstance(one["steps"], list):
-            raise ValueError("a certificate has 'order', 'first' and 'steps'")
+            raise bad_document("a certificate has 'order', 'first' and 'steps'")
         order, first = one["order"], one["first"]
         if order is not None and not (isinstance(order, list) and all(type(j) is int for j in order)):
-            raise ValueError("'order' is a list of segments, or null")
+            raise bad_document("'order' is a list of segments, or null")
         leaf = None if first is None else _step(first)
         if leaf is not None and not isinstance(leaf, Leaf):
-            raise ValueError("'first' is a bound, or null")
+            raise bad_document("'first' is a bound, or null")
         steps = tuple(_step(text) for text in one["steps"])
         out.append(
             Certificate({}, (0, 0), 0.0, None if order is None else tuple(order), choice=None, first=leaf, steps=steps)
@@ -88,7 +89,7 @@ def _step(text: object) -> Leaf | Cut | Single:
             return Leaf(_whole(words[1]), tuple(_multiplier(*entry) for entry in entries))
     except ValueError:
         pass
-    raise ValueError(f"a step is 'cut', 'leaf' or 'single' with its numbers; got {str(text)[:60]!r}")
+    raise bad_document(f"a step is 'cut', 'leaf' or 'single' with its numbers; got {str(text)[:60]!r}")
 
 
 def _multiplier(rate: str, group: str, kind: str, value: str) -> Multiplier:
@@ -97,5 +98,5 @@ def _multiplier(rate: str, group: str, kind: str, value: str) -> Multiplier:
 
 def _whole(digits: str) -> int:
     if not digits.isascii() or not digits.isdigit() or len(digits) > 9:
-        raise ValueError("not a whole number")
+        raise bad_document("not a whole number")
     return int(digits)
