@@ -1,4 +1,4 @@
-"""Databases that `sketch --sql` counts in: a URL -> what runs a SELECT there, on a connection that only reads."""
+"""Databases for `sketch --sql`: a URL -> a function that runs a SELECT on a read-only connection."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Database(NamedTuple):
 
 @contextlib.contextmanager
 def connected(url: str) -> Iterator[Database]:
-    """The database of a URL; what it says of a query, too, is an error of ours, and passwords are not repeated.
+    """The database of a URL; its errors become CliErrors without passwords.
 
-    Both queries of a count see the same rows: they run in one transaction.
+    Both queries of a count run in one transaction, so they see the same rows.
     """
     kind, _, rest = url.partition(":")
     if kind in ("postgresql", "postgres") and rest.startswith("//"):
@@ -34,7 +34,7 @@ def connected(url: str) -> Iterator[Database]:
     elif kind in ("duckdb", "sqlite") and rest:
         place = rest[3:] if rest.startswith("///") else rest  # as SQLAlchemy writes it
         if not Path(place).is_file():
-            raise CliError(f"{place} does not exist, or is no file; --sql {kind}:FILE names a database")
+            raise CliError(f"{place} does not exist, or is not a file; --sql {kind}:FILE names a database")
         opened = _duckdb(place) if kind == "duckdb" else _sqlite(place)
     else:
         raise CliError(f"--sql takes {_KNOWN}; got {without_secrets(url)!r}", USAGE)
@@ -44,12 +44,12 @@ def connected(url: str) -> Iterator[Database]:
 
 @contextlib.contextmanager
 def _told(url: str, kind: type[Exception]) -> Iterator[None]:
-    """What a driver says, in one line and without the password."""
+    """Turn the errors of a driver into one line without the password."""
     try:
         yield
     except kind as error:
         said = without_secrets(" ".join(str(error).split()), url)[:300]
-        raise CliError(f"{without_secrets(url)}: the database refuses.\nfound: {said}") from None
+        raise CliError(f"{without_secrets(url)}: the database returned an error.\nfound: {said}") from None
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ def run(argv: list[str]) -> int:
             code = _run(given, console)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output has stopped reading
         _forget_output()
         return BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as error:

@@ -1,4 +1,4 @@
-"""What the command line prints: answers on standard output, notes and progress on standard error."""
+"""Output of the command line: results on standard output, notes and progress on standard error."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:  # needs NumPy, which help must not wait for
 
 @dataclass(frozen=True)
 class Console:
-    """How much to say, and in which form."""
+    """How much to print, and in which form."""
 
     json: bool = False
     quiet: bool = False
 
     def answer(self, data: object, text: str | Callable[[], str]) -> None:
-        """What the command is for: JSON if asked for, else text, nothing if quiet."""
+        """Print the result: as JSON if asked for, else as text, and nothing if quiet."""
         if self.json:
             print(printable(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
         elif not self.quiet:
             print(for_terminal(text if isinstance(text, str) else text()))
 
     def note(self, text: str) -> None:
-        """Something the user should know besides."""
+        """Print a note on standard error."""
         if not self.quiet:
             print(f"gstar-fast: {for_terminal(text)}", file=sys.stderr, flush=True)
 
@@ -49,7 +49,7 @@ def command_line(argv: list[str]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Anything as JSON has it; infinities as text, a tuple that names a group as an object, as in saved thresholds."""
+    """Values for JSON; infinities as text, a tuple that names a group as an object, as in saved thresholds."""
     if isinstance(value, dict):
         return {_key(key): _count(item) if key in _COUNTS else plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -78,9 +78,9 @@ def _key(key: object) -> str:
 
 
 class Progress:
-    """A line that says how far it is: share, rows, rows a second, time left.
+    """A progress line: share, rows, rows a second, time left.
 
-    On a terminal it is drawn again and again; elsewhere, if asked for, a new line comes every few seconds.
+    On a terminal it is redrawn; elsewhere, if asked for, a new line is printed every two seconds.
     """
 
     def __init__(self, *, shown: bool | None = None, quiet: bool = False) -> None:
@@ -94,11 +94,11 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """Since the beginning."""
+        """Seconds since the start."""
         return time.monotonic() - self._start
 
     def update(self, rows: int, share: float | None) -> None:
-        """So many rows are counted, and this share of all bytes is read."""
+        """Show the rows that are counted and the share of all bytes that is read."""
         if not self._shown:
             return
         now = time.monotonic()
@@ -126,7 +126,7 @@ class Progress:
         return f"[{bar:.<20}] {share:4.0%}  {speed}{left}"
 
     def close(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._drawn and self._redraw:
             width = shutil.get_terminal_size().columns - 1
             print(f"\r{'':<{width}}\r", end="", file=sys.stderr, flush=True)

@@ -108,6 +108,17 @@ def test_a_terminal_sees_a_bar(files):
     assert Path("s.gstar").read_bytes() == expected
 
 
+@pytest.mark.slow
+def test_a_thread_of_pyarrow_does_not_abort_the_process(small_blocks):
+    """It may still read through Python when the process ends, which aborted two of three such runs."""
+    Path("t.csv").write_text("score,label,group\n0.5,1,1\n1_0,0,1\n")
+    words = [sys.executable, "-m", "gstar_fast", "sketch", "t.csv", "-o", "s.gstar", *COLUMNS]
+    for _ in range(4):
+        run = subprocess.run(words, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+        assert run.returncode == 1
+        assert run.stderr.endswith("found '1_0' at row 1 (counted from 0)\n")
+
+
 @pytest.mark.parametrize(
     "module", ["gstar_fast._cli.main", "gstar_fast._cli.parser", "numpy.linalg", "gstar_fast._sketch.sketch"]
 )

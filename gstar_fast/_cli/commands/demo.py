@@ -1,4 +1,4 @@
-"""The command `demo`: the whole road on data it makes itself, each step a command one could type."""
+"""The command `demo`: all steps on data it makes itself, each with the command to type."""
 
 from __future__ import annotations
 
