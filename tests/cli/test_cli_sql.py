@@ -115,10 +115,10 @@ def test_a_schema_may_be_named(here, url):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--table", "peeple"], "the database refuses."),
-        (["--table", "people; DROP TABLE people"], "the database refuses."),
-        (["--table", "people", "--schema", "nowhere"], "the database refuses."),
-        (["--table", "people", "--score", "q"], "the database refuses."),
+        (["--table", "peeple"], "the database returned an error."),
+        (["--table", "people; DROP TABLE people"], "the database returned an error."),
+        (["--table", "people", "--schema", "nowhere"], "the database returned an error."),
+        (["--table", "people", "--score", "q"], "the database returned an error."),
         (["--table", "people", "--positive", "no such"], ""),
     ],
 )
