@@ -168,9 +168,7 @@ class Pending:
         """The reference's answer from rows that are all here: the bin of several values with most rows of a cell."""
         ring, grid = self.ring, self.window.grid
         at, k, octaves = (values[: -2 * DEEP - 1] for values in self.columns(self.window))
-        fine = (
-            octaves - np.frexp(grid.edges(k + 1) - grid.edges(k))[1] > 1045
-        )  # more than 24 bits: scores are a width apart
+        fine = octaves - np.frexp(grid.edges(k + 1) - grid.edges(k))[1] > 1045  # scores are a width apart
         index = self.window.indices(np.concatenate([k, [0, -1]]))
         best = (0.0, 0, 0, 0)
         for label in range(3):

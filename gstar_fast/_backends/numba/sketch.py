@@ -12,7 +12,7 @@ from typing import Self, TypeAlias
 import numpy as np
 
 from gstar_fast._backends.common.rows import LOCK, MOST_ROWS, Rows, read_one, read_rows
-from gstar_fast._backends.numba.loops import GROW, REFUSED
+from gstar_fast._backends.numba.loops import GROW
 from gstar_fast._backends.numba.pending import CHUNK, MOST_PENDING, THREADS, Pending, extent_of
 from gstar_fast._backends.numpy import sketch as reference
 from gstar_fast._backends.numpy.cells import Cells, places_of
@@ -34,10 +34,8 @@ class Core(reference.Core):
     def try_update(self, scores: object, labels: object, codes: object, skip_nan: bool, threads: int, /) -> bool:
         """Count plain arrays of numbers; False, and nothing done, for all that needs a closer look."""
         given = [array for array in (scores, labels, codes) if array is not None]
-        arrays = [array for array in given if isinstance(array, np.ndarray) and type(array) is np.ndarray]
-        if len(arrays) < len(given) or any(
-            a.ndim != 1 or len(a) != len(arrays[0]) or not a.dtype.isnative for a in arrays
-        ):
+        arrays = [a for a in given if isinstance(a, np.ndarray) and type(a) is np.ndarray and a.dtype.isnative]
+        if len(arrays) < len(given) or any(a.ndim != 1 or len(a) != len(arrays[0]) for a in arrays):
             return False
         kinds = [array.dtype.kind for array in arrays]
         if kinds[0] != "f" or kinds[-1] not in "iu" or kinds[1] not in "biu" or arrays[0].itemsize not in (4, 8):
@@ -59,18 +57,19 @@ class Core(reference.Core):
     ) -> None:
         """Count a batch, all or nothing."""
         n, batch = len(scores), (scores, labels, codes, names, skip_nan, unlabelled_code)
-        plain, can_count = weights is None and repeats is None, self._can_count(n)
-        if plain and can_count and n <= CHUNK:
-            with LOCK:
+        plain = weights is None and repeats is None
+        with LOCK:  # another thread may add weighted rows
+            done = plain and n <= CHUNK and self._can_count(n)
+            if done:
                 self._consume(batch, 0, n)
-        elif plain and (can_count or (self.weighted and n > CHUNK)):
-            twin = self._counted_apart(batch, n, threads)
+        if plain and n > CHUNK and (self.weighted or self._can_count(n)):
+            twin, done = self._counted_apart(batch, n, threads), True
             with LOCK:
                 self._take(twin)
+        if done:
+            self._tell()
         else:
             super().update(scores, labels, codes, names, weights, skip_nan, threads, unlabelled_code, repeats)
-            return
-        self._tell()
 
     def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
         """Count one row."""
@@ -156,7 +155,7 @@ class Core(reference.Core):
                 break
             if left == GROW:
                 self._widen(self.extent | extent_of(pending.found))
-            if left == REFUSED:
+            else:
                 how = skip_nan, unlabelled_code, self.groups if self.given else None, False, start
                 rows = read_rows(x, labels, codes, names, None, None, *how)
                 self.groups, checked = self._union(rows.names, self.weighted), True
