@@ -19,6 +19,16 @@ def paper():
     return gf.Sketch.from_rows(table.scores, table.labels, table.groups)
 
 
+@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.parametrize("kind", ["empirical", "kde", "normal", "student_t"])
+def test_the_share_of_rows_at_minus_infinity_is_the_last_whose_quantile_lies_there(kind):
+    rows = np.concatenate((np.full(250, -np.inf), np.random.default_rng(0).normal(size=500), np.full(250, np.inf)))
+    made = gf.density(sketch_of(rows), 1, "a", kind=kind)
+    assert made.quantile([0.0, 0.1, 0.25]).tolist() == [-np.inf] * 3
+    assert np.isfinite(made.quantile([0.25 + 1e-9, 0.5, 0.75 - 1e-9])).all()
+    assert made.quantile([0.75 + 1e-9, 1.0]).tolist() == [np.inf] * 2
+
+
 # ---------------------------------------------------------------- empirical
 
 

@@ -132,6 +132,20 @@ def test_a_coarse_bin_far_from_the_thresholds_does_not_warn(ask):
         gf.solve(sketch, objective=prices)
 
 
+@pytest.mark.parametrize(
+    ("threshold", "next_to_it"),
+    [(3.0, False), (3.5, True), (4.0, True), (7.0, True), (7.5, True), (8.0, True), (12.0, True), (12.5, False)],
+)
+def test_the_bins_next_to_a_threshold_are_those_with_rows_on_either_side(threshold, next_to_it):
+    """Rows lie in the bins from 3, 7 and 12 on, and only those of the bin from 7 on differ."""
+    scores = np.concatenate((np.full(900, 3.25), np.random.default_rng(0).uniform(7.1, 7.9, 2000), np.full(900, 12.25)))
+    sketch = gf.Sketch.from_rows(scores, np.ones(len(scores), int), ["a"] * len(scores), bins=64, range=(0, 64))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_if_coarse(sketch, {"a": [threshold]})
+    assert [w.category.__name__ for w in caught] == ["ResolutionWarning"] * next_to_it
+
+
 def test_bins_of_one_score_do_not_warn():
     rows = np.arange(4000)
     sketch = gf.Sketch.from_rows(np.round(np.sin(rows), 1), rows % 2, rows // 2 % 2)
