@@ -395,3 +395,13 @@ def test_moments_names_what_it_does_not_know(backend):
         sketch.moments(1, "b")
     with pytest.raises(ValueError, match="label must be 0, 1 or None"):
         sketch.moments(2, "a")
+
+
+def test_the_table_in_a_notebook_counts_rows_beyond_the_range():
+    """Of each cell: one row below, two inside and four above; without labels one, none and two."""
+    scores = np.array([-9.0, 1.0, 2.0, 9.0, 9.0, 9.0, 9.0])
+    sketch = gf.Sketch(bins=16, range=(0, 4))
+    for label in (0, 1):
+        sketch.update(np.repeat(scores, 1 + label), np.full(7 * (1 + label), label), ["a"] * (7 * (1 + label)))
+    sketch.update([-9.0, 9.0, 9.0], None, ["a"] * 3)
+    assert "<tr><th>&#x27;a&#x27;</th><td>7</td><td>14</td><td>3</td></tr>" in sketch._repr_html_()

@@ -62,6 +62,18 @@ def test_few_rows_that_force_it_are_named_and_what_helps_does(backend):
     assert mixed.error < 0.26
 
 
+def test_at_most_four_groups_are_named():
+    """Six small groups force it; the words end with dots."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 4_120)
+    groups = np.repeat(["large", *"abcdef"], [4_000, *[20] * 6])
+    sketch = gf.Sketch.from_rows(rng.normal(labels, 1), labels, groups)
+    _, said = warned(sketch, limits=LIMITS)
+    named = said[0].partition("larger than the limit: ")[2].partition(";")[0]
+    assert named.count("labels)") == 4
+    assert named.endswith(", ...")
+
+
 def test_rows_without_labels_count_for_the_number_of_rows_that_helps():
     """`min_rows` counts all rows of a group, so that the number that is named must count them too."""
     scores, labels, groups = intersections()
