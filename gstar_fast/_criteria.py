@@ -208,14 +208,6 @@ class Limit(NamedTuple):
         least = self.least - slack
         return self._replace(least=max(least, 0.0) if self.form is Form.RATIO else least, most=self.most + slack)
 
-    def tighter(self, share: float) -> Limit:
-        """The same limit at this share of its distance from parity; a BOUND and a TOTAL stay as they are."""
-        if self.form in (Form.BOUND, Form.TOTAL):
-            return self
-        if self.form is Form.RATIO:
-            return self._replace(least=1 - share * (1 - self.least))
-        return self._replace(most=share * self.most)
-
     def windows(self, tolerance: float = 0.0) -> dict[Rate, tuple[float, float]]:
         """Largest difference (inf: any) and least ratio (-1: any) of each rate between groups."""
         if self.form in (Form.BOUND, Form.TOTAL):
@@ -427,9 +419,6 @@ SELECTED = Criterion("selected", (SELECTION_RATE,), Form.TOTAL)
 KNOWN: dict[str, Criterion] = {**CRITERION, **BOUNDS, SELECTED.name: SELECTED}  # offered or not
 
 EXAMPLE, EQUAL_TPR, LEAST_RATIO = "equalized_odds", "equal_opportunity", "disparate_impact"
-CRITERIA = {name: criterion.names for name, criterion in CRITERION.items()}
-(ADDED,) = (name for name, criterion in CRITERION.items() if criterion.form is Form.SUM)
-MOST = {ADDED: CRITERION[ADDED].largest}  # criterion -> its largest gap, where that is not 1
 
 # names that others use for criteria, here and elsewhere
 PREDICTIVE_PARITY = frozenset(
@@ -452,7 +441,7 @@ def not_offered(name: object) -> str:
     word = str(name).casefold().replace(" ", "_").replace("-", "_")
     if word in CALLED_ELSEWHERE:
         return f"; did you mean {CALLED_ELSEWHERE[word]!r}?"
-    if not PREDICTIVE_PARITY.intersection(difflib.get_close_matches(word, (*PREDICTIVE_PARITY, *CRITERIA), n=1)):
+    if not PREDICTIVE_PARITY.intersection(difflib.get_close_matches(word, (*PREDICTIVE_PARITY, *CRITERION), n=1)):
         return ""
     return (
         "; predictive parity (equal ppv) is not offered as a limit or penalty: read its gap in audit, because limits "
