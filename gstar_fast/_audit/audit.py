@@ -18,6 +18,7 @@ from gstar_fast._audit.replicates import FEWEST, Again, draw_again
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_type, bad_value
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._criteria import MEASURED
@@ -237,13 +238,14 @@ def audit(
     check_order("audit", thresholds)
     rows = sketch is None and np.ndim(thresholds) > 0  # type: ignore[arg-type]
     if more or rows or not (sketch is None or isinstance(sketch, Sketch)):
-        raise TypeError(
+        raise bad_type(
+            "thresholds",
             "audit takes arrays by keyword, audit(decisions=..., labels=..., groups=...), and only thresholds and a "
-            f"sketch by position, audit(thresholds, sketch); got {_kinds(thresholds, sketch, *more)} by position"
+            f"sketch by position, audit(thresholds, sketch); got {_kinds(thresholds, sketch, *more)} by position",
         )
     if sketch is not None:
         if any(array is not None for array in (decisions, labels, groups, weights, repeats)) or policy != RAISE:
-            raise TypeError("a sketch holds its labels, groups and weights; call audit(thresholds, sketch)")
+            raise bad_type("labels", "a sketch holds its labels, groups and weights; call audit(thresholds, sketch)")
         notes = label_notes(sketch._core)
         if isinstance(thresholds, Result):
             thresholds, sketch = on_its_columns(thresholds, sketch)
@@ -266,12 +268,15 @@ def audit(
     elif decisions is None or groups is None:
         given = {"decisions=": decisions, "groups=": groups}
         missing = [name for name, array in given.items() if array is None]
-        raise TypeError(
+        raise bad_type(
+            "sketch",
             "call audit(thresholds, sketch) or audit(decisions=..., labels=..., groups=...); there is no sketch, and "
-            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing",
         )
     elif thresholds is not None or threshold_replicates is not None:
-        raise TypeError("decisions have no thresholds; thresholds and threshold_replicates= go with a sketch")
+        raise bad_type(
+            "thresholds", "decisions have no thresholds; thresholds and threshold_replicates= go with a sketch"
+        )
     else:
         counts = count_decisions(decisions, labels, groups, weights, repeats, policy)
     found = replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
@@ -380,13 +385,17 @@ def _checked_new_rows(rows: object, thresholds: object, replicates: int | None) 
     if rows is None:
         return None
     if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)):
-        raise TypeError(f"new_rows must be a whole number of rows, got {rows!r}")
+        raise bad_type("new_rows", f"new_rows must be a whole number of rows, got {rows!r}")
     if not 1 <= rows <= 10**15:
-        raise ValueError(f"new_rows must be from 1 to 10**15 rows, got {rows}")
+        raise bad_value("new_rows", f"new_rows must be from 1 to 10**15 rows, got {rows}")
     if not isinstance(thresholds, Result):
-        raise TypeError("new_rows= goes with audit(result, sketch): what is expected there comes of solving again")
+        raise bad_type(
+            "new_rows", "new_rows= goes with audit(result, sketch): what is expected there comes of solving again"
+        )
     if replicates == 0:
-        raise ValueError("new_rows= needs solving again, and threshold_replicates is 0; leave one of them out")
+        raise bad_value(
+            "new_rows", "new_rows= needs solving again, and threshold_replicates is 0; leave one of them out"
+        )
     return int(rows)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from gstar_fast._audit.counts import Counts
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.names import Name, listed
+from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._base.thresholds import Thresholds, make
 from gstar_fast._question.roles import Asked, Roles
 from gstar_fast._rates import has_rate
@@ -46,9 +47,10 @@ class BySegment:
         values, mixtures = self.result.thresholds, self.result.mixtures
         unknown = sorted({repr(segment) for segment in at.values() if segment not in values})
         if unknown:
-            raise ValueError(
+            raise bad_value(
+                "thresholds",
                 f"there are rows in segments without a threshold: {', '.join(unknown)}; there are thresholds for "
-                f"{listed(list(values))}; leave such rows out"
+                f"{listed(list(values))}; leave such rows out",
             )
         mixed = None if mixtures is None else {name: mixtures[segment] for name, segment in at.items()}
         return make({name: values[segment] for name, segment in at.items()}, mixtures=mixed)

@@ -15,6 +15,7 @@ import numpy as np
 from gstar_fast._backends.common.descent import evaluate, slopes
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._criteria import EQUAL_TPR
 from gstar_fast._density.density import every_density
 from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
@@ -159,15 +160,17 @@ def bounds(result: Result, sketch: Sketch, *, density: Kind = "kde") -> Bounds:
     check_order("bounds", result)
     check_sketch(sketch)
     if isinstance(density, str) and density == "empirical":
-        raise ValueError("bounds needs a smooth density: the counts have no pdf; use density='kde'")
+        raise bad_value("density", "bounds needs a smooth density: the counts have no pdf; use density='kde'")
     if len(result.thresholds) != 2:
-        raise ValueError(f"the paper's theorems are about two groups; the result has {len(result.thresholds)}")
+        raise bad_value("result", f"the paper's theorems are about two groups; the result has {len(result.thresholds)}")
     objective = Objective(penalties=result.penalties, costs=(1.0, 1.0))
     s = prepare_smooth(sketch, objective, density, extra=(0, 1))
     if set(s.groups) != set(result.thresholds):
-        raise ValueError(f"the result is for groups {list(result.thresholds)}, the sketch has {list(s.groups)}")
+        raise bad_value(
+            "result", f"the result is for groups {list(result.thresholds)}, the sketch has {list(s.groups)}"
+        )
     if (s.totals[:2] == 0).any():
-        raise ValueError("the paper's theorems need rows of both labels in both groups")
+        raise bad_value("sketch", "the paper's theorems need rows of both labels in both groups")
     at = np.array([result.thresholds[g] for g in s.groups])
     curves = Curves.between(s, float(at.min()), float(at.max()))
     found = {1: _first(s, curves, at), 2: _second(s, curves, at), 3: _third(s, result)}

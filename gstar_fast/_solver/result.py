@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gstar_fast._base.files import write_atomically
-from gstar_fast._base.json import decode_number, dumps, encode_name, encode_number
+from gstar_fast._base.json import bad_document, decode_number, dumps, encode_name, encode_number
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Mixture, Nan, Unknown
@@ -500,5 +500,5 @@ def _real(value: float | None) -> Any:
 def _by_criterion(values: Mapping[str, float], where: str) -> dict[str, float]:
     for name in values:
         if name not in CRITERION:
-            raise ValueError(f"not a saved result: {where} has {name!r}; there are {', '.join(CRITERION)}")
+            raise bad_document(f"not a saved result: {where} has {name!r}; there are {', '.join(CRITERION)}")
     return {name: float(value) for name, value in values.items()}

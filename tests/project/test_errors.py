@@ -11,9 +11,12 @@ import gstar_fast as gf
 from gstar_fast import errors
 
 PACKAGE = Path(gf.__file__).parent
-PLAIN = {"Exception", "LookupError", "MemoryError", "RuntimeError", "TypeError", "ValueError"}
+PLAIN = {"Exception", "LookupError", "MemoryError", "TypeError", "ValueError"}  # RuntimeError is a mistake of ours
 EXEMPT = {"_cli"}  # it has an error of its own, for a person at a terminal
-NOT_YET = {"_audit", "_estimator", "_solver"}
+NOT_YET = {
+    *(f"_estimator/{name}.py" for name in ("classifier", "decide_by", "probability", "training")),
+    *(f"_solver/segments/{name}.py" for name in ("certificate", "check")),
+}
 
 
 def raised(path):
@@ -25,14 +28,10 @@ def raised(path):
                 yield made.id
 
 
-def rooms_with_plain_errors():
-    return {
-        path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if PLAIN.intersection(raised(path))
-    } - EXEMPT
-
-
-def test_no_room_raises_a_built_in_error():
-    assert rooms_with_plain_errors() == NOT_YET, "use gstar_fast._base.refusals; a room that is done leaves the list"
+def test_no_file_raises_a_built_in_error():
+    """But those that are not done yet; the list may only shrink."""
+    found = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if PLAIN.intersection(raised(path))}
+    assert {name for name in found if name.split("/")[0] not in EXEMPT} <= NOT_YET, "use gstar_fast._base.refusals"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Curve, Floats, Ints, SmoothProblem, node_limit
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._base.warn import warn
 from gstar_fast._density.density import Density, every_density
 from gstar_fast._question.question import Densities, Question, name_of
@@ -179,7 +180,7 @@ def _cells(
                 cells.append(None)
             elif c < 2:
                 if (c, name) not in made:
-                    raise ValueError(f"density lacks the cell of label {c}, group {name!r}, which has rows")
+                    raise bad_value("density", f"density lacks the cell of label {c}, group {name!r}, which has rows")
                 cells.append(made[c, name]._on(backend))
             else:
                 below = np.cumsum(rows[2, k, :-1]) / totals[2, k]

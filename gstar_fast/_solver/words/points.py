@@ -14,6 +14,7 @@ import numpy as np
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.answer.parts import Point
@@ -144,7 +145,7 @@ class Frontier:
                 return self._mixed(i, (gap - self.gaps[i]) / (self.gaps[i + 1] - self.gaps[i]))
             return self.result(i)
         if error is None or gap is not None:
-            raise ValueError("pass either gap= or error=, and not both")
+            raise bad_value("gap", "pass either gap= or error=, and not both")
         fits = np.flatnonzero(self.errors <= error + TOLERANCE)
         if len(fits) == 0:
             raise refusal("no_error", "error", value=error, limit=float(self.errors[-1]))
