@@ -15,6 +15,7 @@ from gstar_fast._base.arrays import Bools
 from gstar_fast._base.json import encode_name, encode_number
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.text import aligned, printable, printable_name, row_count, short_number, threshold_number
+from gstar_fast._criteria import MEASURED
 from gstar_fast._solver.answer.note import Note
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ def text_of(a: Audit, most: int = 50) -> str:
     lines.append("")
     gaps = [["gap", "value", "low", "high"]]
     gaps += [[name, *(short_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
-    notes = ["", *(a.definitions[name].partition(";")[0] for name in a.gaps)]
-    lines += [f"{line}  {note}".rstrip() for line, note in zip(aligned(gaps), notes, strict=True)]
+    measured = ["", *(MEASURED[name].measured for name in a.gaps)]
+    lines += [f"{line}  {how}".rstrip() for line, how in zip(aligned(gaps), measured, strict=True)]
     return printable("\n".join(lines))
 
 

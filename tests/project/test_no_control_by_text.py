@@ -20,7 +20,7 @@ TEXT = re.compile(
 )
 """Expressions that hold a sentence of ours, or of an exception."""
 FOREIGN = {
-    ("_cli/tables/plain.py", "'unexpected end of data' in str(error)"): "the csv module has one class of errors",
+    ("_cli/tables/csv_file.py", "'unexpected end of data' in str(error)"): "the csv module has one class of errors",
     ("_cli/parser.py", "re.match"): "argparse has no other sign for a command that it does not know",
     ("_estimator/groups.py", "re.search"): "scikit-learn's message may name a column that it could not convert",
 }

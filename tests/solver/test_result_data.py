@@ -28,7 +28,7 @@ QUESTIONS = {
     "promised": {"limits": {"equalized_odds": 0.1}, "confidence": 0.9},
     "segments": {"limits": {"equalized_odds": 0.05}, **BY},
     "segments mixed": {"limits": {"equalized_odds": 0.05}, "randomize": True, **BY},
-    "segments monotone": {"limits": {"equalized_odds": 0.05}, "monotone": True, **BY},
+    "segments monotone": {"limits": {"equalized_odds": 0.05}, **BY, "decide_by": gf.Segments(column=1, monotone=True)},
 }
 
 
