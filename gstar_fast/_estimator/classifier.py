@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._base.arrays import Values
+from gstar_fast._base.refusals.place import bad_value
 
 try:
     from sklearn import get_config
@@ -244,7 +245,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         check_several(Objective.of(question_of(self)), rows.groups.names)
         if self._is_prefit:
             if params:
-                raise ValueError(f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
+                raise bad_value("cv", f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
             estimator = prefit(self.estimator, source, X)
             by = prefit_by(self, rows, labels_for(self, estimator, rows), whole=True)
             counted = count(self, sketch, estimator, source, X, rows, self._counted(rows.weights), by)
@@ -293,7 +294,9 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         estimator = self.estimator_ if fitted else prefit(self.estimator, source, X)
         by = self._roles.by if fitted else prefit_by(self, rows, labels_for(self, estimator, rows), whole=False)
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), estimator.classes_):
-            raise ValueError(f"classes must be those of the estimator, {estimator.classes_.tolist()}; got {classes!r}")
+            raise bad_value(
+                "classes", f"classes must be those of the estimator, {estimator.classes_.tolist()}; got {classes!r}"
+            )
         counted = count(self, sketch, estimator, source, X, rows, self._counted(rows.weights), by)
         if fitted:
             self._solved = None
@@ -321,9 +324,10 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         )
         if source.is_nowhere and (self.limits or self.penalties or self.decide_by is not None):
             asked = "limits and penalties compare" if self.decide_by is None else "decide_by is about gaps between"
-            raise ValueError(
+            raise bad_value(
+                "sensitive_features",
                 f"{asked} groups, but there are none: pass sensitive_features=... to fit, or name columns of X with "
-                "GroupThresholdClassifier(..., sensitive_features='column')"
+                "GroupThresholdClassifier(..., sensitive_features='column')",
             )
         return source
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_method_params
 
 from gstar_fast._base.arrays import Floats, Values
 from gstar_fast._base.names import Name, as_tuple, joined_columns, listed
+from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_value
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.folds import Classifier, Metadata, Split
 from gstar_fast._estimator.groups import Groups, Source, groups_in_table
@@ -52,21 +53,24 @@ def check_decide_by(model: Options) -> None:
     if isinstance(model.decide_by, GroupProbability):
         check_probability(model.decide_by)
     elif hasattr(model.decide_by, "fit"):
-        raise TypeError(
+        raise bad_option_type(
+            "decide_by",
             f"decide_by must be columns of X, or gf.GroupProbability({type(model.decide_by).__name__}(...)) for "
-            "segments of what this estimator says of the group"
+            "segments of what this estimator says of the group",
         )
     elif isinstance(model.decide_by, Segments) and model.decide_by.cuts is not None:
-        raise ValueError(
+        raise bad_option(
+            "decide_by",
             "decide_by=gf.Segments(column=...) names a column of X that is in order already; to cut a probability pass "
-            "the cut points to gf.GroupProbability(..., segments=...)"
+            "the cut points to gf.GroupProbability(..., segments=...)",
         )
     elif not asked(columns_of(model.decide_by), "decide_by"):
-        raise ValueError("decide_by names no column; one threshold for everybody is unified=True")
+        raise bad_option("decide_by", "decide_by names no column; one threshold for everybody is unified=True")
     if not model.drop_sensitive:
-        raise ValueError(
+        raise bad_option(
+            "drop_sensitive",
             "decide_by decides without the protected group, and drop_sensitive=False lets the estimator see it; leave "
-            "drop_sensitive=True"
+            "drop_sensitive=True",
         )
 
 
@@ -95,9 +99,10 @@ class ByColumns:
         table = as_table(X, "decide_by")
         places = places_of(table, self.columns, "decide_by")
         if source.columns is not None and (both := set(places) & set(_present(X, source))):
-            raise ValueError(
+            raise bad_option(
+                "decide_by",
                 f"decide_by={self.columns!r} names a sensitive column, {listed(sorted(both))} by position; leave "
-                "decide_by out to decide by the protected group"
+                "decide_by out to decide by the protected group",
             )
         return places
 
@@ -147,7 +152,9 @@ class ByProbability:
     ) -> NDArray[np.bool_]:
         """Decide rows by their numbers."""
         if decider.randomized and keys is None:
-            raise ValueError("these thresholds are randomised; pass keys=..., what identifies each row, to predict")
+            raise bad_value(
+                "keys", "these thresholds are randomised; pass keys=..., what identifies each row, to predict"
+            )
         return decider(scores, self.read(X, source), keys=keys)
 
 
@@ -167,7 +174,9 @@ def trained(
     is_group = rows.groups.codes == rows.groups.names.index(group)
     for number, (train, _) in enumerate(splits):
         if len(np.unique(is_group[train])) < 2:
-            raise ValueError(f"fold {number} would train the model of GroupProbability on one group alone; use others")
+            raise bad_value(
+                "cv", f"fold {number} would train the model of GroupProbability on one group alone; use others"
+            )
     with source.explained(X):
         folds = Parallel(n_jobs=model.n_jobs)(
             delayed(_one_fold)(clone(model.decide_by.estimator), rows.X, is_group, train, test, params)
@@ -203,9 +212,10 @@ def prefit_by(model: Options, rows: Rows, labels: Values, *, whole: bool) -> Dec
     cut = model.decide_by.segments
     if cut is None:
         if not whole:
-            raise ValueError(
+            raise bad_option(
+                "decide_by",
                 "partial_fit counts rows by segment from the first call on, so the cut points must be known: "
-                "gf.GroupProbability(..., segments=gf.Segments.from_scores(...)), or begin with fit"
+                "gf.GroupProbability(..., segments=gf.Segments.from_scores(...)), or begin with fit",
             )
         cut = _cut(model.decide_by, numbers_of(fitted, rows.X, place), labels, rows.groups.codes)
     return ByProbability(fitted, place, cut)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gstar_fast._base.arrays import Floats, Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_value
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
 
@@ -73,26 +74,32 @@ class GroupProbability(BaseEstimator):  # type: ignore[misc]
 def check_probability(asked: GroupProbability) -> None:
     """Refuse what cannot give numbers, before anything is trained."""
     if not any(hasattr(asked.estimator, method) for method in ("predict_proba", "decision_function")):
-        raise TypeError(
+        raise bad_option_type(
+            "decide_by",
             "decide_by=gf.GroupProbability(...) needs a classifier with predict_proba or decision_function, which "
-            f"{type(asked.estimator).__name__} has not"
+            f"{type(asked.estimator).__name__} has not",
         )
     checked_flag("monotone", asked.monotone)
     if asked.segments is not None and not isinstance(asked.segments, Segments):
-        raise TypeError(f"segments of GroupProbability must be a gf.Segments, got {type(asked.segments).__name__}")
+        raise bad_option_type(
+            "segments", f"segments of GroupProbability must be a gf.Segments, got {type(asked.segments).__name__}"
+        )
 
 
 def group_of(asked: GroupProbability, names: tuple[Name, ...]) -> Name:
     """The group whose probability is cut."""
     if asked.group is None:
         if len(names) > 2:
-            raise ValueError(
+            raise bad_option(
+                "group",
                 f"there are {len(names)} protected groups, {listed(names)}; name the one whose probability shall be "
-                f"cut: gf.GroupProbability(..., group={names[-1]!r}). Gaps are measured between all of them"
+                f"cut: gf.GroupProbability(..., group={names[-1]!r}). Gaps are measured between all of them",
             )
         return names[-1]
     if asked.group not in names:
-        raise ValueError(f"GroupProbability has group={asked.group!r}, and the protected groups are {listed(names)}")
+        raise bad_option(
+            "group", f"GroupProbability has group={asked.group!r}, and the protected groups are {listed(names)}"
+        )
     return asked.group
 
 
@@ -110,9 +117,10 @@ def place_of(fitted: Fitted, group: Name) -> int:
         return int(classes.index(group))
     if classes in ([False, True], [0, 1]):
         return 1
-    raise ValueError(
+    raise bad_option(
+        "decide_by",
         f"the classifier of GroupProbability knows the classes {listed(classes)}, and the group whose probability "
-        f"shall be cut is {group!r}; train it on the groups, or on groups == {group!r}"
+        f"shall be cut is {group!r}; train it on the groups, or on groups == {group!r}",
     )
 
 
@@ -123,12 +131,15 @@ def numbers_of(fitted: object, X: object, place: int) -> Floats:
     else:
         numbers = np.asarray(fitted.decision_function(X), np.float64)  # type: ignore[attr-defined]
         if numbers.ndim != 1:
-            raise ValueError("a decision_function of more than two classes is no probability; use predict_proba")
+            raise bad_value(
+                "decide_by", "a decision_function of more than two classes is no probability; use predict_proba"
+            )
         numbers = numbers if place == 1 else -numbers
     wrong = ~np.isfinite(numbers)
     if wrong.any():
-        raise ValueError(
+        raise bad_value(
+            "decide_by",
             f"{type(fitted).__name__}, which estimates the group, gave {numbers[wrong.argmax()]} for "
-            f"{int(wrong.sum())} of {len(numbers)} rows, first for row {int(wrong.argmax())}"
+            f"{int(wrong.sum())} of {len(numbers)} rows, first for row {int(wrong.argmax())}",
         )
     return numbers

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from gstar_fast._base.arrays import Floats, Values
+from gstar_fast._base.refusals.place import bad_option, bad_value
 from gstar_fast._estimator.decide_by import DecideBy, group_estimator_of, trained
 from gstar_fast._estimator.folds import (
     Classifier,
@@ -76,12 +77,12 @@ def train(
     if len(classes) < 2:
         none = "sample_weight is zero for all rows" if len(y) else "X has no rows"
         seen = f"y has only one class, {classes.tolist()}" if len(classes) else none
-        raise ValueError(f"{seen}; thresholds need rows of both classes")
+        raise bad_value("y", f"{seen}; thresholds need rows of both classes")
     positive = positive_of(classes, model.pos_label)
     labels = as_labels(y, classes, positive)
     splits = splits_of(model.cv, X, y, cells_of(labels, groups), model.random_state, split_params)
     if not model.refit and len(splits) > 1:
-        raise ValueError(f"refit=False needs a single split, such as cv=0.3; this cv has {len(splits)}")
+        raise bad_option("refit", f"refit=False needs a single split, such as cv=0.3; this cv has {len(splits)}")
     check_trainable(splits, y)
     method = response_method(model.estimator, model.response_method)
     by, joint = trained(model, rows, whole, source, labels, splits, group_params)
@@ -125,9 +126,9 @@ def count(
 def positive_of(classes: Values, pos_label: object) -> int:
     """Position of the class that being accepted means."""
     if len(classes) != 2:
-        raise ValueError(f"the estimator must know two classes, got {len(classes)}: {classes.tolist()}")
+        raise bad_value("estimator", f"the estimator must know two classes, got {len(classes)}: {classes.tolist()}")
     if pos_label is None:
         return 1
     if pos_label not in classes:
-        raise ValueError(f"pos_label must be one of the classes {classes.tolist()}, got {pos_label!r}")
+        raise bad_option("pos_label", f"pos_label must be one of the classes {classes.tolist()}, got {pos_label!r}")
     return int(np.flatnonzero(classes == pos_label)[0])

@@ -292,11 +292,11 @@ def frontier_points(frontier: Frontier, result: Result, sketch: Sketch, most: in
     near = np.flatnonzero(frontier.gaps <= gap + 1e-12)
     chosen = int(near[-1]) if len(near) else 0
     most = frontier_most(len(frontier.groups)) if most is None else most
-    places = thinned(frontier.gaps, frontier.errors, most, keep=[chosen]).tolist()
+    places = thinned(frontier.gaps, frontier.costs, most, keep=[chosen]).tolist()
     results = tuple(frontier.result(i) for i in places)
     start = places.index(chosen)
     same = not result.randomized and results[start].thresholds == result.thresholds
-    errors = tuple(frontier.errors[places].tolist())
+    errors = tuple(frontier.costs[places].tolist())
     kind: Literal["all", "penalties"] = "all" if frontier.penalty is None else "penalties"
     return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), kind, frontier.proven_to)
 
@@ -315,7 +315,7 @@ def _with_bounds(frontier: Frontier, result: Result, sketch: Sketch) -> Frontier
     results.sort(key=lambda r: r.gaps[name])
     start = max((i for i, r in enumerate(results) if r.gaps[name] <= gap + 1e-12), default=0)
     errors = tuple(math.sqrt(r.loss) for r in results)
-    between = float(np.median(frontier.errors - frontier.lower_bounds))
+    between = float(np.median(frontier.costs - frontier.lower_bounds))
     return FrontierPoints(name, tuple(results), errors, start, same, len(results), "all", frontier.proven_to, between)
 
 

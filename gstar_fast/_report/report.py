@@ -322,7 +322,7 @@ def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) ->
         else:
             if len(found) > 1:
                 return found, None
-            least, gap = short_number(found.errors[0]), short_number(found.gaps[0])
+            least, gap = short_number(found.costs[0]), short_number(found.gaps[0])
             reason = f"the least error, {least}, comes with the smallest gap, {gap}"
             break
     return None, f"There is no trade-off to show: {reason}."

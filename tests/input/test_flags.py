@@ -60,7 +60,7 @@ CALLS: dict[str, Callable[..., object]] = {
         "people", score="p", label="y", group="g", dialect="duckdb", **flag
     ),
 }
-RECORDS = {"Certificate", "Frontier", "Result", "results.Question"}  # made by the package, not by users
+RECORDS = {"Result", "results.Certificate", "results.Frontier", "results.Question"}  # made by the package, not by users
 
 
 def public() -> Iterator[tuple[str, Callable[..., object]]]:

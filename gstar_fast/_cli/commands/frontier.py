@@ -55,7 +55,7 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
 
 
 def _header(found: gf.results.Frontier) -> list[str]:
-    return ["gap", "error", *(f"threshold_{name}" for name in distinct(found.groups))]
+    return ["gap", found.measure, *(f"threshold_{name}" for name in distinct(found.groups))]
 
 
 def _points(found: gf.results.Frontier) -> dict[str, object]:
@@ -65,7 +65,7 @@ def _points(found: gf.results.Frontier) -> dict[str, object]:
         "proven_to": found.proven_to,
         "groups": [group_name(name) for name in found.groups],
         "gap": found.gaps,
-        "error": found.errors,
+        found.measure: found.costs,
         "thresholds": found.thresholds,
         **({} if found.lower_bounds is None else {"lower_bound": found.lower_bounds}),
     }
@@ -74,8 +74,8 @@ def _points(found: gf.results.Frontier) -> dict[str, object]:
 def _text(found: gf.results.Frontier, most: int = 12) -> str:
     n = len(found)
     shown = range(n) if n <= most else sorted({round(i * (n - 1) / (most - 1)) for i in range(most)})
-    rows = [["gap", "error", *map(printable_name, distinct(found.groups))]]
-    rows += [[short_number(float(x)) for x in (found.gaps[i], found.errors[i], *found.thresholds[i])] for i in shown]
+    rows = [["gap", found.measure, *map(printable_name, distinct(found.groups))]]
+    rows += [[short_number(float(x)) for x in (found.gaps[i], found.costs[i], *found.thresholds[i])] for i in shown]
     lines = [str(found), "", *aligned(rows)]
     if n > most:
         lines.append(f"shown are {len(rows) - 1} of {n} points; -o FILE writes all")
@@ -86,7 +86,7 @@ def _csv(found: gf.results.Frontier) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_header(found))
-    for gap, error, thresholds in zip(found.gaps, found.errors, found.thresholds, strict=True):
+    for gap, error, thresholds in zip(found.gaps, found.costs, found.thresholds, strict=True):
         writer.writerow([repr(float(x)) for x in (gap, error, *thresholds)])
     return text.getvalue().encode()
 
@@ -101,7 +101,7 @@ def _parquet(found: gf.results.Frontier) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = [found.gaps, found.errors, *found.thresholds.T]
+    columns = [found.gaps, found.costs, *found.thresholds.T]
     table = pa.table(dict(zip(_header(found), (pa.array(column) for column in columns), strict=True)))
     out = io.BytesIO()
     pq.write_table(table, out)

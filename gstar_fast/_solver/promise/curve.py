@@ -85,7 +85,7 @@ def promised_curve(
         "criterion": criterion,
         "groups": search.groups,
         "gaps": np.array([point.limit for point in found.points]),
-        "errors": np.array([point.option.cost for point in found.points]),
+        "costs": np.array([point.option.cost for point in found.points]),
         "thresholds": found.thresholds(),
         "randomized": randomize,
         "weighted": objective.weighted,

@@ -218,7 +218,7 @@ def frontier_by_segment(sketch: Sketch, asked: Asked, criterion: str, question: 
         "criterion": criterion,
         "groups": counts.segments,
         "gaps": np.array([point.gap for point in found]),
-        "errors": np.array([point.error for point in found]),
+        "costs": np.array([point.error for point in found]),
         "thresholds": candidates[np.array(likeliest)],
         "randomized": randomize,
         "weighted": objective.weighted,

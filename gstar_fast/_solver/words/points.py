@@ -65,8 +65,10 @@ class Frontier:
         Whose gap.
     groups : tuple
         Names of the groups, or segments, in canonical order.
-    gaps, errors : ndarray of shape (n_points,)
-        `errors` is what was minimised: the error rate, or the cost where `weighted`.
+    gaps, costs : ndarray of shape (n_points,)
+        `costs` is what was minimised: the error rate, or the price of the errors where `weighted`.
+    errors : ndarray of shape (n_points,)
+        The same where it is the error rate; AttributeError where `weighted`.
     thresholds : ndarray of shape (n_points, n_groups)
         Columns in the order of `groups`. For a randomised frontier, the most probable of each mixture.
     lower_bounds : ndarray of shape (n_points,) or None
@@ -79,7 +81,7 @@ class Frontier:
     randomized : bool
         Whether groups mix thresholds; the points are then the corners of a convex frontier.
     weighted : bool
-        Whether the objective has prices, so that `errors` are costs.
+        Whether the objective has prices, so that `costs` are not error rates.
     confidence : float or None
         Where it was asked for, `gaps` are limits that can be promised on new rows with it. Each point's promise holds
         on its own: if one of n points is picked after seeing them, ask with 1 - (1 - confidence) / n.
@@ -88,7 +90,7 @@ class Frontier:
     criterion: str
     groups: tuple[Name, ...]
     gaps: Floats
-    errors: Floats
+    costs: Floats
     thresholds: Floats
     randomized: bool
     proven_to: float
@@ -102,12 +104,24 @@ class Frontier:
     def __len__(self) -> int:
         return len(self.gaps)
 
+    @property
+    def measure(self) -> str:
+        """What was minimised: "error" or "cost"."""
+        return "cost" if self.weighted else "error"
+
+    @property
+    def errors(self) -> Floats:
+        """Error rates; not known where errors have prices."""
+        if self.weighted:
+            raise AttributeError("this frontier has minimised a cost, which is not the error rate; read costs")
+        return self.costs
+
     def __str__(self) -> str:
         kind = "randomised " if self.randomized else ""
         if self.confidence is not None:
             kind += f"promised ({self.confidence:g} confidence) "
-        what = "cost" if self.weighted else "error"
-        one, two = (f"gap {self.gaps[i]:.4g} at {what} {self.errors[i]:.4g}" for i in (0, -1))
+        what = self.measure
+        one, two = (f"gap {self.gaps[i]:.4g} at {what} {self.costs[i]:.4g}" for i in (0, -1))
         alone = "" if self.confidence is None else "; the promises of its points hold one at a time"
         return f"{kind}frontier of {self.criterion}: {len(self)} points, {one} to {two}{alone}"
 
@@ -146,12 +160,12 @@ class Frontier:
             return self.result(i)
         if error is None or gap is not None:
             raise bad_value("gap", "pass either gap= or error=, and not both")
-        fits = np.flatnonzero(self.errors <= error + TOLERANCE)
+        fits = np.flatnonzero(self.costs <= error + TOLERANCE)
         if len(fits) == 0:
-            raise refusal("no_error", "error", value=error, limit=float(self.errors[-1]))
+            raise refusal("no_error", "error", value=error, limit=float(self.costs[-1]))
         i = int(fits[0])
-        if self._blends and i > 0 and self.errors[i] < error:
-            return self._mixed(i - 1, (self.errors[i - 1] - error) / (self.errors[i - 1] - self.errors[i]))
+        if self._blends and i > 0 and self.costs[i] < error:
+            return self._mixed(i - 1, (self.costs[i - 1] - error) / (self.costs[i - 1] - self.costs[i]))
         return self.result(i)
 
     def _mixed(self, i: int, share: float) -> Result:
@@ -175,19 +189,19 @@ class Frontier:
 
     def knee(self) -> Result:
         """The point furthest below the straight line between the two ends, both axes scaled to one."""
-        width, height = self.gaps[-1] - self.gaps[0], self.errors[0] - self.errors[-1]
+        width, height = self.gaps[-1] - self.gaps[0], self.costs[0] - self.costs[-1]
         if len(self) < 3 or width <= 0 or height <= 0:
             return self.result(0)
-        below = (self.gaps[-1] - self.gaps) / width + (self.errors[0] - self.errors) / height
+        below = (self.gaps[-1] - self.gaps) / width + (self.costs[0] - self.costs) / height
         return self.result(int(np.argmax(below)))
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A pandas data frame: gap, error and one threshold column for each group. Needs the extra `pandas`."""
+        """A pandas data frame: gap, error or cost, and a threshold column for each group. Needs the extra `pandas`."""
         try:
             import pandas as pd
         except ImportError:
             raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
-        columns: dict[str, Floats] = {"gap": self.gaps, "error": self.errors}
+        columns: dict[str, Floats] = {"gap": self.gaps, self.measure: self.costs}
         if self.penalty is not None:
             columns["penalty"] = self.penalty
         columns |= {f"threshold_{name}": self.thresholds[:, k] for k, name in enumerate(self.groups)}
@@ -201,7 +215,7 @@ class Frontier:
             except ImportError:
                 raise ImportError("plot needs matplotlib; install gstar-fast[plot]") from None
             _, ax = plt.subplots()
-        ax.plot(self.gaps, self.errors, drawstyle="default" if self.randomized else "steps-post")
+        ax.plot(self.gaps, self.costs, drawstyle="default" if self.randomized else "steps-post")
         ax.set_xlabel(f"{self.criterion.replace('_', ' ')} gap")
-        ax.set_ylabel("cost" if self.weighted else "error")
+        ax.set_ylabel(self.measure)
         return ax

@@ -174,7 +174,7 @@ def test_promised_curve_has_useful_points_only():
     constant = min(sketch.counts[label].sum() for label in (0, 1)) / sketch.n_rows
     unified = gf.solve(sketch, unified=True).error
     curve = gf.frontier(sketch, "equalized_odds", confidence=0.9)
-    assert (constant - curve.errors >= 0.75 * (constant - unified) - 1e-12).all()
+    assert (constant - curve.costs >= 0.75 * (constant - unified) - 1e-12).all()
 
 
 # ------------------------------------------------------------------------------------------------------- many questions
