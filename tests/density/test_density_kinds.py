@@ -19,7 +19,7 @@ def paper():
     return gf.Sketch.from_rows(table.scores, table.labels, table.groups)
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.ResolutionWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 @pytest.mark.parametrize("kind", ["empirical", "kde", "normal", "student_t"])
 def test_the_share_of_rows_at_minus_infinity_is_the_last_whose_quantile_lies_there(kind):
     rows = np.concatenate((np.full(250, -np.inf), np.random.default_rng(0).normal(size=500), np.full(250, np.inf)))
