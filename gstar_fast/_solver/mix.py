@@ -76,7 +76,7 @@ def _asked(p: Arrays, gap: float = np.inf, swept: Bools | None = None, added: bo
     total = max(p.total - TOLERANCE, 0.0)
     ratio = np.where(p.ratio >= 0, p.ratio + TOLERANCE, -1.0)
     apart = p.has.size if p.banded else 0
-    return rows_of(limit, ratio, min(total, gap) if added else total, p.has.astype(bool), apart)
+    return rows_of(limit, ratio, min(total, gap) if added else total, p.has.astype(bool), apart=apart)
 
 
 def _found(p: Arrays, program: Program, moving: Bools | None = None) -> Mixture | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,18 @@ def _rate(rate: str, neg: Any, pos: Any, spare: Any, n_neg: float, n_pos: float,
 
 
 def least_cost(
-    rows: Any, prices: tuple[int, int], limits: dict[str, float], *, whole: bool, order: str | None = None
+    rows: Any,
+    prices: tuple[int, int],
+    limits: dict[str, float],
+    *,
+    whole: bool,
+    order: str | None = None,
+    bounds: Sequence[tuple[str, int | None, float, float]] = (),
 ) -> float | None:
-    """Least cost within the limits, None where nothing meets them; rows by label, protected group, segment and bin."""
+    """Least cost within the limits, None where nothing meets them; rows by label, protected group, segment and bin.
+
+    Bounds have a rate, a group (None: all rows together), the least and the most that the rate may be.
+    """
     accepted = np.asarray(rows, dtype=float)[..., ::-1].cumsum(axis=3)[..., ::-1]
     _, n_groups, m, bins = accepted.shape
     totals = accepted[..., 0].sum(axis=2)
@@ -72,6 +82,11 @@ def least_cost(
                         add(limit * one[0] - two[0], -np.inf, 1e-12)
                     else:
                         add(one[0] - two[0], -np.inf, limit + 1e-12 - one[1] + two[1])
+    for name, a, least, most in bounds:
+        one = (accepted[:, a], totals[:, a]) if a is not None else (accepted.sum(axis=1), totals.sum(axis=1))
+        found = _rate(name, *one[0], *one[1])
+        if found is not None:
+            add(found[0], least - 1e-12 - found[1], most + 1e-12 - found[1])
     for j in range(m - 1) if order else ():
         for t in range(bins - 1):  # of two segments, the later one is at a low candidate less often, or more often
             line = np.zeros((m, bins))

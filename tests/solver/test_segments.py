@@ -10,13 +10,15 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast._backends import room
+from gstar_fast._criteria import Criterion, Form, Limit
 from gstar_fast._question.roles import Roles, part
-from gstar_fast._rates import has_rate
+from gstar_fast._rates import RATE, has_rate
 from gstar_fast._solver.question import Objective, scale_of
 from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.segments.certificate import Cut, Leaf, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
 from gstar_fast._solver.segments.problem import SegmentCounts, lay_out, loosened, prepare
+from gstar_fast._solver.segments.proof import decode, encode
 from gstar_fast._solver.segments.solve import choose_by_segment, mix_by_segment
 from gstar_fast._solver.snapshot import Snapshot
 from tests.helpers.segment_oracle import least_cost
@@ -173,6 +175,59 @@ def test_a_search_cut_short_says_so_and_its_bound_holds(backend):
     late = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, Objective({"equalized_odds": 0.0}), seconds=0.0)
     assert not late.finished
     assert late.bound <= late.cost / late.search.scale.unit
+
+
+class Bounded(Objective):
+    """An objective whose limits are given as records."""
+
+    given: tuple[Limit, ...] = ()
+
+    @property
+    def asks(self):
+        return (*super().asks, *self.given)
+
+
+def test_bounds_of_one_rate_are_held_as_by_highs(backend):
+    """Floors and ceilings of every group and of one, and a share of all rows, with a limit between groups or alone."""
+    rng = np.random.default_rng(27)
+    kinds = {"tpr": "tpr", "fpr": "fpr", "selection_rate": "selection", "accuracy": "accuracy"}
+    without = proved = 0
+    for n in range(60 if backend == "native" else 20):
+        search, order = random_question(rng)
+        many, given, bounds = len(search.counts.protected), [], []
+        for name in rng.choice(list(kinds), size=2, replace=False).tolist():
+            form, low = [(Form.BOUND, 0.0), (Form.TOTAL, 0.1)][rng.integers(2)], float(rng.choice([0.1, 0.4, 0.6]))
+            least, most = (low, 1.0) if rng.random() < 0.5 else (form[1], low + 0.2)
+            alone = int(rng.integers(many)) if form[0] is Form.BOUND and rng.random() < 0.3 else None
+            given.append(Limit(Criterion(name, (RATE[name],), form[0]), least, most, alone))
+            some = [alone] if alone is not None else [None] if form[0] is Form.TOTAL else range(many)
+            bounds += [(kinds[name], a, least, most) for a in some]
+        old = search.objective
+        objective = Bounded(old.limits if n % 3 else {}, {}, old.costs, old.balanced)
+        object.__setattr__(objective, "given", tuple(given))
+        search = lay_out(search.counts, objective, search.scale, search.has, order)
+        prices, rows = (search.scale.fp, search.scale.fn), search.counts.rows
+        question = {"order": order, "bounds": bounds}
+        expected = least_cost(rows, prices, dict(objective.limits), whole=True, **question)
+        best = room("segments").choose(search.arrays, 20_000)
+        assert best.finished
+        assert (best.numbers[0] < 0) == (expected is None)
+        without += expected is None
+        if expected is not None:
+            cost = int(search.arrays.cost[search.arrays.start[:-1] + best.numbers].sum())
+            assert cost == pytest.approx(expected, rel=1e-7)
+        certificate = certificate_of(search, best)
+        assert check(certificate, rows.tolist()) is None
+        assert decode(encode((certificate,)))[0].steps == certificate.steps
+        mix = room("segments").mix(search.nominal())
+        least = least_cost(rows, prices, dict(objective.limits), whole=False, **question)
+        assert (mix is None) == (least is None)
+        if mix is not None:
+            proved += 1
+            assert mix.value * search.scale.unit == pytest.approx(least, rel=1e-6, abs=1e-6)
+            assert check(certificate_of_mix(search, mix), rows.tolist()) is None
+    assert without > 2
+    assert proved > 5
 
 
 # ------------------------------------------------------------------------------------------------------------- laws

@@ -7,6 +7,7 @@ over segments, and limits are rows over measures. csrc/gstar/solve/segments.hpp 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -56,6 +57,11 @@ class Rows:
         real = np.array([row[3:] for row in rows], dtype=np.float64).reshape(-1, 3)
         return cls(whole[:, 0], whole[:, 1], whole[:, 2], real[:, 0], real[:, 1], real[:, 2])
 
+    def kept(self, keep: Bools) -> list[Row]:
+        """Some of the rows, one by one."""
+        columns = (column[keep].tolist() for column in vars(self).values())
+        return [Row(*row) for row in zip(*columns, strict=True)]
+
     def __len__(self) -> int:
         return len(self.kind)
 
@@ -82,10 +88,12 @@ class Rows:
         return Rows(*(column[keep] for column in vars(self).values()))
 
 
-def rows_of(limit: Floats, ratio: Floats, total: float, has: Bools, apart: int = 0) -> Rows:
+def rows_of(
+    limit: Floats, ratio: Floats, total: float, has: Bools, others: Sequence[Row] = (), *, apart: int = 0
+) -> Rows:
     """The rows for rates (R, A): differences (inf: any), least ratios (-1: any), the sum of the first two gaps.
 
-    Measure r * A + a is the low end of rate r of group a, and `apart` after it is the high end.
+    Measure r * A + a is the low end of rate r of group a, and `apart` after it is the high end. The other rows follow.
     """
     found: list[Row] = []
     for r, a in np.argwhere(has).tolist():
@@ -99,7 +107,7 @@ def rows_of(limit: Floats, ratio: Floats, total: float, has: Bools, apart: int =
             above.append(Row(RATIO, low + apart, r, least, 0.0))
         if above:
             found += [Row(LOW, low, r, -1.0, 0.0), *above]
-    return Rows.of(found)
+    return Rows.of([*found, *others])
 
 
 def excess(rows: Rows, measures: Floats) -> float:

@@ -135,7 +135,7 @@ class Search:
         for value in values.tolist():
             total += value
         uppers = [0.0, 0.0]  # of the windows whose gaps have a limited sum
-        window = 0.0
+        window, seen = 0.0, set[int]()
         columns = (rows.measure, rows.window, rows.kind, rows.right, multipliers)
         of_measure = groupby(zip(*(column.tolist() for column in columns), strict=True), key=lambda row: row[:2])
         last = -1
@@ -150,8 +150,10 @@ class Search:
                     fixed += right * value
                 else:
                     given[HIGH if kind == SHARE else kind] += value
-            total += float(net[q]) * float(p.base[q])
-            size += abs(float(net[q])) * abs(float(p.base[q]))
+            if q not in seen:
+                total += float(net[q]) * float(p.base[q])
+                size += abs(float(net[q])) * abs(float(p.base[q]))
+                seen.add(q)
             total -= fixed
             size += abs(fixed)
             lower, upper, ratio = given.values()

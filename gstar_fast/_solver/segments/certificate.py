@@ -10,13 +10,16 @@ import numpy as np
 
 from gstar_fast._backends.common.segments import SMALLEST, Best, Mix
 from gstar_fast._base.arrays import Floats, Ints
-from gstar_fast._criteria import Limit
+from gstar_fast._base.names import Name
+from gstar_fast._criteria import Form, Limit
 from gstar_fast._rates import RATES
+from gstar_fast._solver.question import Objective
 from gstar_fast._solver.segments.problem import SegmentSearch
 
-Multiplier = tuple[
-    str, int, int, float
-]  # rate, protected group (-1: all rows), kind of row (as in common/segments.py), value
+ALL = -1  # in the place of a group: all rows together
+
+# rate, protected group or ALL, kind of row (as in common/segments.py), value
+Multiplier = tuple[str, int, int, float]
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,18 @@ def certificate_of_mix(search: SegmentSearch, mix: Mix) -> Certificate:
 
 
 def _question(search: SegmentSearch) -> dict[str, Any]:
-    prices = search.scale.fp, search.scale.fn
-    return {"limits": dict(search.objective.limits), "prices": prices, "unit": search.scale.unit}
+    objective, prices = search.objective, (search.scale.fp, search.scale.fn)
+    bounds = bounds_of(objective, search.counts.protected)
+    return {"limits": dict(objective.limits), "prices": prices, "unit": search.scale.unit, "bounds": bounds}
+
+
+def bounds_of(objective: Objective, protected: tuple[Name, ...]) -> tuple[Limit, ...]:
+    """The limits on rates themselves, as a certificate has them."""
+    return tuple(
+        limit if limit.group is None else limit._replace(group=protected.index(limit.group))
+        for limit in objective.asks
+        if limit.form in (Form.BOUND, Form.TOTAL)
+    )
 
 
 def _order(search: SegmentSearch) -> tuple[int, ...] | None:
@@ -140,7 +153,9 @@ def _order(search: SegmentSearch) -> tuple[int, ...] | None:
 
 
 def _rows(search: SegmentSearch) -> tuple[tuple[str, int, int], ...]:
-    rows, groups = search.arrays.rows, len(search.counts.protected)
-    rates = [RATES[search.rates[int(measure) // groups]] for measure in rows.measure]
-    measures = (int(measure) % groups for measure in rows.measure)
-    return tuple(zip(rates, measures, map(int, rows.kind), strict=True))
+    rows, groups, protected = search.arrays.rows, search.measured.shape[1], len(search.counts.protected)
+    found = []
+    for measure, kind in zip(rows.measure.tolist(), rows.kind.tolist(), strict=True):
+        r, a = divmod(measure, groups)
+        found.append((RATES[search.rates[r]], a if a < protected else ALL, kind))
+    return tuple(found)

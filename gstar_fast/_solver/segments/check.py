@@ -20,13 +20,12 @@ from typing import Any
 from gstar_fast._backends.common.segments import LEAST, MOST, SEGMENT_NODES
 from gstar_fast._criteria import CRITERION, Form, Limit
 from gstar_fast._rates import RATES
-from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Single
+from gstar_fast._solver.segments.certificate import ALL, Certificate, Cut, Leaf, Single
 
 TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library
 CLOSE = Fraction(1, 10**9)  # weights of a mixture are rounded: its error may be this far above its bound
 Rows = list[list[list[list[int]]]]  # of a label (0, 1, 2: unlabelled), protected group, segment and bin
 Box = list[list[int]]  # candidates of each segment
-ALL = -1  # in the place of a group: all rows together
 MOST_STEPS = 2 * SEGMENT_NODES + 2  # of a search
 
 

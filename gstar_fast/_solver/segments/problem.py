@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from gstar_fast._backends.common.segments import Program, rows_of
+from gstar_fast._backends.common.segments import LEAST, MOST, Program, Row, rows_of
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
+from gstar_fast._criteria import Form, Limit
 from gstar_fast._question.roles import Roles
 from gstar_fast._rates import SOLVER_RATES, Rate, has_rate
 from gstar_fast._solver.answer.note import Note
@@ -129,8 +130,15 @@ class SegmentSearch:
     def held_to(self, limit: Floats, ratio: Floats, total: float) -> SegmentSearch:
         """The same with other limits on the rates: tolerance included, inf and -1 where there is none."""
         total = total if self.arrays.rows.share.any() else np.inf
-        rows = rows_of(limit, ratio, total, self.has[list(self.rates)])
-        return replace(self, arrays=replace(self.arrays, rows=rows))
+        rows = self.arrays.rows
+        made = rows_of(limit, ratio, total, self.measured, rows.kept(rows.kind >= LEAST))
+        return replace(self, arrays=replace(self.arrays, rows=made))
+
+    @property
+    def measured(self) -> Bools:
+        """Which measures there are, by rate and protected group; all rows together come last where they are limited."""
+        groups = len(self.arrays.base) // len(self.rates) if self.rates else self.has.shape[1]
+        return _measured(self.has, self.rates, groups)
 
     def nominal(self) -> Program:
         """The same with limits that leave no tolerance, as mixtures are held to."""
@@ -191,8 +199,14 @@ def lay_out(
         chosen.append(at)
     candidate = np.concatenate(chosen)
     limit, ratio = objective.limit, objective.ratio
-    active = [r for r in range(len(SOLVER_RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
-    total = objective.total if active[:2] == [0, 1] else np.inf  # one gap alone has its limit above
+    bounds = [one for one in objective.asks if one.form in (Form.BOUND, Form.TOTAL)]
+    alone = {SOLVER_RATES.index(rate) for one in bounds for rate in one.criterion.rates}
+    compared = [r for r in range(len(SOLVER_RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
+    active = sorted(alone.union(compared))
+    groups = totals.shape[1] + any(one.form is Form.TOTAL for one in bounds)
+    measured = _measured(has, active, groups)
+    single = [row for one in bounds for row in _bounds(one, active, measured, counts.protected)]
+    total = objective.total if compared[:2] == [0, 1] else np.inf  # one gap alone has its limit above
     arrays = Program(
         start=_offsets(chosen),
         begin=_offsets(slots),
@@ -203,8 +217,8 @@ def lay_out(
         price=np.array([(scale.fp, -scale.fn, 0)[c % 3] for c in cell.tolist()], dtype=np.float64) / scale.unit,
         most=totals.T.reshape(-1)[cell].astype(np.float64),
         constant=scale.fn * int(totals[1].sum()) / scale.unit,
-        **_measures(totals, cell, [SOLVER_RATES[r] for r in active]),
-        rows=rows_of(limit[active], ratio[active], total, has[active]),
+        **_measures(totals, cell, [SOLVER_RATES[r] for r in active], groups),
+        rows=rows_of(limit[active], ratio[active], total, measured, single),
         unit=scale.unit,
         rising=monotone is not None,
     )
@@ -226,11 +240,36 @@ def _ends(filled: Bools, every: bool) -> tuple[Ints, Ints]:
     return first, np.concatenate([first[1:] - 1, [n - 1]])
 
 
-def _measures(totals: Ints, cell: Ints, rates: Sequence[Rate]) -> dict[str, Any]:
-    """Measure r * A + a of a program is rate r of protected group a."""
-    rows, groups = totals.astype(np.float64), totals.shape[1]
-    slopes = np.array([rate.slopes(rows).T.reshape(-1)[cell] for rate in rates]).reshape(-1, len(cell))
-    slot, r = np.nonzero(slopes.T)
+def _measured(has: Bools, rates: Sequence[int], groups: int) -> Bools:
+    """Which protected groups have each rate, and that all rows together are not compared with them."""
+    out = np.zeros((len(rates), groups), dtype=bool)
+    out[:, : has.shape[1]] = has[list(rates)]
+    return out
+
+
+def _bounds(limit: Limit, active: list[int], measured: Bools, protected: tuple[Name, ...]) -> list[Row]:
+    """The rows of a bound on a rate of every group, of one, or of all rows together."""
+    found = []
+    for r in (active.index(SOLVER_RATES.index(rate)) for rate in limit.criterion.rates):
+        some = [len(protected)] if limit.form is Form.TOTAL else np.flatnonzero(measured[r]).tolist()
+        for a in some if limit.group is None else [protected.index(limit.group)]:
+            measure = r * measured.shape[1] + a
+            if limit.least > -np.inf:
+                found.append(Row(LEAST, measure, -1, -1.0, TOLERANCE - limit.least))
+            if limit.most < np.inf:
+                found.append(Row(MOST, measure, -1, 1.0, limit.most + TOLERANCE))
+    return found
+
+
+def _measures(totals: Ints, cell: Ints, rates: Sequence[Rate], groups: int) -> dict[str, Any]:
+    """Measure r * groups + a of a program is rate r of protected group a; of all rows where there is one more group."""
+    rows = totals.astype(np.float64)
+    if groups > rows.shape[1]:
+        rows = np.concatenate([rows, rows.sum(axis=1, keepdims=True)], axis=1)
+    every = np.array([rate.slopes(rows) for rate in rates]).reshape(-1, 3, groups)
+    own = every[:, cell % 3, cell // 3]
+    slopes = np.stack([own, every[:, cell % 3, -1]], axis=1) if groups > totals.shape[1] else own[:, None]
+    slot, r, whole = np.nonzero(slopes.transpose(2, 0, 1))
     hits, given, trials = np.zeros((len(rates), 2, 3)), *np.zeros((2, len(rates), groups, 2))
     for i, rate in enumerate(rates):
         for k, share in enumerate(rate.shares):
@@ -239,8 +278,8 @@ def _measures(totals: Ints, cell: Ints, rates: Sequence[Rate]) -> dict[str, Any]
     trials[..., 0] = np.maximum(trials[..., 0], 1.0)
     return {
         "term": np.searchsorted(slot, np.arange(len(cell) + 1)),
-        "measure": r * groups + cell[slot] // 3,
-        "slope": slopes[r, slot],
+        "measure": r * groups + np.where(whole, groups - 1, cell[slot] // 3),
+        "slope": slopes[r, whole, slot],
         "hits": hits[r, :, cell[slot] % 3],
         "base": np.array([rate.base(rows) for rate in rates]).reshape(-1),
         "given": given.reshape(-1, 2),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gstar_fast._base.json import bad_document
-from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Multiplier, Single, Tree
+from gstar_fast._solver.segments.certificate import ALL, Certificate, Cut, Leaf, Multiplier, Single, Tree
 
 LARGEST: Final = 2**24  # characters of steps: a larger proof is not saved, and `check` searches for one again
 
@@ -93,7 +93,7 @@ def _step(text: object) -> Leaf | Cut | Single:
 
 
 def _multiplier(rate: str, group: str, kind: str, value: str) -> Multiplier:
-    return rate, _whole(group), _whole(kind), float(value)
+    return rate, ALL if group == str(ALL) else _whole(group), _whole(kind), float(value)
 
 
 def _whole(digits: str) -> int:

@@ -31,7 +31,7 @@ from gstar_fast._solver.question import Objective, Scale, scale_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import STEPS, prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.certificate import Certificate, Leaf, certificate_of, certificate_of_mix
+from gstar_fast._solver.segments.certificate import Certificate, Leaf, bounds_of, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
 from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
 from gstar_fast._solver.segments.problem import prepare as prepare_segments
@@ -306,6 +306,7 @@ def _asked(c: Certificate, counts: SegmentCounts, objective: Objective) -> Certi
         within=max(1, math.ceil(SMALLEST * scale.unit)),
         first=c.first,
         steps=c.steps,
+        bounds=bounds_of(objective, counts.protected),
     )
 
 

@@ -228,6 +228,7 @@ private:
         double uppers[2] = {0.0,
                             0.0};  // of the windows whose gaps have a limited sum
         double window = 0.0;
+        std::vector<bool> seen(p_.n_measures, false);
         for (std::size_t i = 0; i < p_.n_rows();) {
             const std::size_t q = p_.about_of(i);
             const std::int64_t mine = p_.window[i];
@@ -242,8 +243,11 @@ private:
                     case row_kind::ratio: y.ratio += multipliers[i]; break;
                     default: fixed += p_.right[i] * multipliers[i];
                 }
-            total += net[q] * p_.base[q];
-            size += std::abs(net[q]) * std::abs(p_.base[q]);
+            if (!seen[q]) {
+                total += net[q] * p_.base[q];
+                size += std::abs(net[q]) * std::abs(p_.base[q]);
+                seen[q] = true;
+            }
             total -= fixed;
             size += std::abs(fixed);
             if (y.high > 0) {
