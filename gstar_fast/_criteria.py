@@ -11,8 +11,6 @@ from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from gstar_fast._rates import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -224,6 +222,8 @@ class Limit(NamedTuple):
 
     def keeps(self, rates: Floats, tolerance: float = 0.0) -> Bools:
         """Which candidates of a group the limit allows, by their rates (R, n): a BOUND leaves some out."""
+        import numpy as np
+
         if self.form is not Form.BOUND:
             return np.ones(rates.shape[1], dtype=bool)
         kept = (rates >= self.least - tolerance) & (rates <= self.most + tolerance)
@@ -234,6 +234,8 @@ class Limit(NamedTuple):
 
         Whole numbers of rows: `totals` is (3, ...). Bounds are read as decimals, so 0.29 of 100 rows are 29.
         """
+        import numpy as np
+
         if self.form is not Form.TOTAL:
             return None
         ((hits, trials),) = self.criterion.rates[0].shares
@@ -255,13 +257,13 @@ class Limit(NamedTuple):
         if self.form is Form.BOUND:
             return [
                 row
-                for k in (np.flatnonzero(has[0]).tolist() if group is None else [group])
+                for k in (has[0].nonzero()[0].tolist() if group is None else [group])
                 for row in self._bounded(rate, k)
             ]
         for other in (rate, *others):
             assert other.linear, f"gaps of {other.name} are not linear"
         pairs = [
-            (rate, k) for rate, of in zip(self.criterion.rates, has, strict=True) for k in np.flatnonzero(of).tolist()
+            (rate, k) for rate, of in zip(self.criterion.rates, has, strict=True) for k in of.nonzero()[0].tolist()
         ]
         low = [Row(-1.0, rate, k, ((f"low {rate.name}", 1.0),), 0.0) for rate, k in pairs]
         return low + [upper(rate, k) for rate, k in pairs]

@@ -11,10 +11,8 @@ from functools import cache, cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 if TYPE_CHECKING:
-    from gstar_fast._base.arrays import Bools, Floats, Values
+    from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 
 Ends: TypeAlias = "tuple[float, float] | None"  # the lowest and the highest rate of a group; None where undefined
 Coefficients: TypeAlias = "tuple[int, int, int, int, int, int]"
@@ -78,6 +76,8 @@ class Rate:
 
     def values(self, accepted: Values, totals: Values, out: Floats | None = None) -> Floats:
         """The rate; `accepted` and `totals` are (3, ...). A rate whose rows are missing reads 0."""
+        import numpy as np
+
         (hits, trials), *others = [share.counted(accepted, totals) for share in self.shares]
         rate: Floats = np.divide(hits, np.maximum(trials, 1), out=out)
         if not others:
@@ -92,17 +92,22 @@ class Rate:
 
     def has(self, totals: Values, accepted: Values | None = None) -> Bools:
         """Whether the rows of the rate are there; only a rate that is not linear asks for accepted rows."""
+        import numpy as np
+
         taken = totals if accepted is None else accepted
         out: Bools = np.all([share.counted(taken, totals)[1] > 0 for share in self.shares], axis=0)
         return out
 
     def slopes(self, totals: Values, by: Values | None = None) -> Floats:
         """By how much accepting `by` more rows of a label, one if not given, raises the rate, (3, ...)."""
+        import numpy as np
+
         rows = np.ones_like(totals) if by is None else by
         return self._mean(lambda share, n: [share.hits[y] * rows[y] / n for y in range(3)], totals)
 
     def base(self, totals: Values) -> Floats:
         """The rate where nothing is accepted; plus `slopes` times accepted rows it is the rate."""
+        import numpy as np
 
         def given(share: Share, n: Values) -> Values:
             hits = share.counted(np.zeros_like(totals), totals)[0]
@@ -114,6 +119,8 @@ class Rate:
         return _named, (self.name,)
 
     def _mean(self, part: Any, totals: Values) -> Floats:
+        import numpy as np
+
         assert self.linear, f"{self.name} is not a sum over accepted rows"
         found = [part(s, np.maximum(s.counted(totals, totals)[1], 1)) for s in self.shares]
         return np.asarray(sum(map(np.asarray, found)) / len(found), dtype=np.float64)
@@ -161,26 +168,33 @@ RATE = {
 }
 
 
-# the first and the last share of each rate of solvers, which are the same where it has one
-_HITS, _TRIALS = (
-    np.array([[getattr(rate.shares[i], of) for rate in SOLVER_RATES] for i in (0, -1)]).reshape(-1, 6)
-    for of in ("hits", "trials")
-)
-_ROWS = _TRIALS[:, 3:].copy()
+@cache
+def _tables() -> tuple[Ints, Ints, Ints]:
+    """Hits, trials and rows of the first and the last share of each rate of solvers; it may have one share only."""
+    import numpy as np
+
+    hits, trials = (
+        np.array([[getattr(rate.shares[i], of) for rate in SOLVER_RATES] for i in (0, -1)]).reshape(-1, 6)
+        for of in ("hits", "trials")
+    )
+    return hits, trials, trials[:, 3:].copy()
 
 
 def has_rate(totals: Values) -> Bools:
     """Which groups have the rows that each of `SOLVER_RATES` needs: (5, K) of totals (3, K)."""
-    there = _ROWS @ totals > 0
+    there = _tables()[2] @ totals > 0
     out: Bools = there[: len(SOLVER_RATES)] & there[len(SOLVER_RATES) :]
     return out
 
 
 def rates_of_counts(accepted: Values, totals: Values) -> Floats:
     """All `SOLVER_RATES`, (5, n), of whole numbers of rows (3, n): the same as `Rate.values`, in a few steps."""
+    import numpy as np
+
     rows, n = np.concatenate([accepted, totals]), len(SOLVER_RATES)
-    trials = _TRIALS @ rows
-    shares = _HITS @ rows / np.maximum(trials, 1)
+    hits, tried, _ = _tables()
+    trials = tried @ rows
+    shares = hits @ rows / np.maximum(trials, 1)
     np.minimum(trials, 1, out=trials)
     out: Floats = (shares[:n] + shares[n:]) / 2 * (trials[:n] * trials[n:])
     return out
@@ -191,6 +205,8 @@ def ends_of(rates: Floats, has: Bools) -> list[Ends]:
 
     None where fewer than two of several groups have it. One group has no gap, with the rows or without.
     """
+    import numpy as np
+
     low = np.where(has, rates, np.inf).min(axis=1).tolist()
     high = np.where(has, rates, -np.inf).max(axis=1).tolist()
     members, n_groups = has.sum(axis=1).tolist(), has.shape[1]
