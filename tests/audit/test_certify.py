@@ -156,7 +156,7 @@ def test_weights_say_less(backend):
 
 def test_what_cannot_be_certified_is_refused(backend):
     sketch = normal_sketch(2000, 1)
-    with pytest.raises(ValueError, match="certify is about limits, and none are given"):
+    with pytest.raises(ValueError, match="needs limits too"):
         gf.certify(0.5, sketch)
     with pytest.raises(ValueError, match="no rows"):
         gf.certify(0.5, gf.Sketch(), limits=ODDS)
