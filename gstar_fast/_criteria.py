@@ -234,12 +234,10 @@ class Limit(NamedTuple):
 
         Whole numbers of rows: `totals` is (3, ...). Bounds are read as decimals, so 0.29 of 100 rows are 29.
         """
-        import numpy as np
-
         if self.form is not Form.TOTAL:
             return None
         ((hits, trials),) = self.criterion.rates[0].shares
-        by_label = [int(n) for n in np.asarray(totals).reshape(3, -1).sum(axis=1)]
+        by_label = totals.reshape(3, -1).sum(axis=1).tolist()
         fixed, n = (sum(c * rows for c, rows in zip(of[3:], by_label, strict=True)) for of in (hits, trials))
         least, most = Fraction(repr(max(self.least, 0.0))), Fraction(repr(min(self.most, 1.0)))
         slack = Fraction(repr(tolerance))
