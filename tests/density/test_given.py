@@ -275,12 +275,12 @@ def test_wrong_densities_are_refused_in_words(cells, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"density": "kde"}, "density needs counted rows"),
-        ({"min_rows": 10}, "min_rows needs counted rows"),
-        ({"fair_between": 0, "decide_by": 1}, "fair_between needs counted rows"),
-        ({"confidence": 0.95}, "promises limits from counts"),
-        ({"randomize": True}, "randomize=True works with"),
-        ({"max_seconds": 1.0}, "max_seconds ends the search"),
+        ({"density": "kde"}, "density='kde' does not go with densities in the place"),
+        ({"min_rows": 10}, "min_rows=10.0 does not go with densities in the place"),
+        ({"fair_between": 0, "decide_by": 1}, "decide_by does not go with density"),
+        ({"confidence": 0.95}, "confidence=0.95 does not go with density"),
+        ({"randomize": True}, "randomize=True does not go with density"),
+        ({"max_seconds": 1.0}, "max_seconds=1.0 does not go with density"),
     ],
 )
 def test_options_that_need_counts_are_refused(options, words):
