@@ -45,6 +45,8 @@ DIFFERENCES = (
     "accuracy_parity",
     "balanced_accuracy_parity",
 )
+RENAMED = {"other costs": "other prices", "balanced=True": "objective='balanced_error'"}
+"""Options in the notes of the build before, and their words now."""
 CRITERIA = (*DIFFERENCES, "equalized_odds_sum", "disparate_impact")
 
 
@@ -334,6 +336,13 @@ def close(a: str, b: str, tolerance: float) -> bool:
     return x == y or (math.isnan(x) and math.isnan(y)) or abs(x - y) <= tolerance * max(1.0, abs(x))
 
 
+def renamed(text: str) -> str:
+    """A note in the words of today's options."""
+    for before, now in RENAMED.items():
+        text = text.replace(before, now)
+    return text
+
+
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """The names of the parts that differ."""
     if old.keys() != new.keys():
@@ -349,7 +358,7 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         elif name == "notes" and all(code for code, _ in a):  # a build without codes has texts only
             same = [code for code, _ in a] == [code for code, _ in b]
         elif name == "notes":
-            same = [text for _, text in a] == [text for _, text in b]
+            same = [renamed(text) for _, text in a] == [renamed(text) for _, text in b]
         else:
             same = a == b
         if not same:
