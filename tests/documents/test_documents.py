@@ -137,7 +137,8 @@ def test_a_bad_document_is_loaded_by_nobody(name, tmp_path):
             reader.load(path)
 
 
-@pytest.mark.filterwarnings("ignore::gstar_fast.InfeasibleWarning", "ignore::gstar_fast.UnpromisedWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.InfeasibleWarning")
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.UnpromisedWarning")
 def test_the_command_line_reads_what_the_library_reads(tmp_path, monkeypatch, capsys):
     """`apply` on a table without rows: what is left is reading the thresholds."""
     monkeypatch.chdir(tmp_path)
