@@ -11,6 +11,7 @@ import numpy as np
 from gstar_fast._backends.common.segments import SMALLEST, Best, Mix
 from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._criteria import Form, Limit
 from gstar_fast._rates import RATES
 from gstar_fast._solver.question import Objective
@@ -98,7 +99,7 @@ class Tree:
 def tree_of(search: SegmentSearch, best: Best) -> Tree:
     """The proof that came with the best choice; raises where the search was ended early."""
     if not best.finished:
-        raise ValueError("a search that was ended early has no proof")
+        raise bad_value("best", "a search that was ended early has no proof")
     leaves = best.leaves
     cut = leaves.segment >= 0
     at = np.where(cut, leaves.segment, 0)

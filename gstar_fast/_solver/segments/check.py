@@ -18,6 +18,7 @@ from math import inf, lcm
 from typing import Any
 
 from gstar_fast._backends.common.segments import LEAST, MOST, SEGMENT_NODES
+from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._criteria import CRITERION, Form, Limit
 from gstar_fast._rates import RATES
 from gstar_fast._solver.segments.certificate import ALL, Certificate, Cut, Leaf, Single
@@ -124,7 +125,7 @@ class Checker:
             compared = (self.limits | self.ratios, self.limits, self.ratios, self.added)
             known = rate in compared[kind] and a != ALL if kind < LEAST else (rate, a, kind) in self.ends
             if form is None or not known:
-                raise ValueError("a multiplier belongs to no limit")
+                raise bad_value("proof", "a multiplier belongs to no limit")
             net = value * (-1, 1, self.ratios.get(rate, 0), 1, -1, 1)[kind]
             total += net * form[0]
             if kind >= LEAST:
