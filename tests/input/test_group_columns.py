@@ -210,7 +210,7 @@ def test_the_command_line_refuses_a_column_of_floats_too(tmp_path, capsys):
     pl.DataFrame({"p": SCORES, "y": LABELS, "g": OLD.astype(float)}).write_parquet(path)
     sketch = ["sketch", str(path), "--score", "p", "--label", "y", "--group", "g", "-o", str(tmp_path / "out.gstar")]
     assert main(sketch) == 1
-    assert "must hold whole numbers or text to be a group, found double" in capsys.readouterr().err
+    assert "groups must be integers or text" in capsys.readouterr().err
 
 
 # -------------------------------------------------------------------------------------------------------- what is what

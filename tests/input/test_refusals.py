@@ -385,6 +385,7 @@ FIELDS = {
     "limit": {"argument": "equalized_odds"},
     "apart": {"argument": "penalties", "value": {}, "limit": ("randomize", True, "a mixture needs none")},
     "needs": {"argument": "confidence", "limit": "limits"},
+    "not_here": {"argument": "min_rows", "value": 20, "limit": "frontier by segment"},
     "not_one_of": {"value": "x", "limit": ("exact", "newton")},
     "density": {"value": "x", "limit": ("kde", "normal")},
     "criterion": {"value": "ppv", "limit": ("equalized_odds",)},

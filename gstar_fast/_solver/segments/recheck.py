@@ -64,7 +64,9 @@ def check_result(result: Result, sketch: Sketch, *, plain: bool = False) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were given when the result was found
         try:
-            _check(*on_its_columns(result, sketch), plain)
+            found, sketch = on_its_columns(result, sketch)
+            # the groups of this sketch are the result's own, so the question names no columns
+            _check(replace(found, _between=None) if found.decide_by is None else found, sketch, plain)
         except (TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:  # a field of another type
             raise refusal("proof", value=f"a field of it cannot be read ({type(error).__name__}: {error})") from error
 
