@@ -185,7 +185,7 @@ mutate: $(STAMPS)/test
 
 # ASan must come first in the process, and libstdc++ with it: without it the first C++ exception aborts.
 SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)" \
-    ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized/lib
+    ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized/lib PYTEST_ADDOPTS=
 
 # The other backends run no C++, so only tests on the native one (and those without a backend) are run again. A fork
 # while other threads allocate is left to the plain run: ASan's allocator has no fork handlers before GCC 14, and its
