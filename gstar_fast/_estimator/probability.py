@@ -132,7 +132,7 @@ def numbers_of(fitted: object, X: object, place: int) -> Floats:
         numbers = np.asarray(fitted.decision_function(X), np.float64)  # type: ignore[attr-defined]
         if numbers.ndim != 1:
             raise bad_value(
-                "decide_by", "a decision_function of more than two classes is no probability; use predict_proba"
+                "decide_by", "a decision_function of more than two classes is not a probability; use predict_proba"
             )
         numbers = numbers if place == 1 else -numbers
     wrong = ~np.isfinite(numbers)
