@@ -7,7 +7,8 @@ A problem is made from its kind and its number alone, with nothing of the packag
 one. `answer` writes a line for each problem. `compare` prints every difference and exits with 1 if there are any.
 
 Single thresholds are compared bit by bit (floats are written in hexadecimal). Optimal mixtures are not unique, so for
-these the verdict, the cost to 1e-9 and whether limits hold are compared. Numbers of promises are compared to 1e-12.
+these the verdict, the cost to 1e-9, whether limits hold and the kinds of notes are compared, and points of a frontier of
+mixtures to 1e-9. Numbers of promises are compared to 1e-12.
 """
 
 from __future__ import annotations
@@ -343,20 +344,24 @@ def renamed(text: str) -> str:
     return text
 
 
-def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """The names of the parts that differ."""
+def differences(old: dict[str, Any], new: dict[str, Any], mixed: bool) -> list[str]:
+    """The names of the parts that differ; `mixed` if mixtures were asked for."""
     if old.keys() != new.keys():
         return [f"has {sorted(old.keys() ^ new.keys())}"]
-    mixed = bool(old.get("mixed"))
+    mixed = bool(old.get("mixed", mixed))
     found = []
     for name in old:
         a, b = old[name], new[name]
         if name == "cost" and mixed:
             same = close(a, b, 1e-9)
+        elif mixed and name in ("gaps", "costs"):
+            same = len(a) == len(b) and all(close(x, y, 1e-9) for x, y in zip(a, b, strict=True))
         elif name == "promise":
             same = a["held"] == b["held"] and (mixed or close(a["chance"], b["chance"], 1e-12))
         elif name == "notes" and all(code for code, _ in a):  # a build without codes has texts only
             same = [code for code, _ in a] == [code for code, _ in b]
+        elif name == "notes" and mixed:  # their numbers come from the mixture
+            same = [text.partition(":")[0] for _, text in a] == [text.partition(":")[0] for _, text in b]
         elif name == "notes":
             same = [renamed(text) for _, text in a] == [renamed(text) for _, text in b]
         else:
@@ -374,8 +379,9 @@ def compare(before: Path, after: Path) -> int:
     both = [key for key in old if key in new]
     bad: collections.Counter[str] = collections.Counter()
     for key in both:
-        found = differences(old[key], new[key])
-        if found:
+        if old[key] == new[key]:
+            continue
+        if found := differences(old[key], new[key], "randomize" in problem(*key).question):
             bad[key[0]] += 1
             print(*key, "differs in", ", ".join(found))
     total = collections.Counter(key[0] for key in both)
