@@ -13,7 +13,6 @@ import json
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -76,9 +75,9 @@ def true_gap(mass: np.ndarray, thresholds: dict[int, float]) -> float:
     return float(np.ptp(true_rates(mass, thresholds), axis=1).max())
 
 
-def without_hints(_search: object, _asked: object, plain: gf.Result, *_: object, **__: object) -> gf.Result:
-    """An unpromised result; what its message names takes most of the time, and is not looked at here."""
-    return replace(plain, verdict="unpromised")
+def without_hints(*_: object) -> choose.Hints:
+    """What an unpromised message suggests takes most of the time, and is not looked at here."""
+    return choose.Hints(None, None, None)
 
 
 def drawn(kind: str, draw: int, mass: np.ndarray) -> Line:
@@ -184,7 +183,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="folder to write weights.md and weights.json.xz to")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    choose._unpromised = without_hints
+    choose._hints = without_hints
     about, end, mass = machine(), time.monotonic() + 60 * given.minutes, population()
     lines = [json.loads(text) for text in given.lines.read_text().splitlines()] if given.lines.exists() else []
     done = {(line["kind"], line["draw"]) for line in lines}

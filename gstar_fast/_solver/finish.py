@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,18 @@ from gstar_fast._solver.search import (
     loosened,
     nearest,
 )
+
+
+def solved(search: Search, unified: bool, randomize: bool, max_seconds: float | None = None) -> Result:
+    """What `solve` does on the counts."""
+    if randomize:
+        mixture = mix(search.arrays)
+        return infeasible_mixture(search) if mixture is None else finish_mixture(search, mixture)
+    end = math.inf if max_seconds is None else time.monotonic() + float(max_seconds)
+    choice = choose_unified(search) if unified else choose(search, end)
+    return (
+        infeasible(search, choice, unified, end) if choice.numbers is None else finish_choice(search, choice, unified)
+    )
 
 
 def finish_choice(search: Search, choice: Choice, unified: bool = False) -> Result:

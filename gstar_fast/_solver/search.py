@@ -71,6 +71,11 @@ class Search:
         arrays = replace(p, start=start, cost=p.cost[entries], distance=p.distance[entries], rates=p.rates[:, entries])
         return replace(self, snapshot=self.snapshot.summed(), table=table, arrays=arrays)
 
+    def asked(self, objective: Objective, shared: bool = False, certain: bool = False) -> Search:
+        """Another question about the same rows, at the same prices."""
+        of = self.snapshot, objective, self.table.totals, self.scale, self.has, self.notes
+        return lay_out(*of, shared=shared, certain=certain)
+
     def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[Note]:
         """Notes on an outcome that hardly decides."""
         totals, scale, objective = self.table.totals, self.scale, self.objective

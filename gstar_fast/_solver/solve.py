@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,15 +17,15 @@ from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.degenerate import warned
 from gstar_fast._solver.evidence.by_group import settled_by_group
-from gstar_fast._solver.finish import finish_choice, finish_mixture, infeasible, infeasible_mixture
-from gstar_fast._solver.mix import mix
+from gstar_fast._solver.finish import solved
 from gstar_fast._solver.noise import told_of_noise
+from gstar_fast._solver.promise.by_group import AskedByGroup
+from gstar_fast._solver.promise.by_segment import AskedBySegment
 from gstar_fast._solver.promise.choose import promised
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.search import Search, choose, choose_unified, prepare
+from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.promise import promised_by_segment
 from gstar_fast._solver.segments.roles import of_protected, protected_sketch
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
@@ -179,12 +178,16 @@ def solve_question(sketch: Sketch | Densities, question: Question) -> Result:
 
 def _by_segment(sketch: Sketch, question: Question, roles: Asked) -> Result:
     answer = Answer(Snapshot.of(sketch), roles, Objective.of(question), question.monotone, question.cuts)
+    randomize = question.randomize
     seconds = math.inf if question.max_seconds is None else question.max_seconds
-    found = answer.mixed(question.evidence) if question.randomize else answer.chosen(seconds, question.evidence)
-    result = with_gap_notes(found)
+    result = with_gap_notes(answer.solved(randomize, question.evidence, seconds))
     if question.confidence is None:
         return told_of_noise(result, answer.snapshot, roles.roles.protected)
-    return with_gap_notes(promised_by_segment(answer, result, question.confidence, question.randomize))
+    best = result
+    if result.verdict == "unified":
+        best = replace(answer.solved(randomize), evidence=result.evidence)
+    asked = AskedBySegment.of(answer, best, question.confidence, randomize)
+    return with_gap_notes(promised(asked, best, result))
 
 
 def _by_group(sketch: Sketch, question: Question) -> Result:
@@ -207,7 +210,7 @@ def _counted(sketch: Sketch, question: Question) -> Result:
     """Thresholds on the counts."""
     unified, randomize, level = question.unified, question.randomize, question.confidence
     search = prepare(sketch, Objective.of(question), shared=unified, wide=level is not None)
-    best = result = solve_exact(search, unified, randomize, question.max_seconds)
+    best = result = solved(search, unified, randomize, question.max_seconds)
     if question.evidence > 0 and not unified and not question.penalties:
         result = settled_by_group(search, best, question.evidence)
     if result.verdict == "unified":
@@ -216,16 +219,4 @@ def _counted(sketch: Sketch, question: Question) -> Result:
         best = result = with_gap_notes(result)
     if level is None:
         return told_of_noise(result, search.snapshot)
-    return with_gap_notes(promised(search, best, result, level, solve_exact, unified=unified, randomize=randomize))
-
-
-def solve_exact(search: Search, unified: bool, randomize: bool, max_seconds: float | None) -> Result:
-    """What `solve` does on the counts."""
-    if randomize:
-        mixture = mix(search.arrays)
-        return infeasible_mixture(search) if mixture is None else finish_mixture(search, mixture)
-    end = math.inf if max_seconds is None else time.monotonic() + float(max_seconds)
-    choice = choose_unified(search) if unified else choose(search, end)
-    if choice.numbers is None:
-        return infeasible(search, choice, unified, end)
-    return finish_choice(search, choice, unified)
+    return with_gap_notes(promised(AskedByGroup.of(search, best, level, unified, randomize), best, result))

@@ -1,197 +1,179 @@
-"""`solve` with a confidence: the first thresholds, in order of error, whose limits hold on new rows."""
+"""`solve` with a confidence: the first thresholds, in order of error, whose limits hold on new rows.
+
+The same for thresholds by group and by segment. What differs is how thresholds are found and what is known of them:
+`by_group.py` and `by_segment.py` say so.
+"""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from gstar_fast._backends.interface import Floats
+from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.arrays import Values
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._rates import SOLVER_RATES
-from gstar_fast._solver.evidence.by_group import settled_by_group
-from gstar_fast._solver.finish import finish, finish_mixture
-from gstar_fast._solver.mix import Mixture
-from gstar_fast._solver.promise.beliefs import Ground, Known
-from gstar_fast._solver.promise.candidates import Option, family, in_order
+from gstar_fast._solver.promise.beliefs import Ground
 from gstar_fast._solver.promise.chance import Beliefs
-from gstar_fast._solver.promise.hints import STEPS, looser
-from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import Promise, RowsNeeded
-from gstar_fast._solver.promise.targets import aimed
-from gstar_fast._solver.promise.worth import Worth
+from gstar_fast._solver.question import Scale
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.search import Search, lay_out
 from gstar_fast._solver.words import promises as words
 
+KEPT = 0.75  # of what plain and unified thresholds gain
 SMALL_PRICE = 0.05  # share of the gain over a constant decision; the search for a looser limit starts there
+STEPS = 10_000  # limits are multiples of 1e-4
 FINEST = 100  # limits that could be promised are found to one part in this many
-MOST_MIXED = 16  # groups for which mixtures are tried; the linear program is slow with more
+TRIED = (1.0, 1.06, 1.15, 1.3, 1.6, 2.2, 3.5)  # times the first guess of a looser limit
+FINER = 3  # how often the distance to the largest limit that is not promised is halved
 
-Solve = Callable[[Search, bool, bool, None], Result]  # plain thresholds: search, unified, randomize, no time limit
+Chosen = TypeVar("Chosen")  # thresholds, as a strategy has them
 
 
-class Asked(NamedTuple):
-    """One question with a promise: what is known, the options in order of error, and the bound on their error."""
+class Option(NamedTuple, Generic[Chosen]):
+    """Thresholds that may be promised."""
 
-    known: Known
-    options: list[Option]  # that keep enough of the gain
-    plain: Option
+    cost: float  # E
+    chosen: Chosen
+
+
+class Worth(NamedTuple):
+    """Which thresholds are good enough to be promised: the cost E of the decisions that they are compared with.
+
+    Thresholds that accept or reject almost everybody keep any limit. So thresholds are promised only if they keep three
+    quarters of what plain thresholds gain over the better constant decision (accept or reject everybody), and three
+    quarters of what the best unified threshold gains over it.
+    """
+
+    constant: float  # the better constant decision
+    unified: float  # the best unified threshold, ignoring limits
+
+    @classmethod
+    def of(cls, scale: Scale, totals: Ints, at_unified: Values) -> Worth:
+        """From rows (3, K) of each label and group, and those that the best unified threshold accepts."""
+        negative, positive = (int(n) for n in totals[:2].sum(axis=1))
+        accepted = np.asarray(at_unified)[:2].sum(axis=1)
+        unified = scale.fp * int(accepted[0]) + scale.fn * (positive - int(accepted[1]))
+        return cls(min(scale.fp * negative, scale.fn * positive) / scale.unit, unified / scale.unit)
+
+    def most(self, plain: float) -> float:
+        """The largest cost of thresholds that may be promised, given the cost of the plain ones."""
+        return self.constant - KEPT * max(self.constant - min(plain, self.unified), 0.0) + 1e-12
+
+    def useful(self, options: list[Option[Chosen]], plain: float) -> list[Option[Chosen]]:
+        """The options that may be promised."""
+        most = self.most(plain)
+        return [option for option in options if option.cost <= most]
+
+
+@dataclass(frozen=True)
+class Asked(ABC, Generic[Chosen]):
+    """One question with a promise: what is known, and the options in order of error."""
+
+    known: Ground
+    plain: Option[Chosen]  # the thresholds of least error
+    options: list[Option[Chosen]]  # that keep enough of the gain
     worth: Worth
-    gain: float
     level: float
-    separate: bool  # one threshold a group
+    randomize: bool
 
-    def aimed(self, times: float) -> list[Beliefs]:
-        """What is believed of options for so many times the rows, as far as they keep enough of the gain."""
-        if not self.separate:
-            return []
-        found = aimed(self.known.times(times), self.options, self.gain)
-        return [option.beliefs(self.known) for option in self.worth.useful(found, self.plain.cost)]
+    @abstractmethod
+    def option(self, result: Result) -> Option[Chosen]:
+        """The thresholds of a result."""
 
+    @abstractmethod
+    def beliefs(self, option: Option[Chosen]) -> Beliefs:
+        """What is known of the rates of new rows."""
+
+    @abstractmethod
+    def result(self, option: Option[Chosen], iterations: int) -> Result:
+        """An option as a result; its verdict, bound and message are replaced."""
+
+    @abstractmethod
+    def other(self, limits: Mapping[str, float], mixed: bool, evidence: float) -> tuple[Self, Result]:
+        """The question with other limits, or about mixtures, and its plain thresholds."""
+
+    @property
+    @abstractmethod
+    def can_mix(self) -> bool:
+        """Whether mixtures are worth a question of their own."""
+
+    @abstractmethod
     def needed(self) -> RowsNeeded:
         """How many rows a promise would need."""
-        beliefs = [option.beliefs(self.known) for option in self.options]
-        return plan(self.known, beliefs, self.level, self.aimed)
 
     @property
     def risk(self) -> float:
         return 1 - self.level
 
+    @property
+    def gain(self) -> float:
+        """What the thresholds of least error gain over a constant decision."""
+        return max(self.worth.constant - self.plain.cost, 0.0)
 
-def ask(search: Search, plain: Result, level: float, unified: bool, randomize: bool) -> Asked:
-    """Lay out the question: `search` is the one that `plain` came from."""
-    snapshot, table = search.snapshot, search.table
-    parts = (snapshot, search.objective, table.totals, search.scale, search.has, search.notes)
-    known = Known.of(lay_out(*parts, shared=unified, certain=not unified))
-    worth = Worth.of(search.scale, table.totals, table.at_unified)
-    least = float(np.sqrt(plain.loss))
-    gain = max(worth.constant - least, 0.0)
-    same = _found_again(known, plain)
-    options = [same, *family(known, unified, randomize)]
-    separate = not unified and not randomize
-    if separate:
-        options = in_order(known, [*options, *aimed(known, options, gain)])
-    return Asked(known, worth.useful(options, least), same, worth, gain, level, separate)
+    def chance(self, option: Option[Chosen]) -> float:
+        """Chance that a limit is broken on new rows."""
+        return self.known.chance(self.beliefs(option))
 
+    def own(self, plain: Result) -> Option[Chosen]:
+        """The option of the plain thresholds, which may be the unified one instead of those of least error."""
+        return self.option(plain) if plain.verdict == "unified" else self.plain
 
-def _found_again(known: Known, plain: Result) -> Option:
-    """The plain thresholds as an option."""
-    search = known.search
-    candidates = search.snapshot.candidates
-    entries: list[int] = []
-    weights: list[float] = []
-    for k, name in enumerate(search.groups):
-        lo, hi = search.table.start[k : k + 2]
-        mixture = ((plain.thresholds[name], 1.0),) if plain.mixtures is None else plain.mixtures[name]
-        for threshold, weight in mixture:
-            wanted = int(np.searchsorted(candidates, threshold))
-            entries.append(int(lo + np.searchsorted(search.table.candidate[lo:hi], wanted)))
-            weights.append(weight)
-    cost = float(np.sqrt(plain.loss))
-    if plain.mixtures is None:
-        return Option(cost, np.array(entries))
-    return Option(cost, Mixture(np.array(entries), np.array(weights), 0.0, 0))
+    def first_kept(self, own: Option[Chosen], own_chance: float) -> tuple[Option[Chosen] | None, float]:
+        """The first option that may be promised, and its chance; `own` is the plain option, tried first if unified."""
+        unified = [] if own is self.plain else self.worth.useful([own], self.plain.cost)
+        for option in (*unified, *self.options):
+            at = own_chance if option is own else self.chance(option)
+            if at <= self.risk:
+                return option, at
+        return None, 1.0
+
+    def uppers(self, option: Option[Chosen]) -> dict[str, float]:
+        """By criterion, the smallest limit (the largest ratio) that could be promised, the other limits as they are."""
+        beliefs = self.beliefs(option)
+        return {name: upper_of(self.known, beliefs, self.risk, name) for name in self.known.objective.limits}
 
 
-def promised(
-    search: Search, best: Result, plain: Result, level: float, solve: Solve, *, unified: bool, randomize: bool
-) -> Result:
+def promised(asked: Asked[Chosen], best: Result, plain: Result) -> Result:
     """The result with a promise, or with the plain thresholds and a message that says what is missing.
 
     `best` has the least error. `plain` is the same, or the unified threshold where there is no evidence against it,
-    which is then promised if it can be. `solve` finds the best thresholds of the questions that the message names
-    instead.
+    which is then promised if it can be.
     """
-    asked = ask(search, best, level, unified, randomize)
-    known = asked.known
-    own = asked.plain if plain is best else _found_again(known, plain)
-    plain_chance = known.chance(own.beliefs(known))
-    if plain.verdict == "infeasible":
-        upper = uppers(known, own.beliefs(known), asked.risk)
-        return replace(plain, promise=Promise(level, plain_chance, upper, 0.0, plain, plain_chance))
-    option, found = first_kept(asked, own, plain_chance)
+    own = asked.own(plain)
+    own_chance = asked.chance(own)
+
+    def kept(option: Option[Chosen], chance: float, cost: float = 0.0, needed: RowsNeeded | None = None) -> Promise:
+        return Promise(asked.level, chance, asked.uppers(option), cost, plain, own_chance, needed)
+
+    if not plain.meets_limits:
+        return replace(plain, promise=kept(own, own_chance))
+    option, chance = asked.first_kept(own, own_chance)
     if option is None:
-        return _unpromised(search, asked, own, plain, plain_chance, solve, unified=unified, randomize=randomize)
-    upper = uppers(known, option.beliefs(known), asked.risk)
-    if option is own and plain is not best:
-        return words.unified(plain, Promise(level, plain_chance, upper, 0.0, plain, plain_chance))
-    result = best if option is asked.plain else _made(known.search, option, unified, best)
-    cost = max(result.error - plain.error, 0.0) if result is not plain else 0.0
-    promise = Promise(level, found, upper, cost, plain, plain_chance)
+        promise = kept(own, own_chance, needed=asked.needed())
+        message = words.unpromised(promise, asked.known, asked.beliefs(own), _hints(asked, plain))
+        return words.with_verdict(plain, promise, "unpromised", message)
+    if option is own and own is not asked.plain:
+        return words.unified(plain, kept(own, own_chance))
+    result = best if option is asked.plain else _made(asked, option, best)
+    promise = kept(option, chance, max(result.error - plain.error, 0.0))
     return words.with_verdict(result, promise, "promised", words.promised(promise, result))
 
 
-def first_kept(asked: Asked, own: Option, own_chance: float) -> tuple[Option | None, float]:
-    """The first option that may be promised, and its chance; `own` is the plain option, tried first if unified."""
-    unified = [] if own is asked.plain else asked.worth.useful([own], asked.plain.cost)
-    for option in (*unified, *asked.options):
-        at = own_chance if option is own else asked.known.chance(option.beliefs(asked.known))
-        if at <= asked.risk:
-            return option, at
-    return None, 1.0
-
-
-def _made(search: Search, option: Option, unified: bool, plain: Result) -> Result:
-    """An option as a result; what plain thresholds were proven to lose bounds it from below."""
-    if isinstance(option.entries, Mixture):
-        made = finish_mixture(search, option.entries)
-    else:
-        made = finish(search, option.entries - search.table.start[:-1], "optimal", plain.iterations, unified=unified)
-    lower = min(plain.lower_bound, made.loss)
-    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower, evidence=plain.evidence)
-
-
-def _unpromised(
-    search: Search,
-    asked: Asked,
-    own: Option,
-    plain: Result,
-    plain_chance: float,
-    solve: Solve,
-    *,
-    unified: bool,
-    randomize: bool,
-) -> Result:
-    """The plain thresholds, which are the option `own`, and what is missing for a promise."""
-    known = asked.known
-    beliefs = own.beliefs(known)
-    promise = Promise(
-        asked.level, plain_chance, uppers(known, beliefs, asked.risk), 0.0, plain, plain_chance, asked.needed()
-    )
-
-    def granted(limits: Mapping[str, float], mixed: bool) -> float | None:
-        objective = replace(search.objective, limits=limits)
-        parts = (search.snapshot, objective, search.table.totals, search.scale, search.has, search.notes)
-        other = lay_out(*parts, shared=unified)
-        best = solve(other, unified, mixed, None)
-        again = ask(other, best, asked.level, unified, mixed)
-        alike = best if plain.evidence is None else settled_by_group(other, best, plain.evidence.level)
-        first = _found_again(again.known, alike) if alike.verdict == "unified" else again.plain
-        option, _ = first_kept(again, first, again.known.chance(first.beliefs(again.known)))
-        return None if option is None else option.cost
-
-    limits = known.objective.limits
-    cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]
-    guess = uppers(known, (cheap or [asked.plain])[-1].beliefs(known), asked.risk)
-    hints = words.Hints(
-        limit=looser(limits, guess, lambda limits: granted(limits, randomize)),
-        mixed=None if unified or randomize or len(known.names) > MOST_MIXED else granted(limits, True),
-        worth=None if asked.options else asked.worth,
-    )
-    message = words.unpromised(promise, known, beliefs, hints)
-    return words.with_verdict(plain, promise, "unpromised", message)
-
-
-def uppers(known: Ground, beliefs: Beliefs, risk: float) -> dict[str, float]:
-    """By criterion, the smallest limit (the largest ratio) that could be promised, the other limits as they are."""
-    return {name: upper_of(known, beliefs, risk, name) for name in known.objective.limits}
+def _made(asked: Asked[Chosen], option: Option[Chosen], best: Result) -> Result:
+    """An option as a result; what the best thresholds were proven to lose bounds it from below."""
+    made = asked.result(option, best.iterations)
+    lower = min(best.lower_bound, made.loss)
+    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower, evidence=best.evidence)
 
 
 def upper_of(known: Ground, beliefs: Beliefs, risk: float, name: str) -> float:
-    """The same for one criterion."""
+    """The smallest limit on a criterion (the largest ratio) that could be promised, the other limits as they are."""
     criterion = CRITERION[name]
     mine = np.array([SOLVER_RATES[r] in criterion.rates for r in known.active])
     is_ratio, added = criterion.form is Form.RATIO, criterion.form is Form.SUM
@@ -220,3 +202,78 @@ def upper_of(known: Ground, beliefs: Beliefs, risk: float, name: str) -> float:
         middle = (low + high) // 2
         low, high = (low, middle) if kept(middle) else (middle, high)
     return 1 - high / STEPS if is_ratio else high / STEPS
+
+
+# --------------------------------------------------------------------------------------------- what would be promised
+
+
+class Offer(NamedTuple):
+    """A limit that would be promised, and the cost E of its thresholds."""
+
+    limit: float
+    cost: float
+
+
+class Hints(NamedTuple):
+    """What an "unpromised" message suggests; a user who asks for it gets a promise."""
+
+    limit: Offer | None  # a looser limit that would be promised
+    mixed: float | None  # the cost at which mixtures would be
+    worth: Worth | None  # set if no thresholds within the limits are good enough
+
+
+def _hints(asked: Asked[Chosen], plain: Result) -> Hints:
+    """A looser limit, or mixtures: both are found by the code that makes promises."""
+    limits, evidence = asked.known.objective.limits, 0.0 if plain.evidence is None else plain.evidence.level
+
+    def granted(limits: Mapping[str, float], mixed: bool) -> float | None:
+        again, alike = asked.other(limits, mixed, evidence)
+        own = again.own(alike)
+        option, _ = again.first_kept(own, again.chance(own))
+        return None if option is None else option.cost
+
+    cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]
+    guess = asked.uppers((cheap or [asked.plain])[-1])
+    return Hints(
+        limit=looser(limits, guess, lambda limits: granted(limits, asked.randomize)),
+        mixed=granted(limits, True) if asked.can_mix else None,
+        worth=None if asked.options else asked.worth,
+    )
+
+
+def looser(
+    limits: Mapping[str, float], guess: Mapping[str, float], granted: Callable[[Mapping[str, float]], float | None]
+) -> Offer | None:
+    """A looser limit that is granted, and its cost; None if there are several limits, or if none that was tried is.
+
+    Limits are rounded as messages print them, to multiples of 1e-4. For `disparate_impact`, the distance to 1 is used.
+    """
+    if len(limits) > 1:
+        return None
+    ((name, asked),) = limits.items()
+    is_ratio, largest = CRITERION[name].from_below, CRITERION[name].largest
+
+    def limit(step: int) -> float:
+        return (STEPS - step) / STEPS if is_ratio else step / STEPS
+
+    def steps(value: float) -> float:
+        return STEPS * (1 - value if is_ratio else value)
+
+    low, most = int(steps(asked)), round(STEPS * largest)
+    high, cost = most, None
+    for step in (math.ceil(steps(guess[name]) * factor) for factor in TRIED):
+        if step >= most:
+            return None
+        if step > low:
+            cost = granted({name: limit(step)})
+            if cost is not None:
+                high = step
+                break
+            low = step
+    for _ in range(FINER):
+        middle = (low + high) // 2
+        if cost is None or middle == low:
+            break
+        found = granted({name: limit(middle)})
+        low, high, cost = (middle, high, cost) if found is None else (low, middle, found)
+    return None if cost is None else Offer(limit(high), cost)

@@ -13,19 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gstar_fast._backends import room
-from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._backends.interface import Arrays, Floats
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.finish import finish, finish_mixture
-from gstar_fast._solver.mix import Mixture, corners_of
+from gstar_fast._solver.mix import corners_of
 from gstar_fast._solver.promise.beliefs import Known, active_rates
-from gstar_fast._solver.promise.candidates import WIDTHS, Option, option_at
-from gstar_fast._solver.promise.choose import upper_of
+from gstar_fast._solver.promise.by_group import WIDTHS, Entries, beliefs, option_at, result_of
+from gstar_fast._solver.promise.choose import Option, Worth, upper_of
 from gstar_fast._solver.promise.record import Promise
-from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, prepare
@@ -40,8 +38,8 @@ class Point(NamedTuple):
     """Thresholds, the limit they are promised to hold, and plain thresholds for that limit."""
 
     limit: float
-    option: Option
-    plain: Option
+    option: Option[Entries]
+    plain: Option[Entries]
 
 
 class Curve(NamedTuple):
@@ -58,16 +56,16 @@ class Curve(NamedTuple):
         limit, option, other = self.points[i]
         limits = {**self.search.objective.limits, self.criterion: limit}
         search = replace(self.search, objective=replace(self.search.objective, limits=limits))
-        plain, made = (_result(search, one) for one in (other, option))
+        plain, made = (result_of(search, one) for one in (other, option))
         of = self.known.at_limits(limits)
-        chance, plain_chance = (of.chance(one.beliefs(of)) for one in (option, other))
+        chance, plain_chance = (of.chance(beliefs(of, one)) for one in (option, other))
         cost = max(made.error - plain.error, 0.0)
         promise = Promise(self.level, chance, {self.criterion: limit}, cost, plain, plain_chance)
         return words.with_verdict(made, promise, "promised", words.promised(promise, made))
 
     def thresholds(self) -> Floats:
         """One row a point; of a mixture the most probable."""
-        return np.array([list(_result(self.search, point.option).thresholds.values()) for point in self.points])
+        return np.array([list(result_of(self.search, point.option).thresholds.values()) for point in self.points])
 
 
 def promised_curve(
@@ -109,7 +107,7 @@ def curve(search: Search, criterion: str, swept: Bools, level: float, randomize:
     worth = Worth.of(search.scale, search.table.totals, search.table.at_unified)
     found = []
     for option in options:
-        limit = upper_of(known, option.beliefs(known), 1 - level, criterion)
+        limit = upper_of(known, beliefs(known, option), 1 - level, criterion)
         gaps = [gap for gap, _ in plain]
         beside = plain[max(int(np.searchsorted(gaps, limit + 1e-12, side="right")) - 1, 0)][1]
         if option.cost <= worth.most(beside.cost) and limit < most:
@@ -121,9 +119,11 @@ def curve(search: Search, criterion: str, swept: Bools, level: float, randomize:
     return Curve(search, known, criterion, level, kept)
 
 
-def _frontier(known: Known, p: Arrays, swept: Bools, randomize: bool, added: bool) -> list[tuple[float, Option]]:
+def _frontier(
+    known: Known, p: Arrays, swept: Bools, randomize: bool, added: bool
+) -> list[tuple[float, Option[Entries]]]:
     """Some points of a frontier, from the smallest gap on."""
-    found: list[tuple[float, Option]]
+    found: list[tuple[float, Option[Entries]]]
     if randomize:
         corners = corners_of(p, swept, added)
         found = [(gap, Option(corners[gap][0], corners[gap][1])) for gap in sorted(corners)]
@@ -137,10 +137,3 @@ def _frontier(known: Known, p: Arrays, swept: Bools, randomize: bool, added: boo
     picked = {*np.searchsorted(-cost, -wanted).clip(0, len(found) - 1).tolist()}
     picked |= {*np.linspace(0, len(found) - 1, FROM_EACH // 2).astype(int).tolist()}
     return [found[i] for i in sorted(picked)]
-
-
-def _result(search: Search, option: Option) -> Result:
-    if isinstance(option.entries, Mixture):
-        return finish_mixture(search, option.entries)
-    numbers: Ints = option.entries - search.table.start[:-1]
-    return finish(search, numbers, "optimal", 0)

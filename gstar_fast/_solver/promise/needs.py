@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from gstar_fast._question.cut import Segments
@@ -11,15 +10,15 @@ from gstar_fast._question.question import ObjectiveLike, Question, check_confide
 from gstar_fast._question.roles import ColumnsLike, roles_in
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_sketch
-from gstar_fast._solver.promise.choose import ask
+from gstar_fast._solver.finish import solved
+from gstar_fast._solver.promise.by_group import AskedByGroup
+from gstar_fast._solver.promise.by_segment import AskedBySegment
 from gstar_fast._solver.promise.record import RowsNeeded
 from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.promise import ask as ask_segments
 from gstar_fast._solver.segments.roles import protected_sketch
 from gstar_fast._solver.snapshot import Snapshot
-from gstar_fast._solver.solve import solve_exact
 from gstar_fast._solver.spread import pooled_sketch
 
 
@@ -78,12 +77,12 @@ def rows_needed(
     warn_of_labels(sketch._core)
     if roles is not None and roles.by_segment:
         answer = Answer(Snapshot.of(sketch), roles, Objective.of(question), question.monotone)
-        found = answer.mixed() if question.randomize else answer.chosen(math.inf)
-        return ask_segments(answer, found, level, question.randomize).needed()
+        best = answer.solved(question.randomize)
+        return AskedBySegment.of(answer, best, level, question.randomize).needed()
     if roles is not None:
         sketch = protected_sketch(sketch, roles)
     if question.min_rows > 0:
         sketch, _ = pooled_sketch(sketch.copy(), question)
     search = prepare(sketch, Objective.of(question), shared=question.unified, wide=True)
-    plain = solve_exact(search, question.unified, question.randomize, None)
-    return ask(search, plain, level, question.unified, question.randomize).needed()
+    best = solved(search, question.unified, question.randomize)
+    return AskedByGroup.of(search, best, level, question.unified, question.randomize).needed()

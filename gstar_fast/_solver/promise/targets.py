@@ -18,9 +18,7 @@ from scipy import special
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
-from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.promise.beliefs import Known
-from gstar_fast._solver.promise.candidates import Option, option_at
 
 WEIGHTS = tuple(0.01 * 1000 ** (i / 11) for i in range(12))  # times the gain of plain thresholds
 NEAR = (-0.25, 0.0, 0.25)  # of the limit: boxes around an option
@@ -30,21 +28,23 @@ MOST_RATES = 2
 SHARES = (0.25, 0.5, 0.75)  # of a sum, for the first of two gaps
 
 
-def aimed(known: Known, options: list[Option], gain: float) -> list[Option]:
-    """One option for each weight and box; none for ratios and for more than two rates."""
+def aimed(known: Known, near: list[Ints], gain: float) -> list[Ints]:
+    """Entries, one a group, for each weight and box; none for ratios and for more than two rates.
+
+    Boxes are tried around the rates of the entries in `near`.
+    """
     alone, total = known.limit, known.total
     limits = [alone]
     if total < np.inf:
         limits = [np.minimum(alone, total * np.array([q, 1 - q])) for q in SHARES] if len(alone) == MOST_RATES else []
-    return [option for limit in limits for option in _aimed(known, options, gain, limit)]
+    return [entries for limit in limits for entries in _aimed(known, near, gain, limit)]
 
 
-def _aimed(known: Known, options: list[Option], gain: float, limit: Floats) -> list[Option]:
-    if len(limit) > MOST_RATES or (known.ratio >= 0).any() or (limit <= 0).any() or gain <= 0 or not options:
+def _aimed(known: Known, near: list[Ints], gain: float, limit: Floats) -> list[Ints]:
+    if len(limit) > MOST_RATES or (known.ratio >= 0).any() or (limit <= 0).any() or gain <= 0 or not near:
         return []
     rates = known.search.arrays.rates
-    single = [option.entries for option in options if not isinstance(option.entries, Mixture)]
-    centres = np.array([_middle(rates[:, entries], known) for entries in single])
+    centres = np.array([_middle(rates[:, entries], known) for entries in near])
     groups = [_Group.of(known, k, centres, limit) for k in range(known.n.shape[1])]
     if any(len(group.entries) == 0 for group in groups):
         return []
@@ -55,7 +55,7 @@ def _aimed(known: Known, options: list[Option], gain: float, limit: Floats) -> l
     value, chosen = _best(groups, again, limit, weights)
     at = np.argmin(value, axis=0)
     found = {tuple(chosen[:, at[i], i].tolist()) for i in range(len(weights))}
-    return [option_at(known, np.array(entries)) for entries in found]
+    return [np.array(entries) for entries in found]
 
 
 def _middle(rates: Floats, known: Known) -> Floats:

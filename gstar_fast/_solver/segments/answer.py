@@ -140,6 +140,10 @@ class Answer:
         squares = totals if self.squares is None else self.squares.totals
         return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])
 
+    def solved(self, randomize: bool, evidence: float = 0.0, seconds: float = math.inf) -> Result:
+        """The best mixture or thresholds by segment, or one threshold for all where `evidence` asks for it."""
+        return self.mixed(evidence) if randomize else self.chosen(seconds, evidence)
+
     def chosen(self, seconds: float, evidence: float = 0.0) -> Result:
         """One threshold for each segment, or one for all where `evidence` asks for it."""
         end = time.monotonic() + seconds

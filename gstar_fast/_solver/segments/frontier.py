@@ -8,7 +8,6 @@ known. Limits are asked for in the middle of the largest.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -192,7 +191,7 @@ class SegmentsAgain:
         limit = min(gap, CRITERION[self.criterion].largest, asked.get(self.criterion, gap))
         objective = replace(self.objective, limits={**asked, self.criterion: limit})
         answer = Answer(Snapshot.of(sketch), self.asked, objective, self.monotone, self.cuts)
-        return answer.mixed() if self.randomize else answer.chosen(math.inf)
+        return answer.solved(self.randomize)
 
 
 def frontier_by_segment(sketch: Sketch, asked: Asked, criterion: str, question: Question) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.note import Note, has
 from gstar_fast._solver.promise.beliefs import Ground
 from gstar_fast._solver.promise.chance import Beliefs
-from gstar_fast._solver.promise.hints import Offer
 from gstar_fast._solver.promise.record import Promise
-from gstar_fast._solver.promise.worth import Worth
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.words.table import is_weighted
+
+if TYPE_CHECKING:
+    from gstar_fast._solver.promise.choose import Hints
 
 
 def promised(promise: Promise, result: Result) -> str:
@@ -70,14 +71,6 @@ def unified(plain: Result, promise: Promise) -> Result:
         "unified",
         f"{plain.message}; {_holds(promise)}, and {_above(promise)} is {_percent(promise.chance)}",
     )
-
-
-class Hints(NamedTuple):
-    """What an "unpromised" message suggests."""
-
-    limit: Offer | None  # a looser limit that would be promised
-    mixed: float | None  # the cost at which mixtures would be
-    worth: Worth | None  # set if no thresholds within the limits are good enough
 
 
 def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) -> str:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._question.roles import asked_roles
+from gstar_fast._solver.promise import by_segment as promise
 from gstar_fast._solver.question import Objective
-from gstar_fast._solver.segments import promise
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -134,13 +134,13 @@ def test_what_selection_adds_is_seen_on_new_rows():
         answer = Answer(Snapshot.of(sketch), asked_roles(sketch, (0,), (1,)), known.objective, False)
         shift = known.shift(option, promise.replicates_of(answer, known.counts))
         edges = Snapshot.of(sketch).candidates
-        at = np.array([edges[next(iter(part))] for part in option.parts])
+        at = np.array([edges[next(iter(part))] for part in option.chosen.parts])
         score, label, sex, segment = whole
         accepted = score >= at[segment]
         rates = [[accepted[(label == y) & (sex == g)].mean() for g in ("F", "M")] for y in (1, 0)]
         gaps.append(np.ptp(rates, axis=1).max())
-        counted_gaps.append(np.ptp(known.rates(option.parts)[:2], axis=1).max())
-        shifted.append(np.ptp((known.rates(option.parts) + shift)[:2], axis=1).max())
+        counted_gaps.append(np.ptp(known.rates(option.chosen.parts)[:2], axis=1).max())
+        shifted.append(np.ptp((known.rates(option.chosen.parts) + shift)[:2], axis=1).max())
     assert np.mean(gaps) > np.mean(counted_gaps)
     assert np.mean(counted_gaps) < np.mean(shifted) < np.mean(gaps) + 0.05
 

@@ -1,4 +1,4 @@
-"""`solve` with a confidence for thresholds by segment.
+"""Promises for thresholds by segment.
 
 Rates of protected groups are sums over segments, so at fixed thresholds accepted rows are a count, and the chance that
 a limit is broken is that of thresholds by group. Three things differ.
@@ -29,19 +29,16 @@ from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._solver.promise.beliefs import Ground, active_rates, matched, moments, of_two
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
-from gstar_fast._solver.promise.choose import SMALL_PRICE, uppers
+from gstar_fast._solver.promise.choose import Asked, Option, Worth
 from gstar_fast._solver.promise.effective import effective, hits_of, resampled
-from gstar_fast._solver.promise.hints import looser
 from gstar_fast._solver.promise.planning import plan
-from gstar_fast._solver.promise.record import Promise, RowsNeeded
-from gstar_fast._solver.promise.worth import Worth
+from gstar_fast._solver.promise.record import RowsNeeded
 from gstar_fast._solver.question import TOLERANCE, scale_of
 from gstar_fast._solver.rates import rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_again, parts_of
 from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, lay_out
 from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
-from gstar_fast._solver.words import promises as words
 
 SHARES = (0.75, 0.5, 0.25)  # of the limit: q, at z = 0
 WIDTHS = (0.5, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)  # standard errors: z, at q = 1
@@ -60,12 +57,11 @@ class Limits(NamedTuple):
     total: float
 
 
-class Option(NamedTuple):
-    """Thresholds that may be promised, and the limits that they were found with."""
+class Tried(NamedTuple):
+    """Thresholds by segment, and the limits that they were found with; None: they were not fitted to the rows."""
 
-    cost: float  # E
     parts: Parts
-    limits: Limits
+    limits: Limits | None
 
 
 @dataclass(frozen=True)
@@ -148,10 +144,10 @@ class SegmentsKnown(Ground):
 
     # ------------------------------------------------------------------------------------------------------- options
 
-    def family(self, plain: Option) -> list[Option]:
+    def family(self, plain: Option[Tried]) -> list[Option[Tried]]:
         """Plain thresholds and those with tighter limits, each once, in order of error."""
-        found = [plain]
-        rates, n, apart = self.rates(plain.parts), self.rows_at(plain.parts), np.zeros(len(self.active))
+        found, parts = [plain], plain.chosen.parts
+        rates, n, apart = self.rates(parts), self.rows_at(parts), np.zeros(len(self.active))
         for i, r in enumerate(self.active):
             has = has_rate(self.counts.totals)[r]
             if of_two(r):
@@ -170,9 +166,9 @@ class SegmentsKnown(Ground):
             option = self.best(self.searches, one)
             if option is not None:
                 found.append(option)
-        known: dict[object, Option] = {}
+        known: dict[object, Option[Tried]] = {}
         for option in found:
-            known.setdefault(tuple(tuple(sorted(part.items())) for part in option.parts), option)
+            known.setdefault(tuple(tuple(sorted(part.items())) for part in option.chosen.parts), option)
         return sorted(known.values(), key=lambda option: option.cost)
 
     @property
@@ -180,7 +176,7 @@ class SegmentsKnown(Ground):
         """The limits themselves. No gap is larger than the sum of two may be."""
         return Limits(self.objective.limit[self.active] - TOLERANCE, self.ratio, self.total)
 
-    def best(self, searches: tuple[SegmentSearch, ...], limits: Limits) -> Option | None:
+    def best(self, searches: tuple[SegmentSearch, ...], limits: Limits) -> Option[Tried] | None:
         """The least error within these limits on the active rates; None where none was found."""
         asked, (limit, ratio, total) = [], limits
         for search in searches:
@@ -189,23 +185,24 @@ class SegmentsKnown(Ground):
             asked.append(search.held_to(limit[at] + TOLERANCE, least, total + TOLERANCE))
         if self.randomize:
             mixture = mix_among(asked).best
-            return None if mixture is None else Option(mixture[1].value, parts_of(*mixture), limits)
+            return None if mixture is None else Option(mixture[1].value, Tried(parts_of(*mixture), limits))
         choice = choose_among(asked, BOXES)
         if choice.candidates is None:
             return None
         cost = choice.cost / choice.search.scale.unit
-        return Option(cost, [{t: 1.0} for t in choice.candidates], limits)
+        return Option(cost, Tried([{t: 1.0} for t in choice.candidates], limits))
 
     # ----------------------------------------------------------------------------------------------------- selection
 
-    def shift(self, option: Option, replicates: list[tuple[SegmentCounts, tuple[SegmentSearch, ...]]]) -> Floats:
+    def shift(self, option: Option[Tried], replicates: list[tuple[SegmentCounts, tuple[SegmentSearch, ...]]]) -> Floats:
         """What new rows are expected to differ by at thresholds that were looked for on the counted ones, (5, A)."""
-        own, lost = self.rates(option.parts), []
+        parts, limits = option.chosen
+        own, lost = self.rates(parts), []
         for counts, searches in replicates:
-            again = self.best(searches, option.limits)
+            again = None if limits is None else self.best(searches, limits)
             if again is not None:
-                noise = own - self.rates(option.parts, counts)
-                lost.append(self.rates(again.parts) - self.rates(again.parts, counts) - noise)
+                noise, found = own - self.rates(parts, counts), again.chosen.parts
+                lost.append(self.rates(found) - self.rates(found, counts) - noise)
         return MORE * np.mean(lost, axis=0) if lost else np.zeros_like(own)
 
 
@@ -243,128 +240,48 @@ def _searches(counts: SegmentCounts, answer: Answer) -> tuple[SegmentSearch, ...
     return tuple(lay_out(counts, answer.objective, scale, has_rate(counts.totals), order) for order in orders)
 
 
-# -------------------------------------------------------------------------------------------------------------- answers
+@dataclass(frozen=True)
+class AskedBySegment(Asked[Tried]):
+    """A question about thresholds by segment, and what selection does to them."""
 
-
-class Asked(NamedTuple):
-    """One question with a promise, its options in order of error, and what selection does to them."""
-
-    answer: Answer
     known: SegmentsKnown
-    plain: Option
-    options: list[Option]  # that keep enough of the gain
-    worth: Worth
-    level: float
+    answer: Answer
     shift: Floats  # what new rows are expected to differ by
 
-    @property
-    def risk(self) -> float:
-        return 1 - self.level
+    @classmethod
+    def of(cls, answer: Answer, best: Result, level: float, randomize: bool) -> AskedBySegment:
+        """Lay out the question that `best` answers."""
+        known = SegmentsKnown.of(answer, randomize)
+        counts, search = known.counts, known.searches[0]
+        at_unified = counts.rows[..., search.unified :].sum(axis=(2, 3))
+        worth, least = Worth.of(search.scale, counts.totals, at_unified), math.sqrt(best.loss)
+        plain = Option(least, Tried(parts_again(answer.snapshot, best), known.asked))
+        options = worth.useful(known.family(plain), least)
+        kept = [option for option in options if known.chance(known.beliefs(option.chosen.parts)) <= 1 - level]
+        shift = known.shift(kept[0] if kept else plain, replicates_of(answer, counts))
+        return cls(known, plain, options, worth, level, randomize, answer, shift)
 
-    def beliefs(self, option: Option, share: float = 1.0) -> Beliefs:
-        """What is known of new rows; `share` of what selection adds."""
-        return self.known.beliefs(option.parts, share * self.shift)
+    @property
+    def can_mix(self) -> bool:
+        return not self.randomize
+
+    def option(self, result: Result) -> Option[Tried]:
+        return Option(math.sqrt(result.loss), Tried(parts_again(self.answer.snapshot, result), None))
+
+    def beliefs(self, option: Option[Tried], share: float = 1.0) -> Beliefs:
+        """What is known of new rows; `share` of what selection adds. A unified threshold is hardly fitted to rows."""
+        parts, limits = option.chosen
+        return self.known.beliefs(parts, None if limits is None else share * self.shift)
+
+    def result(self, option: Option[Tried], iterations: int) -> Result:
+        search, parts = self.known.searches[0], option.chosen.parts
+        return self.answer.result(search, parts, "optimal", "-", iterations, mixed=self.randomize)
+
+    def other(self, limits: Mapping[str, float], mixed: bool, evidence: float) -> tuple[AskedBySegment, Result]:
+        answer = replace(self.answer, objective=replace(self.answer.objective, limits=limits))
+        alike = answer.solved(mixed, evidence)
+        best = alike if alike.verdict != "unified" else answer.solved(mixed)
+        return AskedBySegment.of(answer, best, self.level, mixed), alike
 
     def needed(self) -> RowsNeeded:
-        """How many rows a promise would need."""
         return plan(self.known, [self.beliefs(option, LATER) for option in self.options], self.level)
-
-
-def ask(answer: Answer, plain: Result, level: float, randomize: bool) -> Asked:
-    """Lay out the question that `plain` answers."""
-    known = SegmentsKnown.of(answer, randomize)
-    counts, search = known.counts, known.searches[0]
-    at_unified = counts.rows[..., search.unified :].sum(axis=(2, 3))
-    worth, least = Worth.of(search.scale, counts.totals, at_unified), math.sqrt(plain.loss)
-    same = Option(least, parts_again(answer.snapshot, plain), known.asked)
-    options = worth.useful(known.family(same), least)
-    kept = [option for option in options if known.chance(known.beliefs(option.parts)) <= 1 - level]
-    shift = known.shift(kept[0] if kept else same, replicates_of(answer, counts))
-    return Asked(answer, known, same, options, worth, level, shift)
-
-
-def promised_by_segment(answer: Answer, plain: Result, level: float, randomize: bool) -> Result:
-    """The result with a promise, or with the plain thresholds and a message that says what is missing.
-
-    Where the plain thresholds are the unified one, for lack of evidence, that one is promised if it can be.
-    """
-    best = plain
-    if plain.verdict == "unified":
-        best = replace(answer.mixed() if randomize else answer.chosen(math.inf), evidence=plain.evidence)
-    asked = ask(answer, best, level, randomize)
-    known, own = asked.known, _own_beliefs(asked, plain)
-    plain_chance = known.chance(own)
-
-    def plain_promise(needed: RowsNeeded | None = None) -> Promise:
-        return Promise(level, plain_chance, uppers(known, own, asked.risk), 0.0, plain, plain_chance, needed)
-
-    if not plain.meets_limits:
-        return replace(plain, promise=plain_promise())
-    if _keeps_unified(asked, plain, plain_chance):
-        return words.unified(plain, plain_promise())
-    option, chance = first_kept(asked)
-    if option is not None:
-        result = best if option.parts == asked.plain.parts else _made(asked, option, best)
-        upper = uppers(known, asked.beliefs(option), asked.risk)
-        promise = Promise(level, chance, upper, max(result.error - plain.error, 0.0), plain, plain_chance)
-        return words.with_verdict(result, promise, "promised", words.promised(promise, result))
-    promise = plain_promise(asked.needed())
-    message = words.unpromised(promise, known, own, _hints(asked, plain))
-    return words.with_verdict(plain, promise, "unpromised", message)
-
-
-def _own_beliefs(asked: Asked, plain: Result) -> Beliefs:
-    """What is known of the plain thresholds; a unified one is hardly fitted to the rows."""
-    if plain.verdict == "unified":
-        return asked.known.beliefs(parts_again(asked.answer.snapshot, plain))
-    return asked.beliefs(asked.plain)
-
-
-def _keeps_unified(asked: Asked, plain: Result, chance: float) -> bool:
-    """Whether the plain thresholds are the unified one, and may be promised."""
-    return plain.verdict == "unified" and chance <= asked.risk and plain.cost <= asked.worth.most(asked.plain.cost)
-
-
-def first_kept(asked: Asked) -> tuple[Option | None, float]:
-    """The first option that may be promised, and its chance."""
-    for option in asked.options:
-        chance = asked.known.chance(asked.beliefs(option))
-        if chance <= asked.risk:
-            return option, chance
-    return None, 1.0
-
-
-def _hints(asked: Asked, plain: Result) -> words.Hints:
-    """What would be promised instead of the plain thresholds."""
-    evidence = 0.0 if plain.evidence is None else plain.evidence.level
-    known, answer, limits = asked.known, asked.answer, asked.known.objective.limits
-
-    def granted(limits: Mapping[str, float], mixed: bool) -> float | None:
-        other = replace(answer, objective=replace(answer.objective, limits=limits))
-        best = other.mixed() if mixed else other.chosen(math.inf)
-        if not best.meets_limits:
-            return None
-        again = ask(other, best, asked.level, mixed)
-        alike = other.mixed(evidence) if mixed else other.chosen(math.inf, evidence)
-        if _keeps_unified(again, alike, again.known.chance(_own_beliefs(again, alike))):
-            return alike.cost
-        option = first_kept(again)[0]
-        return None if option is None else option.cost
-
-    gain = max(asked.worth.constant - asked.plain.cost, 0.0)
-    cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * gain]
-    guess = uppers(known, asked.beliefs((cheap or [asked.plain])[-1]), asked.risk)
-    return words.Hints(
-        limit=looser(limits, guess, lambda limits: granted(limits, known.randomize)),
-        mixed=None if known.randomize else granted(limits, True),
-        worth=None if asked.options else asked.worth,
-    )
-
-
-def _made(asked: Asked, option: Option, plain: Result) -> Result:
-    """An option as a result; what plain thresholds were proven to lose bounds it from below."""
-    made = asked.answer.result(
-        asked.known.searches[0], option.parts, "optimal", "-", plain.iterations, mixed=asked.known.randomize
-    )
-    lower = min(plain.lower_bound, made.loss)
-    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower, evidence=plain.evidence)
