@@ -7,8 +7,8 @@ A problem is made from its kind and its number alone, with nothing of the packag
 one. `answer` writes a line for each problem. `compare` prints every difference and exits with 1 if there are any.
 
 Single thresholds are compared bit by bit (floats are written in hexadecimal). Optimal mixtures are not unique, so for
-these the verdict, the cost to 1e-9, whether limits hold and the kinds of notes are compared, and points of a frontier of
-mixtures to 1e-9. Numbers of promises are compared to 1e-12.
+these the verdict, the cost to 1e-9, whether limits hold and the kinds of notes are compared. Frontiers of mixtures are
+compared to 1e-9, numbers of promises to 1e-12.
 """
 
 from __future__ import annotations
