@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.refusals.place import bad_value
@@ -19,7 +19,7 @@ try:
     from sklearn.utils import Tags, get_tags
     from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
     from sklearn.utils.metaestimators import available_if
-    from sklearn.utils.validation import check_is_fitted
+    from sklearn.utils.validation import _estimator_has, check_is_fitted
 except ImportError as error:
     raise ImportError("GroupThresholdClassifier needs scikit-learn 1.6; install gstar-fast[sklearn]") from error
 
@@ -29,35 +29,26 @@ from gstar_fast._base.thresholds import Unknown
 from gstar_fast._decide.decider import Decider
 from gstar_fast._estimator.decide_by import (
     Roles,
-    check_decide_by,
-    columns_of,
+    Saved,
+    as_they_came,
+    checked_question,
+    count_fitted,
+    decide,
     group_estimator_of,
-    prefit_by,
     question_of,
+    source_of,
+    trained,
 )
-from gstar_fast._estimator.folds import Classifier, response_method, scores_of
-from gstar_fast._estimator.groups import EVERYBODY, Source
-from gstar_fast._estimator.probability import GroupProbability
-from gstar_fast._estimator.rows import decide, read_rows
-from gstar_fast._estimator.saved import Saved
-from gstar_fast._estimator.training import count, labels_for, positive_of, prefit, train
-from gstar_fast._input.options import checked_flag
+from gstar_fast._estimator.groups import Source
+from gstar_fast._estimator.training import Classifier, Rows, Scoring, planned, read_rows, train
 from gstar_fast._question.cut import Segments
-from gstar_fast._question.question import ObjectiveLike
+from gstar_fast._question.question import ObjectiveLike, Question
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.question import Objective, check_several
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.solve import solve_question
 
 __all__ = ["GroupThresholdClassifier"]
-
-
-def _estimator_has(name: str) -> Callable[[GroupThresholdClassifier], bool]:
-    def check(self: GroupThresholdClassifier) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), name)  # AttributeError names who lacks it
-        return True
-
-    return check
 
 
 @lives_in("gstar_fast")
@@ -239,22 +230,21 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         GroupThresholdClassifier
             The classifier itself.
         """
-        sketch = self._empty_sketch()
-        source = self._new_source(sensitive_features)
-        rows = read_rows(source, X, y, sensitive_features, sample_weight)
-        check_several(Objective.of(question_of(self)), rows.groups.names)
+        question, sketch = checked_question(self), Sketch(bins=self.bins, range=self.range)
+        rows = self._rows(source_of(self, sensitive_features), X, y, sensitive_features, sample_weight)
+        check_several(Objective.of(question), rows.groups.names)
         if self._is_prefit:
             if params:
                 raise bad_value("cv", f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
-            estimator = prefit(self.estimator, source, X)
-            by = prefit_by(self, rows, labels_for(self, estimator, rows), whole=True)
-            counted = count(self, sketch, estimator, source, X, rows, self._counted(rows.weights), by)
+            estimator, by = as_they_came(self, rows, whole=True)
+            groups = count_fitted(self, sketch, rows, estimator, by)
         else:
             metadata = {"sensitive_features": sensitive_features, "sample_weight": rows.weights, **params}
-            estimator, by, counted = train(self, sketch, source, X, rows, self._counted(rows.weights), metadata)
-        roles = Roles.of(by, rows.groups, counted, sketch)
-        solved = self._solve(sketch, roles)
-        self._keep(estimator, sketch, source, X, roles, solved)
+            plan = planned(self, rows, metadata, group_estimator_of(self))
+            by, groups = trained(self, rows, plan)
+            estimator = train(self, sketch, rows, plan, groups)
+        roles = Roles.of(by, rows.groups, groups, sketch)
+        self._keep(estimator, sketch, rows, roles, self._solve(sketch, roles, question))
         return self
 
     def partial_fit(
@@ -289,78 +279,42 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         if fitted:
             sketch, source = self.sketch_, self._source
         else:
-            sketch, source = self._empty_sketch(), self._new_source(sensitive_features)
-        rows = read_rows(source, X, y, sensitive_features, sample_weight)
-        estimator = self.estimator_ if fitted else prefit(self.estimator, source, X)
-        by = self._roles.by if fitted else prefit_by(self, rows, labels_for(self, estimator, rows), whole=False)
-        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), estimator.classes_):
-            raise bad_value(
-                "classes", f"classes must be those of the estimator, {estimator.classes_.tolist()}; got {classes!r}"
-            )
-        counted = count(self, sketch, estimator, source, X, rows, self._counted(rows.weights), by)
+            checked_question(self)
+            sketch, source = Sketch(bins=self.bins, range=self.range), source_of(self, sensitive_features)
+        rows = self._rows(source, X, y, sensitive_features, sample_weight)
+        estimator, by = (self.estimator_, self._roles.by) if fitted else as_they_came(self, rows, whole=False)
+        known = estimator.classes_
+        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+            raise bad_value("classes", f"classes must be those of the estimator, {known.tolist()}; got {classes!r}")
+        groups = count_fitted(self, sketch, rows, estimator, by)
         if fitted:
             self._solved = None
         else:
-            self._keep(estimator, sketch, source, X, Roles.of(by, rows.groups, counted, sketch), None)
+            self._keep(estimator, sketch, rows, Roles.of(by, rows.groups, groups, sketch), None)
         return self
-
-    def _empty_sketch(self) -> Sketch:
-        """A sketch to count into; also looks at the other options, before anything is trained."""
-        for flag in ("drop_sensitive", "drop_decide_by", "refit"):
-            checked_flag(flag, getattr(self, flag))
-        question_of(self)
-        check_decide_by(self)
-        Decider({EVERYBODY: 0.0}, unknown=self.unknown, default=0.0)
-        response_method(self.estimator, self.response_method)
-        return Sketch(bins=self.bins, range=self.range)
-
-    def _new_source(self, given: object) -> Source:
-        source = Source.of(
-            self.sensitive_features,
-            given,
-            drop=self.drop_sensitive,
-            decide_by=None if isinstance(self.decide_by, GroupProbability) else columns_of(self.decide_by),
-            drop_decide_by=self.drop_decide_by,
-        )
-        if source.is_nowhere and (self.limits or self.penalties or self.decide_by is not None):
-            asked = "limits and penalties compare" if self.decide_by is None else "decide_by is about gaps between"
-            raise bad_value(
-                "sensitive_features",
-                f"{asked} groups, but there are none: pass sensitive_features=... to fit, or name columns of X with "
-                "GroupThresholdClassifier(..., sensitive_features='column')",
-            )
-        return source
 
     @property
     def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) and self.cv == "prefit"
 
-    def _counted(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-        """The weights to count: none where ``set_fit_request(sample_weight=False)`` keeps them for the estimator."""
+    def _rows(self, source: Source, X: object, y: ArrayLike, given: object, sample_weight: ArrayLike | None) -> Rows:
+        """Labelled rows; ``set_fit_request(sample_weight=False)`` keeps their weights for the estimator."""
         own = super().get_metadata_routing().fit.requests
         declined = get_config()["enable_metadata_routing"] and own.get("sample_weight") is False
-        return None if declined else weights
+        return read_rows(source, X, y, given, sample_weight, weighted=not declined)
 
-    def _solve(self, sketch: Sketch, roles: Roles) -> tuple[Result, Decider]:
-        result = solve_question(sketch, question_of(self, roles))
+    def _solve(self, sketch: Sketch, roles: Roles, question: Question) -> tuple[Result, Decider]:
+        result = solve_question(sketch, roles.question(self, question))
         result = replace(result, group_column=roles.column)
         return result, result.decider(unknown=self.unknown)
 
     def _keep(
-        self,
-        estimator: Classifier,
-        sketch: Sketch,
-        source: Source,
-        X: object,
-        roles: Roles,
-        solved: tuple[Result, Decider] | None,
+        self, estimator: Classifier, sketch: Sketch, rows: Rows, roles: Roles, solved: tuple[Result, Decider] | None
     ) -> None:
         """Set all that `fit` learned, at once."""
-        self.estimator_, self.sketch_ = estimator, sketch
-        self._source, self._roles = source, roles
+        self.estimator_, self.sketch_, self._roles, self._source = estimator, sketch, roles, rows.source
         self._solved = solved
-        learned = source.names_of(estimator, X)
-        for name, value in learned.items():
+        for name, value in rows.source.names_of(estimator, rows.whole).items():
             if value is not None:
                 setattr(self, name, value)
             elif hasattr(self, name):
@@ -372,7 +326,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         check_is_fitted(self, "sketch_")
         solved = self._solved
         if solved is None:
-            solved = self._solved = self._solve(self.sketch_, self._roles)
+            solved = self._solved = self._solve(self.sketch_, self._roles, question_of(self))
         return solved
 
     @property
@@ -434,14 +388,10 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
             features, groups = self._source.features(X), None
         else:
             features, groups = self._source.read(X, sensitive_features)
-        positive = positive_of(self.classes_, self.pos_label)
-        method = response_method(self.estimator_, self.response_method)
-        scores = scores_of(self.estimator_, features, method, positive)
-        if by is None:
-            accepted = decide(decider, scores, groups, keys)
-        else:
-            accepted = by.decide(decider, scores, X, self._source, keys)
-        answers: Values = self.classes_[np.where(accepted, positive, 1 - positive)]
+        scoring = Scoring.of(self, self.estimator_, self.classes_)
+        scores = scoring(self.estimator_, features)
+        accepted = decide(decider, scores, groups if by is None else by.read(X, self._source), keys)
+        answers: Values = self.classes_[np.where(accepted, scoring.positive, 1 - scoring.positive)]
         return answers
 
     def score(

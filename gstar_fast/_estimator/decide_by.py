@@ -1,52 +1,56 @@
-"""What thresholds depend on where that is not the protected group: columns of X, or segments of P(group | x)."""
+"""What thresholds depend on, what is asked of them, and how rows are decided by them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params
 
 from gstar_fast._base.arrays import Floats, Values
-from gstar_fast._base.names import Name, as_tuple, joined_columns, listed
+from gstar_fast._base.names import as_tuple, joined_columns, listed
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_value
+from gstar_fast._base.thresholds import make
 from gstar_fast._decide.decider import Decider
-from gstar_fast._estimator.folds import Classifier, Metadata, Split
-from gstar_fast._estimator.groups import Groups, Source, groups_in_table
+from gstar_fast._estimator.groups import (
+    EVERYBODY,
+    Groups,
+    Named,
+    Source,
+    as_table,
+    asked,
+    groups_in_table,
+    joined,
+    places_of,
+)
 from gstar_fast._estimator.probability import (
-    Fitted,
+    ByProbability,
     GroupProbability,
     check_probability,
-    group_of,
-    numbers_of,
-    place_of,
+    prefit_group,
+    train_group,
 )
-from gstar_fast._estimator.rows import Rows, decide
-from gstar_fast._estimator.tables import as_table, asked, places_of, rows_at
+from gstar_fast._estimator.training import (
+    Classifier,
+    Options,
+    Plan,
+    Rows,
+    Scoring,
+    count_scores,
+    fitted_labels,
+    prefit,
+    response_method,
+)
+from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.question import Question
 from gstar_fast._sketch.columns import Columns
 from gstar_fast._sketch.sketch import Sketch
 
-SEGMENT = "segment"  # the column of segments of a probability, where columns have names
 
-
-class Options(Protocol):
-    """What a meta-estimator was told; see `GroupThresholdClassifier`."""
-
-    decide_by: object
-    drop_sensitive: bool
-    drop_decide_by: bool
-    refit: bool
-    n_jobs: int | None
-
-
-def check_decide_by(model: Options) -> None:
+def _check_decide_by(model: Options) -> None:
     """Refuse what cannot decide, before anything is trained."""
     if model.decide_by is None:
         return
@@ -72,6 +76,25 @@ def check_decide_by(model: Options) -> None:
             "decide_by decides without the protected group, and drop_sensitive=False lets the estimator see it; leave "
             "drop_sensitive=True",
         )
+
+
+def source_of(model: Options, given: object) -> Source:
+    """Where groups come from; `given` is what came as `sensitive_features`."""
+    source = Source.of(
+        model.sensitive_features,
+        given,
+        drop=model.drop_sensitive,
+        decide_by=None if isinstance(model.decide_by, GroupProbability) else columns_of(model.decide_by),
+        drop_decide_by=model.drop_decide_by,
+    )
+    if source.is_nowhere and (model.limits or model.penalties or model.decide_by is not None):
+        asked = "limits and penalties compare" if model.decide_by is None else "decide_by is about gaps between"
+        raise bad_value(
+            "sensitive_features",
+            f"{asked} groups, but there are none: pass sensitive_features=... to fit, or name columns of X with "
+            "GroupThresholdClassifier(..., sensitive_features='column')",
+        )
+    return source
 
 
 def columns_of(decide_by: object) -> object:
@@ -110,15 +133,9 @@ class ByColumns:
         """The segment of each row."""
         return groups_in_table(as_table(X, "decide_by"), self._places(X, source))
 
-    def joint(self, rows: Rows, X: object, source: Source) -> Groups:
+    def joint(self, rows: Rows) -> Groups:
         """Protected group and segment of each row."""
-        return joined(rows.groups, self.read(X, source))
-
-    def decide(
-        self, decider: Decider, scores: Values, X: object, source: Source, keys: ArrayLike | None
-    ) -> NDArray[np.bool_]:
-        """Decide rows by their segments."""
-        return decide(decider, scores, self.read(X, source), keys)
+        return joined(rows.groups, self.read(rows.whole, rows.source))
 
 
 def _present(X: object, source: Source) -> tuple[int, ...]:
@@ -128,122 +145,62 @@ def _present(X: object, source: Source) -> tuple[int, ...]:
     return places_of(as_table(X), there) if there else ()
 
 
-# ------------------------------------------------------------------------------------------- segments of a probability
-
-
-@dataclass(frozen=True)
-class ByProbability:
-    """Thresholds by segments of a number that a fitted model gives for each row."""
-
-    model: Fitted
-    place: int  # of the group among the classes of the model
-    segments: Segments
-
-    def read(self, X: object, source: Source) -> Floats:
-        """What stands for the group of each row."""
-        return numbers_of(self.model, source.features(X), self.place)
-
-    def joint(self, rows: Rows, X: object, source: Source) -> Groups:
-        """Protected group and segment of each row."""
-        return joined(rows.groups, segments_of(self.segments, self.read(X, source)))
-
-    def decide(
-        self, decider: Decider, scores: Values, X: object, source: Source, keys: ArrayLike | None
-    ) -> NDArray[np.bool_]:
-        """Decide rows by their numbers."""
-        if decider.randomized and keys is None:
-            raise bad_value(
-                "keys", "these thresholds are randomised; pass keys=..., what identifies each row, to predict"
-            )
-        return decider(scores, self.read(X, source), keys=keys)
-
-
 DecideBy: TypeAlias = ByColumns | ByProbability
 
 
-def trained(
-    model: Options, rows: Rows, X: object, source: Source, labels: Values, splits: Sequence[Split], params: Metadata
-) -> tuple[DecideBy | None, Groups]:
-    """What decides, trained where it must be, and the groups to count; those of rows that no fold tests are made up."""
+def as_they_came(model: Options, rows: Rows, *, whole: bool) -> tuple[Classifier, DecideBy | None]:
+    """The fitted estimator, and what decides; `whole` where these are all rows."""
+    estimator = prefit(model.estimator, rows)
+    if model.decide_by is None:
+        return estimator, None
+    if isinstance(model.decide_by, GroupProbability):
+        return estimator, prefit_group(model.decide_by, model, rows, estimator, whole=whole)
+    return estimator, ByColumns(columns_of(model.decide_by))
+
+
+def count_fitted(model: Options, sketch: Sketch, rows: Rows, estimator: Classifier, by: DecideBy | None) -> Groups:
+    """Score rows with a fitted estimator and count them; the groups that were counted."""
+    labels = fitted_labels(model, estimator, rows)
+    with rows.source.explained(rows.whole):
+        scores = Scoring.of(model, estimator, estimator.classes_)(estimator, rows.X)
+    groups = rows.groups if by is None else by.joint(rows)
+    count_scores(sketch, scores, labels, groups, rows.counted)
+    return groups
+
+
+def trained(model: Options, rows: Rows, plan: Plan) -> tuple[DecideBy | None, Groups]:
+    """What decides, trained where it must be, and the groups to count."""
     if model.decide_by is None:
         return None, rows.groups
-    if not isinstance(model.decide_by, GroupProbability):
-        by = ByColumns(columns_of(model.decide_by))
-        return by, by.joint(rows, X, source)
-    group = group_of(model.decide_by, rows.groups.names)
-    is_group = rows.groups.codes == rows.groups.names.index(group)
-    for number, (train, _) in enumerate(splits):
-        if len(np.unique(is_group[train])) < 2:
-            raise bad_value(
-                "cv", f"fold {number} would train the model of GroupProbability on one group alone; use others"
-            )
-    with source.explained(X):
-        folds = Parallel(n_jobs=model.n_jobs)(
-            delayed(_one_fold)(clone(model.decide_by.estimator), rows.X, is_group, train, test, params)
-            for train, test in splits
-        )
-        fitted = folds[0][0]
-        if model.refit:
-            fitted = clone(model.decide_by.estimator).fit(rows.X, is_group, **params)
-    numbers, tested = np.zeros(len(labels)), np.zeros(len(labels), bool)
-    for (_, test), (_, q) in zip(splits, folds, strict=True):
-        numbers[test], tested[test] = q, True
-    cut = model.decide_by.segments
-    if cut is None:
-        cut = _cut(model.decide_by, numbers[tested], labels[tested], rows.groups.codes[tested])
-    return ByProbability(fitted, place_of(fitted, True), cut), joined(rows.groups, segments_of(cut, numbers))
+    if isinstance(model.decide_by, GroupProbability):
+        return train_group(model.decide_by, model, rows, plan)
+    by = ByColumns(columns_of(model.decide_by))
+    return by, by.joint(rows)
 
 
-def _one_fold(
-    estimator: Classifier, X: object, is_group: Values, train: Values, test: Values, params: Metadata
-) -> tuple[Classifier, Floats]:
-    estimator.fit(rows_at(X, train), is_group[train], **_check_method_params(X, params, indices=train))
-    return estimator, numbers_of(estimator, rows_at(X, test), place_of(estimator, True))
+# ------------------------------------------------------------------------------------------------------------ question
+
+WORDS = (
+    *("limits", "penalties", "objective", "method", "density", "unified", "randomize"),
+    *("min_rows", "max_seconds", "confidence", "evidence"),
+)
 
 
-def prefit_by(model: Options, rows: Rows, labels: Values, *, whole: bool) -> DecideBy | None:
-    """What decides, as it came; `whole` where these are all rows, so that their numbers can be cut."""
-    if model.decide_by is None:
-        return None
-    if not isinstance(model.decide_by, GroupProbability):
-        return ByColumns(columns_of(model.decide_by))
-    fitted = cast(Fitted, model.decide_by.estimator)
-    place = place_of(fitted, group_of(model.decide_by, rows.groups.names))
-    cut = model.decide_by.segments
-    if cut is None:
-        if not whole:
-            raise bad_option(
-                "decide_by",
-                "partial_fit counts rows by segment from the first call on, so the cut points must be known: "
-                "gf.GroupProbability(..., segments=gf.Segments.from_scores(...)), or begin with fit",
-            )
-        cut = _cut(model.decide_by, numbers_of(fitted, rows.X, place), labels, rows.groups.codes)
-    return ByProbability(fitted, place, cut)
+def question_of(model: Options) -> Question:
+    """What a classifier asks. Columns get their names when they are counted, see `Roles.question`."""
+    columns: dict[str, object] = {} if model.decide_by is None else {"fair_between": 0, "decide_by": 1}
+    return Question.of(**{word: getattr(model, word) for word in WORDS}, **columns)
 
 
-def _cut(by: GroupProbability, numbers: Floats, labels: Values, groups: Values) -> Segments:
-    return Segments.from_scores(numbers, labels, groups, monotone=by.monotone)
-
-
-# --------------------------------------------------------------------------------------------------------- both at once
-
-
-def segments_of(cut: Segments, numbers: Floats) -> Groups:
-    """Segments as groups."""
-    return Groups(cut.cut(numbers), tuple(range(cut.count)), columns=(SEGMENT,))
-
-
-def joined(protected: Groups, segments: Groups) -> Groups:
-    """Tuples of protected group and segment, as far as rows have them."""
-    pairs, codes = np.unique(protected.codes * len(segments.names) + segments.codes, return_inverse=True)
-    names: list[Name] = []
-    for pair in pairs.tolist():
-        first, second = divmod(pair, len(segments.names))
-        names.append((*as_tuple(protected.names[first]), *as_tuple(segments.names[second])))
-    columns = None
-    if protected.columns is not None and segments.columns is not None:
-        columns = (*protected.columns, *segments.columns)
-    return Groups(codes.reshape(-1).astype(np.int64), tuple(names), columns=columns)
+def checked_question(model: Options) -> Question:
+    """What is asked; all options are checked before anything is trained."""
+    for flag in ("drop_sensitive", "drop_decide_by", "refit"):
+        checked_flag(flag, getattr(model, flag))
+    question = question_of(model)
+    _check_decide_by(model)
+    make({EVERYBODY: 0.0}, unknown=model.unknown, default=0.0)
+    response_method(model.estimator, model.response_method)
+    return question
 
 
 @dataclass(frozen=True)
@@ -270,27 +227,65 @@ class Roles:
             column = joined_columns(counted.columns[k:])
         return cls(by, column, tuple(names[:k]), tuple(names[k:]))
 
-    def named(self, decide_by: object) -> dict[str, object]:
-        """`fair_between` and `decide_by` of the question; `decide_by` is that of the classifier."""
+    def question(self, model: Options, asked: Question) -> Question:
+        """The question with the columns that were counted."""
         if self.by is None:
-            return {}
-        named: object = self.decide_by
-        if self.by.segments is not None:
-            named = self.by.segments.of(self.decide_by[0])
-        elif isinstance(decide_by, Segments):
-            named = decide_by.of(self.decide_by[0])
-        return {"fair_between": self.fair_between, "decide_by": named}
+            return asked
+        named: tuple[str | int, ...] | Segments = self.decide_by
+        cut = self.by.segments if isinstance(self.by, ByProbability) else model.decide_by
+        if isinstance(cut, Segments):
+            named = cut.of(self.decide_by[0])
+        return replace(asked, fair_between=self.fair_between, decide_by=named)
 
 
-WORDS = (
-    *("limits", "penalties", "objective", "method", "density", "unified", "randomize"),
-    *("min_rows", "max_seconds", "confidence", "evidence"),
-)
+# ------------------------------------------------------------------------------------------------------ decided, saved
 
 
-def question_of(model: Options, roles: Roles | None = None) -> Question:
-    """What a classifier asks; before anything is counted columns have no names yet."""
-    named: dict[str, object] = {} if model.decide_by is None else {"fair_between": 0, "decide_by": 1}
-    if roles is not None:
-        named = roles.named(model.decide_by)
-    return Question.of(**{word: getattr(model, word) for word in WORDS}, **named)
+def decide(
+    decider: Decider, scores: Values, groups: Groups | Floats | None, keys: ArrayLike | None
+) -> NDArray[np.bool_]:
+    """Decide rows whose groups, or the numbers that stand for them, are already read; a unified decider needs none."""
+    if groups is None:
+        return decider(scores)
+    if decider.randomized and keys is None:
+        raise bad_value("keys", "these thresholds are randomised; pass keys=..., what identifies each row, to predict")
+    if not isinstance(groups, Groups):
+        return decider(scores, groups, keys=keys)
+    places = groups.positions(decider.groups)
+    if decider.unknown == "raise" and (places < 0).any():
+        row = int((places < 0).argmax())
+        raise bad_value(
+            "sensitive_features",
+            f"group {groups.names[groups.codes[row]]!r} at row {row} was not there in fit; its groups were "
+            f"{listed(decider.groups)}; choose unknown='default' or a number to decide for others",
+        )
+    return decider(scores, places, codes=True, keys=keys)
+
+
+State: TypeAlias = dict[str, Any]
+
+
+class Saved:
+    """Saves a fitted classifier as plain values and public classes, the only types that skops must trust."""
+
+    def __getstate__(self) -> State:
+        state: State = super().__getstate__()  # type: ignore[assignment]
+        if "_source" not in state:  # not fitted
+            return state
+        source, roles = state["_source"], state["_roles"]
+        return {
+            **state,
+            "_source": {**vars(source), "named": [dict(vars(one)) for one in source.named]},
+            "_roles": {**vars(roles), "by": None if roles.by is None else dict(vars(roles.by))},
+        }
+
+    def __setstate__(self, state: State) -> None:
+        if "_source" in state:
+            source, roles, by = state["_source"], state["_roles"], state["_roles"]["by"]
+            kind = ByColumns if by is None or "place" not in by else ByProbability
+            state = {
+                **state,
+                "_source": Source(**{**source, "named": tuple(Named(**one) for one in source["named"])}),
+                "_roles": Roles(**{**roles, "by": None if by is None else kind(**by)}),
+            }
+        super().__setstate__(state)  # type: ignore[misc]

@@ -1,11 +1,12 @@
-"""Sensitive features, in any of the shapes people have them -> the group of each row."""
+"""Groups of rows, and where they come from: columns of X, an argument of the methods, or nowhere."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,10 @@ from sklearn.utils.validation import _num_samples
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.factorize import cross
-from gstar_fast._base.names import Name, is_missing, joined_columns, sort_key
-from gstar_fast._base.refusals.place import bad_option, bad_type, bad_value
-from gstar_fast._estimator.tables import Table, as_table, asked, places_of, text_places, without_columns
-from gstar_fast._input.arrow import Column
+from gstar_fast._base.names import Name, as_tuple, joined_columns, listed, sort_key
+from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
 from gstar_fast._input.columns import _named, group_column
-from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of
+from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of, without_missing
 
 EVERYBODY = "all"  # the one group of those who have no sensitive features
 
@@ -243,6 +242,19 @@ def _crossed(columns: Sequence[object], labels: Sequence[str], names: Sequence[o
     return Groups(rank[codes], tuple(found[code] for code in order), _all_named(names))
 
 
+def joined(protected: Groups, segments: Groups) -> Groups:
+    """Tuples of protected group and segment, as far as rows have them."""
+    pairs, codes = np.unique(protected.codes * len(segments.names) + segments.codes, return_inverse=True)
+    names: list[Name] = []
+    for pair in pairs.tolist():
+        first, second = divmod(pair, len(segments.names))
+        names.append((*as_tuple(protected.names[first]), *as_tuple(segments.names[second])))
+    columns = None
+    if protected.columns is not None and segments.columns is not None:
+        columns = (*protected.columns, *segments.columns)
+    return Groups(codes.reshape(-1).astype(np.int64), tuple(names), columns=columns)
+
+
 def _all_named(names: Sequence[object] | None) -> tuple[str, ...] | None:
     """Names of columns, where each has one."""
     texts = tuple(name for name in names or () if isinstance(name, str) and name)
@@ -252,32 +264,19 @@ def _all_named(names: Sequence[object] | None) -> tuple[str, ...] | None:
 def _read(data: object, label: str) -> tuple[Values, tuple[Name, ...]]:
     """Codes and names of one column, or an error that says which column it is."""
     column = group_column(data, label)
-    missing = _missing(column)
-    if missing.any():
-        count = int(missing.sum())
-        raise bad_value(
-            "sensitive_features",
-            f"{label} has {count} missing value{'s' if count > 1 else ''}, first at row {int(missing.argmax())}; "
-            "drop such rows or give them a group of their own, such as 'unknown'",
-        )
     try:
-        return _named(*column)
+        missing = without_missing(column)[1]
+        if not missing.any():
+            return _named(*column)
     except (TypeError, ValueError) as error:
         cure = "" if column.values.dtype.kind == "f" else "; strings always do, such as column.astype(str)"
         raise type(error)(f"{label}: {error}{cure}") from None
-
-
-def _missing(column: Column) -> NDArray[np.bool_]:
-    values, valid, names = column
-    missing: NDArray[np.bool_] = np.zeros(len(values), bool) if valid is None else ~valid
-    if names is not None:
-        absent = np.array([*map(is_missing, names), True])  # the last, for codes that point nowhere
-        missing |= absent[np.where((values >= 0) & (values < len(names)), values, -1)]
-    elif values.dtype.kind == "f":
-        missing |= np.isnan(values)
-    elif values.dtype == object and not {*map(type, values.tolist())} <= {str, int, bool, tuple}:
-        missing |= np.fromiter(map(is_missing, values.tolist()), bool, len(values))
-    return missing
+    count = int(missing.sum())
+    raise bad_value(
+        "sensitive_features",
+        f"{label} has {count} missing value{'s' if count > 1 else ''}, first at row {int(missing.argmax())}; "
+        "drop such rows or give them a group of their own, such as 'unknown'",
+    )
 
 
 def _whole(column: Values) -> Values:
@@ -285,6 +284,110 @@ def _whole(column: Values) -> Values:
     if column.dtype.kind != "f" or not ((column == np.floor(column)) & (np.abs(column) <= 2.0**53)).all():
         return column
     return column.astype(np.int64)
+
+
+# ------------------------------------------------------------------------------------------------------ columns of X
+
+
+class Table(Protocol):
+    """Columns that can be picked: a frame of pandas or polars, a pyarrow table, a sparse matrix, a 2-D array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def as_table(X: object, argument: str = "sensitive_features") -> Table:
+    """X as something whose columns can be picked and left out; `argument` names them."""
+    if column_names(X) is not None:
+        return cast(Table, X)
+    if hasattr(X, "collect"):
+        raise bad_type("X", f"X is a {type(X).__name__}, which has no rows yet; pass X.collect()")
+    if hasattr(X, "tocsc"):
+        sparse: Table = X.tocsc()  # columns are what we pick
+        return sparse
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        array = np.asarray(X, dtype=object)  # numbers beside strings stay numbers
+    if array.ndim != 2:
+        raise bad_value("X", f"X must be 2-D to find {argument} in it, got shape {array.shape}")
+    return array
+
+
+def asked(wanted: object, argument: str = "sensitive_features") -> list[object]:
+    """The columns that an argument of the constructor names, as a list."""
+    if isinstance(wanted, (str, int, np.integer)):
+        return [wanted]
+    if isinstance(wanted, bytes) or not isinstance(wanted, Iterable):
+        raise bad_option_type(
+            argument, f"{argument} must be a column of X (a name, or a position) or a list of them, got {wanted!r}"
+        )
+    return list(wanted)
+
+
+def places_of(table: Table, wanted: object, argument: str = "sensitive_features") -> tuple[int, ...]:
+    """Positions of the columns that an argument of the constructor names."""
+    several = asked(wanted, argument)
+    if len(several) > table.shape[1]:
+        beside = "; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
+        raise bad_option(
+            argument,
+            f"{argument} of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} values"
+            + beside * (argument == "sensitive_features"),
+        )
+    places = tuple(_place(table, name, argument) for name in several)
+    if not places:
+        raise bad_option(argument, f"{argument} is an empty list; name at least one column of X, or leave it out")
+    if len(set(places)) < len(places):
+        raise bad_option(argument, f"{argument} names a column twice: {wanted!r}")
+    if len(places) == table.shape[1] and argument == "sensitive_features":
+        raise bad_option(
+            "sensitive_features", "sensitive_features names every column of X; nothing is left to predict from"
+        )
+    return places
+
+
+def _place(table: Table, name: object, argument: str) -> int:
+    names, n = column_names(table), int(table.shape[1])
+    if isinstance(name, str):
+        if names is None:
+            raise bad_option(
+                argument,
+                f"{argument} names the column {name!r}, but X is a {type(table).__name__} without names; pass "
+                f"a data frame, or the position of the column (0 to {n - 1})",
+            )
+        if names.count(name) != 1:
+            problem = "has no such column" if name not in names else "has more than one of them"
+            raise bad_option(
+                argument, f"{argument} names the column {name!r}, but X {problem}; its columns are {listed(names)}"
+            )
+        return names.index(name)
+    if isinstance(name, (bool, np.bool_)) or not isinstance(name, (int, np.integer)):
+        raise bad_option_type(argument, f"{argument} must name columns by strings or positions, got {name!r}")
+    if not -n <= name < n:
+        raise bad_option(argument, f"{argument} asks for column {name}, but X has {n}, numbered from 0")
+    return int(name) % n
+
+
+def text_places(X: object) -> list[int]:
+    """Positions of the columns that hold text."""
+    if not hasattr(X, "shape") or len(X.shape) != 2 or hasattr(X, "tocsc"):
+        return []
+    return [place for place in range(X.shape[1]) if _holds_text(np.asarray(column_at(X, place)))]
+
+
+def _holds_text(values: Values) -> bool:
+    return values.dtype.kind in "US" or (values.dtype == object and any(isinstance(v, str) for v in values.tolist()))
+
+
+def without_columns(table: Table, places: Sequence[int]) -> object:
+    """The table without some of its columns."""
+    keep = [place for place in range(table.shape[1]) if place not in places]
+    if hasattr(table, "iloc"):
+        return table.iloc[:, keep]
+    if hasattr(table, "select"):  # polars selects by name, pyarrow by place too
+        names = column_names(table) or []
+        return table.select([names[place] for place in keep] if hasattr(table, "get_column") else keep)
+    return cast(Values, table)[:, keep]
 
 
 def check_columns(estimator: object, table: Table, source: Source) -> None:

@@ -1,11 +1,12 @@
-"""P(group | x): the model that gives it, told apart from the model that scores."""
+"""P(group | x): the model that gives it, told apart from the model that scores, and thresholds by segments of it."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,16 +14,23 @@ from gstar_fast._base.arrays import Floats, Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_value
+from gstar_fast._estimator.groups import Groups, Source, joined
+from gstar_fast._estimator.training import (
+    Classifier,
+    Options,
+    Plan,
+    Rows,
+    fitted_labels,
+    out_of_fold,
+    response_method,
+    response_of,
+)
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
 
 __all__ = ["GroupProbability"]
 
-
-class Fitted(Protocol):
-    """A fitted classifier."""
-
-    classes_: Values
+SEGMENT = "segment"  # the column of segments of a probability, where columns have names
 
 
 @lives_in("gstar_fast")
@@ -103,7 +111,7 @@ def group_of(asked: GroupProbability, names: tuple[Name, ...]) -> Name:
     return asked.group
 
 
-def place_of(fitted: Fitted, group: Name) -> int:
+def place_of(fitted: Classifier, group: Name) -> int:
     """Position of the group among the classes of a fitted classifier."""
     try:
         check_is_fitted(fitted)
@@ -124,17 +132,9 @@ def place_of(fitted: Fitted, group: Name) -> int:
     )
 
 
-def numbers_of(fitted: object, X: object, place: int) -> Floats:
+def numbers_of(fitted: Classifier, X: object, place: int) -> Floats:
     """What stands for the group of each row: the probability of the class at `place`, or a decision function."""
-    if hasattr(fitted, "predict_proba"):
-        numbers = np.asarray(fitted.predict_proba(X), np.float64)[:, place]
-    else:
-        numbers = np.asarray(fitted.decision_function(X), np.float64)  # type: ignore[attr-defined]
-        if numbers.ndim != 1:
-            raise bad_value(
-                "decide_by", "a decision_function of more than two classes is not a probability; use predict_proba"
-            )
-        numbers = numbers if place == 1 else -numbers
+    numbers = np.asarray(response_of(fitted, X, response_method(fitted, "auto"), place), np.float64)
     wrong = ~np.isfinite(numbers)
     if wrong.any():
         raise bad_value(
@@ -143,3 +143,77 @@ def numbers_of(fitted: object, X: object, place: int) -> Floats:
             f"{int(wrong.sum())} of {len(numbers)} rows, first for row {int(wrong.argmax())}",
         )
     return numbers
+
+
+# ------------------------------------------------------------------------------------------------------------ segments
+
+
+@dataclass(frozen=True)
+class ByProbability:
+    """Thresholds by segments of a number that a fitted model gives for each row."""
+
+    model: Classifier
+    place: int  # of the group among the classes of the model
+    segments: Segments
+
+    def read(self, X: object, source: Source) -> Floats:
+        """What stands for the group of each row."""
+        return numbers_of(self.model, source.features(X), self.place)
+
+    def joint(self, rows: Rows) -> Groups:
+        """Protected group and segment of each row."""
+        return joined(rows.groups, segments_of(self.segments, self.read(rows.whole, rows.source)))
+
+
+def segments_of(cut: Segments, numbers: Floats) -> Groups:
+    """Segments as groups."""
+    return Groups(cut.cut(numbers), tuple(range(cut.count)), columns=(SEGMENT,))
+
+
+def train_group(asked: GroupProbability, model: Options, rows: Rows, plan: Plan) -> tuple[ByProbability, Groups]:
+    """Train the model of the group; the groups to count, which are made up for rows that no fold tests."""
+    group = group_of(asked, rows.groups.names)
+    is_group = rows.groups.codes == rows.groups.names.index(group)
+    for number, (train, _) in enumerate(plan.splits):
+        if len(np.unique(is_group[train])) < 2:
+            raise bad_value(
+                "cv", f"fold {number} would train the model of GroupProbability on one group alone; use others"
+            )
+    with rows.source.explained(rows.whole):
+        folds = out_of_fold(asked.estimator, rows.X, is_group, plan.splits, plan.group_params, _of_group, model.n_jobs)
+        fitted = folds[0][0]
+        if model.refit:
+            fitted = clone(asked.estimator).fit(rows.X, is_group, **plan.group_params)
+    numbers, tested = np.zeros(len(rows.y)), np.zeros(len(rows.y), bool)
+    for (_, test), (_, q) in zip(plan.splits, folds, strict=True):
+        numbers[test], tested[test] = q, True
+    cut = asked.segments
+    if cut is None:
+        cut = _cut(asked, numbers[tested], plan.labels[tested], rows.groups.codes[tested])
+    return ByProbability(fitted, place_of(fitted, True), cut), joined(rows.groups, segments_of(cut, numbers))
+
+
+def _of_group(fitted: Classifier, X: object) -> Floats:
+    return numbers_of(fitted, X, place_of(fitted, True))
+
+
+def prefit_group(
+    asked: GroupProbability, model: Options, rows: Rows, estimator: Classifier, *, whole: bool
+) -> ByProbability:
+    """The model of the group as it came; `whole` where these are all rows, so that their numbers can be cut."""
+    fitted = cast(Classifier, asked.estimator)
+    place = place_of(fitted, group_of(asked, rows.groups.names))
+    cut = asked.segments
+    if cut is None:
+        if not whole:
+            raise bad_option(
+                "decide_by",
+                "partial_fit counts rows by segment from the first call on, so the cut points must be known: "
+                "gf.GroupProbability(..., segments=gf.Segments.from_scores(...)), or begin with fit",
+            )
+        cut = _cut(asked, numbers_of(fitted, rows.X, place), fitted_labels(model, estimator, rows), rows.groups.codes)
+    return ByProbability(fitted, place, cut)
+
+
+def _cut(by: GroupProbability, numbers: Floats, labels: Values, groups: Values) -> Segments:
+    return Segments.from_scores(numbers, labels, groups, monotone=by.monotone)

@@ -12,9 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import gstar_fast as gf
 from gstar_fast import GroupThresholdClassifier
-from gstar_fast._estimator.folds import splits_of
 from gstar_fast._estimator.groups import groups_of_rows
-from gstar_fast._estimator.rows import cells_of
+from gstar_fast._estimator.training import cells_of, splits_of
 
 X, y = people()
 FEATURES = X[["a", "b"]]

@@ -73,8 +73,8 @@ def test_the_expected_failure_is_the_threshold_alone():
     """With a threshold of 0.5, everything else that `check_classifiers_train` wants holds."""
 
     class AtHalf(GroupThresholdClassifier):
-        def _solve(self, sketch, roles):
-            result = replace(super()._solve(sketch, roles)[0], thresholds={"all": 0.5})
+        def _solve(self, sketch, roles, question):
+            result = replace(super()._solve(sketch, roles, question)[0], thresholds={"all": 0.5})
             return result, result.decider()
 
     check_classifiers_train("AtHalf", AtHalf(LogisticRegression()))
