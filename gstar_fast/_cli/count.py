@@ -9,22 +9,21 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import Any, Self, TypeVar
-
-import numpy as np
 
 import gstar_fast as gf
 from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._cli.errors import CliError, Interrupted, worded
 from gstar_fast._cli.output import Progress
-from gstar_fast._cli.tables.columns import Labels, groups_of, is_arrow, label_name, name_of_text, numbers_of
+from gstar_fast._cli.resume import Entry
+from gstar_fast._cli.tables.columns import Labels, groups_of, label_name, name_of_text, numbers_of
 from gstar_fast._cli.tables.inputs import Input
-from gstar_fast._cli.tables.open import check_columns, reading
-from gstar_fast._cli.tables.reader import Block, Column, Kinds
+from gstar_fast._cli.tables.open import blocks_of, checked_columns
+from gstar_fast._cli.tables.reader import Block, Column, Kinds, Wanted
 from gstar_fast._cli.wording import Table
 from gstar_fast._input.missing import RAISE
-from gstar_fast._sketch import counting
 from gstar_fast._sketch.columns import NO_LABELS, check_positive, labels_in
 from gstar_fast._sketch.columns import Columns as ColumnNames
 
@@ -123,12 +122,6 @@ class Columns:
     positive: str | None = None
 
     @property
-    def names(self) -> list[str]:
-        """All columns, each once."""
-        every = [self.score, self.label, *self.group, self.weight, self.repeats]
-        return list(dict.fromkeys(name for name in every if name is not None))
-
-    @property
     def options(self) -> dict[str, str | None]:
         """Option -> column."""
         groups = {f"--group {name}": name for name in self.group}
@@ -140,7 +133,7 @@ class Columns:
         """Argument of the library -> column."""
         named = {"scores": self.score, "labels": self.label, "groups": self.group[0]}
         named |= {"weights": self.weight, "repeats": self.repeats}
-        named |= {f"group {i}": name for i, name in enumerate(self.group)}
+        named |= {f"column {i} of groups": name for i, name in enumerate(self.group)}
         return {name: column for name, column in named.items() if column is not None}
 
     def named(self, sketch: gf.Sketch, labels: LabelTexts = NO_LABELS) -> gf.Sketch:
@@ -164,8 +157,8 @@ class Tally:
     def kinds(self) -> Kinds:
         """How the columns of a CSV file are read."""
         c = self.columns
-        numbers = (c.score, c.weight, c.repeats)
-        return {**dict.fromkeys(c.names, "text"), **{name: "number" for name in numbers if name is not None}}
+        texts: Kinds = {name: "text" for name in (c.label, *c.group) if name is not None}
+        return {**texts, **{name: "number" for name in (c.score, c.weight, c.repeats) if name is not None}}
 
     def scores_of(self, column: Column, where: str, first_row: int) -> Column:
         """Scores of a column."""
@@ -187,40 +180,14 @@ class Tally:
             for name in (c.weight, c.repeats)
         )
         try:
-            if len(groups) == 1:
-                self.sketch.update(scores, labels, groups[0], weights=weights, repeats=repeats)
-            else:
-                self._add_crossed(scores, labels, groups, weights, repeats)
+            self.sketch.update(
+                scores, labels, groups if len(groups) > 1 else groups[0], weights=weights, repeats=repeats
+            )
         except (ValueError, TypeError, MemoryError) as error:
             raise CliError(f"{source.name}: {worded(error, self._face(first_row))}") from error
         known = labels_in(self.sketch._core.sections)
         if known != known | self.labels.seen:
             self.columns.named(self.sketch, known | self.labels.seen)
-
-    def _add_crossed(
-        self, scores: Column, labels: Column, groups: list[Column], weights: Column, repeats: Column
-    ) -> None:
-        """Several columns of groups; Arrow crosses them without a Python step for each row."""
-        if not all(map(is_arrow, groups)):
-            columns = [column.tolist() if hasattr(column, "tolist") else column for column in groups]
-            crossed = list(zip(*columns, strict=True))
-            self.sketch.update(scores, labels, crossed, weights=weights, repeats=repeats)
-            return
-        import pyarrow as pa
-
-        named = {"score": scores, "label": labels, "weight": weights, "repeats": repeats}
-        named |= {f"group {i}": column for i, column in enumerate(groups)}
-        batch = pa.record_batch(
-            {
-                name: column if is_arrow(column) else _arrow(column)
-                for name, column in named.items()
-                if column is not None
-            }
-        )
-        names = tuple(f"group {i}" for i in range(len(groups)))
-        label, weight, times = (name if named[name] is not None else None for name in ("label", "weight", "repeats"))
-        table = counting.Table(batch, "score", label, names, weight, repeats=times)
-        counting.count_table(self.sketch._core, table, self.sketch._passing, threads=1)
 
     def _face(self, first_row: int) -> Table:
         """Columns for arrays, rows of the file for rows of the block."""
@@ -233,14 +200,6 @@ class Tally:
 
 def _where(source: Input, column: str) -> str:
     return f"{source.name}: column {column!r}"
-
-
-def _arrow(column: Column) -> Column:
-    import pyarrow as pa
-
-    if isinstance(column, np.ma.MaskedArray):
-        return pa.array(column.data, mask=np.ma.getmaskarray(column))
-    return pa.array(column)
 
 
 # ----------------------------------------------------------------------------------------------------------------- runs
@@ -263,12 +222,9 @@ class Distance:
         return (start + done * (end - start)) / self._before[-1]
 
 
-@dataclass
-class Place:
-    """Rows of a file that are counted."""
-
-    rows: int = 0
-    whole: bool = False
+def entries_of(inputs: list[Input]) -> list[Entry]:
+    """The files as they are now, with none of their rows counted."""
+    return [{**one.identity(), "rows": 0, "whole": False, "output": None} for one in inputs]
 
 
 def count(
@@ -277,25 +233,25 @@ def count(
     stop: Stop,
     progress: Progress,
     *,
-    places: list[Place] | None = None,
+    entries: list[Entry] | None = None,
     checkpoint: Callable[[], None] | None = None,
     every: float = 30.0,
 ) -> int:
     """Count all rows that are not counted yet and return their number.
 
-    `places` always matches the sketch; `checkpoint` runs every `every` seconds.
+    `entries` always match the sketch; `checkpoint` runs every `every` seconds.
     """
-    places = [Place() for _ in inputs] if places is None else places
+    places = entries_of(inputs) if entries is None else entries
     distance = Distance(inputs)
     rows, saved = 0, time.monotonic()
 
     def blocks() -> Generator[tuple[int, Block | None], None, None]:
         for i, source in enumerate(inputs):
-            if places[i].whole:
+            if places[i]["whole"]:
                 continue
-            with reading(source, tally.kinds) as reader:
-                check_columns(source, reader.names, tally.columns.options)
-                for block in reader.blocks(tally.columns.names, skip=places[i].rows):
+            wanted = Wanted(partial(checked_columns, source, wanted=tally.columns.options), tally.kinds)
+            for block in blocks_of(source, wanted, places[i]["rows"]):
+                if block.rows:
                     yield i, block
             yield i, None
 
@@ -303,10 +259,10 @@ def count(
         with read_ahead(blocks(), stop) as ahead:
             for i, block in ahead:
                 if block is None:
-                    places[i].whole = True
+                    places[i]["whole"] = True
                     continue
-                tally.add(inputs[i], block, places[i].rows)
-                places[i].rows += block.rows
+                tally.add(inputs[i], block, places[i]["rows"])
+                places[i]["rows"] += block.rows
                 rows += block.rows
                 progress.update(rows, distance.share(i, block.done))
                 if checkpoint is not None and time.monotonic() - saved > every:
@@ -314,6 +270,6 @@ def count(
                     saved = time.monotonic()
     finally:
         progress.close()
-    if stop.signal is not None and not all(place.whole for place in places):
+    if stop.signal is not None and not all(place["whole"] for place in places):
         raise Interrupted("", stop.signal)
     return rows

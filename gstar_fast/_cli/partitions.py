@@ -1,29 +1,25 @@
 """A folder of tables -> the same folder with decisions, table by table, so that a killed process can be continued.
 
-A table appears when it is complete. Then a line is added to the record in the output folder, with the size and time of
-the table that was decided. If the process is killed while it writes the line, the table is decided again.
+A table appears when it is complete. The record in the output folder has the size and time of the tables that were
+decided. It is saved once a second: if the process is killed, the tables of the last second are decided again.
 """
 
 from __future__ import annotations
 
-import json
+import math
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import USAGE, CliError
-from gstar_fast._cli.resume import check_asked
+from gstar_fast._cli.resume import TABLES, Record, check_asked, is_same, load
 from gstar_fast._cli.tables.inputs import Input, format_of_output, with_format
-from gstar_fast._cli.tables.places import canonical, is_url
+from gstar_fast._cli.tables.places import Identity, canonical, is_url
 from gstar_fast._cli.tables.places import is_folder as is_folder_of_tables
 
-FORMAT = "gstar_fast.decided"
-VERSION = 1
-RECORD = "_decided.jsonl"  # names that start with _ are not read as tables
+RECORD = "_decided.json"  # names that start with _ are not read as tables
 
 
 class Task(NamedTuple):
@@ -84,55 +80,42 @@ def _refuse_nested(folder: str, output: str) -> None:
         )
 
 
-@dataclass
-class Record:
+class Decided:
     """The record of decided tables in an output folder."""
 
-    path: Path
-    done: dict[str, dict[str, Any]]
+    def __init__(self, path: Path, record: Record) -> None:
+        self._path, self._asked = path, record.asked
+        self._done = {file["path"]: file for file in record.files}
+        self._saved = -math.inf
 
     def is_done(self, task: Task) -> bool:
         """Whether a table was decided, has not changed since, and its output is still there."""
-        line = self.done.get(task.name)
-        if line is None or line.get("source") != source_of(task):
+        before = self._done.get(task.name)
+        if before is None or not is_same(before, task.source.identity()):
             return False
         try:
-            return task.output.stat().st_size == line.get("size")
+            return task.output.stat().st_size == before.get("output")
         except FileNotFoundError:
             return False
 
-    def add(self, task: Task, source: dict[str, Any], rows: int, accepted: int) -> None:
-        """Add a table; `source` is its size and time before it was read."""
-        line = {"table": task.name, "source": source, "size": task.output.stat().st_size}
-        line |= {"rows": rows, "accepted": accepted}
-        self.done[task.name] = line
-        _append(self.path, line)
+    def add(self, task: Task, source: Identity, rows: int) -> None:
+        """Add a table, and save the record once a second; `source` is what identified the table before it was read."""
+        output = task.output.stat().st_size
+        self._done[task.name] = {**source, "path": task.name, "rows": rows, "whole": True, "output": output}
+        if time.monotonic() - self._saved > 1:
+            self.save()
+
+    def save(self) -> None:
+        """Replace the record as a whole."""
+        Record(self._asked, list(self._done.values())).save(self._path)
+        self._saved = time.monotonic()
 
     def gone(self, found: list[Task]) -> list[str]:
         """Decided tables that are not among the inputs any more."""
-        return sorted(set(self.done) - {task.name for task in found})
+        return sorted(set(self._done) - {task.name for task in found})
 
 
-def source_of(task: Task) -> dict[str, Any]:
-    """Size and time of a table, which show whether it has changed."""
-    identity = task.source.identity()
-    return {"size": identity["size"], "changed": identity["changed"]}
-
-
-def _append(path: Path, line: dict[str, Any]) -> None:
-    """Add a line to the record and flush it to disk; a line that was cut short is ended first."""
-    with path.open("ab+") as file:
-        end = file.seek(0, os.SEEK_END)
-        if end:
-            file.seek(end - 1)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write((json.dumps(line, ensure_ascii=True) + "\n").encode())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def begin(output: str, asked: dict[str, Any], *, resume: bool) -> Record:
+def begin(output: str, asked: dict[str, object], *, resume: bool) -> Decided:
     """The record of an output folder: a new one, or the one to continue, for the same options."""
     folder = Path(output)
     path = folder / RECORD
@@ -144,30 +127,11 @@ def begin(output: str, asked: dict[str, Any], *, resume: bool) -> Record:
     if not path.exists():
         if any(folder.iterdir()):
             raise CliError(f"{output} is not empty and was not created by apply. Choose an empty folder.")
-        first = {"format": FORMAT, "version": VERSION, "asked": asked}
-        write_atomically(path, (json.dumps(first) + "\n").encode())
-        return Record(path, {})
+        decided = Decided(path, Record(asked, []))
+        decided.save()
+        return decided
     if not resume:
         raise CliError(f"{output} already has decisions. Pass --resume to continue, or choose another folder.")
-    first, *rest = _lines(path)
-    before: Any = first.get("asked")
-    if first.get("format") != FORMAT or first.get("version") != VERSION or not isinstance(before, dict):
-        raise CliError(f"{path} is not a record of decided tables of this release. Choose another folder.")
-    check_asked(output, before, asked, "choose another folder")
-    return Record(path, {line["table"]: line for line in rest if isinstance(line.get("table"), str)})
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of the record; a line that was cut short is ignored, so its table is decided again."""
-    empty = True
-    with path.open("rb") as file:
-        for text in file:
-            try:
-                line = json.loads(text)
-            except ValueError:
-                line = {}
-            if isinstance(line, dict):
-                empty = False
-                yield line
-    if empty:
-        yield {}
+    record = load(path, TABLES)
+    check_asked(output, record.asked, asked, TABLES.start_over)
+    return Decided(path, record)

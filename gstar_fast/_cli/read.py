@@ -86,7 +86,7 @@ def _content(path: str, unfinished: Console | None) -> gf.Sketch | bytes:
         )
     state = resume.load(Path(path))
     unfinished.note(f"note: {path} is unfinished: {counted(state.rows, 'row')} so far")
-    return state.sketch
+    return state.counts
 
 
 def _far(url: str) -> bytes:

@@ -1,4 +1,4 @@
-"""An unfinished count: the counts and the rows of each file that they include, in one file that is replaced as a whole.
+"""What a run has done, in one file that is replaced as a whole: its options, its files, and for `sketch` their counts.
 
 Two files could not be replaced in one step: a killed process could then leave counts that do not match their record.
 """
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import NamedTuple
 
 import gstar_fast as gf
 from gstar_fast._base.files import read_limited, write_atomically
@@ -20,38 +20,63 @@ from gstar_fast._base.json import check_seal, checksum, read
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.inputs import Input
+from gstar_fast._cli.tables.places import Identity
 
-FORMAT = "gstar_fast.unfinished"
 VERSION = 1
 ENDING = ".partial"
 LONGEST = 2**32
 
-Record: TypeAlias = dict[str, Any]  # identity of a file, "rows" counted, and whether that is the "whole" file
+
+class Kind(NamedTuple):
+    """A kind of record: its format, and how messages name it."""
+
+    format: str
+    name: str
+    start_over: str
+
+
+COUNT = Kind("gstar_fast.unfinished", "an unfinished count", "remove it and start over")
+TABLES = Kind("gstar_fast.decided", "a record of decided tables", "choose another folder")
+
+
+class Entry(Identity):
+    """A file, how many of its rows are done, and whether these are all."""
+
+    rows: int
+    whole: bool
+    output: int | None  # size of the table that was written for it
 
 
 @dataclass
-class Unfinished:
-    """Rows counted of each file, in the order of the files, and their sketch."""
+class Record:
+    """The options that the answers of a run depend on, its files in their order, and the sketch of their rows."""
 
-    asked: dict[str, object]  # the options that the counts depend on
-    files: list[Record]
-    sketch: gf.Sketch
+    asked: dict[str, object]
+    files: list[Entry]
+    sketch: gf.Sketch | None = None
 
     @property
     def rows(self) -> int:
         """Rows read so far."""
         return sum(file["rows"] for file in self.files)
 
+    @property
+    def counts(self) -> gf.Sketch:
+        """The sketch of an unfinished count."""
+        assert self.sketch is not None
+        return self.sketch
+
     def save(self, path: Path) -> None:
         """Replace the file as a whole."""
-        document = {
-            "format": FORMAT,
+        document: dict[str, object] = {
+            "format": (TABLES if self.sketch is None else COUNT).format,
             "version": VERSION,
-            "about": "an unfinished count; continue it with the same command and --resume",
+            "about": "what a command has done; continue it with the same command and --resume",
             "asked": self.asked,
             "files": self.files,
-            "sketch": base64.b64encode(self.sketch.to_bytes()).decode("ascii"),
         }
+        if self.sketch is not None:
+            document["sketch"] = base64.b64encode(self.sketch.to_bytes()).decode("ascii")
         document["checksum"] = checksum(document, "surrogatepass")
         write_atomically(path, (json.dumps(document, indent=1) + "\n").encode())
 
@@ -66,25 +91,25 @@ def is_unfinished(path: str) -> bool:
     return path.endswith(ENDING)
 
 
-def load(path: Path) -> Unfinished:
-    """Read an unfinished count; anything else in the file is an error."""
+def load(path: Path, kind: Kind = COUNT) -> Record:
+    """Read a record; anything else in the file is an error."""
     try:
         document = read(read_limited(path, LONGEST, f"larger than {LONGEST >> 30} GiB"))
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise ValueError(f"'format' is not {FORMAT!r}")
+        if not isinstance(document, dict) or document.get("format") != kind.format:
+            raise ValueError(f"'format' is not {kind.format!r}")
         if document.get("version") != VERSION:
             raise ValueError(f"version {document.get('version')!r}; this release reads {VERSION}")
         check_seal(document, checksum(document, "surrogatepass"))
         asked, files = document["asked"], document["files"]
-        if not isinstance(asked, dict) or not isinstance(files, list) or not all(map(_is_record, files)):
+        if not isinstance(asked, dict) or not isinstance(files, list) or not all(map(_is_entry, files)):
             raise ValueError("'asked' or 'files' is not as it was written")
-        sketch = gf.Sketch.from_bytes(base64.b64decode(document["sketch"], validate=True))
+        counted = base64.b64decode(document["sketch"], validate=True) if kind is COUNT else None
+        return Record(asked, files, None if counted is None else gf.Sketch.from_bytes(counted))
     except (ValueError, KeyError, TypeError) as error:
-        raise CliError(f"{path} is not an unfinished count: {error}; remove it and start over") from None
-    return Unfinished(asked, files, sketch)
+        raise CliError(f"{path} is not {kind.name}: {error}; {kind.start_over}") from None
 
 
-def _is_record(file: object) -> bool:
+def _is_entry(file: object) -> bool:
     return (
         isinstance(file, dict)
         and isinstance(file.get("path"), str)
@@ -94,7 +119,7 @@ def _is_record(file: object) -> bool:
     )
 
 
-def check_asked(path: Path | str, before: Mapping[str, Any], asked: Mapping[str, Any], cure: str) -> None:
+def check_asked(path: Path | str, before: Mapping[str, object], asked: Mapping[str, object], cure: str) -> None:
     """Raise if a command was started with other options."""
     for option in {**asked, **before}:
         if asked.get(option) != before.get(option):
@@ -102,7 +127,12 @@ def check_asked(path: Path | str, before: Mapping[str, Any], asked: Mapping[str,
             raise CliError(f"{path} was started with {option} = {was}, not {now}. Use the same options, or {cure}.")
 
 
-def _numbered(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+def is_same(before: Identity, now: Identity) -> bool:
+    """Whether a file has not changed since."""
+    return (before.get("size"), before.get("changed")) == (now["size"], now["changed"])
+
+
+def _numbered(files: Sequence[Identity]) -> list[tuple[str, int]]:
     """Each path with the number of equal paths before it, since URLs may differ only in hidden parts."""
     seen: Counter[str] = Counter()
     found = []
@@ -112,32 +142,26 @@ def _numbered(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
     return found
 
 
-def go_on(path: Path, asked: dict[str, object], inputs: list[Input]) -> tuple[Unfinished, dict[int, tuple[int, bool]]]:
-    """The unfinished count, and for each input how many rows it includes, and whether these are all.
+def go_on(path: Path, before: Record, inputs: list[Input], entries: list[Entry]) -> None:
+    """Note in the entries of the inputs how many of their rows are counted, and whether these are all.
 
-    Raises if the rows would not be the same any more: with other options, or if files changed or are gone.
+    Raises if the rows would not be the same any more: if files changed or are gone.
     """
-    before = load(path)
-    check_asked(path, before.asked, asked, "drop --resume to start over")
-    identities = [one.identity() for one in inputs]
-    places = {name: i for i, name in enumerate(_numbered(identities))}
+    places = {name: i for i, name in enumerate(_numbered(entries))}
     names = _numbered(before.files)
-    missing = [file["path"] for file, name in zip(before.files, names, strict=True) if name not in places]
+    missing = [path for path, number in names if (path, number) not in places]
     if missing:
         raise CliError(
             f"{path} has counted files that are not among the inputs now: {some(missing, 3)}; "
             "name the same files, or drop --resume to start over"
         )
-    counted: dict[int, tuple[int, bool]] = {}
     for file, name in zip(before.files, names, strict=True):
         i = places[name]
-        now = identities[i]
-        if now.get("folders") != file.get("folders"):
+        if entries[i].get("folders") != file.get("folders"):
             raise CliError(
                 f"{inputs[i].name} was in the folders {file.get('folders')} when its rows were counted; "
                 "name it as before, or drop --resume to start over"
             )
-        if (now["size"], now["changed"]) != (file.get("size"), file.get("changed")):
+        if not is_same(file, entries[i]):
             raise CliError(f"{inputs[i].name} has changed since its rows were counted; drop --resume to start over")
-        counted[i] = file["rows"], file["whole"]
-    return before, counted
+        entries[i] |= {"rows": file["rows"], "whole": file["whole"]}

@@ -18,6 +18,7 @@ from helpers.commands import ENVIRONMENT, fails
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._cli.commands import apply as command
+from gstar_fast._cli.resume import TABLES, load
 
 pa = pytest.importorskip("pyarrow")
 from helpers.table_files import write  # noqa: E402
@@ -46,7 +47,7 @@ def tables(folder="out"):
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(Path(folder).rglob("*"))
-        if path.is_file() and path.name != "_decided.jsonl"
+        if path.is_file() and path.name != "_decided.json"
     }
 
 
@@ -205,17 +206,25 @@ def test_resume_decides_what_is_new_changed_or_lost_and_nothing_else(folder, cap
 
 
 @pytest.mark.parametrize("cut", [1, 30, 200])
-def test_a_record_that_was_cut_short_costs_a_table_and_no_more(folder, decided, cut):
+def test_a_damaged_record_is_refused_and_the_tables_stay(folder, decided, capsys, cut):
+    """It is replaced as a whole, so only damage to the disk or an edit can do that."""
     assert main([*APPLY, "-q"]) == 0
-    path = Path("out/_decided.jsonl")
-    data = path.read_bytes()
-    path.write_bytes(data[:-cut])
-    Path("out/sex=F/b.csv").write_text("half a table")
+    path = Path("out/_decided.json")
+    path.write_bytes(path.read_bytes()[: -cut - 1])
+    assert "out/_decided.json is not a record of decided tables: " in fails(capsys, 1, *APPLY, "--resume", "-q")
+    assert tables() == decided
+
+
+def test_tables_that_the_record_does_not_have_yet_are_decided_again(folder, decided):
+    """The record is saved once a second: a killed process may have written tables since."""
+    assert main([*APPLY, "-q"]) == 0
+    record = load(Path("out/_decided.json"), TABLES)
+    record.files = [file for file in record.files if file["path"] != "sex=F/b.csv"]
+    record.save(Path("out/_decided.json"))
+    Path("out/sex=F/b.csv").write_text("an older table")
     assert main([*APPLY, "--resume", "-q"]) == 0
     assert tables() == decided
-    assert main([*APPLY, "--resume", "--json", "-q"]) == 0
-    told = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}") and line.startswith("{")]
-    assert {line["table"] for line in told[1:]} == set(PARTS)
+    assert {file["path"] for file in load(Path("out/_decided.json"), TABLES).files} == set(PARTS)
 
 
 @pytest.mark.parametrize(
@@ -269,8 +278,8 @@ def test_resume_with_other_thresholds_or_another_folder_is_refused(folder, capsy
             "twins/a.tsv and twins/a.csv would both be written to out/a.parq",
         ),
         (["in", "-o", "a.csv", "--resume"], 2, "--resume continues a folder, and a.csv is a file; leave it out"),
-        (["in", "-o", "strange/", "--resume"], 1, "strange/_decided.jsonl is not a record of decided tables"),
-        (["in", "-o", "void/", "--resume"], 1, "void/_decided.jsonl is not a record of decided tables"),
+        (["in", "-o", "strange/", "--resume"], 1, "strange/_decided.json is not a record of decided tables"),
+        (["in", "-o", "void/", "--resume"], 1, "void/_decided.json is not a record of decided tables"),
     ],
 )
 def test_folders_that_cannot_be_told_apart_afterwards_are_refused(folder, capsys, words, code, said):
@@ -282,7 +291,7 @@ def test_folders_that_cannot_be_told_apart_afterwards_are_refused(folder, capsys
         Path(f"twins/a.{ending}").write_text("p,sex\n")
     for name, text in (("strange", "[1]\n{}\n"), ("void", "")):
         Path(name).mkdir()
-        Path(name, "_decided.jsonl").write_text(text)
+        Path(name, "_decided.json").write_text(text)
     before = sorted(map(str, Path().rglob("*")))
     assert said in fails(capsys, code, "apply", *words, "--thresholds", "t.json", "-q")
     assert sorted(map(str, Path().rglob("*"))) == before

@@ -183,10 +183,10 @@ def test_missing_scores_are_skipped(here, capsys, form):
 
 def test_resume_needs_the_same_missing_scores(here, capsys):
     write("a.csv")
-    from gstar_fast._cli.resume import Unfinished
+    from gstar_fast._cli.resume import Record
 
     asked = {"score": "p", "label": "y", "group": ["sex"], "nan": "raise", "bins": 4096, "missing": ["-999.0"]}
-    Unfinished(asked, [], gf.Sketch()).save(Path("s.gstar.partial"))
+    Record(asked, [], gf.Sketch()).save(Path("s.gstar.partial"))
     words = ["sketch", "a.csv", "-o", "s.gstar", *COLUMNS, "--resume"]
     assert "was started with missing = ['-999.0'], not None" in fails(capsys, 1, *words)
     assert main([*words, "--missing", "-999", "-q"]) == 0

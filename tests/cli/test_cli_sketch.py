@@ -185,7 +185,7 @@ def test_a_record_without_a_checksum_is_not_resumed(stopped, capsys):
 
 def test_a_file_name_that_is_not_unicode_is_kept_in_the_record(tmp_path):
     odd = b"\xff.csv".decode("utf-8", "surrogateescape")  # as Python names such a file
-    before = resume.Unfinished({"score": odd}, [{"path": odd, "rows": 3, "whole": True}], gf.Sketch())
+    before = resume.Record({"score": odd}, [{"path": odd, "rows": 3, "whole": True}], gf.Sketch())
     before.save(tmp_path / "s.partial")
     assert resume.load(tmp_path / "s.partial") == before
 

@@ -22,7 +22,8 @@ from gstar_fast.__main__ import main
 from gstar_fast._cli.tables import arrow as by_pyarrow
 from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables import plain as by_hand
-from gstar_fast._cli.tables.open import reading
+from gstar_fast._cli.tables.open import blocks_of
+from gstar_fast._cli.tables.reader import Wanted
 
 NAMES = [
     "t.csv",
@@ -138,8 +139,8 @@ def test_rows_are_skipped_exactly(here, table, name, skip, monkeypatch):
     if alone:
         monkeypatch.setattr(inputs, "has_pyarrow", lambda: False)
     write(table, name)
-    with reading(inputs.find_inputs([name], None, None, inputs.Skipped())[0], {"p": "number"}) as reader:
-        columns = [block.columns["p"] for block in reader.blocks(["p"], skip)]
+    [source] = inputs.find_inputs([name], None, None, inputs.Skipped())
+    columns = [block.columns["p"] for block in blocks_of(source, Wanted(lambda _: ["p"], {"p": "number"}), skip)]
     numbers = [float(value) for column in columns for value in (column if alone else column.tolist())]
     assert numbers == table["p"].to_pylist()[skip:]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import itertools
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +29,9 @@ from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.save import check_output
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, missing_group, numbers_of
 from gstar_fast._cli.tables.inputs import Input, format_of_output
-from gstar_fast._cli.tables.open import check_columns, reading
+from gstar_fast._cli.tables.open import blocks_of, checked_columns
 from gstar_fast._cli.tables.places import canonical
-from gstar_fast._cli.tables.reader import Block, Column, Columns, Kinds, Reader
+from gstar_fast._cli.tables.reader import Block, Column, Columns, Kinds, Wanted
 from gstar_fast._cli.tables.types import CommonTypes
 from gstar_fast._cli.tables.write import Tap, Writer, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
@@ -57,7 +59,7 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     run = _Run(deciding, progress, Distance(inputs))
     try:
         with Stop() as run.stop:
-            rows, accepted = run.write(inputs, given.output, kind, compression, given.delimiter)
+            run.write(inputs, given.output, kind, compression, given.delimiter)
     finally:
         progress.close()
     if given.output == "-":
@@ -65,12 +67,12 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     console.answer(
         {
             "output": given.output,
-            "rows": rows,
-            "accepted": accepted,
+            "rows": run.rows,
+            "accepted": run.accepted,
             "passed_over": passed,
             "seconds": progress.seconds,
         },
-        f"{given.output}: {_summary(rows, accepted)}, in {span(progress.seconds)}",
+        f"{given.output}: {_summary(run.rows, run.accepted)}, in {span(progress.seconds)}",
     )
 
 
@@ -96,11 +98,9 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
         with Stop() as run.stop:
             for task in left:
                 task.output.parent.mkdir(parents=True, exist_ok=True)
-                source = partitions.source_of(task)  # before it is read, so that a later change is seen
-                rows, accepted = run.write(
-                    [task.source], str(task.output), task.format, task.compression, given.delimiter, done
-                )
-                record.add(task, source, rows, accepted)
+                source = task.source.identity()  # before it is read, so that a later change is seen
+                rows = run.write([task.source], str(task.output), task.format, task.compression, given.delimiter, done)
+                record.add(task, source, rows)
                 done += 1
     except Interrupted as end:
         raise Interrupted(_how_to_go_on(given, before + done, len(tasks)), end.code - 128) from None
@@ -112,6 +112,7 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
         raise
     finally:
         progress.close()
+        record.save()
     console.answer(
         {
             "output": given.output,
@@ -222,12 +223,17 @@ class Deciding:
     def options(self) -> dict[str, str | None]:
         return {"--score": self.score, **{f"--group {name}": name for name in self.group}, "--key": self.key}
 
+    def columns_of(self, source: Input, names: list[str]) -> list[str]:
+        """All columns of a table; raises if it lacks one that decides, or has decisions that may not be replaced."""
+        checked_columns(source, names, self.options)
+        if DECISION in names and not self.replace:
+            raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")
+        return checked_columns(source, names, {name: name for name in names})  # each once: all are kept
+
     def decide(self, source: Input, block: Block, first_row: int) -> NDArray[np.uint8]:
         def where(column: str) -> str:
             return f"{source.name}: column {column!r}"
 
-        if not block.rows:
-            return np.zeros(0, np.uint8)
         assert self.score is not None
         scores = numbers_of(block.columns[self.score], where(self.score), first_row)
         if self._missing.values:
@@ -243,13 +249,7 @@ class Deciding:
             )
             for name, known in zip(self.group, self._name_of, strict=False)
         ]
-        one: Column = None
-        if len(groups) == 1:
-            one = groups[0]
-        elif groups:
-            one = list(
-                zip(*(column.tolist() if hasattr(column, "tolist") else column for column in groups), strict=True)
-            )
+        one: Column = groups if len(groups) > 1 else groups[0] if groups else None
         keys = None
         if self.key is not None:
             keys = keys_of(block.columns[self.key], where(self.key), first_row)
@@ -305,13 +305,13 @@ class _Run:
         compression: str | None,
         delimiter: str | None,
         first: int = 0,
-    ) -> tuple[int, int]:
-        """Write a complete table, or none; returns the rows, and how many of them are accepted."""
+    ) -> int:
+        """Write a complete table, or none; returns its rows."""
         with contextlib.ExitStack() as stack:
             tap = Tap(sys.stdout.buffer if output == "-" else stack.enter_context(open_atomically(output)))
             writer = writer_for(kind, compression, tap, delimiter=delimiter if kind == "csv" else None)
             try:
-                found = self._copy(inputs, writer, kind, first)
+                rows = self._copy(inputs, writer, kind, first)
                 if self.stop.signal is not None:
                     raise Interrupted("stopped; nothing was written", self.stop.signal)
             except BaseException:
@@ -320,26 +320,24 @@ class _Run:
                 raise
             writer.close()
             tap.flush()
-        return found
+        return rows
 
-    def _copy(self, inputs: list[Input], writer: Writer, kind: str, first: int) -> tuple[int, int]:
+    def _copy(self, inputs: list[Input], writer: Writer, kind: str, first: int) -> int:
         """Every block of every input, decided, to the writer; `first` is the place of the first input in the run."""
-        rows = accepted = 0
         rows_of = [0] * len(inputs)
         with read_ahead(_blocks(inputs, self.deciding, kind), self.stop) as ahead:
             for i, block in ahead:
-                decisions = self.deciding.decide(inputs[i], block, rows_of[i])
+                none = np.zeros(0, np.uint8)
+                decisions = self.deciding.decide(inputs[i], block, rows_of[i]) if block.rows else none
                 gone = () if self.folders else block.folders
                 kept = {name: column for name, column in _kept(block.columns).items() if name not in gone}
                 with _naming(inputs[i]):
                     writer.write({**kept, DECISION: decisions}, block.rows)
                 rows_of[i] += block.rows
-                rows += block.rows
-                accepted += int(decisions.sum())
-                self.progress.update(self.rows + rows, self.distance.share(first + i, block.done))
-        self.rows += rows
-        self.accepted += accepted
-        return rows, accepted
+                self.rows += block.rows
+                self.accepted += int(decisions.sum())
+                self.progress.update(self.rows, self.distance.share(first + i, block.done))
+        return sum(rows_of)
 
 
 def _kept(columns: Columns) -> dict[str, Column]:
@@ -359,38 +357,21 @@ def _naming(source: Input) -> Iterator[None]:
 def _blocks(inputs: list[Input], deciding: Deciding, kind: str) -> Generator[tuple[int, Block], None, None]:
     """All blocks; if the output has types, with the same types in all tables."""
 
-    def table(source: Input) -> contextlib.AbstractContextManager[Reader]:
-        return reading(source, deciding.kinds, as_text=kind in ("csv", "tsv"), whole=True)
+    def table(source: Input) -> Iterator[Block]:
+        choose = partial(deciding.columns_of, source)
+        return blocks_of(source, Wanted(choose, deciding.kinds, as_text=kind in ("csv", "tsv"), whole=True))
 
     common = CommonTypes()
-    typed = kind in ("parquet", "arrow") and len(inputs) > 1
-    pipes: dict[int, Reader] = {}  # read once, so they stay open between finding the types and reading the rows
-    with contextlib.ExitStack() as stack:
-        for i, source in enumerate(inputs if typed else []):
-            with contextlib.ExitStack() as once:
-                reader = (stack if source.path is None else once).enter_context(table(source))
-                if source.path is None:
-                    pipes[i] = reader
-                _check(source, reader, deciding)
-                with _naming(source):
-                    common.add(source.name, _kept(reader.empty()))
-        for i, source in enumerate(inputs):
-            with contextlib.nullcontext(pipes[i]) if i in pipes else table(source) as reader:
-                _check(source, reader, deciding)
-                block = None
-                for block in reader.blocks(None):
-                    yield i, _widened(source, block, common)
-                if block is None:  # a table without rows still has columns
-                    yield i, _widened(source, Block(reader.empty(), 0, 1.0), common)
-
-
-def _check(source: Input, reader: Reader, deciding: Deciding) -> None:
-    check_columns(source, reader.names, deciding.options)
-    if DECISION in reader.names and not deciding.replace:
-        raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")
-    check_columns(source, reader.names, {name: name for name in reader.names})  # each once: all are kept
-
-
-def _widened(source: Input, block: Block, common: CommonTypes) -> Block:
-    with _naming(source):
-        return block._replace(columns=common.widened(block.columns))
+    begun: dict[int, Iterator[Block]] = {}  # pipes, which cannot be read again
+    for i, source in enumerate(inputs if kind in ("parquet", "arrow") and len(inputs) > 1 else []):
+        blocks = table(source)
+        first = next(blocks)
+        with _naming(source):
+            common.add(source.name, _kept(first.columns))
+        if source.path is None:
+            begun[i] = itertools.chain([first], blocks)
+    for i, source in enumerate(inputs):
+        for block in begun[i] if i in begun else table(source):
+            with _naming(source):
+                widened = common.widened(block.columns)
+            yield i, block._replace(columns=widened)

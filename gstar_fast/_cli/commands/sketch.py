@@ -11,12 +11,12 @@ import gstar_fast as gf
 from gstar_fast._base.text import counted, span
 from gstar_fast._cli import resume
 from gstar_fast._cli.commands.show import facts
-from gstar_fast._cli.count import Columns, Place, Stop, Tally, count
+from gstar_fast._cli.count import Columns, Stop, Tally, count, entries_of
 from gstar_fast._cli.databases import connected
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, exit_code, worded
 from gstar_fast._cli.output import Console, Progress, command_line
 from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, refuse_options, tables_of
-from gstar_fast._cli.resume import Unfinished
+from gstar_fast._cli.resume import Entry, Record, is_same
 from gstar_fast._cli.save import check_output, write_bytes
 from gstar_fast._cli.tables.columns import label_name
 from gstar_fast._cli.tables.inputs import Input
@@ -52,34 +52,29 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         "bins": new.bins,
         "append": None if base is None else base.digest(),
     }
-    places, new = _begin(given, asked, inputs, new, console)
-    identities = [one.identity() for one in inputs]  # before they are read: a change while that goes on must show
+    entries = entries_of(inputs)  # before they are read: a change while that goes on must show
+    new = _begin(given, asked, inputs, entries, new, console)
     tally = Tally(columns, new)
     progress = Progress(shown=given.progress, quiet=console.quiet)
     partial = resume.place_of(given.output)
 
     def save() -> None:
-        files = [
-            {**identity, "rows": place.rows, "whole": place.whole}
-            for identity, place in zip(identities, places, strict=True)
-            if place.rows or place.whole
-        ]
-        Unfinished(asked, files, new).save(partial)
+        Record(asked, [file for file in entries if file["rows"] or file["whole"]], new).save(partial)
 
     with Stop() as stop:
         try:
             checkpoint = None if given.output == "-" else save
-            count(inputs, tally, stop, progress, places=places, checkpoint=checkpoint, every=given.checkpoint)
+            count(inputs, tally, stop, progress, entries=entries, checkpoint=checkpoint, every=given.checkpoint)
         except Interrupted as end:
-            raise Interrupted(_how_to_go_on(given, inputs, places, save, partial), end.code - 128) from None
+            raise Interrupted(_how_to_go_on(given, entries, save, partial), end.code - 128) from None
         tally.check_positive()
         forget(one.path for one in inputs if one.path is not None)
-        for one, before in zip(inputs, identities, strict=True):
+        for one, before in zip(inputs, entries, strict=True):
             if _changed(one, before):
                 console.note(f"note: {one.name} has changed while it was counted; count it again")
         total = _total(given, console, base, new)
         partial.unlink(missing_ok=True)
-    _answer(given, console, total, base, new, (sum(place.rows for place in places), len(inputs), passed), progress)
+    _answer(given, console, total, base, new, (sum(file["rows"] for file in entries), len(inputs), passed), progress)
 
 
 def _total(given: argparse.Namespace, console: Console, base: gf.Sketch | None, new: gf.Sketch) -> gf.Sketch:
@@ -152,7 +147,7 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
 def _changed(one: Input, before: Identity) -> bool:
     """Whether a file has changed; one that is gone was read to its end."""
     try:
-        return one.identity() != before
+        return not is_same(before, one.identity())
     except FileNotFoundError:
         return False
 
@@ -171,35 +166,37 @@ def _base(given: argparse.Namespace, columns: Columns) -> gf.Sketch | None:
 
 
 def _begin(
-    given: argparse.Namespace, asked: dict[str, object], inputs: list[Input], new: gf.Sketch, console: Console
-) -> tuple[list[Place], gf.Sketch]:
-    """Where to begin in each file: at its first row, or after the rows of an interrupted count."""
-    places = [Place() for _ in inputs]
+    given: argparse.Namespace,
+    asked: dict[str, object],
+    inputs: list[Input],
+    entries: list[Entry],
+    new: gf.Sketch,
+    console: Console,
+) -> gf.Sketch:
+    """The sketch to begin with; notes in the entries the rows that an interrupted count has counted."""
     partial = resume.place_of(given.output)
     if given.output == "-" or not partial.exists():
-        return places, new
+        return new
     if not given.resume:
         console.note(f"note: {partial} of an interrupted count exists; this count starts over (--resume continues it)")
-        return places, new
+        return new
     if any(one.path is None for one in inputs):
         raise CliError("--resume does not work with a pipe")
-    state, counted_before = resume.go_on(partial, asked, inputs)
-    for i, (rows, whole) in counted_before.items():
-        places[i] = Place(rows, whole)
-    console.note(f"continuing after {counted(state.rows, 'row')}")
+    before = resume.load(partial)
+    resume.check_asked(partial, before.asked, asked, "drop --resume to start over")
+    resume.go_on(partial, before, inputs, entries)
+    console.note(f"continuing after {counted(before.rows, 'row')}")
     # the options of the new sketch, the rows of the old one
-    return places, new + state.sketch
+    return new + before.counts
 
 
-def _how_to_go_on(
-    given: argparse.Namespace, inputs: list[Input], places: list[Place], save: Callable[[], None], partial: Path
-) -> str:
-    rows = counted(sum(place.rows for place in places), "row")
+def _how_to_go_on(given: argparse.Namespace, entries: list[Entry], save: Callable[[], None], partial: Path) -> str:
+    rows = counted(sum(file["rows"] for file in entries), "row")
     if given.output == "-":
         return f"stopped after {rows}; nothing was written"
     save()
     kept = f"stopped; {rows} are counted and kept in {partial}"
-    if any(one.path is None for one in inputs):
+    if any(file["size"] is None for file in entries):
         as_it_is = shlex.join(["gstar-fast", "merge", str(partial), "-o", given.output])
         return f"{kept}\na pipe cannot be resumed; to use the count as it is: {as_it_is}"
     words = [word for word in given.argv if word != "--resume"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -18,8 +18,8 @@ from gstar_fast._cli.tables.columns import MISSING, no_number, numbers_of
 from gstar_fast._cli.tables.csv_file import CsvFile, cut_short, not_utf8
 from gstar_fast._cli.tables.inputs import Input
 from gstar_fast._cli.tables.places import is_url
-from gstar_fast._cli.tables.plain import CsvReader as PlainReader
-from gstar_fast._cli.tables.reader import Block, Columns, Kinds
+from gstar_fast._cli.tables.plain import read_csv as read_plain_csv
+from gstar_fast._cli.tables.reader import Block, Wanted
 
 BLOCK_ROWS = 1 << 18
 CSV_BLOCK = 1 << 20  # bytes; a longer line cannot be read
@@ -32,90 +32,54 @@ _NULLS = sorted(
 )
 
 
-def _blocks_of(batch: pa.RecordBatch, done: float | None, *, text: bool = False) -> Iterator[Block]:
-    """A record batch in blocks, without copying."""
-    for start in range(0, batch.num_rows, BLOCK_ROWS):
-        part = batch.slice(start, BLOCK_ROWS)
-        yield Block(dict(zip(part.schema.names, part.columns, strict=True)), part.num_rows, done, text)
-
-
-def _after(batches: Iterator[pa.RecordBatch], skip: int) -> Iterator[pa.RecordBatch]:
-    """The rows after the first `skip`."""
-    for batch in batches:
+def _blocks(
+    schema: pa.Schema, columns: list[str], batches: Iterable[tuple[pa.RecordBatch, float | None]], skip: int
+) -> Iterator[Block]:
+    """An empty block of these columns, and those of the rows after the first `skip`, without copying."""
+    types = {name: schema.field(schema.names.index(name)).type for name in columns}
+    yield Block({name: pa.array([], kind) for name, kind in types.items()}, 0, 0.0)
+    for batch, done in batches:
         passed = min(skip, batch.num_rows)
         skip -= passed
-        yield batch.slice(passed)
+        for start in range(passed, batch.num_rows, BLOCK_ROWS):
+            part = batch.slice(start, BLOCK_ROWS)
+            yield Block(dict(zip(part.schema.names, part.columns, strict=True)), part.num_rows, done)
 
 
-def _empty(schema: pa.Schema) -> Columns:
-    return {field.name: pa.array([], field.type) for field in schema}
-
-
-class ParquetReader:
+def read_parquet(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
     """A Parquet file; text comes as dictionaries, as the file has it, unless the table is wanted `whole`."""
+    import pyarrow.parquet as pq
 
-    def __init__(self, source: Input, *, whole: bool) -> None:
-        import pyarrow.parquet as pq
-
-        self._opened = _seekable(source)
-        schema = pq.read_schema(self._opened)
-        texts = [] if whole else [field.name for field in schema if _is_text(field.type)]
-        self._file = pq.ParquetFile(self._opened, read_dictionary=texts, pre_buffer=False)
-        self.names: list[str] = list(schema.names)
-        self._schema = schema
-
-    def blocks(self, columns: list[str] | None, skip: int = 0) -> Iterator[Block]:
-        """Blocks of rows after the first `skip`."""
-        read, total = skip, self._file.metadata.num_rows
-        for batch in _after(self._file.iter_batches(BLOCK_ROWS, columns=columns), skip):
+    def batches() -> Iterator[tuple[pa.RecordBatch, float]]:
+        read, total = 0, file.metadata.num_rows
+        for batch in file.iter_batches(BLOCK_ROWS, columns=columns):
             read += batch.num_rows
-            yield from _blocks_of(batch, read / total if total else 1.0)
+            yield batch, read / max(total, 1)
 
-    def empty(self) -> Columns:
-        """All columns without rows."""
-        return _empty(self._schema)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        self._opened.close()
+    with _seekable(source) as opened:
+        schema = pq.read_schema(opened)
+        columns = wanted.choose(list(schema.names))
+        texts = [] if wanted.whole else [field.name for field in schema if _is_text(field.type)]
+        with pq.ParquetFile(opened, read_dictionary=texts, pre_buffer=False) as file:
+            yield from _blocks(schema, columns, batches(), skip)
 
 
-class ArrowReader:
+def read_arrow(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
     """An Arrow or Feather file, or a stream of record batches."""
 
-    def __init__(self, source: Input) -> None:
-        self._source = source
-        whole = source.first(6) == b"ARROW1"
-        self._opened = _seekable(source) if whole else pa.PythonFile(source.open(), "r")
-        try:
-            self._reader = pa.ipc.open_file(self._opened) if whole else pa.ipc.open_stream(self._opened)
-        except BaseException:
-            self._opened.close()
-            raise
-        self.names: list[str] = list(self._reader.schema.names)
-
-    def blocks(self, columns: list[str] | None, skip: int = 0) -> Iterator[Block]:
-        """Blocks of rows after the first `skip`."""
-        size = self._source.size
-        for batch in _after(self._batches(), skip):
-            chosen = batch if columns is None else batch.select(columns)
+    def batches() -> Iterator[tuple[pa.RecordBatch, float | None]]:
+        size = source.size
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
+            chosen = batch.select(columns)
             chosen.validate(full=True)  # pyarrow trusts these files; a code or an offset may point anywhere
-            yield from _blocks_of(chosen, self._opened.tell() / size if size else None)
+            yield chosen, opened.tell() / size if size else None
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        if isinstance(self._reader, pa.RecordBatchReader):
-            return iter(self._reader)
-        return map(self._reader.get_batch, range(self._reader.num_record_batches))
-
-    def empty(self) -> Columns:
-        """All columns without rows."""
-        return _empty(self._reader.schema)
-
-    def close(self) -> None:
-        """Close the file; a pipe stays open."""
-        if self._source.path is not None or isinstance(self._reader, pa.RecordBatchFileReader):
-            self._opened.close()
+    is_file = source.first(6) == b"ARROW1"
+    opened = _seekable(source) if is_file else pa.PythonFile(source.open(), "r")
+    with contextlib.nullcontext() if source.path is None and not is_file else opened:  # a pipe stays open
+        reader = pa.ipc.open_file(opened) if is_file else pa.ipc.open_stream(opened)
+        columns = wanted.choose(list(reader.schema.names))
+        yield from _blocks(reader.schema, columns, batches(), skip)
 
 
 def _seekable(source: Input) -> pa.NativeFile:
@@ -132,73 +96,50 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-class CsvReader:
+def read_csv(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
     """A CSV file; pyarrow infers the types of the columns that `kinds` does not name."""
+    rows = 0
 
-    def __init__(self, source: Input, kinds: Kinds, *, whole: bool) -> None:
-        self._source = source
-        # a dictionary is read faster than text, and what is counted has few distinct values
-        words = pa.string() if whole else pa.dictionary(pa.int32(), pa.string())
-        self._types = {name: pa.float64() if kind == "number" else words for name, kind in kinds.items()}
-        self._columns: list[str] | None = None
-        self._file = CsvFile(source)
-        self.names = self._file.names
+    def batches() -> Iterator[tuple[pa.RecordBatch, float | None]]:
+        nonlocal rows
+        for batch in reader:
+            rows += batch.num_rows
+            yield batch, file.done()
 
-    @cached_property
-    def _batches(self) -> pa_csv.CSVStreamingReader:
-        """The stream of batches, which is opened once: a pipe cannot be read again."""
+    # a dictionary is read faster than text, and what is counted has few distinct values
+    words = pa.string() if wanted.whole else pa.dictionary(pa.int32(), pa.string())
+    with contextlib.closing(CsvFile(source)) as file:
+        columns = wanted.choose(file.names)
+        types = {name: pa.float64() if kind == "number" else words for name, kind in wanted.kinds.items()}
         try:
-            return pa_csv.open_csv(
-                pa.PythonFile(self._file, "r"),
-                pa_csv.ReadOptions(block_size=CSV_BLOCK, column_names=self.names, skip_rows_after_names=1),
-                pa_csv.ParseOptions(delimiter=self._file.delimiter, newlines_in_values=True),
+            reader = pa_csv.open_csv(
+                pa.PythonFile(file, "r"),
+                pa_csv.ReadOptions(block_size=CSV_BLOCK, column_names=file.names, skip_rows_after_names=1),
+                pa_csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
                 pa_csv.ConvertOptions(
-                    column_types=self._types,
-                    include_columns=self._columns,
-                    strings_can_be_null=False,
-                    null_values=_NULLS,
+                    column_types=types, include_columns=columns, strings_can_be_null=False, null_values=_NULLS
                 ),
             )
+            for block in _blocks(reader.schema, columns, batches(), skip):
+                yield block._replace(text=True)
         except pa.ArrowInvalid as error:
-            raise _explained(self._source, self.names, error) from error
-
-    def blocks(self, columns: list[str] | None, skip: int = 0) -> Iterator[Block]:
-        """Blocks of rows after the first `skip`."""
-        self._columns = columns
-        rows = 0
-        try:
-            for batch in _after(self._batches, skip):
-                rows += batch.num_rows
-                yield from _blocks_of(batch, self._file.done(), text=True)
-        except pa.ArrowInvalid as error:
-            raise _explained(self._source, self.names, error) from error
-        if self._file.ends_inside_quotes():
-            raise cut_short(self._source, skip + rows - 1)
-
-    def empty(self) -> Columns:
-        """All columns without rows; their types are those of the first rows."""
-        return _empty(self._batches.schema)
-
-    def close(self) -> None:
-        """Close the file; a pipe stays open."""
-        self._file.close()
+            raise _explained(source, file.names, error) from error
+        if file.ends_inside_quotes():
+            raise cut_short(source, rows - 1)
 
 
 def _first_wrong(source: Input, number: str | None = None) -> CliError | None:
     """The error for the first bad row. The file is read again, because pyarrow does not give row numbers."""
-    if source.path is None:  # a pipe cannot be read again
+    if source.path is None:  # a pipe, which cannot be read again
         return None
-    reader = PlainReader(source)
     try:
         first_row = 0
-        for block in reader.blocks(reader.names if number is None else [number]):
+        for block in read_plain_csv(source, Wanted(lambda names: names if number is None else [number], {}), 0):
             if number is not None:
                 numbers_of(block.columns[number], f"{source.name}: column {number!r}", first_row)
             first_row += block.rows
     except CliError as error:
         return error
-    finally:
-        reader.close()
     return None
 
 

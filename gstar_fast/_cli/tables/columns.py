@@ -319,7 +319,9 @@ def groups_of(
     if encoded is not None and all(name is None or type(name) is int for name in names):
         with contextlib.suppress(OverflowError):  # keys may be larger
             return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(names[:-1], _pa().int64()))
-    return [names[code] for code in texts.codes.tolist()]
+    table = np.empty(len(names), object)
+    table[:] = names
+    return table[texts.codes]
 
 
 def _check_whole(kind: pa.DataType, where: str, what: str) -> None:

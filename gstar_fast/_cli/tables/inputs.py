@@ -68,8 +68,10 @@ class Input:
         """What must be equal for the file, and the meaning of its rows, to be the same."""
         if self.path is None:
             return {"path": "-", "size": None, "changed": None}
-        folders = places.partition_folders(self.path)
-        return {**places.identity(self.path), **({"folders": "/".join(folders)} if folders else {})}
+        found = places.identity(self.path)
+        if folders := places.partition_folders(self.path):
+            found["folders"] = "/".join(folders)
+        return found
 
 
 # -------------------------------------------------------------------------------------------------------------- finding

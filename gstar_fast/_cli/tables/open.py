@@ -1,8 +1,7 @@
-"""A table -> its reader, with the columns that folders give and errors that name the file."""
+"""A table -> blocks of its rows, with the columns that folders give and errors that name the file."""
 
 from __future__ import annotations
 
-import contextlib
 import re
 import zlib
 from collections.abc import Iterator, Mapping
@@ -12,29 +11,24 @@ import numpy as np
 
 from gstar_fast._base.text import near, some, without_secrets
 from gstar_fast._cli.errors import CliError, extra_missing
-from gstar_fast._cli.tables import inputs
+from gstar_fast._cli.tables import inputs, plain
 from gstar_fast._cli.tables.columns import name_of_text, numbers_of
 from gstar_fast._cli.tables.inputs import Input
 from gstar_fast._cli.tables.places import is_url, partition_folders
-from gstar_fast._cli.tables.plain import CsvReader
-from gstar_fast._cli.tables.reader import NO_KINDS, Block, Column, Columns, Kinds, Reader
+from gstar_fast._cli.tables.reader import Block, Column, Wanted
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 READ_ERRORS = (OSError, ValueError, EOFError, zlib.error)  # of damaged files; pyarrow's own errors are among them
 
 
-@contextlib.contextmanager
-def reading(source: Input, kinds: Kinds = NO_KINDS, *, as_text: bool = False, whole: bool = False) -> Iterator[Reader]:
-    """A reader of the table; every error in opening and reading it is a CliError that names the file.
+def blocks_of(source: Input, wanted: Wanted, skip: int = 0) -> Iterator[Block]:
+    """An empty block, and the blocks of the rows after the first `skip`.
 
-    `kinds` says how columns of text are read, `as_text` keeps all values of a CSV file as written, and `whole` gives
-    columns their own types, for a reader of all columns.
+    Every error in opening and reading the table is a CliError that names the file.
     """
     far = source.path is not None and is_url(source.path)
-    reader: Reader | None = None
     try:
-        reader = _opened(source, kinds, as_text, whole)
-        yield _with_folders(reader, source, kinds, as_text, whole)
+        yield from _with_folders(source, wanted, skip)
     except CliError:
         raise
     except READ_ERRORS as error:
@@ -43,22 +37,18 @@ def reading(source: Input, kinds: Kinds = NO_KINDS, *, as_text: bool = False, wh
         if not far:
             raise
         raise unreadable(source, error) from None  # stores raise errors of any type
-    finally:
-        if reader is not None:
-            reader.close()
 
 
-def _opened(source: Input, kinds: Kinds, as_text: bool, whole: bool) -> Reader:
+def _read(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
     is_csv = source.format in ("csv", "tsv")
-    if is_csv and (as_text or not inputs.has_pyarrow()):
-        return CsvReader(source)
+    if is_csv and (wanted.as_text or not inputs.has_pyarrow()):
+        return plain.read_csv(source, wanted, skip)
     if not inputs.has_pyarrow():
         raise extra_missing(f"{source.name}: reading {source.format}", "pyarrow")
     from gstar_fast._cli.tables import arrow
 
-    if is_csv:
-        return arrow.CsvReader(source, kinds, whole=whole)
-    return arrow.ParquetReader(source, whole=whole) if source.format == "parquet" else arrow.ArrowReader(source)
+    readers = {"parquet": arrow.read_parquet, "arrow": arrow.read_arrow}
+    return readers.get(source.format, arrow.read_csv)(source, wanted, skip)
 
 
 def unreadable(source: Input, error: Exception) -> CliError:
@@ -76,8 +66,8 @@ def unreadable(source: Input, error: Exception) -> CliError:
     )
 
 
-def check_columns(source: Input, names: list[str], wanted: Mapping[str, str | None]) -> None:
-    """Raise if the table does not have each column once; `wanted` is option -> column."""
+def checked_columns(source: Input, names: list[str], wanted: Mapping[str, str | None]) -> list[str]:
+    """The columns of `wanted` (option -> column), each once; raises if the table does not have one of them once."""
     for option, column in wanted.items():
         if column is None or names.count(column) == 1:
             continue
@@ -89,21 +79,37 @@ def check_columns(source: Input, names: list[str], wanted: Mapping[str, str | No
             if sign is not None:
                 hint = f"; is it separated by {sign!r}? Then add --delimiter {sign!r}"
         raise CliError(f"{source.name} has no column {column!r} ({option}){hint}\nits columns: {some(names, 30)}")
+    return list(dict.fromkeys(column for column in wanted.values() if column is not None))
 
 
 # -------------------------------------------------------------------------------------------------------------- folders
 
 
-def _with_folders(reader: Reader, source: Input, kinds: Kinds, as_text: bool, whole: bool) -> Reader:
-    """The reader with the columns of folders such as `sex=F`; a column of the file itself comes first."""
-    raw: dict[str, str] = {}
+def _with_folders(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
+    """The blocks with the columns of folders such as `sex=F`; a column of the file itself comes first."""
+    given = _folders_of(source)
+    added: dict[str, str] = {}
+
+    def choose(names: list[str]) -> list[str]:
+        chosen = wanted.choose([*names, *(name for name in given if name not in names)])
+        added.update({name: given[name] for name in chosen if name not in names})
+        # at least one column of the file, since its length is the number of rows
+        return [name for name in chosen if name not in added] or names[:1]
+
+    for block in _read(source, wanted._replace(choose=choose), skip):
+        more = {name: _constant(source, name, raw, wanted, block.rows) for name, raw in added.items()}
+        yield block._replace(columns={**block.columns, **more}, folders=tuple(more))
+
+
+def _folders_of(source: Input) -> dict[str, str]:
+    """Column -> value, as the folders write it."""
+    found: dict[str, str] = {}
     for folder in [] if source.path is None else partition_folders(source.path):
         name, _, value = folder.partition("=")
         name = _decoded(name, f"{source.name}: the folder {without_secrets(folder)!r}")
-        if raw.setdefault(name, value) != value:
+        if found.setdefault(name, value) != value:
             raise CliError(f"{source.name} is in two folders for the column {name!r}; it can have one value only")
-    new = {name: value for name, value in raw.items() if name not in reader.names}
-    return _Folders(reader, source, new, kinds, as_text=as_text, whole=whole) if new else reader
+    return found
 
 
 def _decoded(text: str, where: str) -> str:
@@ -117,44 +123,18 @@ def _decoded(text: str, where: str) -> str:
         raise CliError(f"{where} is not percent-encoded UTF-8; rename the folder") from None
 
 
-class _Folders:
-    """A reader with more columns, each of which has one value."""
+def _constant(source: Input, name: str, raw: str, wanted: Wanted, rows: int) -> Column:
+    """The value of a folder in every row: a number or text as `kinds` says, else of the type that it shows."""
+    value = "" if raw == NULL else _decoded(raw, f"{source.name}: the folder {f'{name}={raw}'!r}")
+    if wanted.as_text or not inputs.has_pyarrow():
+        return [value] * rows
+    import pyarrow as pa
 
-    def __init__(
-        self, reader: Reader, source: Input, raw: dict[str, str], kinds: Kinds, *, as_text: bool, whole: bool
-    ) -> None:
-        self._reader, self._source, self._raw = reader, source, raw
-        self._kinds, self._as_text, self._whole = kinds, as_text, whole
-        self.names = [*reader.names, *raw]
-
-    def blocks(self, columns: list[str] | None, skip: int = 0) -> Iterator[Block]:
-        wanted = list(self._raw) if columns is None else [name for name in self._raw if name in columns]
-        own = columns
-        if columns is not None:  # at least one, since its length is the number of rows
-            own = [name for name in columns if name not in self._raw] or self._reader.names[:1]
-        for block in self._reader.blocks(own, skip):
-            added = {name: self._column(name, block.rows) for name in wanted}
-            yield block._replace(columns={**block.columns, **added}, folders=tuple(added))
-
-    def empty(self) -> Columns:
-        return {**self._reader.empty(), **{name: self._column(name, 0) for name in self._raw}}
-
-    def close(self) -> None:
-        self._reader.close()
-
-    def _column(self, name: str, rows: int) -> Column:
-        """The value in every row: a number or text as `kinds` says, else of the type that it shows."""
-        where = f"{self._source.name}: column {name!r}"
-        raw, kind = self._raw[name], self._kinds.get(name)
-        value = "" if raw == NULL else _decoded(raw, f"{self._source.name}: the folder {f'{name}={raw}'!r}")
-        if self._as_text or not inputs.has_pyarrow():
-            return [value] * rows
-        import pyarrow as pa
-
-        if kind == "number":
-            return pa.array(np.full(rows, numbers_of([value], where)[0]))
-        if kind != "text" and isinstance(name_of_text(value), int):
-            return pa.array(np.full(rows, int(value)))
-        codes = pa.array(np.zeros(rows, np.int8), mask=np.full(rows, value == ""))
-        column = pa.DictionaryArray.from_arrays(codes, pa.array([value]))
-        return column.cast(pa.string()) if self._whole else column
+    kind = wanted.kinds.get(name)
+    if kind == "number":
+        return pa.array(np.full(rows, numbers_of([value], f"{source.name}: column {name!r}")[0]))
+    if kind != "text" and isinstance(name_of_text(value), int):
+        return pa.array(np.full(rows, int(value)))
+    codes = pa.array(np.zeros(rows, np.int8), mask=np.full(rows, value == ""))
+    column = pa.DictionaryArray.from_arrays(codes, pa.array([value]))
+    return column.cast(pa.string()) if wanted.whole else column

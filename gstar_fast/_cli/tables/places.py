@@ -9,15 +9,22 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, NotRequired, TypedDict, cast
 
 from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import CliError, extra_missing
 
-Identity: TypeAlias = dict[str, str | int | None]  # path, size and time of change of a file
-
 _WEB = re.compile(r"(?i)https?://[^/?#]*([^?#]*)")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+
+
+class Identity(TypedDict):
+    """What must be equal for a file, and the meaning of its rows, to be the same; None for a pipe."""
+
+    path: str
+    size: int | None
+    changed: int | str | None
+    folders: NotRequired[str]
 
 
 def is_url(name: str) -> bool:

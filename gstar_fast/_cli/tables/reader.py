@@ -1,14 +1,16 @@
-"""What every reader of a table gives: blocks of its rows, in the order of the file."""
+"""What every reader of a table gives: blocks of its rows, in the order of the file.
+
+A reader is a generator. Its first block has no rows: it shows the columns, and their types, before any row is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Column: TypeAlias = Any  # one entry a row: an array of NumPy or Arrow, or a list of text
 Columns: TypeAlias = Mapping[str, Column]
 Kinds: TypeAlias = Mapping[str, Literal["number", "text"]]  # how columns of CSV files are read
-NO_KINDS: Kinds = {}
 
 
 class Block(NamedTuple):
@@ -25,19 +27,10 @@ class Block(NamedTuple):
         return self.text or name in self.folders
 
 
-class Reader(Protocol):
-    """A table that is read from its first row to its last, block by block."""
+class Wanted(NamedTuple):
+    """Which columns of a table are read, and how."""
 
-    names: list[str]
-
-    def blocks(self, columns: list[str] | None, skip: int = 0) -> Iterator[Block]:
-        """Blocks of the rows after the first `skip`, with these columns (None: all)."""
-        ...
-
-    def empty(self) -> Columns:
-        """All columns without rows, with their types."""
-        ...
-
-    def close(self) -> None:
-        """Close the file."""
-        ...
+    choose: Callable[[list[str]], list[str]]  # the names that a table has -> those to read; raises if one is missing
+    kinds: Kinds  # of the other columns of a CSV file, the type shows in their values
+    as_text: bool = False  # keep all values of a CSV file as they are written
+    whole: bool = False  # for a reader of all columns: text is not encoded as dictionaries
