@@ -23,7 +23,7 @@ import gstar_fast as gf
 from benchmarks.harness import Timing, heading, machine, race, table, write
 from gstar_fast import _core, datasets
 from gstar_fast._backends import room
-from gstar_fast._solver.question import Objective
+from gstar_fast._question.question import Question
 from gstar_fast._solver.smooth.smooth import prepare_smooth
 
 LIMIT = 0.02
@@ -144,7 +144,7 @@ def on_densities() -> list[list[str]]:
     rows = datasets.paper_synthetic(rows=40_000, seed=0)
     sketch = gf.Sketch.from_rows(rows.scores, rows.labels, rows.groups)
     cells = gf.density(sketch, kind="kde", bandwidth=0.5)
-    s = prepare_smooth(sketch, Objective(penalties={"equalized_odds": 1e4}), cells)
+    s = prepare_smooth(sketch, Question.of(penalties={"equalized_odds": 1e4}), cells)
     problem = _core.SmoothProblem(*s.problem[:-1])
     iterations = problem.alternate(np.zeros(2), 1.0, 10**6, 0.0, False)[2]
     penalties = np.logspace(-2, 7, 1000)

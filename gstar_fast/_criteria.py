@@ -44,6 +44,8 @@ class Form(Enum):
 
 _RATIO, _SUM = Form.RATIO, Form.SUM  # read often: looking into an Enum takes longer
 
+TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
+
 
 class Criterion(NamedTuple):
     """Some rates and the form in which a limit compares them."""
@@ -147,9 +149,22 @@ class Limit(NamedTuple):
         return self.criterion.form
 
     @property
+    def key(self) -> str | tuple[str, Name]:
+        """What the limit is about, as `limits` names it."""
+        return self.criterion.name if self.group is None else (self.criterion.name, self.group)
+
+    @property
     def asked(self) -> float:
         """The number that was asked for."""
         return self.most if self.most < math.inf else self.least
+
+    @property
+    def given(self) -> float | dict[str, float]:
+        """The limit as `limits` has it: a number, or what a rate is at least and at most."""
+        if self.form not in (Form.BOUND, Form.TOTAL):
+            return self.asked
+        ends = {"at_least": self.least, "at_most": self.most}
+        return {end: value for end, value in ends.items() if abs(value) < math.inf}
 
     @property
     def sign(self) -> str:

@@ -25,7 +25,6 @@ from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._audit.replicates import solve_again, solved
 from gstar_fast._question.question import Question
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast.datasets import paper_synthetic
 
@@ -140,7 +139,7 @@ def thresholds(asked: dict[str, Any], rows: int, trials: int, replicates: int) -
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=512)
     best = gf.solve(sketch, **asked, evidence=0)
     whole = Snapshot.of(sketch)
-    objective = Objective.of(Question.of(**asked))
+    objective = Question.of(**asked)
     random = np.random.default_rng(1)
     held, width, gaps_ = [], [], []
     criterion = next(iter([*asked.get("limits", {}), *asked.get("penalties", {}), "equalized_odds"]))

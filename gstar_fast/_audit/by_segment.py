@@ -11,10 +11,11 @@ from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._base.thresholds import Thresholds, make
+from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Asked, Roles
 from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import Objective, scale_of
+from gstar_fast._solver.question import compared_rates, scale_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import accepted_by, parts_of
 from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
@@ -91,21 +92,21 @@ class SolveSegments:
 
     rows: SegmentCounts
     roles: Roles
-    objective: Objective
+    question: Question
     result: Result
 
     def found(self, snapshot: Snapshot) -> tuple[Floats, Floats | Ints] | None:
         """Threshold of each segment, of a mixture the likeliest, and the rows (3, A) they accept of `rows`."""
-        counts, objective = SegmentCounts.of(snapshot, self.roles), self.objective
+        counts, question = SegmentCounts.of(snapshot, self.roles), self.question
         totals = counts.totals
         has, labelled = has_rate(totals), (int(totals[0].sum()), int(totals[1].sum()))
-        if not any(labelled) or (objective.balanced and not all(labelled)):
+        if not any(labelled) or (question.balanced and not all(labelled)):
             return None
-        if any(has[r].sum() < 2 for _, r in objective.asked()):
+        if any(has[r].sum() < 2 for _, r in compared_rates(question)):
             return None
-        scale = scale_of(objective, *labelled)
+        scale = scale_of(question, *labelled)
         orders = ORDERS if self.result.monotone else (None,)
-        searches = [lay_out(counts, objective, scale, has, order) for order in orders]
+        searches = [lay_out(counts, question, scale, has, order) for order in orders]
         if self.result.verdict == "unified":
             parts = [{searches[0].unified: 1.0}] * len(counts.segments)
         elif self.result.randomized:

@@ -18,12 +18,13 @@ from gstar_fast._audit.by_segment import SolveSegments
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
+from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.mix import mix, mixed
 from gstar_fast._solver.promise.effective import resampled
-from gstar_fast._solver.question import Objective, scale_of
+from gstar_fast._solver.question import compared_rates, scale_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, choose, choose_unified, lay_out
 from gstar_fast._solver.segments.problem import SegmentCounts
@@ -204,14 +205,14 @@ def solve_again(
     result: Result, snapshot: Snapshot, replicates: int, seed: int, roles: Roles | None = None
 ) -> Resolved | None:
     """Thresholds of resampled counts; None if the counts themselves give other thresholds than the result has."""
-    objective = Objective(result.limits, result.penalties, result.costs, result.balanced)
+    question = result.question
     if result.verdict == "unified":  # the best unified threshold, whatever its gaps
-        objective = replace(objective, limits={})
+        question = replace(question, limits=())
     if roles is None:
         upward = np.cumsum(snapshot.rows[:, :, ::-1], axis=2)[:, :, ::-1]
-        find: Find = partial(_found, objective=objective, result=result, upward=upward)
+        find: Find = partial(_found, question=question, result=result, upward=upward)
     else:
-        find = SolveSegments(SegmentCounts.of(snapshot, roles), roles, objective, result).found
+        find = SolveSegments(SegmentCounts.of(snapshot, roles), roles, question, result).found
     own = find(snapshot)
     if own is None or own[0].tolist() != list(result.thresholds.values()):
         return None
@@ -229,17 +230,15 @@ def solve_again(
     return Resolved(thresholds, np.moveaxis(accepted, 1, 0))
 
 
-def _found(
-    snapshot: Snapshot, objective: Objective, result: Result, upward: Ints
-) -> tuple[Floats, Floats | Ints] | None:
+def _found(snapshot: Snapshot, question: Question, result: Result, upward: Ints) -> tuple[Floats, Floats | Ints] | None:
     """Threshold of each group, of a mixture the likeliest, and the rows accepted of those that `upward` counts."""
     alike = result.verdict == "unified"
     if alike or not result.randomized:
-        candidates = solved(snapshot, objective, result.unified or alike)
+        candidates = solved(snapshot, question, result.unified or alike)
         if candidates is None:
             return None
         return snapshot.thresholds(candidates), upward[:, np.arange(len(candidates)), candidates]
-    search = _searched(snapshot, objective, shared=False)
+    search = _searched(snapshot, question, shared=False)
     mixture = None if search is None else mix(search.arrays)
     if search is None or mixture is None:
         return None
@@ -251,9 +250,9 @@ def _found(
     return snapshot.thresholds(likeliest), accepted
 
 
-def solved(snapshot: Snapshot, objective: Objective, unified: bool) -> Ints | None:
+def solved(snapshot: Snapshot, question: Question, unified: bool) -> Ints | None:
     """Candidate of each group; None where the limits cannot be met, or too few rows are left to ask."""
-    search = _searched(snapshot, objective, shared=unified)
+    search = _searched(snapshot, question, shared=unified)
     if search is None:
         return None
     numbers = (choose_unified(search) if unified else choose(search)).numbers
@@ -263,13 +262,13 @@ def solved(snapshot: Snapshot, objective: Objective, unified: bool) -> Ints | No
     return candidates
 
 
-def _searched(snapshot: Snapshot, objective: Objective, shared: bool) -> Search | None:
+def _searched(snapshot: Snapshot, question: Question, shared: bool) -> Search | None:
     """What the solver starts from; None where too few rows are left to ask."""
     totals = snapshot.rows.sum(axis=2)
     has = has_rate(totals)
     labelled = int(totals[0].sum()), int(totals[1].sum())
-    if not any(labelled) or (objective.balanced and not all(labelled)):
+    if not any(labelled) or (question.balanced and not all(labelled)):
         return None
-    if len(snapshot.groups) > 1 and any(has[r].sum() < 2 for _, r in objective.asked()):
+    if len(snapshot.groups) > 1 and any(has[r].sum() < 2 for _, r in compared_rates(question)):
         return None
-    return lay_out(snapshot, objective, totals, scale_of(objective, *labelled), has, shared=shared)
+    return lay_out(snapshot, question, totals, scale_of(question, *labelled), has, shared=shared)

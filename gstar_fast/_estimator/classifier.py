@@ -44,7 +44,7 @@ from gstar_fast._estimator.training import Classifier, Rows, Scoring, planned, r
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.question import ObjectiveLike, Question
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import Objective, check_several
+from gstar_fast._solver.question import check_several
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.solve import solve_question
 
@@ -232,7 +232,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         """
         question, sketch = checked_question(self), Sketch(bins=self.bins, range=self.range)
         rows = self._rows(source_of(self, sensitive_features), X, y, sensitive_features, sample_weight)
-        check_several(Objective.of(question), rows.groups.names)
+        check_several(question, rows.groups.names)
         if self._is_prefit:
             if params:
                 raise bad_value("cv", f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")

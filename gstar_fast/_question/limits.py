@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from gstar_fast._base.arrays import Bools, Floats
+from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import CRITERION, Criterion, Form, Limit
+from gstar_fast._criteria import CRITERION, TOLERANCE, Criterion, Form, Limit
+from gstar_fast._rates import SOLVER_RATES
 
 HARDLY_A_RATIO = 0.2  # a limit on a ratio up to here reads like a gap
 LARGEST_PENALTY = 1e100
+
+LimitKey: TypeAlias = str | tuple[str, Name]  # what a limit is about
+LimitLike: TypeAlias = float | Mapping[str, float]  # what it asks for
 
 
 def read_limits(given: object) -> tuple[Limit, ...]:
@@ -73,3 +80,34 @@ def _number(argument: str, criterion: Criterion, value: object) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
         raise refusal("criterion_number", f"{argument}:{criterion.name}", value=value)
     return float(value)
+
+
+class Windows(NamedTuple):
+    """What limits allow each rate of the solvers between groups, tolerance included."""
+
+    most: Floats  # largest difference; inf where none is set. No gap is larger than a sum of gaps may be
+    alone: Floats  # the same, limits on a sum of two gaps aside
+    ratio: Floats  # least ratio; -1 where none is set
+    total: float  # largest sum of the gaps of the first two rates; inf where none is set
+
+    @property
+    def set(self) -> Bools:
+        """Which rates have a window."""
+        return (self.most < np.inf) | (self.ratio >= 0)
+
+
+def windows_of(limits: Iterable[Limit]) -> Windows:
+    """The windows of all rates."""
+    most, alone = np.full((2, len(SOLVER_RATES)), np.inf)
+    ratio, total = np.full(len(SOLVER_RATES), -1.0), math.inf
+    for limit in limits:
+        for rate, (difference, least) in limit.windows(TOLERANCE).items():
+            r = SOLVER_RATES.index(rate)
+            most[r], ratio[r] = min(most[r], difference), max(ratio[r], least)
+            if limit.form is not Form.SUM:
+                alone[r] = min(alone[r], difference)
+        if limit.form is Form.SUM:
+            total = min(total, limit.most + TOLERANCE)
+    for array in (most, alone, ratio):
+        array.flags.writeable = False
+    return Windows(most, alone, ratio, total)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from gstar_fast._base.arrays import Floats
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import Limit
+from gstar_fast._criteria import KNOWN, Criterion, Limit
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Code, Column, Segments
-from gstar_fast._question.limits import read_limits, read_penalties
+from gstar_fast._question.limits import LimitKey, LimitLike, Windows, read_limits, read_penalties, windows_of
 from gstar_fast._question.roles import read_columns, read_decide_by
 from gstar_fast._question.tables import check_together
+from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._words import GIVEN, KINDS, METHODS
 
@@ -77,6 +80,51 @@ class Question:
         return {limit.criterion.name: limit.asked for limit in self.limits}
 
     @property
+    def asked_limits(self) -> dict[LimitKey, LimitLike]:
+        """The limits as `solve` takes them."""
+        return {limit.key: limit.given for limit in self.limits}
+
+    @property
+    def compared(self) -> tuple[Criterion, ...]:
+        """Every criterion that is limited or penalised."""
+        names = dict.fromkeys([*(limit.criterion.name for limit in self.limits), *self.penalties])
+        return tuple(KNOWN[name] for name in names)
+
+    def limited(self, limit: Limit) -> Question:
+        """The same question with this limit, in the place of another on the same."""
+        by_key = {one.key: one for one in self.limits} | {limit.key: limit}
+        return replace(self, limits=tuple(by_key.values()))
+
+    @cached_property
+    def windows(self) -> Windows:
+        """What the limits allow each rate of the solvers."""
+        return windows_of(self.limits)
+
+    @cached_property
+    def penalty(self) -> Floats:
+        """Weight of the mean squared difference of each rate of the solvers."""
+        out = np.zeros(len(SOLVER_RATES))
+        for name, value in self.penalties.items():
+            for rate in KNOWN[name].rates:
+                out[SOLVER_RATES.index(rate)] += value
+        return out
+
+    @property
+    def weighted(self) -> bool:
+        """Whether errors have prices, so that the cost that is minimised is not the error rate."""
+        return self.objective != "error"
+
+    @property
+    def measure(self) -> str:
+        """What is minimised: "error", "cost" or "loss"."""
+        return "loss" if self.penalties else "cost" if self.weighted else "error"
+
+    @property
+    def lower(self) -> str:
+        """The end of the sentence "no other thresholds have ..."."""
+        return f"a lower {self.measure}{' within the limits' if self.limits else ''}"
+
+    @property
     def balanced(self) -> bool:
         """Whether both classes weigh alike."""
         if isinstance(self.objective, str):
@@ -126,7 +174,7 @@ class Question:
         out = {
             one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != _DEFAULT[one.name]
         }
-        return out | ({"limits": self.bounds} if self.limits else {})
+        return out | ({"limits": self.asked_limits} if self.limits else {})
 
     def to_dict(self) -> dict[str, Any]:
         """The options that are not as by default, for JSON; densities by hand are only named."""

@@ -16,10 +16,10 @@ from gstar_fast._backends.common.descent import evaluate, slopes
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_value
-from gstar_fast._criteria import EQUAL_TPR
+from gstar_fast._criteria import CRITERION, EQUAL_TPR, Limit
 from gstar_fast._density.density import every_density
+from gstar_fast._question.question import Question
 from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, prepare_smooth, solve_prepared
 
@@ -163,8 +163,8 @@ def bounds(result: Result, sketch: Sketch, *, density: Kind = "kde") -> Bounds:
         raise bad_value("density", "bounds needs a smooth density: the counts have no pdf; use density='kde'")
     if len(result.thresholds) != 2:
         raise bad_value("result", f"the paper's theorems are about two groups; the result has {len(result.thresholds)}")
-    objective = Objective(penalties=result.penalties, costs=(1.0, 1.0))
-    s = prepare_smooth(sketch, objective, density, extra=(0, 1))
+    question = Question(penalties=result.penalties)
+    s = prepare_smooth(sketch, question, density, extra=(0, 1))
     if set(s.groups) != set(result.thresholds):
         raise bad_value(
             "result", f"the result is for groups {list(result.thresholds)}, the sketch has {list(s.groups)}"
@@ -213,7 +213,7 @@ def _third(s: Smooth, result: Result) -> Bound:
     """What relaxing equal tpr by gamma can gain, against what it does gain."""
     c = Curves.between(s, -np.inf, np.inf)
     gamma = float(result.gaps[EQUAL_TPR])
-    fair = solve_prepared(_with(s, {EQUAL_TPR: 0.0}))
+    fair = solve_prepared(_with(s, (CRITERION[EQUAL_TPR].limit(0.0),)))
     best = fair.error**2
     star = np.array([fair.thresholds[g] for g in s.groups])
     # each threshold may move as long as its fnr moves by at most gamma / 2; E separates over the groups
@@ -247,11 +247,11 @@ def _third(s: Smooth, result: Result) -> Bound:
     return Bound("Theorem 3", "L* - L~ <= C gamma", left, _times(constant, gamma), constants, note, best)
 
 
-def _with(s: Smooth, limits: dict[str, float]) -> Smooth:
+def _with(s: Smooth, limits: tuple[Limit, ...]) -> Smooth:
     """The same densities under other limits."""
-    objective = Objective(limits=limits)
+    question = Question(limits=limits)
     problem = s.problem._replace(penalty=np.zeros(len(s.active)))
-    return replace(s, objective=objective, problem=problem)
+    return replace(s, question=question, problem=problem)
 
 
 def _fourth(s: Smooth, at: Floats, result: Result) -> Bound:

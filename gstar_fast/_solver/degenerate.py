@@ -12,11 +12,12 @@ from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import first_few, printable_name
+from gstar_fast._question.question import Question
 from gstar_fast._rates import SELECTED, SOLVER_RATES, has_rate
 from gstar_fast._sketch.resolution import warn_if_coarse
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.question import Objective, Scale
+from gstar_fast._solver.question import Scale, compared_rates
 from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.result import Result
 
@@ -35,7 +36,7 @@ def cautions(
     before: Outcome,
     totals: Ints,
     scale: Scale,
-    objective: Objective,
+    question: Question,
     *,
     effective: Callable[[], Floats],
     unified: bool = False,
@@ -70,8 +71,8 @@ def cautions(
     notes: list[Note] = []
     if found:
         n = effective()
-        small, forced = _small_groups(groups, after, totals, objective, n)
-        ways = _ways(n[SELECTED], small if can_pool else [], objective, unified, can_mix)
+        small, forced = _small_groups(groups, after, totals, question, n)
+        ways = _ways(n[SELECTED], small if can_pool else [], question, unified, can_mix)
         ways += ["other segments"] * (segments is not None)
         notes.append(Note.warned("degenerate", found="; ".join([*found, *forced]), ways=ways))
     for rate, verb in ((1.0, "accepts"), (0.0, "rejects")):
@@ -133,7 +134,7 @@ def _kept(after: Outcome, before: Outcome, totals: Ints, scale: Scale) -> str | 
 
 
 def _small_groups(
-    groups: tuple[Name, ...], after: Outcome, totals: Ints, objective: Objective, n_of: Floats
+    groups: tuple[Name, ...], after: Outcome, totals: Ints, question: Question, n_of: Floats
 ) -> tuple[list[int], list[str]]:
     """Groups whose rates jump further, from one threshold to the next, than the gap may be; and words that name them.
 
@@ -142,8 +143,8 @@ def _small_groups(
     """
     has = has_rate(totals)
     fewest: dict[int, tuple[float, str]] = {}
-    allowed = {limit.criterion.name: limit.gap() for limit in objective.asks}
-    for name, r in objective.asked():
+    allowed = {limit.criterion.name: limit.gap() for limit in question.limits}
+    for name, r in compared_rates(question):
         n, what = n_of[list(SOLVER_RATES[r].parts)].min(axis=0), SOLVER_RATES[r].fewest
         gap = allowed.get(name)
         if name not in allowed:  # a penalty is paid for the gap that is left
@@ -159,7 +160,7 @@ def _small_groups(
     return small, [f"forced by few rows, whose rates move in steps larger than the limit: {first_few(named, MOST)}"]
 
 
-def _ways(rows: Floats, small: list[int], objective: Objective, unified: bool, can_mix: bool) -> list[Way]:
+def _ways(rows: Floats, small: list[int], question: Question, unified: bool, can_mix: bool) -> list[Way]:
     """What to try."""
     ways: list[Way] = []
     if small:
@@ -167,18 +168,18 @@ def _ways(rows: Floats, small: list[int], objective: Objective, unified: bool, c
         pooled = rows < least
         if pooled.sum() > 1 and not pooled.all():
             ways.append(["min_rows", str(least), "", " (pools these groups)"])
-    if objective.limits:
+    if question.limits:
         ways.append("a looser limit")
-    if objective.penalties:
+    if question.penalties:
         ways.append("a lighter penalty")
-    if can_mix and objective.limits:
+    if can_mix and question.limits:
         ways.append(["randomize", "True", "", ""])
     if unified:
         ways.append(["unified", "True", "a threshold for each group instead of ", ""])
-    nothing = not objective.limits and not objective.penalties
-    if nothing and not objective.balanced:
+    nothing = not question.limits and not question.penalties
+    if nothing and not question.balanced:
         ways.append(["objective", repr("balanced_error"), "", ""])
-    if nothing or objective.costs != (1.0, 1.0):
+    if nothing or question.costs != (1.0, 1.0):
         ways.append("other prices")
     return ways
 

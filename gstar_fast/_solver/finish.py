@@ -63,20 +63,20 @@ def finish(
     unified: bool = False,
 ) -> Result:
     """Put a choice into words and numbers."""
-    objective, table = search.objective, search.table
+    question, table = search.question, search.table
     after, before = Outcome.both(search.accepted(numbers), table.at_unified, table.totals, search.scale, search.has)
     if loss is None:
         loss = float(loss_of(search.arrays, numbers))
     if lower_bound is None:
         lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
-    can_mix = not unified and not objective.penalties
+    can_mix = not unified and not question.penalties
     notes = [*search.notes, *search.cautions(after, before, unified, can_mix)]
     if message is None:
         if verdict == "optimal":
             others = (
                 "no other unified threshold at a bin edge has" if unified else "no other thresholds at bin edges have"
             )
-            message = f"{others} {objective.lower}"
+            message = f"{others} {question.lower}"
         else:
             left = f"{loss - lower_bound:.2g}"
             message = f"proven to within {left} of the least possible loss; the search was ended after {opened} boxes"
@@ -102,10 +102,10 @@ def finish(
         score_column=search.snapshot.score_column,
         group_column=search.snapshot.group_column,
         sketch_digest=search.snapshot.digest,
-        limits=objective.limits,
-        penalties=objective.penalties,
-        costs=objective.costs,
-        balanced=objective.balanced,
+        limits=question.bounds,
+        penalties=question.penalties,
+        costs=question.costs,
+        balanced=question.balanced,
         unified=unified,
         notes=tuple(notes),
     )
@@ -134,7 +134,7 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
         loss=loss,
         gaps=after.gaps,
         rates=after.by_group(search.groups, search.snapshot.n_rows.sum(axis=0)),
-        message=f"no mixture of thresholds at bin edges has {search.objective.lower}",
+        message=f"no mixture of thresholds at bin edges has {search.question.lower}",
         lower_bound=loss,
         optimality_gap=0.0,
         notes=(*search.notes, *search.cautions(after, before)),

@@ -28,7 +28,7 @@ from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mix import Mixture, blended, corners_of
 from gstar_fast._solver.promise.curve import promised_curve
-from gstar_fast._solver.question import Objective, check_groups
+from gstar_fast._solver.question import check_groups
 from gstar_fast._solver.rates import rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
@@ -116,7 +116,7 @@ def frontier(
             raise refusal("needs", "density", value=name_of(question.density), limit="penalties")
     weights = None if penalties is None else _checked_penalties(penalties)
     if isinstance(sketch, Mapping):
-        return _sweep(None, criterion, weights, checked_densities(sketch), Objective.of(question))
+        return _sweep(None, criterion, weights, checked_densities(sketch), question)
     roles = roles_in(sketch, question)
     look_at(sketch)
     warn_of_labels(sketch._core)
@@ -142,16 +142,15 @@ def check_traded(criterion: str, by: str) -> None:
 
 def _by_group(sketch: Sketch, criterion: str, question: Question, by: str, penalties: Floats | None) -> Frontier:
     """The frontier of thresholds by group."""
-    objective, added = Objective.of(question), CRITERION[criterion].form is Form.SUM
+    added = CRITERION[criterion].form is Form.SUM
     if question.smooth:
-        return _sweep(sketch, criterion, penalties, question.density, objective)
+        return _sweep(sketch, criterion, penalties, question.density, question)
     if question.confidence is not None:
-        return Frontier(**promised_curve(sketch, criterion, objective, question.confidence, question.randomize))
+        return Frontier(**promised_curve(sketch, criterion, question, question.confidence, question.randomize))
     swept_rates = tuple(map(SOLVER_RATES.index, CRITERION[criterion].rates))
-    search = prepare(sketch, objective, swept=swept_rates)
-    check_groups(Objective(limits={criterion: 1.0}), search.groups, has_rate(search.table.totals))
-    limit, ratio = objective.limit, objective.ratio
-    active = [r for r in range(len(SOLVER_RATES)) if limit[r] < np.inf or ratio[r] >= 0 or r in swept_rates]
+    search = prepare(sketch, question, swept=swept_rates)
+    check_groups(Question(limits=(CRITERION[criterion].limit(1.0),)), search.groups, has_rate(search.table.totals))
+    active = [r for r in range(len(SOLVER_RATES)) if question.windows.set[r] or r in swept_rates]
     swept = np.array([r in swept_rates for r in active])
     if question.randomize:
         return _randomised(search, criterion, swept, added)
@@ -161,7 +160,7 @@ def _by_group(sketch: Sketch, criterion: str, question: Question, by: str, penal
         return _penalised(search, criterion, swept)
     choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT, added)
     if len(gaps) == 0:
-        raise refusal("infeasible", "limits", limit=dict(objective.limits))
+        raise refusal("infeasible", "limits", limit=question.asked_limits)
     return _made(search, criterion, choices, gaps, proven_to, None, Traced.of(search, choices))
 
 
@@ -239,7 +238,7 @@ def _made(
         costs=search.table.cost[at].sum(axis=1) / search.scale.unit,
         thresholds=search.thresholds(at),
         randomized=False,
-        weighted=search.objective.weighted,
+        weighted=search.question.weighted,
         proven_to=proven_to,
         penalty=penalty,
         _points=points,
@@ -257,7 +256,7 @@ def _weighted(search: Search, criterion: str, swept: Bools, penalty: float) -> S
     """The same search with this penalty on the criterion."""
     return replace(
         search,
-        objective=replace(search.objective, penalties={criterion: penalty}),
+        question=replace(search.question, penalties={criterion: penalty}),
         arrays=replace(search.arrays, penalty=np.where(swept, penalty, 0.0)),
     )
 
@@ -266,7 +265,7 @@ def _best_choice(search: Search) -> Choice:
     """What `choose` finds; raises if that is nothing."""
     choice = choose(search)
     if choice.numbers is None:
-        limits = dict(search.objective.limits)
+        limits = search.question.asked_limits
         if choice.proven:
             raise refusal("infeasible", "limits", limit=limits)
         raise refusal("not_found", "limits", value=choice.opened, limit=limits)
@@ -284,11 +283,11 @@ def _some_penalties(search: Search, criterion: str, swept: Bools, penalties: Flo
 
 
 def _sweep(
-    sketch: Sketch | None, criterion: str, penalties: Floats | None, density: Kind, objective: Objective
+    sketch: Sketch | None, criterion: str, penalties: Floats | None, density: Kind, question: Question
 ) -> Frontier:
     """The paper's lambda sweep on smooth densities; two groups in one call of the backend."""
     assert penalties is not None, "a frontier of smooth densities was checked to have penalties"
-    asked = replace(objective, penalties={criterion: 1.0})
+    asked = replace(question, penalties={criterion: 1.0})
     s = prepare_smooth(sketch, asked, density)
     p = s.problem
     weights = penalties[:, None] * (p.penalty > 0)
@@ -296,7 +295,7 @@ def _sweep(
     def at(i: int) -> Smooth:
         weight = float(penalties[i])
         problem = p._replace(penalty=weights[i])
-        return replace(s, objective=replace(asked, penalties={criterion: weight}), problem=problem)
+        return replace(s, question=replace(asked, penalties={criterion: weight}), problem=problem)
 
     if len(s.groups) == 2:
         tolerance = 1e-13 * (p.high - p.low)
@@ -320,7 +319,7 @@ def _sweep(
         costs=cost / s.scale.unit,
         thresholds=thresholds,
         randomized=False,
-        weighted=objective.weighted,
+        weighted=question.weighted,
         proven_to=0.0 if all(result.verdict == "optimal" for result in solved) else 1.0,
         penalty=penalties,
         _points=Listed(tuple(solved)),
@@ -409,7 +408,7 @@ def _randomised(search: Search, criterion: str, swept: Bools, added: bool) -> Fr
     """The frontier of mixtures, by its corners."""
     points = corners_of(search.arrays, swept, added)
     if not points:
-        raise refusal("infeasible_mixture", "limits", limit=dict(search.objective.limits))
+        raise refusal("infeasible_mixture", "limits", limit=search.question.asked_limits)
     gaps = np.array(sorted(points))
     mixtures = tuple(points[g][1] for g in gaps)
 
@@ -420,7 +419,7 @@ def _randomised(search: Search, criterion: str, swept: Bools, added: bool) -> Fr
         costs=np.array([points[g][0] for g in gaps]),
         thresholds=np.array([_most_probable(search, m) for m in mixtures]),
         randomized=True,
-        weighted=search.objective.weighted,
+        weighted=search.question.weighted,
         proven_to=0.0,
         penalty=None,
         _points=TracedMixtures.of(search, mixtures),

@@ -15,7 +15,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import HIGH, Program, Rows, excess, rows_of
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Bools, Values
-from gstar_fast._solver.question import TOLERANCE
+from gstar_fast._criteria import TOLERANCE
 
 SPARE = 1e-9  # of a limit: what rounding may add to a mixture's gap
 CLOSE = 1e-7  # of E: a mixture that is not proven to be this good has not been found

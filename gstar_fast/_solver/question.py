@@ -1,4 +1,4 @@
-"""What is asked of the thresholds, checked, as numbers the solvers read.
+"""What of a question needs the counts: prices as whole numbers, and groups that lack the rows of a rate.
 
 The optimisation problem is stated in docs/reference/problem.md.
 """
@@ -6,118 +6,32 @@ The optimisation problem is stated in docs/reference/problem.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
-from gstar_fast._backends.interface import Floats
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import CRITERION, Form, Limit
+from gstar_fast._criteria import CRITERION, TOLERANCE
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.note import Note
 from gstar_fast.errors import MissingClassWarning
 
-TOLERANCE = 1e-12  # a limit holds when gap <= limit + TOLERANCE
-
-
-@dataclass(frozen=True)
-class Objective:
-    """What was asked, checked, and its form by rate (positions as in `RATES`)."""
-
-    limits: Mapping[str, float] = field(default_factory=dict)
-    penalties: Mapping[str, float] = field(default_factory=dict)
-    costs: tuple[float, float] = (1.0, 1.0)
-    balanced: bool = False
-
-    @classmethod
-    def of(cls, question: Question) -> Objective:
-        """The part of a question that is about numbers."""
-        return cls(question.bounds, question.penalties, question.costs, question.balanced)
-
-    @cached_property
-    def asks(self) -> tuple[Limit, ...]:
-        """The limits as records."""
-        return tuple(CRITERION[name].limit(value) for name, value in self.limits.items())
-
-    @cached_property
-    def _windows(self) -> tuple[Floats, Floats]:
-        return _windows(self.asks)
-
-    @property
-    def limit(self) -> Floats:
-        """Largest difference allowed for each rate, tolerance included; inf where none is set.
-
-        No gap is larger than a sum of gaps may be.
-        """
-        return self._windows[0]
-
-    @property
-    def alone(self) -> Floats:
-        """The same, the limit on the sum of two gaps aside."""
-        return _windows(limit for limit in self.asks if limit.form is not Form.SUM)[0]
-
-    @property
-    def total(self) -> float:
-        """Largest sum of the gaps of the first two rates, tolerance included; inf where none is set."""
-        return min((limit.most + TOLERANCE for limit in self.asks if limit.form is Form.SUM), default=math.inf)
-
-    @property
-    def ratio(self) -> Floats:
-        """Least ratio allowed for each rate, tolerance included; -1 where none is set."""
-        return self._windows[1]
-
-    @property
-    def penalty(self) -> Floats:
-        """Weight of the mean squared difference of each rate."""
-        out = np.zeros(len(SOLVER_RATES))
-        for name, value in self.penalties.items():
-            for rate in CRITERION[name].rates:
-                out[SOLVER_RATES.index(rate)] += value
-        return out
-
-    @property
-    def weighted(self) -> bool:
-        """Whether errors have prices, so that the cost that is minimised is not the error rate."""
-        return self.balanced or self.costs != (1.0, 1.0)
-
-    @property
-    def measure(self) -> str:
-        """What is minimised: "error", "cost" or "loss"."""
-        return "loss" if self.penalties else "cost" if self.weighted else "error"
-
-    @property
-    def lower(self) -> str:
-        """The end of the sentence "no other thresholds have ..."."""
-        return f"a lower {self.measure}{' within the limits' if self.limits else ''}"
-
-    def asked(self) -> list[tuple[str, int]]:
-        """Every criterion that is limited or penalised, with the positions of its rates in `SOLVER_RATES`."""
-        names = [*self.limits, *(n for n in self.penalties if n not in self.limits)]
-        return [(name, SOLVER_RATES.index(rate)) for name in names for rate in CRITERION[name].rates]
-
-
-def _windows(limits: Iterable[Limit]) -> tuple[Floats, Floats]:
-    """Largest differences and least ratios of all rates."""
-    most, least = np.full(len(SOLVER_RATES), np.inf), np.full(len(SOLVER_RATES), -1.0)
-    for limit in limits:
-        for rate, (difference, ratio) in limit.windows(TOLERANCE).items():
-            r = SOLVER_RATES.index(rate)
-            most[r], least[r] = min(most[r], difference), max(least[r], ratio)
-    most.flags.writeable = least.flags.writeable = False
-    return most, least
-
 
 def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERANCE) -> bool | None:
     """Whether a limit holds; None where the gap is not defined."""
     return CRITERION[name].limit(limit).met(gap, tolerance)
+
+
+def compared_rates(question: Question) -> list[tuple[str, int]]:
+    """Every criterion that is limited or penalised, with the positions of its rates in `SOLVER_RATES`."""
+    return [(one.name, SOLVER_RATES.index(rate)) for one in question.compared for rate in one.rates]
 
 
 @dataclass(frozen=True)
@@ -130,15 +44,15 @@ class Scale:
     slack: float  # largest error in E from rounding the prices; 0 almost always
 
 
-def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
+def scale_of(question: Question, n_negative: int, n_positive: int) -> Scale:
     """Turn costs into integers, so that errors are compared exactly."""
     if n_negative + n_positive == 0:
         raise refusal("no_labels", "sketch")
-    if objective.costs == (1.0, 1.0) and not objective.balanced:
+    if question.costs == (1.0, 1.0) and not question.balanced:
         return Scale(1, 1, float(n_negative + n_positive), 0.0)
-    fp, fn = (Fraction(repr(c)) for c in objective.costs)
+    fp, fn = (Fraction(repr(c)) for c in question.costs)
     unit = Fraction(n_negative + n_positive)
-    if objective.balanced:
+    if question.balanced:
         if n_negative == 0 or n_positive == 0:
             absent = "negative" if n_negative == 0 else "positive"
             raise refusal("one_class", "objective", value=absent)
@@ -156,19 +70,19 @@ def scale_of(objective: Objective, n_negative: int, n_positive: int) -> Scale:
     return Scale(rounded_fp, rounded_fn, float(unit * shrink), slack)
 
 
-def check_several(objective: Objective, groups: Sequence[Name]) -> None:
+def check_several(question: Question, groups: Sequence[Name]) -> None:
     """Refuse to compare a single group with itself: a column that was forgotten would pass for a gap of 0."""
-    asked = objective.asked()
+    asked = compared_rates(question)
     if asked and len(groups) == 1:
         raise refusal("one_group", asked[0][0], value=groups[0])
 
 
-def check_groups(objective: Objective, groups: tuple[Name, ...], has: Bools) -> list[Note]:
+def check_groups(question: Question, groups: tuple[Name, ...], has: Bools) -> list[Note]:
     """Notes on groups left out of a criterion; raises where fewer than two are left."""
     notes: list[Note] = []
-    check_several(objective, groups)
+    check_several(question, groups)
     told: set[int] = set()
-    for name, r in objective.asked():
+    for name, r in compared_rates(question):
         rate, present = SOLVER_RATES[r], has[r]
         missing = [groups[k] for k in np.flatnonzero(~present)]
         if not missing:

@@ -11,8 +11,9 @@ from gstar_fast._backends.interface import Curve, Floats, Ints, SmoothProblem
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
 from gstar_fast._criteria import CRITERION
+from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES, ends_of, has_rate, rates_of_counts
-from gstar_fast._solver.question import Objective, Scale
+from gstar_fast._solver.question import Scale
 from gstar_fast._solver.result import GroupRates
 
 Counts = Ints | Floats  # rows counted, or expected of densities
@@ -108,7 +109,7 @@ def rates_by_group(groups: tuple[Name, ...], rates: Floats, has: Bools, rows: Co
 def linear_forms(
     cells: Sequence[Curve | None],
     totals: Ints,
-    objective: Objective,
+    question: Question,
     scale: Scale,
     active: list[int],
     low: float,
@@ -126,7 +127,7 @@ def linear_forms(
         rate_base=np.array([rate.values(rows, rows) for rate in wanted]).reshape(shape),
         rate_coefficient=np.array([rate.slopes(rows, rows).T for rate in wanted]).reshape(*shape, 3),
         has=has_rate(totals)[active].astype(np.uint8),
-        penalty=objective.penalty[active],
+        penalty=question.penalty[active],
         low=low,
         high=high,
         bulk=bulk,

@@ -15,13 +15,15 @@ from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
 from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.names import Name
+from gstar_fast._criteria import TOLERANCE
+from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.answer.parts import Slack
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.promise.effective import effective_rows
-from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
+from gstar_fast._solver.question import Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, rates_at
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -36,7 +38,7 @@ class Search:
     """A problem ready for a backend, and the way back from its numbers to thresholds."""
 
     snapshot: Snapshot
-    objective: Objective
+    question: Question
     scale: Scale
     table: Table
     arrays: Arrays
@@ -71,21 +73,21 @@ class Search:
         arrays = replace(p, start=start, cost=p.cost[entries], distance=p.distance[entries], rates=p.rates[:, entries])
         return replace(self, snapshot=self.snapshot.summed(), table=table, arrays=arrays)
 
-    def asked(self, objective: Objective, shared: bool = False, certain: bool = False) -> Search:
+    def asked(self, question: Question, shared: bool = False, certain: bool = False) -> Search:
         """Another question about the same rows, at the same prices."""
-        of = self.snapshot, objective, self.table.totals, self.scale, self.has, self.notes
+        of = self.snapshot, question, self.table.totals, self.scale, self.has, self.notes
         return lay_out(*of, shared=shared, certain=certain)
 
     def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[Note]:
         """Notes on an outcome that hardly decides."""
-        totals, scale, objective = self.table.totals, self.scale, self.objective
-        asked = self.groups, after, before, totals, scale, objective
+        totals, scale, question = self.table.totals, self.scale, self.question
+        asked = self.groups, after, before, totals, scale, question
         return cautions(*asked, effective=lambda: effective_rows(self.snapshot), unified=unified, can_mix=can_mix)
 
 
 def prepare(
     sketch: Sketch,
-    objective: Objective,
+    question: Question,
     swept: tuple[int, ...] = (),
     shared: bool = False,
     certain: bool = False,
@@ -99,15 +101,15 @@ def prepare(
     """
     snapshot = Snapshot.of(sketch, wide=shared or wide)
     totals = snapshot.rows.sum(axis=2)
-    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
+    scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
-    notes = [*snapshot.notes, *check_groups(objective, snapshot.groups, has)]
-    return lay_out(snapshot, objective, totals, scale, has, tuple(notes), swept, shared, certain)
+    notes = [*snapshot.notes, *check_groups(question, snapshot.groups, has)]
+    return lay_out(snapshot, question, totals, scale, has, tuple(notes), swept, shared, certain)
 
 
 def lay_out(
     snapshot: Snapshot,
-    objective: Objective,
+    question: Question,
     totals: Ints,
     scale: Scale,
     has: Bools,
@@ -121,21 +123,21 @@ def lay_out(
     table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
     if certain:
         table = with_certain(table, rows.shape[2], scale)
-    limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
-    active = [r for r in range(len(SOLVER_RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in swept]
+    windows, penalty = question.windows, question.penalty
+    active = [r for r in range(len(SOLVER_RATES)) if windows.set[r] or penalty[r] > 0 or r in swept]
     arrays = Arrays(
         start=table.start,
         cost=table.cost,
         distance=np.abs(table.candidate - table.unified),
         rates=rates_at(table.accepted, totals, table.start, active),
         has=has[active].astype(np.uint8),
-        limit=limit[active],
-        ratio=ratio[active],
+        limit=windows.most[active],
+        ratio=windows.ratio[active],
         penalty=penalty[active],
         unit=scale.unit,
-        total=objective.total,
+        total=windows.total,
     )
-    return Search(snapshot, objective, scale, table, arrays, has, notes)
+    return Search(snapshot, question, scale, table, arrays, has, notes)
 
 
 class Choice(NamedTuple):

@@ -22,7 +22,6 @@ from gstar_fast._solver.noise import told_of_noise
 from gstar_fast._solver.promise.by_group import AskedByGroup
 from gstar_fast._solver.promise.by_segment import AskedBySegment
 from gstar_fast._solver.promise.choose import promised
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
@@ -177,7 +176,7 @@ def solve_question(sketch: Sketch | Densities, question: Question) -> Result:
 
 
 def _by_segment(sketch: Sketch, question: Question, roles: Asked) -> Result:
-    answer = Answer(Snapshot.of(sketch), roles, Objective.of(question), question.monotone, question.cuts)
+    answer = Answer(Snapshot.of(sketch), roles, question, question.monotone, question.cuts)
     randomize = question.randomize
     seconds = math.inf if question.max_seconds is None else question.max_seconds
     result = with_gap_notes(answer.solved(randomize, question.evidence, seconds))
@@ -209,7 +208,7 @@ def _smooth(sketch: Sketch | None, question: Question) -> Result:
 def _counted(sketch: Sketch, question: Question) -> Result:
     """Thresholds on the counts."""
     unified, randomize, level = question.unified, question.randomize, question.confidence
-    search = prepare(sketch, Objective.of(question), shared=unified, wide=level is not None)
+    search = prepare(sketch, question, shared=unified, wide=level is not None)
     best = result = solved(search, unified, randomize, question.max_seconds)
     if question.evidence > 0 and not unified and not question.penalties:
         result = settled_by_group(search, best, question.evidence)

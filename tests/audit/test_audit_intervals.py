@@ -26,7 +26,6 @@ from gstar_fast._audit.metrics import shares_of, values_of
 from gstar_fast._audit.replicates import affordable, solve_again, solved
 from gstar_fast._criteria import MEASURED, Form
 from gstar_fast._question.question import Question
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.snapshot import Snapshot
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
@@ -266,7 +265,7 @@ def test_counts_are_solved_as_solve_does(backend, rows, limit, unified, balanced
             sketch, **asked, unified=unified, objective="balanced_error" if balanced else "error", evidence=0
         )
         snapshot = Snapshot.of(sketch)
-        objective = Objective.of(Question.of(**asked, objective="balanced_error" if balanced else "error"))
+        objective = Question.of(**asked, objective="balanced_error" if balanced else "error")
         found = solved(snapshot, objective, unified)
         if result.verdict == "infeasible":
             assert found is None
@@ -399,7 +398,7 @@ def test_expected_gap_on_new_rows_is_nearer_the_truth_than_the_gap_found():
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=256)
     whole, random = Snapshot.of(sketch), np.random.default_rng(1)
     best = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    objective = Objective(best.limits)
+    objective = Question.of(limits=best.limits)
     gaps = []
     for trial in range(60):
         sample = dataclasses.replace(whole, rows=random.poisson(whole.rows / 500))

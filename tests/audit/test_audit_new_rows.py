@@ -13,7 +13,7 @@ from gstar_fast._audit.metrics import gap_of, shares_of, values_of
 from gstar_fast._audit.new_rows import NewRows, clearly_over, new_rows_of
 from gstar_fast._audit.replicates import solve_again, solved
 from gstar_fast._criteria import MEASURED
-from gstar_fast._solver.question import Objective
+from gstar_fast._question.question import Question
 from gstar_fast._solver.snapshot import Snapshot
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
@@ -31,7 +31,7 @@ def test_nine_of_ten_samples_stay_under_the_value_and_their_mean_is_the_mean():
     """Samples of a known population: thresholds found on 600 rows, looked at on 300 new ones."""
     sketch = synthetic(400_000, bins=64)
     whole, best, random = Snapshot.of(sketch), gf.solve(sketch, limits=ODDS), np.random.default_rng(5)
-    objective = Objective(ODDS)
+    objective = Question.of(limits=ODDS)
     seen, expected, population = [], [], []
     for trial in range(60):
         here, new = (dataclasses.replace(whole, rows=random.poisson(whole.rows * (n / 400_000))) for n in (600, 300))

@@ -379,5 +379,5 @@ def test_a_proof_with_one_change_proves_nothing_that_is_false(data):
 
 def test_what_is_written_is_what_is_read():
     steps = (Cut(0, 3, 1, 2), Leaf(1, (("tpr", 0, 1, 0.1), ("fpr", 2, 0, 1e-300))), Single())
-    certificate = Certificate({}, (0, 0), 0.0, (0, 1), choice=None, first=Leaf(0, ()), steps=steps)
+    certificate = Certificate((), (0, 0), 0.0, (0, 1), choice=None, first=Leaf(0, ()), steps=steps)
     assert proof.decode(copy.deepcopy(proof.encode((certificate,)))) == (certificate,)

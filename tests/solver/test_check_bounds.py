@@ -61,7 +61,7 @@ def of_choice(rows, choice, limits):
 
 
 def checker(rows, limits):
-    return Checker(Certificate({}, PRICES, UNIT, None, choice=None, bounds=limits), rows.tolist())
+    return Checker(Certificate(limits, PRICES, UNIT, None, choice=None), rows.tolist())
 
 
 def test_a_choice_breaks_a_bound_where_its_rows_do():

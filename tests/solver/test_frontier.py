@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._backends import interface, room
 from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
@@ -183,7 +183,7 @@ def test_randomised_frontier_is_scipys_at_every_gap(backend, seed, criterion, li
     """Between its corners the frontier is a straight line, below its first one there is nothing."""
     rng = np.random.default_rng(seed)
     sketch = sketch_of(*random_rows(rng, int(rng.integers(2, 5)), 60), bins=int(rng.choice([16, 64])))
-    asked = Objective(limits=limits)
+    asked = Question.of(limits=limits)
     swept = tuple(SOLVER_RATES.index(rate) for rate in CRITERION[criterion].rates)
     try:
         p = prepare(sketch, asked, swept).arrays

@@ -11,7 +11,7 @@ import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast._backends import room
 from gstar_fast._backends.common import descent
-from gstar_fast._solver.question import Objective
+from gstar_fast._question.question import Question
 from gstar_fast._solver.smooth.smooth import prepare_smooth
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
@@ -90,13 +90,13 @@ def test_alternating_reports_what_it_is(sketch, cells, penalties):
 
 
 def loss_at(sketch, cells, penalties, thresholds):
-    s = prepare_smooth(sketch, Objective(penalties=penalties), cells)
+    s = prepare_smooth(sketch, Question.of(penalties=penalties), cells)
     return descent.loss_of(s.problem, descent.evaluate(s.problem, np.asarray(thresholds)))
 
 
 def test_published_update_really_fails(sketch, cells):
     """Without shift-cutting the first step of the published loop leaves the range of the scores at lambda = 0.01."""
-    s = prepare_smooth(sketch, Objective(penalties={"equal_opportunity": 0.01}), cells)
+    s = prepare_smooth(sketch, Question.of(penalties={"equal_opportunity": 0.01}), cells)
     thresholds = np.zeros(2)
     far = 0.0
     for _ in range(20):
@@ -148,7 +148,7 @@ def test_converged_means_near_the_least_loss(backend, sketch, method):
 def test_gradient_and_hessian_equal_finite_differences(backend, sketch, cells):
     penalties = {"equalized_odds": 3.0, "demographic_parity": 2.0, "accuracy_parity": 1.0}
     penalties["balanced_accuracy_parity"] = 0.5
-    s = prepare_smooth(sketch, Objective(penalties=penalties, costs=(1.0, 2.0)), cells)
+    s = prepare_smooth(sketch, Question.of(penalties=penalties, objective={"fp": 1.0, "fn": 2.0}), cells)
     rng = np.random.default_rng(0)
     for at in rng.uniform(-4, 4, (5, 2)):
         if backend == "native":
@@ -209,7 +209,7 @@ def test_smooth_limits_hold_off_the_grid(sketch, cells, limits):
     ((name, limit),) = limits.items()
     gap = result.gaps[name]
     assert gap >= limit - 1e-9 if name == "disparate_impact" else gap <= limit + 1e-9
-    coarse = prepare_smooth(sketch, Objective(limits=limits), cells)
+    coarse = prepare_smooth(sketch, Question.of(limits=limits), cells)
     numbers = room("solver").solve_limits(coarse.grid(), 10**6)[0]
     at_edges = coarse.accepted(coarse.candidates[numbers])
     wrong = at_edges[0].sum() + (coarse.totals[1] - at_edges[1]).sum()

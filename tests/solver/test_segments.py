@@ -10,10 +10,11 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast._backends import room
-from gstar_fast._criteria import Criterion, Form, Limit
+from gstar_fast._criteria import CRITERION, Criterion, Form, Limit
+from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles, part
 from gstar_fast._rates import RATE, has_rate
-from gstar_fast._solver.question import Objective, scale_of
+from gstar_fast._solver.question import scale_of
 from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.segments.certificate import Cut, Leaf, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
@@ -61,7 +62,7 @@ def random_question(rng):
 
 
 def asked(rows, limits, costs=(1, 1), balanced=False, order=None):
-    objective = Objective(limits, {}, costs, balanced)
+    objective = Question.of(limits=limits, objective={"fp": costs[0], "fn": costs[1], "balanced": balanced})
     rows = np.asarray(rows, dtype=np.int64)
     counts = SegmentCounts.dense(tuple(range(rows.shape[1])), tuple(range(rows.shape[2])), rows)
     totals = counts.totals
@@ -74,7 +75,7 @@ def chosen_cost(search, best):
     candidates = search.candidates(best.numbers)
     accepted, totals = search.accepted(candidates), search.counts.totals
     gaps = gaps_of(rates_of(accepted, totals), has_rate(totals))
-    for name, limit in search.objective.limits.items():
+    for name, limit in search.question.bounds.items():
         if name in gaps:
             assert gaps[name] >= limit - 1e-12 if name == "disparate_impact" else gaps[name] <= limit + 1e-12
     if search.arrays.rising:
@@ -101,7 +102,7 @@ def test_the_best_choice_and_the_best_mixture_are_those_of_highs(backend):
     without = branched = 0
     for _ in range(120 if backend == "native" else 40):
         search, order = random_question(rng)
-        prices, limits = (search.scale.fp, search.scale.fn), dict(search.objective.limits)
+        prices, limits = (search.scale.fp, search.scale.fn), search.question.bounds
         expected = least_cost(search.counts.rows, prices, limits, whole=True, order=order)
         best = room("segments").choose(search.arrays, 20_000)
         assert best.finished
@@ -172,19 +173,9 @@ def test_a_search_cut_short_says_so_and_its_bound_holds(backend):
             certificate_of(search, best)
     assert stopped > 3
     _, _, _, _, sketch = random_sketch()
-    late = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, Objective({"equalized_odds": 0.0}), seconds=0.0)
+    late = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, Question.of(limits={"equalized_odds": 0.0}), seconds=0.0)
     assert not late.finished
     assert late.bound <= late.cost / late.search.scale.unit
-
-
-class Bounded(Objective):
-    """An objective whose limits are given as records."""
-
-    given: tuple[Limit, ...] = ()
-
-    @property
-    def asks(self):
-        return (*super().asks, *self.given)
 
 
 def test_bounds_of_one_rate_are_held_as_by_highs(backend):
@@ -202,13 +193,13 @@ def test_bounds_of_one_rate_are_held_as_by_highs(backend):
             given.append(Limit(Criterion(name, (RATE[name],), form[0]), least, most, alone))
             some = [alone] if alone is not None else [None] if form[0] is Form.TOTAL else range(many)
             bounds += [(kinds[name], a, least, most) for a in some]
-        old = search.objective
-        objective = Bounded(old.limits if n % 3 else {}, {}, old.costs, old.balanced)
-        object.__setattr__(objective, "given", tuple(given))
-        search = lay_out(search.counts, objective, search.scale, search.has, order)
+        gaps = search.question.limits if n % 3 else ()
+        asked = replace(search.question, limits=(*gaps, *given))
+        search = lay_out(search.counts, asked, search.scale, search.has, order)
         prices, rows = (search.scale.fp, search.scale.fn), search.counts.rows
         question = {"order": order, "bounds": bounds}
-        expected = least_cost(rows, prices, dict(objective.limits), whole=True, **question)
+        of_gaps = {limit.criterion.name: limit.asked for limit in gaps}
+        expected = least_cost(rows, prices, of_gaps, whole=True, **question)
         best = room("segments").choose(search.arrays, 20_000)
         assert best.finished
         assert (best.numbers[0] < 0) == (expected is None)
@@ -220,7 +211,7 @@ def test_bounds_of_one_rate_are_held_as_by_highs(backend):
         assert check(certificate, rows.tolist()) is None
         assert decode(encode((certificate,)))[0].steps == certificate.steps
         mix = room("segments").mix(search.nominal())
-        least = least_cost(rows, prices, dict(objective.limits), whole=False, **question)
+        least = least_cost(rows, prices, of_gaps, whole=False, **question)
         assert (mix is None) == (least is None)
         if mix is not None:
             proved += 1
@@ -237,7 +228,7 @@ def test_bounds_of_one_rate_are_held_as_by_highs(backend):
 def test_order_of_groups_and_segments_changes_nothing(backend, monotone):
     """Rows in any order give the same answer; other names for groups and segments the same error."""
     score, label, group, segment, sketch = random_sketch(1)
-    objective = Objective({"equalized_odds": 0.01})
+    objective = Question.of(limits={"equalized_odds": 0.01})
     first = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective, monotone=monotone)
     shuffled = np.random.default_rng(0).permutation(len(score))
     again = gf.Sketch.from_rows(score[shuffled], label[shuffled], [group[shuffled], segment[shuffled]], bins=64)
@@ -258,9 +249,9 @@ def test_finer_bins_are_never_worse(backend):
         search, _ = random_question(rng)
         rows = search.counts.rows
         coarse = np.concatenate([rows[..., :1], rows[..., 1:-1].sum(axis=3, keepdims=True), rows[..., -1:]], axis=3)
-        objective = search.objective
-        of_coarse, _ = asked(coarse, objective.limits, objective.costs, objective.balanced)
-        of_fine, _ = asked(rows, objective.limits, objective.costs, objective.balanced)
+        objective = search.question
+        of_coarse, _ = asked(coarse, objective.bounds, objective.costs, objective.balanced)
+        of_fine, _ = asked(rows, objective.bounds, objective.costs, objective.balanced)
         one, two = (room("segments").choose(s.arrays, 20_000) for s in (of_coarse, of_fine))
         if one.numbers[0] >= 0:
             assert chosen_cost(of_fine, two) <= chosen_cost(of_coarse, one)
@@ -271,7 +262,7 @@ def test_finer_bins_are_never_worse(backend):
 
 def test_looser_limits_are_never_worse(backend):
     _, _, _, _, sketch = random_sketch(2)
-    search = prepare(Snapshot.of(sketch), BY_SEGMENT, Objective({"equalized_odds": 0.0}))
+    search = prepare(Snapshot.of(sketch), BY_SEGMENT, Question.of(limits={"equalized_odds": 0.0}))
     costs = [
         chosen_cost(search, room("segments").choose(search.arrays, 20_000))
         if slack == 0
@@ -294,7 +285,7 @@ def test_segments_that_are_the_groups_cost_what_today_costs(backend):
     sketch = gf.Sketch.from_rows(score, label, group, bins=64)
     for limits in ({"equalized_odds": 0.03}, {"demographic_parity": 0.01, "equal_opportunity": 0.05}):
         today = gf.solve(sketch, limits=limits)
-        objective = Objective(limits)
+        objective = Question.of(limits=limits)
         here = choose_by_segment(Snapshot.of(sketch), Roles((0,), (0,)), objective)
         assert here.finished
         assert here.cost / here.search.scale.unit == pytest.approx(today.error, abs=1e-12)
@@ -309,14 +300,14 @@ def test_no_segment_is_one_threshold_for_all(backend):
     limits = {"equalized_odds": 0.05}
     whole = gf.Sketch.from_rows(*random_sketch(4)[:3], bins=64)
     unified = gf.solve(whole, limits=limits, unified=True)
-    here = choose_by_segment(Snapshot.of(sketch), Roles((0,), ()), Objective(limits))
+    here = choose_by_segment(Snapshot.of(sketch), Roles((0,), ()), Question.of(limits=limits))
     assert here.search.counts.segments == ("",)
     assert here.cost / here.search.scale.unit == pytest.approx(unified.error, abs=1e-12)
 
 
 def test_monotone_is_the_better_of_two_orders_and_never_better_than_free(backend):
     _, _, _, _, sketch = random_sketch(5)
-    snapshot, objective = Snapshot.of(sketch), Objective({"equal_opportunity": 0.02})
+    snapshot, objective = Snapshot.of(sketch), Question.of(limits={"equal_opportunity": 0.02})
     free = choose_by_segment(snapshot, BY_SEGMENT, objective)
     monotone = choose_by_segment(snapshot, BY_SEGMENT, objective, monotone=True)
     steps = np.diff(monotone.candidates)
@@ -341,7 +332,7 @@ def test_weighted_rows_and_parts_of_names(backend):
         [np.repeat(x, weights.astype(int)) for x in (group, more, segment)],
         bins=64,
     )
-    roles, objective = Roles((0, 1), (2,)), Objective({"equal_opportunity": 0.05})
+    roles, objective = Roles((0, 1), (2,)), Question.of(limits={"equal_opportunity": 0.05})
     one, two = (choose_by_segment(Snapshot.of(s), roles, objective) for s in (sketch, repeated))
     assert one.search.counts.protected == ((0, 0), (0, 1), (1, 0), (1, 1))
     assert one.cost / one.search.scale.unit == pytest.approx(two.cost / two.search.scale.unit, abs=1e-12)
@@ -369,7 +360,7 @@ def test_every_answer_has_a_proof_that_holds(backend):
 
 def proven(limits=None, monotone=False):
     _, _, _, _, sketch = random_sketch(7, segments=4)
-    objective = Objective({"equalized_odds": 0.004} if limits is None else limits)
+    objective = Question.of(limits={"equalized_odds": 0.004} if limits is None else limits)
     choice = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective, monotone=monotone)
     certificates = tuple(certificate_of(*part) for part in choice.parts)
     rows = choice.search.counts.rows.tolist()
@@ -416,7 +407,7 @@ def test_a_wrong_proof_is_rejected():
     only = replace(certificate, steps=(leaf,))
     assert check(only, rows) is not None
     # the proof of a loose question does not prove a tight one
-    tight = replace(certificate, limits={"equalized_odds": 0.0})
+    tight = replace(certificate, limits=(CRITERION["equalized_odds"].limit(0.0),))
     assert check(tight, rows) == "the answer breaks a limit"
     # nor does it hold for other rows
     other = [[[bins[::-1] for bins in segments] for segments in groups] for groups in rows]
@@ -429,7 +420,7 @@ def test_a_proof_that_claims_more_is_rejected():
     assert certificate.order is not None
     assert "fall along" in check(replace(certificate, choice=(9, 5, 9, 9)), rows)
     _, _, _, _, sketch = random_sketch(7, segments=4)
-    objective = Objective({"equalized_odds": 0.004})
+    objective = Question.of(limits={"equalized_odds": 0.004})
     mixed = mix_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective)
     search, mix = mixed.best
     certificate = certificate_of_mix(search, mix)
@@ -453,7 +444,7 @@ def test_the_table_does_not_grow_with_groups_times_segments():
     rng = np.random.default_rng(41)
     group, label = np.arange(30_000) % 100, rng.integers(0, 2, 30_000)
     sketch = gf.Sketch.from_rows(rng.normal(label + 0.01 * group), label, group)
-    objective = Objective({"equalized_odds": 0.05})
+    objective = Question.of(limits={"equalized_odds": 0.05})
     search = prepare(Snapshot.of(sketch), Roles((0,), (0,)), objective)
     table = [*vars(search.arrays).values(), *vars(search.counts).values(), search.candidate, search.last]
     assert sum(getattr(array, "nbytes", 0) for array in table) < 50e6

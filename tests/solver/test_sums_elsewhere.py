@@ -11,10 +11,11 @@ from scipy import stats
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._backends import room
+from gstar_fast._question.question import Question
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.promise import curve
 from gstar_fast._solver.promise.chance import Beliefs, chance
-from gstar_fast._solver.question import Objective, scale_of
+from gstar_fast._solver.question import scale_of
 from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.segments.certificate import Leaf, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
@@ -45,7 +46,8 @@ def question(rng):
     if rng.random() < 0.4:
         limits[str(rng.choice(OTHERS))] = float(rng.choice([0.01, 0.05, 0.2]))
     order = [None, None, "rising", "falling"][rng.integers(4)]
-    objective = Objective(limits, {}, [(1.0, 1.0), (1.0, 5.0)][rng.integers(2)], bool(rng.random() < 0.2))
+    prices = {"fp": 1, "fn": (1, 5)[rng.integers(2)], "balanced": bool(rng.random() < 0.2)}
+    objective = Question.of(limits=limits, objective=prices)
     counts = SegmentCounts.dense(tuple(range(n_groups)), tuple(range(m)), rows.astype(np.int64))
     scale = scale_of(objective, *counts.totals[:2].sum(axis=1).tolist())
     return lay_out(counts, objective, scale, has_rate(counts.totals), order), order
@@ -57,7 +59,7 @@ def test_segments_are_those_of_highs_and_their_proofs_hold(backend):
     branched = 0
     for _ in range(30 if backend == "native" else 12):
         search, order = question(rng)
-        prices, limits = (search.scale.fp, search.scale.fn), dict(search.objective.limits)
+        prices, limits = (search.scale.fp, search.scale.fn), search.question.bounds
         rows = search.counts.rows.tolist()
         best = room("segments").choose(search.arrays, 20_000)
         expected = least_cost(search.counts.rows, prices, limits, whole=True, order=order)
@@ -156,7 +158,9 @@ def test_a_proof_may_not_spend_the_sum_twice():
         ]
         if steps != list(certificate.steps):
             refused += check(replace(certificate, steps=tuple(steps)), search.counts.rows.tolist()) is not None
-        limits = {**certificate.limits, SUM: certificate.limits[SUM] + 0.4}
+        limits = tuple(
+            one._replace(most=one.most + 0.4) if one.criterion.name == SUM else one for one in certificate.limits
+        )
         if certificate.choice is None and certificate.steps != ():
             refused += check(replace(certificate, limits=limits), search.counts.rows.tolist()) is not None
     assert refused > 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -11,11 +10,12 @@ import numpy as np
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
+from gstar_fast._criteria import TOLERANCE
+from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs, chance
 from gstar_fast._solver.promise.effective import effective, effective_rows, hits_of
-from gstar_fast._solver.question import TOLERANCE, Objective
 from gstar_fast._solver.rates import rates_at
 from gstar_fast._solver.search import Search
 
@@ -24,7 +24,7 @@ from gstar_fast._solver.search import Search
 class Ground:
     """What was asked of some rates, and the rows they rest on."""
 
-    objective: Objective
+    question: Question
     names: tuple[Name, ...]  # of the groups
     rows: float  # of all groups
     weighted: bool
@@ -33,15 +33,15 @@ class Ground:
 
     @property
     def limit(self) -> Floats:
-        return self.objective.alone[self.active] - TOLERANCE
+        return self.question.windows.alone[self.active] - TOLERANCE
 
     @property
     def total(self) -> float:
-        return self.objective.total - TOLERANCE
+        return self.question.windows.total - TOLERANCE
 
     @property
     def ratio(self) -> Floats:
-        ratio = self.objective.ratio[self.active]
+        ratio = self.question.windows.ratio[self.active]
         return np.where(ratio >= 0, ratio + TOLERANCE, -1.0)
 
     def times(self, factor: float) -> Self:
@@ -65,9 +65,9 @@ def of_two(r: int) -> bool:
     return len(SOLVER_RATES[r].shares) > 1
 
 
-def active_rates(objective: Objective) -> list[int]:
+def active_rates(question: Question) -> list[int]:
     """Rates that have a limit, as positions in SOLVER_RATES."""
-    return [r for r in range(len(SOLVER_RATES)) if objective.limit[r] < np.inf or objective.ratio[r] >= 0]
+    return [int(r) for r in np.flatnonzero(question.windows.set)]
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class Known(Ground):
 
     @classmethod
     def of(cls, search: Search) -> Known:
-        objective, table = search.objective, search.table
+        question, table = search.question, search.table
         parts = rates_at(table.accepted, table.totals, table.start, [0, 1])
         certain = np.isinf(search.thresholds(np.arange(len(table.candidate))))
         snapshot = search.snapshot
-        ground = objective, search.groups, float(snapshot.n_rows.sum()), snapshot.weighted, active_rates(objective)
+        ground = question, search.groups, float(snapshot.n_rows.sum()), snapshot.weighted, active_rates(question)
         return cls(*ground, effective_rows(snapshot), search, parts, certain, _effective_at(search))
 
     def times(self, factor: float) -> Self:
@@ -96,10 +96,9 @@ class Known(Ground):
         """Effective rows behind a rate at entries of these groups."""
         return np.asarray(self.n[r, group] if self.n_at is None else self.n_at[r, entries])
 
-    def at_limits(self, limits: Mapping[str, float]) -> Known:
+    def asked(self, question: Question) -> Known:
         """The same rates with other limits on them."""
-        objective = replace(self.objective, limits=limits)
-        return replace(self, objective=objective, search=replace(self.search, objective=objective))
+        return replace(self, question=question, search=replace(self.search, question=question))
 
     @property
     def groups(self) -> Ints:

@@ -10,7 +10,6 @@ on nine settings of census, portrait and normal scores.) Thresholds that are no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -18,6 +17,8 @@ import numpy as np
 
 from gstar_fast._backends import room
 from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._criteria import TOLERANCE
+from gstar_fast._question.question import Question
 from gstar_fast._solver.evidence.by_group import settled_by_group
 from gstar_fast._solver.finish import finish, finish_mixture, solved
 from gstar_fast._solver.mix import Mixture, mix, mixed
@@ -27,7 +28,6 @@ from gstar_fast._solver.promise.choose import Asked, Option, Worth
 from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import RowsNeeded
 from gstar_fast._solver.promise.targets import aimed
-from gstar_fast._solver.question import TOLERANCE
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import BOXES, Search, choose_unified
 
@@ -60,7 +60,7 @@ class AskedByGroup(Asked[Entries]):
     def of(cls, search: Search, best: Result, level: float, unified: bool, randomize: bool) -> AskedByGroup:
         """Lay out the question: `search` is the one that `best` came from."""
         table = search.table
-        known = Known.of(search.asked(search.objective, shared=unified, certain=not unified))
+        known = Known.of(search.asked(search.question, shared=unified, certain=not unified))
         worth = Worth.of(search.scale, table.totals, table.at_unified)
         plain = option_of(known, best)
         options = [plain, *family(known, unified, randomize)]
@@ -87,8 +87,8 @@ class AskedByGroup(Asked[Entries]):
     def result(self, option: Option[Entries], iterations: int) -> Result:
         return result_of(self.known.search, option, iterations, self.unified)
 
-    def other(self, limits: Mapping[str, float], mixed: bool, evidence: float) -> tuple[AskedByGroup, Result]:
-        search = self.search.asked(replace(self.search.objective, limits=limits), shared=self.unified)
+    def other(self, question: Question, mixed: bool, evidence: float) -> tuple[AskedByGroup, Result]:
+        search = self.search.asked(question, shared=self.unified)
         best = solved(search, self.unified, mixed)
         alike = settled_by_group(search, best, evidence) if evidence > 0 and not self.unified else best
         return AskedByGroup.of(search, best, self.level, self.unified, mixed), alike

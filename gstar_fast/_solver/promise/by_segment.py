@@ -19,13 +19,14 @@ Mixtures: a row counts with the probability that it is accepted, in its segment.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from gstar_fast._base.arrays import Floats, Ints
+from gstar_fast._criteria import TOLERANCE
+from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._solver.promise.beliefs import Ground, active_rates, matched, moments, of_two
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
@@ -33,7 +34,7 @@ from gstar_fast._solver.promise.choose import Asked, Option, Worth
 from gstar_fast._solver.promise.effective import effective, hits_of, resampled
 from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import RowsNeeded
-from gstar_fast._solver.question import TOLERANCE, scale_of
+from gstar_fast._solver.question import scale_of
 from gstar_fast._solver.rates import rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_again, parts_of
@@ -76,10 +77,10 @@ class SegmentsKnown(Ground):
 
     @classmethod
     def of(cls, answer: Answer, randomize: bool) -> SegmentsKnown:
-        snapshot, objective = answer.snapshot, answer.objective
+        snapshot, question = answer.snapshot, answer.question
         counts = SegmentCounts.of(snapshot, answer.asked.roles)
         searches = _searches(counts, answer)
-        ground = objective, counts.protected, float(snapshot.n_rows.sum()), snapshot.weighted, active_rates(objective)
+        ground = question, counts.protected, float(snapshot.n_rows.sum()), snapshot.weighted, active_rates(question)
         unit = snapshot.weight_unit
         return cls(*ground, answer.effective, counts, answer.squares, unit, searches, randomize)
 
@@ -174,7 +175,7 @@ class SegmentsKnown(Ground):
     @property
     def asked(self) -> Limits:
         """The limits themselves. No gap is larger than the sum of two may be."""
-        return Limits(self.objective.limit[self.active] - TOLERANCE, self.ratio, self.total)
+        return Limits(self.question.windows.most[self.active] - TOLERANCE, self.ratio, self.total)
 
     def best(self, searches: tuple[SegmentSearch, ...], limits: Limits) -> Option[Tried] | None:
         """The least error within these limits on the active rates; None where none was found."""
@@ -235,9 +236,9 @@ def _keys(rows: Ints) -> Ints:
 
 
 def _searches(counts: SegmentCounts, answer: Answer) -> tuple[SegmentSearch, ...]:
-    scale = scale_of(answer.objective, *counts.totals[:2].sum(axis=1).tolist())
+    scale = scale_of(answer.question, *counts.totals[:2].sum(axis=1).tolist())
     orders = ORDERS if answer.monotone else (None,)
-    return tuple(lay_out(counts, answer.objective, scale, has_rate(counts.totals), order) for order in orders)
+    return tuple(lay_out(counts, answer.question, scale, has_rate(counts.totals), order) for order in orders)
 
 
 @dataclass(frozen=True)
@@ -277,8 +278,8 @@ class AskedBySegment(Asked[Tried]):
         search, parts = self.known.searches[0], option.chosen.parts
         return self.answer.result(search, parts, "optimal", "-", iterations, mixed=self.randomize)
 
-    def other(self, limits: Mapping[str, float], mixed: bool, evidence: float) -> tuple[AskedBySegment, Result]:
-        answer = replace(self.answer, objective=replace(self.answer.objective, limits=limits))
+    def other(self, question: Question, mixed: bool, evidence: float) -> tuple[AskedBySegment, Result]:
+        answer = replace(self.answer, question=question)
         alike = answer.solved(mixed, evidence)
         best = alike if alike.verdict != "unified" else answer.solved(mixed)
         return AskedBySegment.of(answer, best, self.level, mixed), alike

@@ -16,7 +16,8 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
-from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._criteria import Form, Limit
+from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.promise.beliefs import Ground
 from gstar_fast._solver.promise.chance import Beliefs
@@ -95,8 +96,8 @@ class Asked(ABC, Generic[Chosen]):
         """An option as a result; its verdict, bound and message are replaced."""
 
     @abstractmethod
-    def other(self, limits: Mapping[str, float], mixed: bool, evidence: float) -> tuple[Self, Result]:
-        """The question with other limits, or about mixtures, and its plain thresholds."""
+    def other(self, question: Question, mixed: bool, evidence: float) -> tuple[Self, Result]:
+        """Another question, or the same about mixtures, and its plain thresholds."""
 
     @property
     @abstractmethod
@@ -136,7 +137,10 @@ class Asked(ABC, Generic[Chosen]):
     def uppers(self, option: Option[Chosen]) -> dict[str, float]:
         """By criterion, the smallest limit (the largest ratio) that could be promised, the other limits as they are."""
         beliefs = self.beliefs(option)
-        return {name: upper_of(self.known, beliefs, self.risk, name) for name in self.known.objective.limits}
+        return {
+            limit.criterion.name: upper_of(self.known, beliefs, self.risk, limit)
+            for limit in self.known.question.limits
+        }
 
 
 def promised(asked: Asked[Chosen], best: Result, plain: Result) -> Result:
@@ -172,14 +176,14 @@ def _made(asked: Asked[Chosen], option: Option[Chosen], best: Result) -> Result:
     return replace(made, lower_bound=lower, optimality_gap=made.loss - lower, evidence=best.evidence)
 
 
-def upper_of(known: Ground, beliefs: Beliefs, risk: float, name: str) -> float:
+def upper_of(known: Ground, beliefs: Beliefs, risk: float, limit: Limit) -> float:
     """The smallest limit on a criterion (the largest ratio) that could be promised, the other limits as they are."""
-    criterion = CRITERION[name]
+    criterion = limit.criterion
     mine = np.array([SOLVER_RATES[r] in criterion.rates for r in known.active])
     is_ratio, added = criterion.form is Form.RATIO, criterion.form is Form.SUM
 
     def kept(step: int) -> bool:
-        limit: Floats = known.limit
+        most: Floats = known.limit
         ratio: Floats = known.ratio
         total = known.total
         if is_ratio:
@@ -187,10 +191,10 @@ def upper_of(known: Ground, beliefs: Beliefs, risk: float, name: str) -> float:
         elif added:
             total = step / STEPS
         else:
-            limit = np.where(mine, step / STEPS, limit)
-        return known.chance(beliefs, limit, ratio, total) <= risk
+            most = np.where(mine, step / STEPS, most)
+        return known.chance(beliefs, most, ratio, total) <= risk
 
-    asked = known.objective.limits[name]
+    asked = limit.asked
     most = round(STEPS * criterion.largest)
     if added:  # no smaller limit than the sum that is expected can be promised
         means = np.where(beliefs.has, beliefs.a / (beliefs.a + beliefs.b), np.nan)[:2]
@@ -224,10 +228,10 @@ class Hints(NamedTuple):
 
 def _hints(asked: Asked[Chosen], plain: Result) -> Hints:
     """A looser limit, or mixtures: both are found by the code that makes promises."""
-    limits, evidence = asked.known.objective.limits, 0.0 if plain.evidence is None else plain.evidence.level
+    question, evidence = asked.known.question, 0.0 if plain.evidence is None else plain.evidence.level
 
-    def granted(limits: Mapping[str, float], mixed: bool) -> float | None:
-        again, alike = asked.other(limits, mixed, evidence)
+    def granted(question: Question, mixed: bool) -> float | None:
+        again, alike = asked.other(question, mixed, evidence)
         own = again.own(alike)
         option, _ = again.first_kept(own, again.chance(own))
         return None if option is None else option.cost
@@ -235,23 +239,21 @@ def _hints(asked: Asked[Chosen], plain: Result) -> Hints:
     cheap = [option for option in asked.options if option.cost <= asked.plain.cost + SMALL_PRICE * asked.gain]
     guess = asked.uppers((cheap or [asked.plain])[-1])
     return Hints(
-        limit=looser(limits, guess, lambda limits: granted(limits, asked.randomize)),
-        mixed=granted(limits, True) if asked.can_mix else None,
+        limit=looser(question, guess, lambda question: granted(question, asked.randomize)),
+        mixed=granted(question, True) if asked.can_mix else None,
         worth=None if asked.options else asked.worth,
     )
 
 
-def looser(
-    limits: Mapping[str, float], guess: Mapping[str, float], granted: Callable[[Mapping[str, float]], float | None]
-) -> Offer | None:
+def looser(question: Question, guess: Mapping[str, float], granted: Callable[[Question], float | None]) -> Offer | None:
     """A looser limit that is granted, and its cost; None if there are several limits, or if none that was tried is.
 
     Limits are rounded as messages print them, to multiples of 1e-4. For `disparate_impact`, the distance to 1 is used.
     """
-    if len(limits) > 1:
+    if len(question.limits) > 1:
         return None
-    ((name, asked),) = limits.items()
-    is_ratio, largest = CRITERION[name].from_below, CRITERION[name].largest
+    ((criterion, asked),) = ((limit.criterion, limit.asked) for limit in question.limits)
+    is_ratio, largest = criterion.from_below, criterion.largest
 
     def limit(step: int) -> float:
         return (STEPS - step) / STEPS if is_ratio else step / STEPS
@@ -261,11 +263,11 @@ def looser(
 
     low, most = int(steps(asked)), round(STEPS * largest)
     high, cost = most, None
-    for step in (math.ceil(steps(guess[name]) * factor) for factor in TRIED):
+    for step in (math.ceil(steps(guess[criterion.name]) * factor) for factor in TRIED):
         if step >= most:
             return None
         if step > low:
-            cost = granted({name: limit(step)})
+            cost = granted(question.limited(criterion.limit(limit(step))))
             if cost is not None:
                 high = step
                 break
@@ -274,6 +276,6 @@ def looser(
         middle = (low + high) // 2
         if cost is None or middle == low:
             break
-        found = granted({name: limit(middle)})
+        found = granted(question.limited(criterion.limit(limit(middle))))
         low, high, cost = (middle, high, cost) if found is None else (low, middle, found)
     return None if cost is None else Offer(limit(high), cost)

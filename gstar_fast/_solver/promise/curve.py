@@ -17,6 +17,7 @@ from gstar_fast._backends.interface import Arrays, Floats
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.mix import corners_of
@@ -24,7 +25,6 @@ from gstar_fast._solver.promise.beliefs import Known, active_rates
 from gstar_fast._solver.promise.by_group import WIDTHS, Entries, beliefs, option_at, result_of
 from gstar_fast._solver.promise.choose import Option, Worth, upper_of
 from gstar_fast._solver.promise.record import Promise
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, prepare
 from gstar_fast._solver.words import promises as words
@@ -54,10 +54,10 @@ class Curve(NamedTuple):
     def result(self, i: int) -> Result:
         """A point as a result with a promise."""
         limit, option, other = self.points[i]
-        limits = {**self.search.objective.limits, self.criterion: limit}
-        search = replace(self.search, objective=replace(self.search.objective, limits=limits))
+        question = self.search.question.limited(CRITERION[self.criterion].limit(limit))
+        search = replace(self.search, question=question)
         plain, made = (result_of(search, one) for one in (other, option))
-        of = self.known.at_limits(limits)
+        of = self.known.asked(question)
         chance, plain_chance = (of.chance(beliefs(of, one)) for one in (option, other))
         cost = max(made.error - plain.error, 0.0)
         promise = Promise(self.level, chance, {self.criterion: limit}, cost, plain, plain_chance)
@@ -68,11 +68,9 @@ class Curve(NamedTuple):
         return np.array([list(result_of(self.search, point.option).thresholds.values()) for point in self.points])
 
 
-def promised_curve(
-    sketch: Sketch, criterion: str, objective: Objective, level: float, randomize: bool
-) -> dict[str, Any]:
+def promised_curve(sketch: Sketch, criterion: str, question: Question, level: float, randomize: bool) -> dict[str, Any]:
     """What `frontier` makes its answer of."""
-    limited = replace(objective, limits={**objective.limits, criterion: CRITERION[criterion].largest})
+    limited = question.limited(CRITERION[criterion].limit(CRITERION[criterion].largest))
     search = prepare(sketch, limited, certain=True, wide=True)
     active = active_rates(limited)
     swept = np.array([SOLVER_RATES[r] in CRITERION[criterion].rates for r in active])
@@ -86,7 +84,7 @@ def promised_curve(
         "costs": np.array([point.option.cost for point in found.points]),
         "thresholds": found.thresholds(),
         "randomized": randomize,
-        "weighted": objective.weighted,
+        "weighted": question.weighted,
         "proven_to": 1.0,
         "penalty": None,
         "_points": Listed(tuple(map(found.result, range(len(found.points))))),
@@ -97,7 +95,8 @@ def promised_curve(
 def curve(search: Search, criterion: str, swept: Bools, level: float, randomize: bool) -> Curve:
     """The promised limits; `search` has certain entries, and a limit on the criterion that nothing breaks."""
     known = Known.of(search)
-    most, added = CRITERION[criterion].largest, CRITERION[criterion].form is Form.SUM
+    asked = next(limit for limit in search.question.limits if limit.criterion.name == criterion)
+    most, added = asked.criterion.largest, asked.form is Form.SUM
     plain = _frontier(known, search.arrays, swept, randomize, added)
     options = [option for _, option in plain]
     for z in WIDTHS[1:]:
@@ -107,7 +106,7 @@ def curve(search: Search, criterion: str, swept: Bools, level: float, randomize:
     worth = Worth.of(search.scale, search.table.totals, search.table.at_unified)
     found = []
     for option in options:
-        limit = upper_of(known, beliefs(known, option), 1 - level, criterion)
+        limit = upper_of(known, beliefs(known, option), 1 - level, asked)
         gaps = [gap for gap, _ in plain]
         beside = plain[max(int(np.searchsorted(gaps, limit + 1e-12, side="right")) - 1, 0)][1]
         if option.cost <= worth.most(beside.cost) and limit < most:

@@ -14,7 +14,6 @@ from gstar_fast._solver.finish import solved
 from gstar_fast._solver.promise.by_group import AskedByGroup
 from gstar_fast._solver.promise.by_segment import AskedBySegment
 from gstar_fast._solver.promise.record import RowsNeeded
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.segments.roles import protected_sketch
@@ -76,13 +75,13 @@ def rows_needed(
     roles = roles_in(sketch, question)
     warn_of_labels(sketch._core)
     if roles is not None and roles.by_segment:
-        answer = Answer(Snapshot.of(sketch), roles, Objective.of(question), question.monotone)
+        answer = Answer(Snapshot.of(sketch), roles, question, question.monotone)
         best = answer.solved(question.randomize)
         return AskedBySegment.of(answer, best, level, question.randomize).needed()
     if roles is not None:
         sketch = protected_sketch(sketch, roles)
     if question.min_rows > 0:
         sketch, _ = pooled_sketch(sketch.copy(), question)
-    search = prepare(sketch, Objective.of(question), shared=question.unified, wide=True)
+    search = prepare(sketch, question, shared=question.unified, wide=True)
     best = solved(search, question.unified, question.randomize)
     return AskedByGroup.of(search, best, level, question.unified, question.randomize).needed()

@@ -15,6 +15,7 @@ from gstar_fast._backends.common.segments import Mix
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.text import row_count
 from gstar_fast._question.cut import EACH
+from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Asked
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.answer.note import Note
@@ -22,7 +23,6 @@ from gstar_fast._solver.answer.parts import Slack
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.evidence.rule import paired_z, settled
 from gstar_fast._solver.promise.effective import hits_of, kish
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.rates import Outcome, rates_by_group, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import nearest, seconds_left
@@ -41,7 +41,7 @@ class Answer:
 
     snapshot: Snapshot
     asked: Asked
-    objective: Objective
+    question: Question
     monotone: bool
     cuts: tuple[float, ...] | None = None  # of the segments, where they were cut from a number
 
@@ -58,7 +58,7 @@ class Answer:
         proof: Proof | None = None,
     ) -> Result:
         """Put candidates with weights into words and numbers; `bound` is one of E where it is not the answer's own."""
-        counts, scale, objective, snapshot = search.counts, search.scale, search.objective, self.snapshot
+        counts, scale, question, snapshot = search.counts, search.scale, search.question, self.snapshot
         accepted = accepted_by(counts, parts, mixed)
         totals, of_each = counts.totals, SegmentCounts.of(snapshot, self.asked.roles, snapshot.n_rows[:, :, None])
         after = Outcome.of(accepted.sum(axis=2), totals, scale)
@@ -74,13 +74,13 @@ class Answer:
         by_segment = counts.rows.sum(axis=(1, 3))
         at_segment = rates_of(accepted.sum(axis=1), by_segment)
         notes = cautions(
-            *(counts.protected, after, before, totals, scale, objective),
+            *(counts.protected, after, before, totals, scale, question),
             effective=lambda: self.effective,
             can_mix=not mixed,
             can_pool=False,
             segments=(counts.segments, at_segment[2], by_segment),
         )
-        if objective.limits and verdict != "unified":  # one threshold for all does not overfit
+        if question.limits and verdict != "unified":  # one threshold for all does not overfit
             notes += too_many(counts, self.effective, snapshot.weighted)
         mixtures = {
             name: tuple((float(snapshot.candidates[t]), w) for t, w in part.items())
@@ -116,9 +116,9 @@ class Answer:
             # who decides gives the number that was cut, and not the counted column
             group_column=self.asked.group_column(self.asked.roles.decide_by) if self.cuts is None else None,
             cuts=self.cuts,
-            limits=objective.limits,
-            costs=objective.costs,
-            balanced=objective.balanced,
+            limits=question.bounds,
+            costs=question.costs,
+            balanced=question.balanced,
             fair_between=self.asked.fair_between,
             decide_by=self.asked.decide_by,
             monotone=self.monotone,
@@ -148,7 +148,7 @@ class Answer:
         """One threshold for each segment, or one for all where `evidence` asks for it."""
         end = time.monotonic() + seconds
         choice = choose_by_segment(
-            self.snapshot, self.asked.roles, self.objective, monotone=self.monotone, seconds=seconds
+            self.snapshot, self.asked.roles, self.question, monotone=self.monotone, seconds=seconds
         )
         proof = choice.proof() if choice.finished else None
         if choice.candidates is None:
@@ -216,7 +216,7 @@ class Answer:
 
     def mixed(self, evidence: float = 0.0) -> Result:
         """The best mixture for each segment, or one threshold for all where `evidence` asks for it."""
-        found = mix_by_segment(self.snapshot, self.asked.roles, self.objective, monotone=self.monotone)
+        found = mix_by_segment(self.snapshot, self.asked.roles, self.question, monotone=self.monotone)
         if found.best is not None:
             search, mix = found.best
             parts, proof = parts_of(search, mix), found.proof()
@@ -240,7 +240,7 @@ class Answer:
 
     def least(self, mixed: bool = False) -> str:
         """The message of a proof, for thresholds or for a mixture."""
-        lower = self.objective.lower + (", rising or falling along the segments" if self.monotone else "")
+        lower = self.question.lower + (", rising or falling along the segments" if self.monotone else "")
         if mixed:
             return f"no mixture of thresholds by segment has {lower}"
         return f"no other thresholds by segment, at bin edges, have {lower}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,9 +11,8 @@ from gstar_fast._backends.common.segments import SMALLEST, Best, Mix
 from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.place import bad_value
-from gstar_fast._criteria import Form, Limit
+from gstar_fast._criteria import Limit
 from gstar_fast._rates import RATES
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.segments.problem import SegmentSearch
 
 ALL = -1  # in the place of a group: all rows together
@@ -53,7 +51,7 @@ class Certificate:
     Candidate 0 is -inf, candidate 1 + i is edge i.
     """
 
-    limits: Mapping[str, float]  # by criterion, on gaps and ratios
+    limits: tuple[Limit, ...]  # the group of one on a single group is a number
     prices: tuple[int, int]  # of a false positive and of a false negative
     unit: float
     order: tuple[int, ...] | None  # segments along which candidates may not fall; None where they may
@@ -62,7 +60,6 @@ class Certificate:
     within: int = 1
     first: Leaf | None = None  # candidates that its bound rules out are left out of all boxes
     steps: tuple[Leaf | Cut | Single, ...] = field(default=(), repr=False)
-    bounds: tuple[Limit, ...] = ()  # on rates themselves; the group of one is a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +79,7 @@ class Tree:
         skip = int(self.segment[0] == -3)
         steps = tuple(self._step(i, skip) for i in range(skip, len(self.segment)))
         first = self._leaf(0) if skip else None
-        return Certificate({}, (0, 0), 0.0, self.order, choice=None, first=first, steps=steps)
+        return Certificate((), (0, 0), 0.0, self.order, choice=None, first=first, steps=steps)
 
     def _step(self, i: int, skip: int) -> Leaf | Cut | Single:
         j, low = int(self.segment[i]), int(self.child[i]) - skip
@@ -135,17 +132,14 @@ def certificate_of_mix(search: SegmentSearch, mix: Mix) -> Certificate:
 
 
 def _question(search: SegmentSearch) -> dict[str, Any]:
-    objective, prices = search.objective, (search.scale.fp, search.scale.fn)
-    bounds = bounds_of(objective, search.counts.protected)
-    return {"limits": dict(objective.limits), "prices": prices, "unit": search.scale.unit, "bounds": bounds}
+    limits = numbered(search.question.limits, search.counts.protected)
+    return {"limits": limits, "prices": (search.scale.fp, search.scale.fn), "unit": search.scale.unit}
 
 
-def bounds_of(objective: Objective, protected: tuple[Name, ...]) -> tuple[Limit, ...]:
-    """The limits on rates themselves, as a certificate has them."""
+def numbered(limits: tuple[Limit, ...], protected: tuple[Name, ...]) -> tuple[Limit, ...]:
+    """The limits as a certificate has them: groups are numbers."""
     return tuple(
-        limit if limit.group is None else limit._replace(group=protected.index(limit.group))
-        for limit in objective.asks
-        if limit.form in (Form.BOUND, Form.TOTAL)
+        limit if limit.group is None else limit._replace(group=protected.index(limit.group)) for limit in limits
     )
 
 

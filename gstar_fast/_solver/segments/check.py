@@ -19,7 +19,7 @@ from typing import Any
 
 from gstar_fast._backends.common.segments import LEAST, MOST, SEGMENT_NODES
 from gstar_fast._base.refusals.place import bad_value
-from gstar_fast._criteria import CRITERION, Form, Limit
+from gstar_fast._criteria import Form, Limit
 from gstar_fast._rates import RATES
 from gstar_fast._solver.segments.certificate import ALL, Certificate, Cut, Leaf, Single
 
@@ -43,19 +43,20 @@ class Checker:
         self.sum: Fraction | None = None  # largest sum of the gaps of `added`
         self.added: tuple[str, ...] = ()  # rates whose gaps have a limited sum
         self.ends: dict[tuple[str, int, int], Fraction] = {}  # of a rate, a group and a kind of row: its least, or most
-        for limit in certificate.bounds:
-            self._add(limit)
-        for name, value in certificate.limits.items():
-            asked = CRITERION[name]
-            for rate in asked.names:
-                if asked.form is Form.RATIO:
-                    self.ratios[rate] = Fraction(value) - TOLERANCE
-                else:
-                    self.limits[rate] = min(Fraction(value) + TOLERANCE, self.limits.get(rate, Fraction(3)))
-            if asked.form is Form.SUM:
-                self.sum, self.added = Fraction(value) + TOLERANCE, asked.names
+        for limit in certificate.limits:
+            (self._add_bound if limit.form in (Form.BOUND, Form.TOTAL) else self._add_gap)(limit)
 
-    def _add(self, limit: Limit) -> None:
+    def _add_gap(self, limit: Limit) -> None:
+        """A limit on the gaps between groups, or on their ratio."""
+        for rate in limit.criterion.names:
+            if limit.form is Form.RATIO:
+                self.ratios[rate] = Fraction(limit.least) - TOLERANCE
+            else:
+                self.limits[rate] = min(Fraction(limit.most) + TOLERANCE, self.limits.get(rate, Fraction(3)))
+        if limit.form is Form.SUM:
+            self.sum, self.added = Fraction(limit.most) + TOLERANCE, limit.criterion.names
+
+    def _add_bound(self, limit: Limit) -> None:
         """A limit on a rate itself: of one group, of each, or of all rows."""
         groups = [limit.group] if isinstance(limit.group, int) else range(len(self.rows) // 3)
         for a in [ALL] if limit.form is Form.TOTAL else groups:

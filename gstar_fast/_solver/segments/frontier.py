@@ -15,11 +15,10 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import CRITERION
+from gstar_fast._criteria import CRITERION, TOLERANCE
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Asked
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.question import Objective, is_met
 from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_of
@@ -49,24 +48,26 @@ class Point(NamedTuple):
     finished: bool
 
 
+def within(question: Question, criterion: str, limit: float) -> Question:
+    """The question with a limit on a criterion, which may have a tighter one already."""
+    asked = (one.most for one in question.limits if one.criterion.name == criterion)
+    return question.limited(CRITERION[criterion].limit(min([limit, *asked])))
+
+
 class Ladder:
     """Answers for limits on one criterion, others as they are."""
 
     def __init__(self, answer: Answer, criterion: str, randomize: bool) -> None:
         self.answer, self.criterion, self.randomize = answer, criterion, randomize
-        objective = replace(
-            answer.objective, limits={**answer.objective.limits, criterion: CRITERION[criterion].largest}
-        )
-        self.first = prepare(answer.snapshot, answer.asked.roles, objective, ORDERS[0] if answer.monotone else None)
+        question = answer.question.limited(CRITERION[criterion].limit(CRITERION[criterion].largest))
+        self.first = prepare(answer.snapshot, answer.asked.roles, question, ORDERS[0] if answer.monotone else None)
         self.nodes = 0
         self.unsure = False  # whether a search ended early without an answer
 
     def ask(self, limit: float) -> Point | None:
         """The least error within a limit; None where nothing meets it, or nothing was found."""
-        asked = self.answer.objective.limits
-        limits = {**asked, self.criterion: min(limit, asked.get(self.criterion, limit))}
-        objective = replace(self.answer.objective, limits=limits)
-        searches = in_orders(self.first, objective, self.answer.monotone)
+        question = within(self.answer.question, self.criterion, limit)
+        searches = in_orders(self.first, question, self.answer.monotone)
         if self.randomize:
             mixture = mix_among(searches)
             if mixture.best is None:
@@ -99,7 +100,7 @@ class Ladder:
         for candidate in () if self.randomize else (0, search.counts.rows.shape[3] - 1):
             parts = [{candidate: 1.0}] * len(search.order)
             gaps = self._outcome(search, parts).gaps
-            if all(is_met(name, at, gaps.get(name)) for name, at in self.answer.objective.limits.items()):
+            if all(limit.met(gaps.get(limit.criterion.name), TOLERANCE) for limit in self.answer.question.limits):
                 found.append(self._point(gaps[self.criterion], search, parts, 0, 0.0, finished=False))
         return found
 
@@ -107,7 +108,7 @@ class Ladder:
         """Answers from the smallest gap on, none beaten by another; bounds up to the next; from which gap they hold."""
         top = self.ask(CRITERION[self.criterion].largest)
         if top is None:
-            limits = dict(self.answer.objective.limits)
+            limits = self.answer.question.asked_limits
             if self.unsure:
                 raise refusal("not_found", "limits", value=self.nodes, limit=limits)
             raise refusal("infeasible_mixture" if self.randomize else "infeasible", "limits", limit=limits)
@@ -179,7 +180,7 @@ class SegmentsAgain:
     """The question of a frontier by segment."""
 
     asked: Asked
-    objective: Objective
+    question: Question
     criterion: str
     randomize: bool
     monotone: bool
@@ -187,24 +188,22 @@ class SegmentsAgain:
 
     def at(self, gap: float, sketch: Sketch) -> Result:
         """The least error within a gap, solved for on the sketch."""
-        asked = self.objective.limits
-        limit = min(gap, CRITERION[self.criterion].largest, asked.get(self.criterion, gap))
-        objective = replace(self.objective, limits={**asked, self.criterion: limit})
-        answer = Answer(Snapshot.of(sketch), self.asked, objective, self.monotone, self.cuts)
+        question = within(self.question, self.criterion, min(gap, CRITERION[self.criterion].largest))
+        answer = Answer(Snapshot.of(sketch), self.asked, question, self.monotone, self.cuts)
         return answer.solved(self.randomize)
 
 
 def frontier_by_segment(sketch: Sketch, asked: Asked, criterion: str, question: Question) -> dict[str, Any]:
     """What `frontier` makes its answer of."""
-    randomize, objective = question.randomize, Objective.of(question)
-    answer = Answer(Snapshot.of(sketch), asked, objective, question.monotone, question.cuts)
+    randomize = question.randomize
+    answer = Answer(Snapshot.of(sketch), asked, question, question.monotone, question.cuts)
     ladder = Ladder(answer, criterion, randomize)
     found, lower, proven_to = ladder.climb()
     counts: SegmentCounts = ladder.first.counts
 
     def result(i: int) -> Result:
         point = found[i]
-        search = replace(point.search, objective=objective)
+        search = replace(point.search, question=question)
         verdict = "optimal" if point.finished else "not_converged"
         bound = None if point.finished else point.lower
         return answer.result(
@@ -220,10 +219,10 @@ def frontier_by_segment(sketch: Sketch, asked: Asked, criterion: str, question: 
         "costs": np.array([point.error for point in found]),
         "thresholds": candidates[np.array(likeliest)],
         "randomized": randomize,
-        "weighted": objective.weighted,
+        "weighted": question.weighted,
         "proven_to": proven_to,
         "penalty": None,
         "lower_bounds": np.array(lower),
         "_points": Listed(tuple(map(result, range(len(found))))),
-        "_again": SegmentsAgain(asked, objective, criterion, randomize, question.monotone, question.cuts),
+        "_again": SegmentsAgain(asked, question, criterion, randomize, question.monotone, question.cuts),
     }

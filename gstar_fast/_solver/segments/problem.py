@@ -17,11 +17,12 @@ import numpy as np
 from gstar_fast._backends.common.segments import LEAST, MOST, Program, Row, rows_of
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name, sort_key
-from gstar_fast._criteria import Form, Limit
+from gstar_fast._criteria import TOLERANCE, Form, Limit
+from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles
 from gstar_fast._rates import SOLVER_RATES, Rate, has_rate
 from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.question import TOLERANCE, Objective, Scale, check_groups, scale_of
+from gstar_fast._solver.question import Scale, check_groups, scale_of
 from gstar_fast._solver.snapshot import Snapshot
 
 
@@ -106,7 +107,7 @@ class SegmentSearch:
     """A question about segments ready for a backend, and the way back from its numbers to thresholds."""
 
     counts: SegmentCounts
-    objective: Objective
+    question: Question
     scale: Scale
     has: Bools  # (5, A)
     candidate: Ints  # (n,) of each entry of the arrays
@@ -160,19 +161,19 @@ def loosened(p: Program, slack: float) -> Program:
     return replace(p, rows=p.rows.looser(slack))
 
 
-def prepare(snapshot: Snapshot, roles: Roles, objective: Objective, monotone: str | None = None) -> SegmentSearch:
+def prepare(snapshot: Snapshot, roles: Roles, question: Question, monotone: str | None = None) -> SegmentSearch:
     """Lay out a question. `monotone` is None, "rising" or "falling": thresholds along the order of segments."""
     counts = SegmentCounts.of(snapshot, roles)
     totals = counts.totals
     has = has_rate(totals)
-    notes = [*snapshot.notes, *check_groups(objective, counts.protected, has)]
-    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
-    return lay_out(counts, objective, scale, has, monotone, tuple(notes))
+    notes = [*snapshot.notes, *check_groups(question, counts.protected, has)]
+    scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
+    return lay_out(counts, question, scale, has, monotone, tuple(notes))
 
 
 def lay_out(
     counts: SegmentCounts,
-    objective: Objective,
+    question: Question,
     scale: Scale,
     has: Bools,
     monotone: str | None = None,
@@ -198,15 +199,15 @@ def lay_out(
         cost.append(scale.fp * accepted[0].sum(axis=0) + scale.fn * (rows[1].sum() - accepted[1].sum(axis=0)))
         chosen.append(at)
     candidate = np.concatenate(chosen)
-    limit, ratio = objective.limit, objective.ratio
-    bounds = [one for one in objective.asks if one.form in (Form.BOUND, Form.TOTAL)]
+    limit, ratio = question.windows.most, question.windows.ratio
+    bounds = [one for one in question.limits if one.form in (Form.BOUND, Form.TOTAL)]
     alone = {SOLVER_RATES.index(rate) for one in bounds for rate in one.criterion.rates}
     compared = [r for r in range(len(SOLVER_RATES)) if (limit[r] < np.inf or ratio[r] > 0) and int(has[r].sum()) > 1]
     active = sorted(alone.union(compared))
     groups = totals.shape[1] + any(one.form is Form.TOTAL for one in bounds)
     measured = _measured(has, active, groups)
     single = [row for one in bounds for row in _bounds(one, active, measured, counts.protected)]
-    total = objective.total if compared[:2] == [0, 1] else np.inf  # one gap alone has its limit above
+    total = question.windows.total if compared[:2] == [0, 1] else np.inf  # one gap alone has its limit above
     arrays = Program(
         start=_offsets(chosen),
         begin=_offsets(slots),
@@ -223,7 +224,7 @@ def lay_out(
         rising=monotone is not None,
     )
     last = np.concatenate([last for _, last in ends])
-    return SegmentSearch(counts, objective, scale, has, candidate, last, order, unified, tuple(active), arrays, notes)
+    return SegmentSearch(counts, question, scale, has, candidate, last, order, unified, tuple(active), arrays, notes)
 
 
 def _offsets(parts: Sequence[Values]) -> Ints:

@@ -62,7 +62,7 @@ def decode(saved: object) -> tuple[Certificate, ...]:
             raise bad_document("'first' is a bound, or null")
         steps = tuple(_step(text) for text in one["steps"])
         out.append(
-            Certificate({}, (0, 0), 0.0, None if order is None else tuple(order), choice=None, first=leaf, steps=steps)
+            Certificate((), (0, 0), 0.0, None if order is None else tuple(order), choice=None, first=leaf, steps=steps)
         )
     return tuple(out)
 

@@ -20,6 +20,7 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, SMALLEST
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._criteria import CRITERION
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import asked_roles
 from gstar_fast._rates import has_rate
@@ -27,11 +28,11 @@ from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.noise import told_of_noise
-from gstar_fast._solver.question import Objective, Scale, scale_of
+from gstar_fast._solver.question import Scale, scale_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import STEPS, prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.certificate import Certificate, Leaf, bounds_of, certificate_of, certificate_of_mix
+from gstar_fast._solver.segments.certificate import Certificate, Leaf, certificate_of, certificate_of_mix, numbered
 from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
 from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
 from gstar_fast._solver.segments.problem import prepare as prepare_segments
@@ -182,8 +183,8 @@ def _same(found: Any, expected: Any, close: float) -> bool:
 
 def again_from_thresholds(result: Result, sketch: Sketch) -> Result:
     """The result of these thresholds on the counts of a sketch, with the given verdict and question."""
-    objective = Objective(result.limits, {}, result.costs, result.balanced)
-    made = _by_group(result, sketch, objective) if result.decide_by is None else _by_segment(result, sketch, objective)
+    question = result.question
+    made = _by_group(result, sketch, question) if result.decide_by is None else _by_segment(result, sketch, question)
     if result.verdict == "infeasible":
         made = replace(made, lower_bound=0.0, optimality_gap=made.loss, slack=result.slack)
     elif result.verdict == "not_converged":  # a bound that is claimed, not proven
@@ -192,8 +193,8 @@ def again_from_thresholds(result: Result, sketch: Sketch) -> Result:
     return replace(made, verdict=result.verdict)
 
 
-def _by_group(result: Result, sketch: Sketch, objective: Objective) -> Result:
-    search = prepare(sketch, objective, shared=result.unified)
+def _by_group(result: Result, sketch: Sketch, question: Question) -> Result:
+    search = prepare(sketch, question, shared=result.unified)
     start, candidate = search.table.start, search.table.candidate
     entries, weights = [], []
     for k, part in enumerate(_own_parts(result, search.groups, search.snapshot)):
@@ -211,11 +212,11 @@ def _by_group(result: Result, sketch: Sketch, objective: Objective) -> Result:
     return finish(search, numbers, "optimal", result.iterations, unified=result.unified)
 
 
-def _by_segment(result: Result, sketch: Sketch, objective: Objective) -> Result:
+def _by_segment(result: Result, sketch: Sketch, question: Question) -> Result:
     snapshot, asked = Snapshot.of(sketch), asked_roles(sketch, result.fair_between, result.decide_by)
-    search = prepare_segments(snapshot, asked.roles, objective, ORDERS[0] if result.monotone else None)
+    search = prepare_segments(snapshot, asked.roles, question, ORDERS[0] if result.monotone else None)
     parts = [dict(part) for part in _own_parts(result, search.counts.segments, snapshot)]
-    answer = Answer(snapshot, asked, objective, result.monotone, result.cuts)
+    answer = Answer(snapshot, asked, question, result.monotone, result.cuts)
     message = answer.least(result.randomized)
     if result.verdict == "infeasible" and result.slack is not None:  # which is proven with the limits
         message = answer.none(result.slack)
@@ -259,21 +260,21 @@ def _prove(result: Result, sketch: Sketch) -> None:
     """Raise if certificates do not prove the verdict on the counts of a sketch."""
     snapshot = Snapshot.of(sketch)
     counts = _counts(result, sketch, snapshot)
-    limits = dict(result.limits)
+    question = result.question
     if result.point is not None and (criterion := result.point.criterion) in result.gaps:
-        limits[criterion] = result.gaps[criterion]  # a point of a frontier has the least error of all that meet its gap
-    objective = Objective(limits, {}, result.costs, result.balanced)
+        # a point of a frontier has the least error of all that meet its gap
+        question = question.limited(CRITERION[criterion].limit(result.gaps[criterion]))
     names = snapshot.groups if result.decide_by is None else counts.segments
     own = _own_parts(result, names, snapshot)[: len(counts.segments)]
     rows = counts.rows.tolist()
     if result.verdict == "infeasible":
-        _prove_none(result, counts, objective, rows, _kept(result))
-        _prove_nearest(result, counts, objective, rows, own)
+        _prove_none(result, counts, question, rows, _kept(result))
+        _prove_nearest(result, counts, question, rows, own)
         return
-    certificates = _kept(result) or _searched(result, counts, objective)
+    certificates = _kept(result) or _searched(result, counts, question)
     _check_orders(result, counts, certificates)
     choice = None if result.randomized else tuple(part[0][0] for part in own)
-    asked = [_asked(c, counts, objective) for c in certificates]
+    asked = [_asked(c, counts, question) for c in certificates]
     checkers = [Checker(replace(c, choice=choice, mixture=own if result.randomized else None), rows) for c in asked]
     judged = [it.judge(own) for it in checkers]
     most = next((found for found in judged if not isinstance(found, str)), None)  # thresholds follow one order, or both
@@ -296,11 +297,11 @@ def _held(wrong: str | None) -> None:
         raise refusal("proof", value=wrong)
 
 
-def _asked(c: Certificate, counts: SegmentCounts, objective: Objective) -> Certificate:
+def _asked(c: Certificate, counts: SegmentCounts, question: Question) -> Certificate:
     """A certificate with only its steps, for the question of the result."""
-    scale = _scale(counts, objective)
+    scale = _scale(counts, question)
     return Certificate(
-        limits=dict(objective.limits),
+        limits=numbered(question.limits, counts.protected),
         prices=(scale.fp, scale.fn),
         unit=scale.unit,
         order=c.order,
@@ -308,12 +309,11 @@ def _asked(c: Certificate, counts: SegmentCounts, objective: Objective) -> Certi
         within=max(1, math.ceil(SMALLEST * scale.unit)),
         first=c.first,
         steps=c.steps,
-        bounds=bounds_of(objective, counts.protected),
     )
 
 
-def _scale(counts: SegmentCounts, objective: Objective) -> Scale:
-    return scale_of(objective, *counts.totals[:2].sum(axis=1).tolist())
+def _scale(counts: SegmentCounts, question: Question) -> Scale:
+    return scale_of(question, *counts.totals[:2].sum(axis=1).tolist())
 
 
 def _check_orders(result: Result, counts: SegmentCounts, certificates: tuple[Certificate, ...]) -> None:
@@ -337,13 +337,13 @@ def _counts(result: Result, sketch: Sketch, snapshot: Snapshot) -> SegmentCounts
 
 
 def _searched(
-    result: Result, counts: SegmentCounts, objective: Objective, *, mixed: bool | None = None
+    result: Result, counts: SegmentCounts, question: Question, *, mixed: bool | None = None
 ) -> tuple[Certificate, ...]:
     """Certificates of a new search, for mixtures or for choices."""
     out = []
-    scale = _scale(counts, objective)
+    scale = _scale(counts, question)
     for order in ORDERS if result.monotone else (None,):
-        search = lay_out(counts, objective, scale, has_rate(counts.totals), order)
+        search = lay_out(counts, question, scale, has_rate(counts.totals), order)
         if result.randomized if mixed is None else mixed:
             if (mix := room("segments").mix(search.nominal())) is None:
                 raise refusal("proof", value="no mixture meets the limits")
@@ -357,20 +357,20 @@ def _searched(
 
 
 def _prove_none(
-    result: Result, counts: SegmentCounts, objective: Objective, rows: Any, kept: tuple[Certificate, ...] = ()
+    result: Result, counts: SegmentCounts, question: Question, rows: Any, kept: tuple[Certificate, ...] = ()
 ) -> None:
     """Raise if certificates do not prove that nothing meets the limits; for mixtures, by one bound for all."""
-    certificates = kept or _searched(result, counts, objective, mixed=False)
+    certificates = kept or _searched(result, counts, question, mixed=False)
     _check_orders(result, counts, certificates)
     if not kept and any(c.choice is not None for c in certificates):
         raise refusal("proof", value="there are thresholds that meet the limits")
     for c in certificates:
         if result.randomized and not (len(c.steps) == 1 and isinstance(c.steps[0], Leaf)):
             raise refusal("proof", value="there may be mixtures that meet the limits")
-        _held(check(_asked(c, counts, objective), rows))
+        _held(check(_asked(c, counts, question), rows))
 
 
-def _prove_nearest(result: Result, counts: SegmentCounts, objective: Objective, rows: Any, own: Any) -> None:
+def _prove_nearest(result: Result, counts: SegmentCounts, question: Question, rows: Any, own: Any) -> None:
     """Raise unless the thresholds miss the limits by the slack of the result, and nothing misses them by less."""
     slack = result.slack
     if slack is None:
@@ -378,14 +378,13 @@ def _prove_nearest(result: Result, counts: SegmentCounts, objective: Objective, 
     steps = round(slack.each * STEPS)
     if steps / STEPS != slack.each or not 0 < steps <= STEPS:
         raise refusal("proof", value=f"the limits cannot be missed by {slack.each!r}")
-    question = Certificate({}, (0, 0), 0.0, None, choice=None)
-    if Checker(_asked(question, counts, _looser(objective, steps)), rows).outcome(own, TOLERANCE)[1]:
+    empty = Certificate((), (0, 0), 0.0, None, choice=None)
+    if Checker(_asked(empty, counts, _looser(question, steps)), rows).outcome(own, TOLERANCE)[1]:
         raise refusal("proof", value=f"the thresholds miss the limits by more than {slack.each:g}")
     if slack.least:
-        _prove_none(result, counts, _looser(objective, steps - 1), rows)
+        _prove_none(result, counts, _looser(question, steps - 1), rows)
 
 
-def _looser(objective: Objective, steps: int) -> Objective:
+def _looser(question: Question, steps: int) -> Question:
     """The same question with every limit looser."""
-    looser = (limit.looser(steps / STEPS) for limit in objective.asks)
-    return replace(objective, limits={limit.criterion.name: limit.asked for limit in looser})
+    return replace(question, limits=tuple(limit.looser(steps / STEPS) for limit in question.limits))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, Best, Mix
+from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.segments.certificate import tree_of, tree_of_mix
 from gstar_fast._solver.segments.problem import SegmentSearch, lay_out, prepare
 from gstar_fast._solver.segments.proof import Proof
@@ -51,7 +51,7 @@ class SegmentMixture:
 def choose_by_segment(
     snapshot: Snapshot,
     roles: Roles,
-    objective: Objective,
+    question: Question,
     *,
     monotone: bool = False,
     node_limit: int = SEGMENT_NODES,
@@ -62,7 +62,7 @@ def choose_by_segment(
     Of choices that cost the same the search keeps the first it finds, in an order that is the same on every backend;
     a choice it keeps cannot be brought nearer to the best unified threshold by moving one segment.
     """
-    return choose_among(_searches(snapshot, roles, objective, monotone), node_limit, seconds)
+    return choose_among(_searches(snapshot, roles, question, monotone), node_limit, seconds)
 
 
 def choose_among(
@@ -89,9 +89,9 @@ def choose_among(
     )
 
 
-def mix_by_segment(snapshot: Snapshot, roles: Roles, objective: Objective, *, monotone: bool = False) -> SegmentMixture:
+def mix_by_segment(snapshot: Snapshot, roles: Roles, question: Question, *, monotone: bool = False) -> SegmentMixture:
     """The cheapest mixture of thresholds by segment that meets every limit."""
-    return mix_among(_searches(snapshot, roles, objective, monotone))
+    return mix_among(_searches(snapshot, roles, question, monotone))
 
 
 def mix_among(searches: Iterable[SegmentSearch]) -> SegmentMixture:
@@ -101,17 +101,17 @@ def mix_among(searches: Iterable[SegmentSearch]) -> SegmentMixture:
     return SegmentMixture(min(met, key=lambda part: part[1].value, default=None), tuple(parts))
 
 
-def _searches(snapshot: Snapshot, roles: Roles, objective: Objective, monotone: bool) -> list[SegmentSearch]:
+def _searches(snapshot: Snapshot, roles: Roles, question: Question, monotone: bool) -> list[SegmentSearch]:
     """One search, or one for each of ORDERS."""
-    first = prepare(snapshot, roles, objective, ORDERS[0] if monotone else None)
+    first = prepare(snapshot, roles, question, ORDERS[0] if monotone else None)
     rest = ORDERS[1:] if monotone else ()
-    return [first, *(lay_out(first.counts, objective, first.scale, first.has, order, first.notes) for order in rest)]
+    return [first, *(lay_out(first.counts, question, first.scale, first.has, order, first.notes) for order in rest)]
 
 
-def in_orders(first: SegmentSearch, objective: Objective, monotone: bool) -> list[SegmentSearch]:
-    """The searches for another objective on the same rows, at the same prices."""
+def in_orders(first: SegmentSearch, question: Question, monotone: bool) -> list[SegmentSearch]:
+    """The searches for another question on the same rows, at the same prices."""
     orders = ORDERS if monotone else (None,)
-    return [lay_out(first.counts, objective, first.scale, first.has, order, first.notes) for order in orders]
+    return [lay_out(first.counts, question, first.scale, first.has, order, first.notes) for order in orders]
 
 
 def _cost(search: SegmentSearch, best: Best) -> float:

@@ -10,7 +10,7 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.common.descent import evaluate, slopes
 from gstar_fast._backends.interface import BOX_LIMIT, Floats, node_limit
-from gstar_fast._solver.question import TOLERANCE
+from gstar_fast._criteria import TOLERANCE
 
 if TYPE_CHECKING:
     from gstar_fast._solver.smooth.smooth import Smooth
@@ -23,7 +23,7 @@ def polish(s: Smooth, thresholds: Floats, unified: bool) -> Floats:
     p = s.problem
     if not np.isfinite(thresholds).all():
         return thresholds
-    if not s.objective.limits:
+    if not s.question.limits:
         if not (p.penalty > 0).any() and not unified:
             return _own_minima(s, thresholds)
         tolerance = 1e-13 * p.bulk
@@ -131,7 +131,8 @@ Equation = tuple[list[tuple[int, int, float]], float]  # the sum of factor * rat
 
 def _reached(s: Smooth, rates: Floats) -> list[Equation]:
     """Equations that hold where limits are reached: rate[up] = factor * rate[down] + offset, or sums of gaps."""
-    limit, ratio, total = s.objective.limit[s.active], s.objective.ratio[s.active], s.objective.total - TOLERANCE
+    windows = s.question.windows
+    limit, ratio, total = windows.most[s.active], windows.ratio[s.active], windows.total - TOLERANCE
     rows: list[Equation] = []
     ends: list[tuple[int, int, float]] = []  # of the two rates that have a limited sum
     gaps = 0.0

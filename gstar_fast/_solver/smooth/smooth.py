@@ -20,7 +20,7 @@ from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.promise.effective import effective_rows
-from gstar_fast._solver.question import Objective, Scale, check_groups, scale_of
+from gstar_fast._solver.question import Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, linear_forms, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import cheapest_within, loosened, nearest
@@ -39,7 +39,7 @@ class Smooth:
     """Densities of all cells, tabulated at the edges, with the way to thresholds in between."""
 
     snapshot: Snapshot
-    objective: Objective
+    question: Question
     scale: Scale
     totals: Ints
     candidates: Floats  # -inf, every edge, and points beyond them
@@ -79,7 +79,7 @@ class Smooth:
         group = np.repeat(np.arange(len(self.groups)), np.diff(start))
         accepted = np.concatenate(shares, axis=1)
         totals = self.totals[:, group].astype(np.float64)
-        limit, ratio, penalty = self.objective.limit, self.objective.ratio, self.objective.penalty
+        windows, penalty = self.question.windows, self.question.penalty
         at = np.concatenate(thresholds)
         return Arrays(
             start=start,
@@ -87,11 +87,11 @@ class Smooth:
             distance=np.abs(np.arange(len(at)) - start[group] - np.searchsorted(thresholds[0], centre)),
             rates=rates_of(accepted, totals, self.active),
             has=self.problem.has,
-            limit=limit[self.active],
-            ratio=ratio[self.active],
+            limit=windows.most[self.active],
+            ratio=windows.ratio[self.active],
             penalty=penalty[self.active] if penalised else np.zeros(len(self.active)),
             unit=self.scale.unit,
-            total=self.objective.total,
+            total=windows.total,
         )
 
     def grid(self) -> Arrays:
@@ -119,16 +119,16 @@ class Smooth:
         return float(self.candidates[int(np.argmin(cost))])
 
 
-def prepare_smooth(sketch: Sketch | None, objective: Objective, kind: Kind, extra: tuple[int, ...] = ()) -> Smooth:
+def prepare_smooth(sketch: Sketch | None, question: Question, kind: Kind, extra: tuple[int, ...] = ()) -> Smooth:
     """Make the densities and evaluate them at every edge; without a sketch they are given, and know their rows."""
     snapshot = snapshot_of(_made(None, kind)) if sketch is None else Snapshot.of(sketch)
     groups, rows = snapshot.groups, snapshot.rows
     totals = rows.sum(axis=2)
-    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
+    scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
-    notes = [*snapshot.notes, *check_groups(objective, groups, has)]
-    limit, ratio, penalty = objective.limit, objective.ratio, objective.penalty
-    active = [r for r in range(len(SOLVER_RATES)) if limit[r] < np.inf or ratio[r] >= 0 or penalty[r] > 0 or r in extra]
+    notes = [*snapshot.notes, *check_groups(question, groups, has)]
+    asked = question.windows.set | (question.penalty > 0)
+    active = [r for r in range(len(SOLVER_RATES)) if asked[r] or r in extra]
     edges = snapshot.edges
     cells = _cells(_made(sketch, kind), groups, rows, totals, edges)
     # smooth densities reach beyond the scores seen: so may thresholds, by half the range
@@ -145,8 +145,8 @@ def prepare_smooth(sketch: Sketch | None, objective: Objective, kind: Kind, extr
                 shares[c, k, 0] = totals[c, k]
                 # a density's rounding must not make its cdf fall
                 shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(candidates[1:])[0]))
-    problem = linear_forms(cells, totals, objective, scale, active, low, high, bulk)
-    return Smooth(snapshot, objective, scale, totals, candidates, shares, problem, active, tuple(notes), name_of(kind))
+    problem = linear_forms(cells, totals, question, scale, active, low, high, bulk)
+    return Smooth(snapshot, question, scale, totals, candidates, shares, problem, active, tuple(notes), name_of(kind))
 
 
 def _bulk(snapshot: Snapshot) -> float:
@@ -192,7 +192,7 @@ def _cells(
 def solve_smooth(sketch: Sketch | None, question: Question) -> Result:
     """What `solve` does for densities other than the counts; without a sketch the question has them all."""
     method, unified = question.method, question.unified
-    s = prepare_smooth(sketch, Objective.of(question), question.density)
+    s = prepare_smooth(sketch, question, question.density)
     if method == "exact":
         return _exact(s, unified)
     backend = room("solver")
@@ -260,7 +260,7 @@ def _exact(s: Smooth, unified: bool) -> Result:
         return _infeasible(s, grid, opened, proven, unified)
     thresholds = min(found, key=lambda at: s.loss(at))
     if proven:
-        better = s.objective.lower
+        better = s.question.lower
         message = f"no other bin edges have {better}, nor have thresholds next to these"
         if unified:
             message = f"no other unified threshold at a bin edge has {better}, nor has one next to this"
@@ -323,7 +323,7 @@ def _from_easier(s: Smooth, grid: Arrays, unified: bool) -> Iterator[Floats]:
     p = s.problem
     backend = room("solver")
     tolerance = 1e-13 * p.bulk
-    if s.objective.limits:
+    if s.question.limits:
         ends = zip(grid.start[:-1], grid.start[1:], strict=True)
         steps = [np.abs(np.diff(grid.rates[:, lo:hi], axis=1)).max(axis=1) for lo, hi in ends]
         loosened = replace(
@@ -364,7 +364,7 @@ def finish_smooth(
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
     loss = s.loss(thresholds)
-    asked = s.groups, after, before, totals, s.scale, s.objective
+    asked = s.groups, after, before, totals, s.scale, s.question
     notes = cautions(*asked, effective=lambda: effective_rows(s.snapshot), unified=unified)
     return Result(
         thresholds=dict(zip(s.groups, (float(x) for x in thresholds), strict=True)),
@@ -388,10 +388,10 @@ def finish_smooth(
         score_column=s.snapshot.score_column,
         group_column=s.snapshot.group_column,
         sketch_digest=s.snapshot.digest,
-        limits=s.objective.limits,
-        penalties=s.objective.penalties,
-        costs=s.objective.costs,
-        balanced=s.objective.balanced,
+        limits=s.question.bounds,
+        penalties=s.question.penalties,
+        costs=s.question.costs,
+        balanced=s.question.balanced,
         unified=unified,
         notes=(*s.notes, *notes),
     )

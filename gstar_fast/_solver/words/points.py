@@ -16,9 +16,9 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._criteria import TOLERANCE
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.answer.parts import Point
-from gstar_fast._solver.question import TOLERANCE
 from gstar_fast._solver.result import Result
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gstar_fast._base.text import row_count
-from gstar_fast._criteria import CRITERION
+from gstar_fast._criteria import Limit
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.note import Note, has
 from gstar_fast._solver.promise.beliefs import Ground
@@ -75,8 +74,8 @@ def unified(plain: Result, promise: Promise) -> Result:
 
 def unpromised(promise: Promise, known: Ground, beliefs: Beliefs, hints: Hints) -> str:
     """What is too small, what could be promised, how many rows are missing, and the chance without a promise."""
-    objective, plain = known.objective, promise.plain
-    limits, what = objective.limits, "cost" if objective.balanced or objective.costs != (1.0, 1.0) else "error"
+    question, plain = known.question, promise.plain
+    limits, what = question.limits, "cost" if question.weighted else "error"
     if hints.worth is None:
         said = [f"the counts cannot promise {_limits(limits)} on new rows with {promise.confidence:g} confidence"]
         said.append(_worst_cell(known, beliefs, promise.confidence))
@@ -122,12 +121,12 @@ def _worst_cell(known: Ground, beliefs: Beliefs, level: float) -> str:
     return f"{has}, so its {rate.name} is known to within {within:.2g} only"
 
 
-def _these(limits: Mapping[str, float]) -> str:
+def _these(limits: tuple[Limit, ...]) -> str:
     return "this limit" if len(limits) == 1 else "these limits"
 
 
-def _limits(limits: Mapping[str, float]) -> str:
-    return " and ".join(CRITERION[name].limit(value).show() for name, value in limits.items())
+def _limits(limits: tuple[Limit, ...]) -> str:
+    return " and ".join(limit.show() for limit in limits)
 
 
 def _percent(share: float) -> str:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from gstar_fast._question.question import Question
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.promise.chance import Beliefs, beta_cdf, chance, holds
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.search import prepare
 from tests.helpers.promise_rows import normal_sketch
 
@@ -106,7 +106,7 @@ def test_two_rates_hold_together_and_others_are_added():
 
 def test_mixture_has_the_variance_of_its_rows():
     """Against draws from the Dirichlet distribution of the counts between the thresholds of a mixture."""
-    search = prepare(normal_sketch(3000, 1), Objective({"equal_opportunity": 0.1}))
+    search = prepare(normal_sketch(3000, 1), Question.of(limits={"equal_opportunity": 0.1}))
     known = Known.of(search)
     from gstar_fast._solver.mix import Mixture
 

@@ -9,6 +9,7 @@ import pytest
 from helpers.notes import texts
 
 import gstar_fast as gf
+from gstar_fast._question.question import Question
 from gstar_fast._solver.promise import by_segment as promise
 from gstar_fast._solver.promise.choose import looser
 from tests.helpers.promise_rows import normal_sketch
@@ -86,15 +87,17 @@ def test_named_limits_are_promised_on_every_backend(backend, kind, few_replicate
 def test_tries_from_the_guess_upwards_and_then_halves_the_distance():
     tried = []
 
-    def granted(limits):
-        tried.append(limits["equalized_odds"])
-        return 0.25 if limits["equalized_odds"] >= 0.0538 else None
+    def granted(question):
+        (limit,) = question.limits
+        tried.append(limit.most)
+        return 0.25 if limit.most >= 0.0538 else None
 
-    assert looser({"equalized_odds": 0.02}, {"equalized_odds": 0.05}, granted) == (0.0541, 0.25)
+    asked = Question.of(limits={"equalized_odds": 0.02})
+    assert looser(asked, {"equalized_odds": 0.05}, granted) == (0.0541, 0.25)
     assert tried == [0.05, 0.053, 0.0575, 0.0552, 0.0541, 0.0535]
-    assert looser({"equalized_odds": 0.02}, {"equalized_odds": 0.05}, lambda _: None) is None
+    assert looser(asked, {"equalized_odds": 0.05}, lambda _: None) is None
     two = {"equalized_odds": 0.02, "demographic_parity": 0.02}
-    assert looser(two, two, lambda _: 0.25) is None
+    assert looser(Question.of(limits=two), two, lambda _: 0.25) is None
 
 
 # ------------------------------------------------------------------------------------------------------------- mixtures

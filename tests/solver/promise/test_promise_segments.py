@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gstar_fast as gf
+from gstar_fast._question.question import Question
 from gstar_fast._question.roles import asked_roles
 from gstar_fast._solver.promise import by_segment as promise
-from gstar_fast._solver.question import Objective
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -45,7 +45,7 @@ def counted(rows, seed=0, segments=3):
 
 
 def known_of(sketch, limits, randomize=False, monotone=False):
-    answer = Answer(Snapshot.of(sketch), asked_roles(sketch, (0,), (1,)), Objective(limits), monotone)
+    answer = Answer(Snapshot.of(sketch), asked_roles(sketch, (0,), (1,)), Question.of(limits=limits), monotone)
     return promise.SegmentsKnown.of(answer, randomize)
 
 
@@ -131,7 +131,7 @@ def test_what_selection_adds_is_seen_on_new_rows():
         sketch = counted(1200, seed, segments=8)
         known = known_of(sketch, LIMITS)
         option = known.best(known.searches, known.asked)
-        answer = Answer(Snapshot.of(sketch), asked_roles(sketch, (0,), (1,)), known.objective, False)
+        answer = Answer(Snapshot.of(sketch), asked_roles(sketch, (0,), (1,)), known.question, False)
         shift = known.shift(option, promise.replicates_of(answer, known.counts))
         edges = Snapshot.of(sketch).candidates
         at = np.array([edges[next(iter(part))] for part in option.chosen.parts])
