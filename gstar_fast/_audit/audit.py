@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gstar_fast._audit import words
-from gstar_fast._audit.by_segment import BySegment
-from gstar_fast._audit.counts import MIDDLE, Counts, ThresholdsLike, count_decisions, count_sketch, thresholds_of
+from gstar_fast._audit.counts import MIDDLE, Counts, Taken, ThresholdsLike, count_decisions
 from gstar_fast._audit.intervals import Rates, critical, gap_interval, ranges_of, two_sided
 from gstar_fast._audit.metrics import MEANS, METRICS, gap_of
 from gstar_fast._audit.new_rows import NewRows, clearly_over
@@ -27,7 +26,6 @@ from gstar_fast._question.question import check_confidence
 from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.answer.note import Note, label_notes
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.roles import on_its_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,21 +245,14 @@ def audit(
         if any(array is not None for array in (decisions, labels, groups, weights, repeats)) or policy != RAISE:
             raise bad_type("labels", "a sketch holds its labels, groups and weights; call audit(thresholds, sketch)")
         notes = label_notes(sketch._core)
+        taken = Taken.of(thresholds, sketch)  # type: ignore[arg-type]
+        thresholds, counts = taken.given, taken.counts()
+        if taken.segments is None:
+            by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in taken.mixtures.items()}
         if isinstance(thresholds, Result):
-            thresholds, sketch = on_its_columns(thresholds, sketch)
-        segments = BySegment.of(thresholds, sketch)
-        counts, mixtures, snapshot = count_sketch(
-            sketch, thresholds_of(thresholds) if segments is None else segments.thresholds
-        )
-        if segments is None:
-            by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in mixtures.items()}
-        else:
-            counts = segments.counts(counts)
-        counts = replace(counts, notes=(*notes, *counts.notes))
-        if isinstance(thresholds, Result):
-            roles = None if segments is None else segments.asked.roles
-            again = draw_again(thresholds, snapshot, confidence, threshold_replicates, seed, new_rows, roles)
-            counts = replace(counts, notes=(*counts.notes, *again.notes))
+            roles = None if taken.segments is None else taken.segments.asked.roles
+            again = draw_again(thresholds, taken.snapshot, confidence, threshold_replicates, seed, new_rows, roles)
+        counts = replace(counts, notes=(*notes, *counts.notes, *again.notes))
         if by_group is not None:
             for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all
                 by_group[name] = Estimate(by_group[name].value, low, high, "bootstrap")
@@ -354,7 +345,7 @@ def _together(accepted: Values, totals: Values) -> tuple[Values, Values]:
 def audit_counted(sketch: Sketch, *, confidence: float, replicates: int, seed: int) -> Audit:
     """The audit of decisions that a sketch has counted as scores of 0 and 1."""
     checked = check_confidence(confidence), _whole("replicates", replicates), _checked_seed(seed)
-    return assess(count_sketch(sketch, MIDDLE)[0], None, *checked)
+    return assess(Taken.of(MIDDLE, sketch).counts(), None, *checked)
 
 
 def _estimates(rates: Rates, rows: Values, confidence: float) -> list[dict[str, Estimate]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from gstar_fast._audit.counts import Counts
 from gstar_fast._base.arrays import Floats, Ints, Values
-from gstar_fast._base.names import Name, listed
+from gstar_fast._base.names import Name, canonical, listed
 from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._base.thresholds import Thresholds, make
 from gstar_fast._question.question import Question
@@ -19,7 +19,7 @@ from gstar_fast._solver.question import compared_rates, scale_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import accepted_by, parts_of
 from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
-from gstar_fast._solver.segments.roles import protected_sketch, roles_of
+from gstar_fast._solver.segments.roles import roles_of
 from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
 from gstar_fast._solver.snapshot import Snapshot
 
@@ -56,34 +56,18 @@ class BySegment:
         mixed = None if mixtures is None else {name: mixtures[segment] for name, segment in at.items()}
         return make({name: values[segment] for name, segment in at.items()}, mixtures=mixed)
 
-    @property
-    def absent(self) -> list[Name]:
-        """Protected groups that the result knows and that have no rows."""
-        found = {self.asked.roles.protected(name) for name in self.sketch.groups}
-        return [name for name in self.result.rates if name not in found]
+    @cached_property
+    def groups(self) -> tuple[Name, ...]:
+        """Protected groups that have rows."""
+        return tuple(canonical({self.asked.roles.protected(name) for name in self.sketch.groups}))
 
-    def protected(self) -> Snapshot:
-        """The rows of protected groups, whatever their segment."""
-        return Snapshot.of(protected_sketch(self.sketch, self.asked))
-
-    def summed(self, columns: Values, groups: tuple[Name, ...], protected: tuple[Name, ...]) -> Values:
-        """Columns of the sketch's groups, (3, K), added up to those of protected groups."""
-        out = np.zeros((len(columns), len(protected)), dtype=columns.dtype)
-        for k, name in enumerate(groups):
-            out[:, protected.index(self.asked.roles.protected(name))] += columns[:, k]
+    def summed(self, columns: Values, groups: tuple[Name, ...]) -> Values:
+        """Columns of the sketch's groups, (..., K), added up to those of protected groups."""
+        at = [self.groups.index(self.asked.roles.protected(name)) for name in groups]
+        out = np.zeros((*columns.shape[:-1], len(self.groups)), dtype=columns.dtype)
+        for k, place in enumerate(at):
+            out[..., place] += columns[..., k]
         return out
-
-    def counts(self, counts: Counts) -> Counts:
-        """Counts of the sketch's groups as those of protected groups."""
-        names = self.protected().groups
-        accepted, totals, n_rows, *squares = (
-            self.summed(c, counts.groups, names)
-            for c in (counts.accepted, counts.totals, counts.n_rows, *(counts.squares or ()))
-        )
-        both = (squares[0], squares[1]) if squares else None
-        return replace(
-            counts, groups=names, accepted=accepted, totals=totals.astype(np.int64), n_rows=n_rows, squares=both
-        )
 
 
 @dataclass(frozen=True)

@@ -4,27 +4,26 @@ Nothing was selected on these rows, so the statement is a plain test. The limit 
 of groups differs by more than it, in one rate. So it is enough that for every pair and rate a one-sided upper limit of
 the difference is within the limit: if the gap is too large, the pair that shows it fools its own test with a chance of
 at most `1 - confidence`, and all other tests can only help (an intersection-union test, which needs no correction for
-the number of pairs).
+the number of pairs). A bound on a rate is broken by one group, whose own limit decides in the same way; a bound on the
+share of all rows is a test of one share.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
 
-from gstar_fast._audit.by_segment import BySegment
-from gstar_fast._audit.counts import Bins, ThresholdsLike, mixtures_of, thresholds_of
+from gstar_fast._audit.counts import Taken, ThresholdsLike
 from gstar_fast._backends.interface import Floats
-from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
-from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._criteria import Form, Limit
+from gstar_fast._decide.decider import Decider
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.question import Question, check_confidence
 from gstar_fast._rates import Rate, Share, has_rate
@@ -33,8 +32,6 @@ from gstar_fast._solver.answer.note import Note, label_notes
 from gstar_fast._solver.promise.effective import effective
 from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.roles import on_its_columns
-from gstar_fast._solver.snapshot import Snapshot
 
 MOST_PAIRS = 3600  # of groups, whose distances are added in squares for a sum of two gaps
 
@@ -49,11 +46,14 @@ class Certificate:
     holds : bool
         Whether every limit holds on new rows, with this confidence.
     upper : dict
-        By criterion, an upper confidence limit of the gap; a lower one of the ratio for disparate_impact.
+        By criterion, an upper confidence limit of the gap; a lower one of the ratio for disparate_impact. Of a rate
+        that has a bound, the confidence limit on the side of the bound.
     gaps : dict
         The same on the fresh rows themselves.
-    limits, confidence, exact
-        What was asked.
+    asked : tuple of Limit
+        What was asked; `limits` has the numbers, by criterion.
+    confidence, exact
+        How it was asked.
     n_rows : float
         Number of fresh rows, regardless of weights.
     notes : tuple of Note
@@ -63,24 +63,32 @@ class Certificate:
     holds: bool
     upper: dict[str, float]
     gaps: dict[str, float]
-    limits: Mapping[str, float]
+    asked: tuple[Limit, ...]
     confidence: float
     exact: bool
     n_rows: float
     notes: tuple[Note, ...] = field(default=())
 
+    @property
+    def limits(self) -> dict[str, float]:
+        """The number that each limit asks for, by criterion."""
+        return {limit.criterion.name: limit.asked for limit in self.asked}
+
     def __str__(self) -> str:
-        what = "the limits hold" if len(self.limits) > 1 else "the limit holds"
+        what = "the limits hold" if len(self.asked) > 1 else "the limit holds"
         word = "certified" if self.holds else "not certified"
         said = f"{what} on new rows" if self.holds else f"the rows do not show that {what} on new rows"
         lines = [f"{word}: {said} ({self.confidence:g} confidence, {row_count(self.n_rows)} fresh rows)"]
         lines += [f"note: {note}" for note in self.notes]
         rows = [["", "limit", "found", "at most"]]
-        for name, limit in self.limits.items():
-            rows.append([name, *(short_number(x) for x in (limit, self.gaps.get(name), self.upper[name]))])
-        for name in self.limits:
-            if CRITERION[name].from_below:
-                lines.append(f"note: {name} is a ratio: its limit, and its last column, are the least it is")
+        for name, number in self.limits.items():
+            rows.append([name, *(short_number(x) for x in (number, self.gaps.get(name), self.upper[name]))])
+        for limit in self.asked:
+            if limit.sign == ">=":
+                kind = "ratio" if limit.form is Form.RATIO else "rate"
+                lines.append(
+                    f"note: {limit.criterion.name} is a {kind}: its limit, and its last column, are the least it is"
+                )
         return "\n".join([*lines, "", *aligned(rows)])
 
 
@@ -131,136 +139,129 @@ def certify(
     level, exact = check_confidence(confidence), checked_flag("exact", exact)
     if limits is None and isinstance(thresholds, Result):
         limits = thresholds.limits
-    asked = Question.of(limits=limits, confidence=level).bounds
-    rows = _Rows.of(sketch, thresholds, exact)
-    alpha = 1 - level
-    upper = {name: _upper(name, rows, alpha, exact) for name in asked}
-    holds = not rows.absent and all(CRITERION[name].limit(limit).met(upper[name]) for name, limit in asked.items())
+    asked = Question.of(limits=limits, confidence=level).limits
+    labels = label_notes(sketch._core)
+    taken = Taken.of(thresholds, sketch, "certifying")
+    rows = _Rows.of(taken, exact)
+    upper, found = {}, rows.gaps()
+    held = not rows.absent
+    for limit in asked:
+        upper[limit.criterion.name] = value = certified(limit, rows, 1 - level, exact)
+        held = held and bool(limit.met(value))
+        if limit.form in (Form.BOUND, Form.TOTAL) and (there := rows.value(limit)) is not None:
+            found[limit.criterion.name] = there
     return Certificate(
-        holds=holds,
+        holds=held,
         upper=upper,
-        gaps=rows.gaps(),
-        limits=asked,
+        gaps=found,
+        asked=asked,
         confidence=level,
         exact=exact,
-        n_rows=rows.n_rows,
-        notes=tuple(rows.notes),
+        n_rows=float(taken.n_rows.sum()),
+        notes=(*labels, *_notes(taken, rows.absent)),
     )
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Rows:
-    """Fresh rows at fixed thresholds: totals and accepted rows (3, K), the latter at least and at most."""
+    """Fresh rows at fixed thresholds, (3, K) each: accepted rows at least and at most, and all rows."""
 
     groups: tuple[Name, ...]
-    totals: Floats
     least: Floats
     most: Floats
-    squares: tuple[Floats, Floats, Floats] | None  # sums of squared counts of rows in their places; None: as they are
-    n_rows: float
+    totals: Floats
+    squares: tuple[Floats, Floats, Floats] | None  # the same as sums of squared weights; None: as they are
     absent: list[Name]  # groups that have a threshold and no fresh rows
-    notes: list[Note]
 
     @classmethod
-    def of(cls, sketch: Sketch, given: ThresholdsLike, exact: bool) -> _Rows:
-        if not sketch.groups:
-            raise refusal("no_rows", "certifying")
-        labels = label_notes(sketch._core)
-        if isinstance(given, Result):
-            given, sketch = on_its_columns(given, sketch)
-        snapshot = Snapshot.of(sketch)
-        segments = BySegment.of(given, sketch)
-        thresholds = thresholds_of(given) if segments is None else segments.thresholds
-        mixtures, _ = mixtures_of(thresholds, snapshot.groups)
-        if exact and (snapshot.weighted or any(len(parts) > 1 for parts in mixtures.values())):
-            why = "rows have weights" if snapshot.weighted else "thresholds are mixed"
-            raise refusal("exact_with", "exact", value=why)
-        bins = Bins(snapshot.edges, bool(sketch._core.fixed))
-        totals = snapshot.rows.sum(axis=2)
-        squares = snapshot.squares / snapshot.weight_unit**2 if snapshot.weighted else np.zeros((3, len(mixtures), 0))
-        least, most, least_squares, most_squares = np.zeros((4, *totals.shape))
-        cut = 0
-        for k, (name, parts) in enumerate(mixtures.items()):
-            for threshold, weight in parts:
-                low, high = _ends(bins, snapshot.rows[:, k], threshold, name)
-                least[:, k] += weight * low
-                most[:, k] += weight * high
-                cut += int((high - low).sum())
-                if snapshot.weighted:
-                    low_squares, high_squares = _ends(bins, squares[:, k], threshold, name)
-                    least_squares[:, k] += weight * low_squares
-                    most_squares[:, k] += weight * high_squares
-        notes = [*labels, *snapshot.assumptions]
-        if cut:
-            text = (
-                f"thresholds inside a bin of the fresh rows: {snapshot.amount(cut)} may lie on either side, and the "
-                "worse is taken"
-            )
-            notes.append(Note("inside_a_bin", text, {"rows": cut * snapshot.weight_unit}))
-        missing = [] if isinstance(thresholds, float) or thresholds.unified else list(thresholds.values)
-        absent = [name for name in missing if name not in mixtures] if segments is None else segments.absent
-        if absent:
-            text = f"groups without fresh rows, of which nothing is certified: {listed(absent)}"
-            notes.append(Note("no_rows", text, {"groups": list(absent)}))
-        if snapshot.weighted:
-            weight = float(totals.sum()) * snapshot.weight_unit
-            effective = float(totals.sum()) ** 2 / float(squares.sum())
-            text = (
-                f"the fresh rows have a total weight of {weight:.10g}: they are worth as much as {effective:.4g} rows "
-                "of weight 1"
-            )
-            notes.append(Note("weighted", text, {"weight": weight, "effective": effective}))
-        groups = snapshot.groups
-        cells = [totals.astype(np.float64), least, most, squares.sum(axis=2), least_squares, most_squares]
-        if segments is not None:
-            groups = segments.protected().groups
-            cells = [segments.summed(c, snapshot.groups, groups) for c in cells]
-        powers = (cells[3], cells[4], cells[5]) if snapshot.weighted else None
-        return cls(groups, cells[0], cells[1], cells[2], powers, float(snapshot.n_rows.sum()), absent, notes)
+    def of(cls, taken: Taken, exact: bool) -> _Rows:
+        weighted, given = taken.snapshot.weighted, taken.given
+        if exact and (weighted or any(len(parts) > 1 for parts in taken.mixtures.values())):
+            raise refusal("exact_with", "exact", value="rows have weights" if weighted else "thresholds are mixed")
+        unified = isinstance(given, (Result, Decider)) and given.unified and taken.segments is None
+        least, most, totals = (part * taken.snapshot.weight_unit for part in (*taken.ends[:2], taken.totals))
+        squares = None if taken.squares is None else (*taken.squares[0][:2], taken.squares[1])
+        return cls(taken.groups, least, most, totals, squares, [] if unified else taken.unused)
+
+    def together(self) -> _Rows:
+        """All groups as one."""
+
+        def pooled(cells: Floats) -> Floats:
+            return np.asarray(cells.sum(axis=1, keepdims=True))
+
+        squares = None
+        if self.squares is not None:
+            least, most, all_ = map(pooled, self.squares)
+            squares = (least, most, all_)
+        return _Rows(("all",), pooled(self.least), pooled(self.most), pooled(self.totals), squares, self.absent)
 
     def gaps(self) -> dict[str, float]:
         rates = rates_of((self.least + self.most) / 2, self.totals)
         return gaps_of(rates, has_rate(self.totals))
 
-    def hits(self, share: Share) -> tuple[Floats, Floats, Floats]:
-        """Rows that count for a rate, at least and at most, and all rows of it: in effective rows."""
-        low, high, rows = _hits(share, self.totals, self.least, self.most)
+    def value(self, limit: Limit) -> float | None:
+        """A rate that has a bound, or that of all rows: on the fresh rows themselves."""
+        rows = self.together() if limit.form is Form.TOTAL else self
+        rate, accepted = limit.criterion.rates[0], (rows.least + rows.most) / 2
+        has = rate.has(rows.totals, accepted)
+        if limit.group is not None:
+            has = has & np.array([name == limit.group for name in rows.groups])
+        return limit.value(rate.values(accepted, rows.totals)[None], has[None])
+
+    def hits(self, share: Share) -> tuple[Floats, Floats, Floats, Floats]:
+        """Rows that count for a rate and all rows of it, at the least rate and at the largest: in effective rows."""
+        (low, n), (high, m) = _ends(share, self.totals, self.least, self.most)
         if self.squares is None:
-            return low, high, rows
-        low_squares, high_squares, squares = _hits(share, *self.squares)
-        n = np.minimum(effective(low, rows, low_squares, squares), effective(high, rows, high_squares, squares))
-        scale = n / np.maximum(rows, 1e-300)
-        return low * scale, high * scale, n
+            return low, n, high, m
+        (low_squares, squares), (high_squares, more) = _ends(share, self.squares[2], *self.squares[:2])
+        rows = np.minimum(effective(low, n, low_squares, squares), effective(high, m, high_squares, more))
+        return low * (rows / np.maximum(n, 1e-300)), rows, high * (rows / np.maximum(m, 1e-300)), rows
 
 
-def _hits(share: Share, totals: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats, Floats]:
-    """The least and the largest numerator of a rate, and the denominator."""
-    rising = np.array(share.hits[:3])[:, None] >= 0  # else accepted rows lower the rate
-    low, trials = share.counted(np.where(rising, least, most), totals)
-    return low, share.counted(np.where(rising, most, least), totals)[0], trials
+def _ends(share: Share, totals: Floats, least: Floats, most: Floats) -> tuple[tuple[Floats, Floats], ...]:
+    """Hits and trials where the rate is least, and where it is largest."""
+    rising = np.array([hits >= trials for hits, trials in zip(share.hits[:3], share.trials[:3], strict=True)])[:, None]
+    low, high = np.where(rising, least, most), np.where(rising, most, least)  # else accepted rows lower the rate
+    return share.counted(low, totals), share.counted(high, totals)
 
 
-def _ends(bins: Bins, rows: Values, threshold: float, name: Name) -> tuple[Values, Values]:
-    """Rows that a threshold accepts, at least and at most."""
-    _, split = bins.accepted(rows, threshold, name)  # refuses a threshold outside a fixed window
-    if threshold == math.inf and bins.fixed:
-        return 0 * rows[:, -1], rows[:, -1]
-    if not split:
-        whole, _ = bins.accepted(rows, threshold, name)
-        return whole, whole
-    at = int(np.searchsorted(bins.edges, threshold))
-    whole = rows[:, at + 1 :].sum(axis=1)
-    return whole, whole + rows[:, at]
+def _notes(taken: Taken, absent: list[Name]) -> list[Note]:
+    snapshot, notes = taken.snapshot, [*taken.snapshot.assumptions]
+    if cut := int(sum(rows for _, _, rows in taken.cut)):
+        text = (
+            f"thresholds inside a bin of the fresh rows: {snapshot.amount(cut)} may lie on either side, and the worse "
+            "is taken"
+        )
+        notes.append(Note("inside_a_bin", text, {"rows": cut * snapshot.weight_unit}))
+    if absent:
+        text = f"groups without fresh rows, of which nothing is certified: {listed(absent)}"
+        notes.append(Note("no_rows", text, {"groups": list(absent)}))
+    if taken.squares is not None:
+        weight = float(taken.totals.sum()) * snapshot.weight_unit
+        n = weight**2 / float(taken.squares[1].sum())
+        text = (
+            f"the fresh rows have a total weight of {weight:.10g}: they are worth as much as {n:.4g} rows of weight 1"
+        )
+        notes.append(Note("weighted", text, {"weight": weight, "effective": n}))
+    return notes
 
 
-def _upper(name: str, rows: _Rows, alpha: float, exact: bool) -> float:
-    """The largest upper limit of any pair of groups and rate; for the ratio the smallest lower limit."""
-    criterion = CRITERION[name]
-    if criterion.form is Form.RATIO:
-        return _ratio(criterion.rates[0], rows, alpha, exact)
-    if criterion.form is Form.SUM:
-        return _sum(criterion.rates, rows, alpha, exact)
-    return max(_difference(rate, rows, alpha, exact) for rate in criterion.rates)
+# -------------------------------------------------------------------------------------------------------------- limits
+
+
+def certified(limit: Limit, rows: _Rows, alpha: float, exact: bool) -> float:
+    """A confidence limit of what is compared: the upper one of a gap, the lower one of a ratio.
+
+    Of a rate it is that on the side of its bound; of two bounds the one that is nearer to it, or further beyond.
+    """
+    rates, form = limit.criterion.rates, limit.form
+    if form is Form.RATIO:
+        return min(_ratio(rate, rows, alpha, exact) for rate in rates)
+    if form is Form.SUM:
+        return _sum(rates, rows, alpha, exact)
+    if form is Form.DIFFERENCE:
+        return max(_difference(rate, rows, alpha, exact) for rate in rates)
+    return _bound(limit, rows.together() if form is Form.TOTAL else rows, alpha, exact)
 
 
 def _limits(share: Share, rows: _Rows, alpha: float, exact: bool, shares: int) -> tuple[Floats, Floats, Floats, Floats]:
@@ -268,24 +269,48 @@ def _limits(share: Share, rows: _Rows, alpha: float, exact: bool, shares: int) -
 
     Exact limits must hold for `shares` independent rates at once, each therefore at 1 - (1 - alpha)^(1 / shares).
     """
-    low, high, n = rows.hits(share)
+    low, n, high, m = rows.hits(share)
     each = 1 - (1 - alpha) ** (1 / shares) if exact else alpha
     bottom = np.where(low <= 0, 0.0, special.betaincinv(np.maximum(low, 1e-9), n - low + 1, each))
-    top = np.where(high >= n, 1.0, special.betaincinv(high + 1, np.maximum(n - high, 1e-9), 1 - each))
+    top = np.where(high >= m, 1.0, special.betaincinv(high + 1, np.maximum(m - high, 1e-9), 1 - each))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return low / n, high / n, bottom, top
+        return low / n, high / m, bottom, top
+
+
+def _limits_of_rate(
+    rate: Rate, rows: _Rows, alpha: float, exact: bool, groups: int
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The same for a rate of one or more shares; exact limits must hold for so many `groups` at once."""
+    parts = [_limits(share, rows, alpha, exact, groups * len(rate.shares)) for share in rate.shares]
+    if len(parts) == 1:
+        return parts[0]
+    low, high, bottom, top = (sum(ends) / 2 for ends in zip(*parts, strict=True))
+    if not exact:  # the distances of independent rates add up in squares
+        bottom = low - np.hypot(*(part[0] - part[2] for part in parts)) / 2
+        top = high + np.hypot(*(part[3] - part[1] for part in parts)) / 2
+    return low, high, bottom, top
+
+
+def _bound(limit: Limit, rows: _Rows, alpha: float, exact: bool) -> float:
+    """The limit of the rate that is nearest to its bound; 0 or 1 where the group, or any group, lacks the rows.
+
+    A rate beyond its bound belongs to one group, and a certificate needs the limits of all groups to be within: so each
+    group's limit is that of one rate alone, however many groups there are.
+    """
+    low, _, bottom, top = _limits_of_rate(limit.criterion.rates[0], rows, alpha, exact, 1)
+    there = ~np.isnan(low)
+    ends = np.stack([np.where(there, bottom, 0.0), np.where(there, top, 1.0)])
+    if limit.group is not None:
+        mine = [name == limit.group for name in rows.groups]
+        ends = ends[:, mine] if any(mine) else np.array([[0.0], [1.0]])
+    value = limit.value(ends.reshape(1, -1), np.ones((1, ends.size), bool))
+    assert value is not None
+    return value
 
 
 def _difference(rate: Rate, rows: _Rows, alpha: float, exact: bool) -> float:
     """The largest upper limit of a difference between two groups; 1 where a group lacks the rows."""
-    if len(rate.shares) > 1:
-        parts = [_limits(share, rows, alpha, exact, 4) for share in rate.shares]
-        low, high, bottom, top = (sum(ends) / 2 for ends in zip(*parts, strict=True))
-        if not exact:  # the distances of independent rates add up in squares
-            bottom = low - np.hypot(*(part[0] - part[2] for part in parts)) / 2
-            top = high + np.hypot(*(part[3] - part[1] for part in parts)) / 2
-    else:
-        low, high, bottom, top = _limits(rate.shares[0], rows, alpha, exact, 2)
+    low, high, bottom, top = _limits_of_rate(rate, rows, alpha, exact, 2)
     if np.isnan(low).any():
         return 1.0
     difference = top[:, None] - bottom

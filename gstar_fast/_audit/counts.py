@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gstar_fast._audit.by_segment import BySegment
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.names import Name, is_missing, listed
 from gstar_fast._base.refusals.place import bad_type, bad_value
@@ -22,6 +23,7 @@ from gstar_fast._input.columns import column_of
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.result import Result
+from gstar_fast._solver.segments.roles import on_its_columns
 from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast.errors import InputError
 
@@ -44,61 +46,68 @@ class Counts:
 # ------------------------------------------------------------------------------------------------------------- a sketch
 
 
-def count_sketch(sketch: Sketch, thresholds: Thresholds | float) -> tuple[Counts, dict[Name, Mixture], Snapshot]:
-    """Rows that thresholds accept, exact at edges, in proportion inside a bin; what each group has; the rows."""
-    if not sketch.groups:
-        raise refusal("no_rows", "auditing")
-    snapshot = Snapshot.of(sketch)
-    bins = Bins(snapshot.edges, bool(sketch._core.fixed))
-    mixtures, notes = mixtures_of(thresholds, snapshot.groups)
-    notes = [*snapshot.assumptions, *notes]
-    totals = snapshot.rows.sum(axis=2)
-    squares = snapshot.squares if snapshot.weighted else None
-    squared: list[Values] = []
-    columns: list[Values] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
-    inside: list[str] = []
-    for k, (name, mixture) in enumerate(mixtures.items()):
-        parts, powers = [], []
-        for threshold, probability in mixture:
-            rows, split = bins.accepted(snapshot.rows[:, k], threshold, name)
-            parts.append(rows if len(mixture) == 1 else probability * rows)
-            if squares is not None:
-                powers.append(probability * bins.accepted(squares[:, k], threshold, name)[0])
-            if split:
-                inside.append(f"{name!r} ({snapshot.amount(split)})")
-        mixed = np.minimum(sum(parts), totals[:, k])  # probabilities may add up to a little more than 1
-        columns.append(parts[0] if len(parts) == 1 else mixed)
-        squared.append(np.sum(powers, axis=0))
-    if inside:
-        text = (
-            f"thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: {first_few(inside)}"
-        )
-        notes.append(Note("inside_a_bin", text))
-    if bins.fixed and (beyond := _beyond_at_inf(mixtures, snapshot)):
-        text = (
-            f"a threshold of inf accepts rows whose score is inf, which range= does not tell from others above "
-            f"it; all {snapshot.amount(beyond)} there are counted as rejected"
-        )
-        notes.append(Note("above_the_range", text, {"rows": beyond * snapshot.weight_unit}))
-    counts = Counts(
-        groups=snapshot.groups,
-        accepted=np.stack(columns, axis=1),
-        totals=totals,
-        unit=snapshot.weight_unit,
-        n_rows=snapshot.n_rows,
-        squares=None if squares is None else (np.stack(squared, axis=1), squares.sum(axis=2)),
-        notes=tuple(notes),
-    )
-    return counts, mixtures, snapshot
+@dataclass(frozen=True)
+class Taken:
+    """Rows that thresholds accept of a sketch, by group; by protected group where segments decide."""
 
+    given: ThresholdsLike  # what was passed; a result on the columns of its groups
+    snapshot: Snapshot
+    segments: BySegment | None
+    mixtures: dict[Name, Mixture]  # of each group of the sketch
+    groups: tuple[Name, ...]
+    ends: Values  # (3, 3, K) at least, at most, and in proportion inside a bin; whole numbers if nothing else is needed
+    totals: Ints  # (3, K)
+    n_rows: Values
+    squares: tuple[Floats, Floats] | None  # of `ends` and `totals`: sums of squared weights, if rows have weights
+    cut: list[tuple[Name, float, float]]  # group, threshold, and rows that may lie on either side of it
+    unused: list[Name]  # groups that have a threshold and no rows
 
-def _beyond_at_inf(mixtures: dict[Name, Mixture], snapshot: Snapshot) -> int:
-    """Rows above the window, in groups that may have a threshold of inf."""
-    return sum(
-        int(snapshot.rows[:, k, -1].sum())
-        for k, mixture in enumerate(mixtures.values())
-        if any(threshold == math.inf for threshold, _ in mixture)
-    )
+    @classmethod
+    def of(cls, given: ThresholdsLike, sketch: Sketch, verb: str = "auditing") -> Taken:
+        """Exact at edges; inside a bin, the rows that share it are between."""
+        if not sketch.groups:
+            raise refusal("no_rows", verb)
+        if isinstance(given, Result):
+            given, sketch = on_its_columns(given, sketch)
+        snapshot, segments = Snapshot.of(sketch), BySegment.of(given, sketch)
+        thresholds = thresholds_of(given) if segments is None else segments.thresholds
+        mixtures, unused = mixtures_of(thresholds, snapshot.groups)
+        bins = Bins(snapshot.edges, bool(sketch._core.fixed))
+        ends, cut = bins.accepted(snapshot.rows, mixtures)
+        squares: tuple[Values, ...] = ()
+        if snapshot.weighted:
+            squares = (bins.accepted(snapshot.squares, mixtures)[0], snapshot.squares.sum(axis=2))
+        columns = [snapshot.rows.sum(axis=2), snapshot.n_rows, ends, *squares]
+        if segments is not None:
+            columns = [segments.summed(column, snapshot.groups) for column in columns]
+            unused = [name for name in segments.result.rates if name not in segments.groups]
+        groups = snapshot.groups if segments is None else segments.groups
+        totals, n_rows, ends, *powers = columns
+        squared = (powers[0], powers[1]) if powers else None
+        return cls(given, snapshot, segments, mixtures, groups, ends, totals, n_rows, squared, cut, unused)
+
+    def counts(self) -> Counts:
+        """What an audit needs: rows inside a bin are taken to be spread evenly."""
+        unit, amount, notes = self.snapshot.weight_unit, self.snapshot.amount, [*self.snapshot.assumptions]
+        if self.unused and self.segments is None:
+            text = f"thresholds for groups that have no rows: {listed(self.unused)}"
+            notes.append(Note("no_rows", text, {"groups": self.unused}))
+        inside = [f"{name!r} ({amount(rows)})" for name, threshold, rows in self.cut if threshold < math.inf]
+        if inside:
+            text = (
+                "thresholds inside a bin, whose rows are counted in proportion, as if spread evenly: "
+                f"{first_few(inside)}"
+            )
+            notes.append(Note("inside_a_bin", text))
+        if beyond := sum(rows for _, threshold, rows in self.cut if threshold == math.inf):
+            text = (
+                "a threshold of inf accepts rows whose score is inf, which range= does not tell from others above it; "
+                f"all {amount(beyond)} there are counted as rejected"
+            )
+            notes.append(Note("above_the_range", text, {"rows": beyond * unit}))
+        accepted = np.minimum(self.ends[2], self.totals)  # probabilities may add up to a little more than 1
+        squares = None if self.squares is None else (self.squares[0][2], self.squares[1])
+        return Counts(self.groups, accepted, self.totals, unit, self.n_rows, squares, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -108,12 +117,27 @@ class Bins:
     edges: Floats
     fixed: bool
 
-    def accepted(self, rows: Values, threshold: float, name: Name) -> tuple[Values, float]:
-        """Accepted rows of each label, of `rows` (3, C), and how many rows share a bin with the threshold."""
+    def accepted(
+        self, rows: Values, mixtures: Mapping[Name, Mixture]
+    ) -> tuple[Values, list[tuple[Name, float, float]]]:
+        """The ends (3, 3, K) of `Taken` for columns (3, K, C), and where they differ."""
+        columns: list[Values] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
+        cut = []
+        for k, (name, mixture) in enumerate(mixtures.items()):
+            parts = [self._ends(rows[:, k], threshold, name) for threshold, _ in mixture]
+            between = [(part[1] - part[0]).sum().item() for part in parts]
+            cut += [(name, threshold, n) for (threshold, _), n in zip(mixture, between, strict=True) if n]
+            mixed = [weight * part for (_, weight), part in zip(mixture, parts, strict=True)]
+            columns.append(parts[0] if len(parts) == 1 else np.sum(mixed, axis=0))
+        return np.stack(columns, axis=-1), cut
+
+    def _ends(self, rows: Values, threshold: float, name: Name) -> Values:
+        """Accepted rows of each label, of `rows` (3, C): at least, at most, and in proportion."""
         if threshold == -math.inf:
-            return rows.sum(axis=1), 0
+            return np.stack([rows.sum(axis=1)] * 3)
         if threshold == math.inf:  # in a window that grows, what lies above it is at inf, and inf >= inf
-            return rows[:, -1] * (not self.fixed), 0
+            sure = rows[:, -1] * (not self.fixed)
+            return np.stack([sure, rows[:, -1], sure])
         low, high = float(self.edges[0]), float(self.edges[-1])
         if not low <= threshold <= high:
             beyond = int(rows[:, 0 if threshold < low else -1].sum())
@@ -127,11 +151,11 @@ class Bins:
             threshold = min(max(threshold, low), high)
         at = int(np.searchsorted(self.edges, threshold))  # the first edge at or above it; bin `at - 1` ends there
         whole: Ints = rows[:, at + 1 :].sum(axis=1)
-        split = rows[:, at].sum().item() if threshold < self.edges[at] else 0
-        if not split:
-            return whole, 0
+        inside = rows[:, at]
+        if threshold == self.edges[at] or not inside.any():
+            return np.stack([whole] * 3)
         lower, upper = self.edges[at - 1 : at + 1]
-        return whole + (upper - threshold) / (upper - lower) * rows[:, at], split
+        return np.stack([whole, whole + inside, whole + (upper - threshold) / (upper - lower) * inside])
 
 
 def thresholds_of(given: object) -> Thresholds | float:
@@ -156,8 +180,8 @@ def thresholds_of(given: object) -> Thresholds | float:
     )
 
 
-def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tuple[dict[Name, Mixture], list[Note]]:
-    """Each group's (threshold, probability) pairs, and a word on thresholds nobody needs."""
+def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tuple[dict[Name, Mixture], list[Name]]:
+    """Each group's (threshold, probability) pairs, and the groups that have a threshold and no rows."""
     if isinstance(thresholds, float):
         return dict.fromkeys(groups, ((thresholds, 1.0),)), []
     spare = thresholds.unknown_threshold
@@ -174,9 +198,7 @@ def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tup
             )
         mixture = None if thresholds.mixtures is None else thresholds.mixtures.get(name)
         out[name] = ((threshold, 1.0),) if mixture is None else mixture
-    unused = [name for name in thresholds.values if name not in out]
-    text = f"thresholds for groups that have no rows: {listed(unused)}"
-    return out, [Note("no_rows", text, {"groups": unused})] if unused else []
+    return out, [name for name in thresholds.values if name not in out]
 
 
 # ------------------------------------------------------------------------------------------------------------ decisions
@@ -202,7 +224,7 @@ def count_decisions(
         raise about(error, "decisions") from None  # the decisions are that sketch's scores
     if not sketch.n_rows:
         raise refusal("no_decisions", "decisions")
-    counts = count_sketch(sketch, MIDDLE)[0]
+    counts = Taken.of(MIDDLE, sketch).counts()
     text = f"rows without a group, left out: {sketch.skipped}"
     skipped = [Note("skipped", text, {"rows": sketch.skipped})] if sketch.skipped else []
     return replace(counts, notes=(*counts.notes, *skipped))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gstar_fast as gf
-from gstar_fast._audit.counts import count_sketch
+from gstar_fast._audit.counts import Taken
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning"),
@@ -17,7 +17,7 @@ pytestmark = [
 
 def counted(sketch, threshold):
     """Accepted rows of label 1, and what was noted."""
-    counts = count_sketch(sketch, float(threshold))[0]
+    counts = Taken.of(float(threshold), sketch).counts()
     return counts.accepted[1, 0], counts.notes
 
 

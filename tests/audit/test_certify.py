@@ -8,6 +8,9 @@ from helpers.notes import texts
 from scipy import stats
 
 import gstar_fast as gf
+from gstar_fast._audit.certify import _Rows, certified
+from gstar_fast._audit.counts import Taken
+from gstar_fast._criteria import KNOWN, Limit
 from tests.helpers.promise_rows import normal_sketch
 
 ODDS = {"equalized_odds": 0.1}
@@ -164,3 +167,92 @@ def test_what_cannot_be_certified_is_refused(backend):
     with pytest.raises(ValueError, match="thresholds are mixed"):
         gf.certify(mixed, sketch, exact=True)
     assert gf.certify(mixed, sketch).upper["equalized_odds"] > 0.001
+
+
+# ------------------------------------------------------------------------------------------------- bounds of one rate
+
+
+def limit_of(sketch, limit, *, confidence=0.95, exact=False):
+    """The confidence limit of a rate that has a bound, at a threshold of 0.5."""
+    rows = _Rows.of(Taken.of(0.5, sketch), exact)
+    return certified(limit, rows, 1 - confidence, exact)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_limit_of_one_rate_is_that_of_clopper_and_pearson(backend, exact):
+    """Of every group alone, and each with the whole chance: the number of groups does not matter."""
+    accepted, totals = np.array([[20, 31], [45, 52]]), np.array([[80, 90], [70, 60]])
+    sketch = counted(accepted, totals)
+    of = {
+        "tpr": (accepted[1], totals[1]),
+        "fnr": (totals[1] - accepted[1], totals[1]),
+        "fpr": (accepted[0], totals[0]),
+        "ppv": (accepted[1], accepted.sum(axis=0)),
+        "accuracy": (accepted[1] + totals[0] - accepted[0], totals.sum(axis=0)),
+    }
+    for name, (hits, rows) in of.items():
+        low, high = np.transpose([clopper_pearson(int(h), int(n), 0.05) for h, n in zip(hits, rows, strict=True)])
+        least, most = Limit(KNOWN[name], least=0.01), Limit(KNOWN[name], most=0.99)
+        assert limit_of(sketch, least, exact=exact) == pytest.approx(low.min(), rel=1e-9)
+        assert limit_of(sketch, most, exact=exact) == pytest.approx(high.max(), rel=1e-9)
+        assert limit_of(sketch, least._replace(group=1), exact=exact) == pytest.approx(low[1], rel=1e-9)
+        assert limit_of(sketch, least._replace(group="other"), exact=exact) == 0.0
+        both = Limit(KNOWN[name], least=float(low.min()) - 0.2, most=float(high.max()) + 0.1)
+        assert limit_of(sketch, both, exact=exact) == pytest.approx(high.max(), rel=1e-9)
+
+
+def test_exact_limit_of_a_mean_of_two_shares_is_shared_between_them(backend):
+    accepted, totals = np.array([[20, 31], [45, 52]]), np.array([[80, 90], [70, 60]])
+    tpr, fpr = (
+        np.array([clopper_pearson(int(h), int(n), 1 - 0.95**0.5) for h, n in zip(*pair, strict=True)])
+        for pair in ((accepted[1], totals[1]), (accepted[0], totals[0]))
+    )
+    least = Limit(KNOWN["balanced_accuracy"], least=0.5)
+    expected = ((tpr[:, 0] + 1 - fpr[:, 1]) / 2).min()
+    assert limit_of(counted(accepted, totals), least, exact=True) == pytest.approx(expected, rel=1e-9)
+    assert limit_of(counted(accepted, totals), least) > expected
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_share_of_all_rows_is_that_of_the_groups_together(backend, exact):
+    accepted, totals = np.array([[20, 31], [45, 52]]), np.array([[80, 90], [70, 60]])
+    low, high = clopper_pearson(int(accepted.sum()), int(totals.sum()), 0.05)
+    sketch, selected = counted(accepted, totals), KNOWN["selected"]
+    assert limit_of(sketch, Limit(selected, most=0.6), exact=exact) == pytest.approx(high, rel=1e-9)
+    assert limit_of(sketch, Limit(selected, least=0.1), exact=exact) == pytest.approx(low, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["tpr", "balanced_accuracy", "selected"])
+def test_bounds_that_do_not_hold_are_rarely_certified(name):
+    """Two groups of which one is just below the bound; all rows are just above it. 2,000 draws."""
+    random, n, p = np.random.default_rng(0), 80, 0.6
+    chance = np.array([[1 - p, 0.3], [p, 0.9]])  # of being accepted, by label and group
+    rows, draws = np.full((2, 2), n), random.binomial(n, chance, (2000, 2, 2))
+    if name == "selected":
+        limit = Limit(KNOWN[name], most=float(chance.mean()) - 1e-9)
+    else:
+        limit = Limit(KNOWN[name], least=p + 1e-9)
+    taken = Taken.of(0.5, counted(rows // 2, rows))
+    for exact in (False, True):
+        wrong = 0
+        for accepted in draws:
+            cells, all_ = (np.vstack([part, [0.0, 0.0]]) for part in (accepted, rows))  # no row without a label
+            fresh = _Rows(taken.groups, cells, cells, all_, None, [])
+            wrong += bool(limit.met(certified(limit, fresh, 0.05, exact)))
+        assert wrong <= 0.05 * len(draws) + 3 * np.sqrt(0.05 * 0.95 * len(draws))
+        assert wrong or exact  # the sum of two distances leaves much to spare
+
+
+def test_bound_of_a_group_without_rows_is_not_certified(backend):
+    sketch = counted([[100, 100], [500, 0]], [[1000, 1000], [1000, 0]])
+    assert limit_of(sketch, Limit(KNOWN["tpr"], least=0.1)) == 0.0
+    assert limit_of(sketch, Limit(KNOWN["tpr"], most=0.9)) == 1.0
+    assert limit_of(sketch, Limit(KNOWN["tpr"], least=0.1, group=0)) > 0.4
+
+
+def test_threshold_inside_a_bin_takes_the_worse_side_of_a_rate():
+    scores = np.repeat([0.25, 1.5], 100)  # the threshold of 0.5 is inside the bin of the first
+    sketch = gf.Sketch(bins=16, range=(0, 16)).update(scores, np.tile([0, 1], 100), np.zeros(200, int))
+    assert limit_of(sketch, Limit(KNOWN["ppv"], least=0.1)) == pytest.approx(clopper_pearson(50, 150, 0.05)[0])
+    assert limit_of(sketch, Limit(KNOWN["ppv"], most=0.9)) == pytest.approx(clopper_pearson(100, 150, 0.05)[1])
+    assert limit_of(sketch, Limit(KNOWN["fnr"], most=0.9)) == pytest.approx(clopper_pearson(50, 100, 0.05)[1])
