@@ -10,19 +10,21 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict, TypeVar, Unpack
 
 import gstar_fast.errors as errors
 from gstar_fast._base.names import Name, Scalar
 from gstar_fast._base.refusals.refusal import refusal, worded
 from gstar_fast._base.refusals.wording import Face
-from gstar_fast._input.missing import Missing, checked_passing
+from gstar_fast._input.missing import RAISE, Missing, checked_passing
 from gstar_fast._input.positive import checked_positive
 from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive
 from gstar_fast._sketch.counting import Table, count_table
 from gstar_fast._sketch.merging import add, merge_all
 from gstar_fast._sketch.resolution import WARNINGS
 from gstar_fast._sketch.sketch import Sketch
+
+Answer = TypeVar("Answer")  # of a task, as an engine has it
 
 FAN_IN = 32  # answers that one task merges
 REFUSED = b"refused\n"  # how the answer of a task begins that has no sketch
@@ -40,15 +42,24 @@ def check_frame(data: object, argument: str, package: str, what: str) -> None:
         raise refusal("engine_frame", argument, value=data, limit=what)
 
 
-class CountOptions(TypedDict, total=False):
-    """Options of `Sketch` and `Sketch.update_table` that engines hand on."""
+class SketchOptions(TypedDict, total=False):
+    """Options of `Sketch` that engines hand on."""
 
-    positive: Scalar | None
-    missing: Missing
     bins: int
     range: tuple[float, float] | None
     groups: Iterable[Name] | None
     memory_limit: int
+
+
+class CountOptions(SketchOptions, total=False):
+    """The same, and those of `Sketch.update_table`."""
+
+    weight: str | None
+    repeats: str | None
+    positive: Scalar | None
+    nan: Literal["raise", "skip"]
+    missing: Missing
+    missing_group: Name
 
 
 class Partition(Face):
@@ -81,7 +92,7 @@ class Job:
     nan: Literal["raise", "skip"]
     missing: Missing
     missing_group: Name
-    options: dict[str, Any]  # of the sketch
+    options: SketchOptions
 
     @property
     def columns(self) -> list[str]:
@@ -144,24 +155,20 @@ class Job:
             return _refusal_bytes(error, worded(error, Partition(self.table)))
 
 
-def job_of(
-    score: str,
-    label: str | None,
-    group: str | Sequence[str],
-    weight: str | None,
-    repeats: str | None,
-    nan: Literal["raise", "skip"],
-    missing_group: Name,
-    positive: Scalar | None = None,
-    missing: Missing = None,
-    **options: Any,
-) -> Job:
+def job_of(score: str, label: str | None, group: str | Sequence[str], **given: Unpack[CountOptions]) -> Job:
     """Check all options where the user is, before any task starts."""
     groups = (group,) if isinstance(group, str) else tuple(group)
     if not groups:
         raise refusal("no_group_column", "group")
-    if options.get("groups") is not None:
-        options["groups"] = tuple(options["groups"])
+    nan, missing, missing_group = (
+        given.pop("nan", "raise"),
+        given.pop("missing", None),
+        given.pop("missing_group", RAISE),
+    )
+    weight, repeats, positive = given.pop("weight", None), given.pop("repeats", None), given.pop("positive", None)
+    options: SketchOptions = given
+    if (names := options.get("groups")) is not None:
+        options["groups"] = tuple(names)
     Sketch(nan=nan, missing=missing, missing_group=missing_group, **options)
     table = Table(None, score, label, groups, weight, checked_positive(positive, label), repeats)
     return Job(table, nan, missing, missing_group, options)
@@ -176,9 +183,11 @@ def check_columns(job: Job, found: Iterable[str], argument: str) -> None:
             raise refusal(code, argument, value=name, limit=", ".join(map(repr, there)))
 
 
-def in_pieces(answers: Sequence[Any]) -> list[Sequence[Any]]:
-    """Answers in the pieces that one task each merges."""
-    return [answers[start : start + FAN_IN] for start in range(0, len(answers), FAN_IN)]
+def in_a_tree(answers: list[Answer], merge: Callable[[list[Answer]], Answer]) -> list[Answer]:
+    """One answer, or none: tasks merge pieces of the answers until no more than one is left."""
+    while len(answers) > 1:
+        answers = [merge(answers[start : start + FAN_IN]) for start in range(0, len(answers), FAN_IN)]
+    return answers
 
 
 def _silent(sketch: Sketch) -> Sketch:

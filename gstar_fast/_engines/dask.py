@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Nan, Unknown
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
-from gstar_fast._engines.adapter import CountOptions, Job, check_columns, check_installed, in_pieces, job_of
+from gstar_fast._engines.adapter import CountOptions, Job, check_columns, check_installed, in_a_tree, job_of
 from gstar_fast._sketch.sketch import Sketch
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
+    import pandas as pd
     from dask.delayed import Delayed
 
 __all__ = ["decide", "sketch"]
@@ -25,10 +25,6 @@ def sketch(
     score: str,
     label: str | None,
     group: str | Sequence[str],
-    weight: str | None = None,
-    repeats: str | None = None,
-    nan: Literal["raise", "skip"] = "raise",
-    missing_group: Name = "raise",
     **options: Unpack[CountOptions],
 ) -> Sketch:
     """Count all partitions on the workers and merge them there: the bytes are those of one pass over the rows.
@@ -63,11 +59,9 @@ def sketch(
     from dask.base import compute
     from dask.delayed import delayed
 
-    job = job_of(score, label, group, weight, repeats, nan, missing_group, **options)
-    count, merge = delayed(_count, pure=False), delayed(_merge, pure=False)
-    answers = [count(job, part) for part in _parts(data, job)]
-    while len(answers) > 1:
-        answers = [merge(job, list(piece)) for piece in in_pieces(answers)]
+    job = job_of(score, label, group, **options)
+    count, merge = delayed(Job.count, pure=False), delayed(Job.merge, pure=False)
+    answers = in_a_tree([count(job, part) for part in _parts(data, job)], lambda piece: merge(job, piece))
     return job.finish(compute(*answers))
 
 
@@ -105,27 +99,21 @@ def decide(
     return data.map_partitions(_decided, decider, score, group, key, column, meta=meta)
 
 
-def _parts(data: Any, job: Job) -> list[Any]:
+def _parts(data: dd.DataFrame | Iterable[Delayed], job: Job) -> list[Delayed]:
     from dask.delayed import Delayed
 
     if isinstance(data, Delayed) or not isinstance(data, Iterable):
         raise refusal("not_partitions", "data", value=data)
-    frame: Any = data
-    if not hasattr(frame, "to_delayed"):
-        return list(frame)
+    if not hasattr(data, "to_delayed"):
+        return list(data)
+    frame: dd.DataFrame = data
     check_columns(job, frame.columns, "data")
     return list(frame[job.columns].to_delayed())
 
 
-def _count(job: Job, part: object) -> bytes:
-    return job.count(part)
-
-
-def _merge(job: Job, answers: list[bytes]) -> bytes:
-    return job.merge(answers)
-
-
-def _decided(frame: Any, decider: Decider, score: str, group: Any, key: str | None, column: str) -> Any:
+def _decided(
+    frame: pd.DataFrame, decider: Decider, score: str, group: str | Sequence[str] | None, key: str | None, column: str
+) -> pd.DataFrame:
     groups = None if group is None else frame[group if isinstance(group, str) else list(group)]
     decisions = decider(frame[score], groups, keys=None if key is None else frame[key])
     return frame.assign(**{column: decisions})

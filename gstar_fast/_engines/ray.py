@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from gstar_fast._base.names import Name
-from gstar_fast._engines.adapter import CountOptions, Job, check_frame, in_pieces, job_of
+from gstar_fast._engines.adapter import CountOptions, Job, check_frame, in_a_tree, job_of
 from gstar_fast._sketch.sketch import Sketch
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from ray.data import Dataset
 
 __all__ = ["sketch"]
@@ -21,10 +21,6 @@ def sketch(
     score: str,
     label: str | None,
     group: str | Sequence[str],
-    weight: str | None = None,
-    repeats: str | None = None,
-    nan: Literal["raise", "skip"] = "raise",
-    missing_group: Name = "raise",
     **options: Unpack[CountOptions],
 ) -> Sketch:
     """Count all blocks on the workers and merge them there: the bytes are those of one pass over the rows.
@@ -34,29 +30,28 @@ def sketch(
     check_frame(dataset, "dataset", "ray", "ray.data.Dataset")
     import ray
 
-    job = job_of(score, label, group, weight, repeats, nan, missing_group, **options)
+    job = job_of(score, label, group, **options)
     rows = dataset.select_columns(job.columns)
     counted = rows.map_batches(_count, fn_args=(job,), batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
-    merge, answers = ray.remote(_merge), counted.to_arrow_refs()
-    while len(answers) > 1:
-        answers = [merge.remote(job, *piece) for piece in in_pieces(answers)]
+    merge = ray.remote(_merge)
+    answers = in_a_tree(counted.to_arrow_refs(), lambda piece: merge.remote(job, *piece))
     return job.finish(_answers(ray.get(answers)))
 
 
-def _count(table: Any, job: Job) -> Any:
+def _count(table: pa.Table, job: Job) -> pa.Table:
     return _answer(job.count(table))
 
 
-def _merge(job: Job, *tables: Any) -> Any:
+def _merge(job: Job, *tables: pa.Table) -> pa.Table:
     return _answer(job.merge(_answers(tables)))
 
 
-def _answers(tables: Iterable[Any]) -> Iterator[bytes]:
+def _answers(tables: Iterable[pa.Table]) -> Iterator[bytes]:
     """Of a block without rows there is none, nor a column of them."""
     return (answer for table in tables if table.num_rows for answer in table["answer"].to_pylist())
 
 
-def _answer(answer: bytes) -> Any:
+def _answer(answer: bytes) -> pa.Table:
     import pyarrow as pa
 
     return pa.table({"answer": pa.array([answer], pa.binary())})

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._engines.adapter import CountOptions, check_frame, job_of
 from gstar_fast._engines.spark_decide import decide
@@ -31,10 +30,6 @@ def sketch(
     score: str,
     label: str | None,
     group: str | Sequence[str],
-    weight: str | None = None,
-    repeats: str | None = None,
-    nan: Literal["raise", "skip"] = "raise",
-    missing_group: Name = "raise",
     pushdown: bool = False,
     merge_tasks: int | None = None,
     **options: Unpack[CountOptions],
@@ -45,24 +40,14 @@ def sketch(
     ----------
     df : pyspark.sql.DataFrame
         Only the named columns are read.
-    score, label, weight, repeats : str
-        Names of columns; `label` is None for unlabelled rows. Rows with a null label are unlabelled. `weight` is the
-        weight of a row, and `repeats` how many rows it stands for.
-    group : str or several
-        Name of the column of groups; several make tuples, for intersections.
-    nan : {"raise", "skip"}
-        What to do with rows whose score is NaN or null; skipped ones are counted in `skipped`.
-    missing_group : {"raise", "skip"} or a name
-        What to do with rows whose group is null, or one of several columns of it: "skip" counts them in `skipped`
-        only, any other name counts them as that group.
+    score, label, group, weight, repeats, nan, missing_group, positive, missing, bins, range, groups, memory_limit
+        As in `gstar_fast.dask.sketch`.
     pushdown : bool
         Count with two queries of Spark's own, as `gstar_fast.sql.sketch` does, where no Python may run on the
         executors. It takes more time, and no `weight`, `repeats` or `missing`. The bytes are the same.
     merge_tasks : int, optional
         Tasks that merge the sketches of the partitions, before one task merges theirs. Without it the number of
         cores, and at most 32; more are useful from about 100,000 partitions on.
-    positive, missing, bins, range, groups, memory_limit
-        As in `Sketch` and `Sketch.update_table`.
 
     Raises
     ------
@@ -71,7 +56,7 @@ def sketch(
     """
     pushdown = checked_flag("pushdown", pushdown)
     check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
-    job = job_of(score, label, group, weight, repeats, nan, missing_group, **options)
+    job = job_of(score, label, group, **options)
     return pushed_down(df, job) if pushdown else counted(df, job, merge_tasks)
 
 
@@ -81,10 +66,6 @@ def foreach_batch(
     score: str,
     label: str | None,
     group: str | Sequence[str],
-    weight: str | None = None,
-    repeats: str | None = None,
-    nan: Literal["raise", "skip"] = "raise",
-    missing_group: Name = "raise",
     **options: Unpack[CountOptions],
 ) -> Callable[[DataFrame, int], None]:
     """A function for `writeStream.foreachBatch` that counts each row of a stream exactly once.
@@ -105,7 +86,7 @@ def foreach_batch(
     InputError
         In the query, if a row is refused, or if the folder has later batches: they come from another checkpoint.
     """
-    job = job_of(score, label, group, weight, repeats, nan, missing_group, **options)
+    job = job_of(score, label, group, **options)
     place = Path(folder)
 
     def count_batch(df: DataFrame, batch_id: int) -> None:

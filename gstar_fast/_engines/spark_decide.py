@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gstar_fast._base.names import as_tuple, listed
 from gstar_fast._base.refusals.refusal import Words, refusal
@@ -84,7 +84,7 @@ def _threshold(df: DataFrame, decider: Decider, names: list[str]) -> Column:
     columns = [df[quoted(name)].cast(form) for name, form in zip(names, forms, strict=True)]
     unknown = decider._thresholds.unknown_threshold
     if unknown is not None:
-        other: Any = F.lit(unknown)
+        other = F.lit(unknown)
     else:
         shown = F.concat_ws(", ", *[column.cast("string") for column in columns])
         words = f" has no threshold; there are {listed(decider.groups)}; choose unknown='default' or a number"
@@ -120,7 +120,7 @@ def _threshold_of_number(df: DataFrame, decider: Decider, cuts: tuple[float, ...
     return cases.otherwise(of(by_segment[-1], empty))
 
 
-def _refused(words: Any) -> Column:
+def _refused(words: str | Column) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     return F.raise_error(F.lit(words) if isinstance(words, str) else words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from gstar_fast._base.refusals.refusal import refusal
@@ -73,7 +73,9 @@ def _plain(df: DataFrame, job: Job) -> DataFrame:
     return df.select(*[column.alias(name) for name, column in zip(_plain_names(job), columns, strict=True)])
 
 
-def _task(answer: Callable[[Any], bytes], names: list[str] | None = None) -> Callable[[Batches], Batches]:
+def _task(
+    answer: Callable[[pa.RecordBatchReader], bytes], names: list[str] | None = None
+) -> Callable[[Batches], Batches]:
     """What a task does: all batches of a partition, as one reader, into one answer; no rows, no answer."""
 
     def run(batches: Batches) -> Batches:

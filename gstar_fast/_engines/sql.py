@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from gstar_fast._backends.common.rows import label_of
@@ -44,6 +45,7 @@ class Query(str):
 
 
 Source: TypeAlias = str | Sequence[str] | Query
+Row: TypeAlias = Sequence[Any]  # of an answer: what a database returns for numbers and texts
 
 
 def sketch_query(
@@ -57,7 +59,7 @@ def sketch_query(
     bins: int = 4096,
     exact: bool = True,
     positive: Scalar | None = None,
-    extent: Sequence[Any] | None = None,
+    extent: Row | None = None,
     missing_group: Name = "raise",
 ) -> str:
     """The SELECT that counts a table; with neither `range` nor `extent`, the one that finds the extent of its scores.
@@ -87,7 +89,7 @@ def sketch_query(
 
 
 def sketch(
-    execute: Callable[[str], Iterable[Sequence[Any]]],
+    execute: Callable[[str], Iterable[Row]],
     source: Source,
     *,
     score: str,
@@ -142,16 +144,16 @@ def sketch(
     1
     """
     skip, columns, exact = checked_nan(nan), _columns(group), checked_flag("exact", exact)
-    options: dict[str, Any] = {"score": score, "label": label, "group": columns, "dialect": dialect, "bins": bins}
-    options |= {"range": range, "exact": exact, "positive": positive, "missing_group": missing_group}
+    query = partial(sketch_query, source, score=score, label=label, group=columns, dialect=dialect, range=range)
+    query = partial(query, bins=bins, exact=exact, positive=positive, missing_group=missing_group)
     given = None if groups is None else given_names(groups)
     first = None
     if range is None:
-        answers = list(execute(sketch_query(source, **options)))
+        answers = list(execute(query()))
         if len(answers) != 1:
             raise refusal("sql_rows", "execute", value=len(answers))
         first = _values(answers[0], 5)
-    answer = execute(sketch_query(source, **options, extent=first))
+    answer = execute(query(extent=first))
     window, found = _window(first, range, checked_bins(bins))
     passing = Passing(skip, group=checked_missing_group(missing_group))
     reader = _Reader(len(columns), label is not None, exact, passing, given, window, found)
@@ -221,7 +223,7 @@ def _labels_query(source: Source, label: str, dialect: Dialect) -> str:
     return f"SELECT DISTINCT {y} AS y\nFROM {_table(source, dialect)} t\nWHERE {y} IS NOT NULL\nORDER BY 1 {last}"
 
 
-def _window(row: Sequence[Any] | None, limits: tuple[float, float] | None, bins: int) -> tuple[Window, Extent | None]:
+def _window(row: Row | None, limits: tuple[float, float] | None, bins: int) -> tuple[Window, Extent | None]:
     """The window of a range; or that of an extent, and the extent."""
     if limits is not None or row is None:
         return linear_window(*checked_window(limits, bins), bins), None
@@ -229,7 +231,7 @@ def _window(row: Sequence[Any] | None, limits: tuple[float, float] | None, bins:
     return window_of(extent, bins), extent
 
 
-def _extent(row: Sequence[Any]) -> Extent:
+def _extent(row: Row) -> Extent:
     """What the first query found."""
     try:
         *ends, zero = (None if value is None else float(value) for value in row)
@@ -245,7 +247,7 @@ def _extent(row: Sequence[Any]) -> Extent:
 # ----------------------------------------------------------------------------------------------------------------- rows
 
 
-def _values(row: Any, width: int) -> tuple[Any, ...]:
+def _values(row: object, width: int) -> tuple[Any, ...]:
     """The values of a row, which are as many as the query asked for."""
     if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
         raise refusal("sql_row", "execute", value=row)
@@ -272,7 +274,7 @@ class _Reader:
         self._width = labelled + n_columns + 4 + exact
         self._names, self._octaves = sql_text.names_of(window, extent), sql_text.octaves_of(window, extent)
 
-    def bins(self, rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    def bins(self, rows: Iterable[Row]) -> Iterator[tuple[object, ...]]:
         """The bins; scores that no sketch takes are refused."""
         for row in rows:
             values = _values(row, self._width)
@@ -286,7 +288,9 @@ class _Reader:
             label_of(label)
             yield name, label, count, *self._told(None if absent else b, lo, hi, count, total, absent)
 
-    def _told(self, b: Any, lo: Any, hi: Any, count: Any, total: list[Any], absent: bool) -> tuple[Any, ...]:
+    def _told(
+        self, b: float | None, lo: float, hi: float | str | bytes, count: object, total: list[int], absent: bool
+    ) -> tuple[object, ...]:
         """Smallest and largest score, and where a bin has one the sum of its scores and its unit."""
         if b is None:
             if not (absent or self._passing.nan):

@@ -13,7 +13,7 @@ import pytest
 from helpers.engines import COLUMNS, awkward_rows
 
 import gstar_fast as gf
-from gstar_fast._engines.adapter import FAN_IN, REFUSED, in_pieces, job_of
+from gstar_fast._engines.adapter import FAN_IN, REFUSED, in_a_tree, job_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::gstar_fast.errors.ResolutionWarning", "ignore::gstar_fast.errors.SentinelWarning"
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def make_job(**options):
-    return job_of(**{**COLUMNS, "weight": None, "repeats": None, "nan": "raise", "missing_group": "raise", **options})
+    return job_of(**{**COLUMNS, **options})
 
 
 def pieces(table, n, seed):
@@ -230,7 +230,9 @@ def test_workers_are_silent_and_the_user_is_warned_once(backend):
 
 
 def test_a_task_merges_few_answers():
-    assert [len(piece) for piece in in_pieces(range(2 * FAN_IN + 1))] == [FAN_IN, FAN_IN, 1]
+    asked = []
+    assert in_a_tree([1] * (2 * FAN_IN + 1), lambda piece: asked.append(len(piece)) or sum(piece)) == [2 * FAN_IN + 1]
+    assert asked == [FAN_IN, FAN_IN, 1, 3]
 
 
 def test_importing_the_library_imports_no_engine():

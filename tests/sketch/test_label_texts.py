@@ -209,7 +209,7 @@ def _with_section(data, sections):
 
 
 def job(**options):
-    return job_of(**{**COLUMNS, "weight": None, "repeats": None, "nan": "raise", "missing_group": "raise", **options})
+    return job_of(**{**COLUMNS, **options})
 
 
 def test_engines_raise_with_the_labels_of_all_partitions(backend):
