@@ -100,10 +100,12 @@ def look_at(sketch: Watched) -> None:
     """Warn of what may be wrong with the scores, each kind once, unless no rows came since the last look."""
     if sketch._warned == WARNINGS or sketch._looked == sketch._core.total:
         return
-    core = sketch._core.copy()
+    core = sketch._core
     sketch._looked = core.total
     for kind, find in _FINDERS.items():
-        if kind not in sketch._warned and (found := find(core)) is not None:
+        if kind in sketch._warned or find(core) is None:
+            continue
+        if (found := find(core.copy())) is not None:  # a copy cannot change meanwhile
             warn(refusal(kind, "scores", value=found))
             sketch._warned |= {kind}
 

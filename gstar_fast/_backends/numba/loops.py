@@ -24,11 +24,7 @@ DEEP = 64  # octaves next to zero that have columns
 MORE = 2 * DEEP + 3  # columns after those of the rings
 GROW, REFUSED = -1, -2
 
-# Places in the numbers of a grid: biased exponents of the lowest octave and of the first linear one; how many bits the
-# bins of an octave take; what shifts count from; the biased exponent of the smallest width; the size of a ring.
-LOW, TOP, PER, REACH, LEAST, RING = range(6)
-# Places in an extent, for each side of zero: bits of the largest and smallest size, and between them whether there is a
-# zero.
+# Places in an extent: bits of the largest and smallest size on each side of zero, between them whether there is a zero.
 BELOW, ORIGIN, ABOVE = 0, 2, 3
 
 SIZE = np.int64(0x7FFFFFFFFFFFFFFF)  # the bits of |x|
@@ -44,20 +40,15 @@ jit = njit(nogil=True, cache=True, error_model="numpy")
 
 @jit
 def assign(y, g, places, most_label, cell):
-    """Find the cell of every row, and return whether a label or a group is unknown; the cell is then 0."""
-    last, most = np.uint64(len(places) - 1), np.uint64(most_label)  # the last place is that of unknown codes
-    signs = np.int32(0)
+    """Find the cell of every row, and return whether a label or a group is unknown."""
+    last, largest, signs = np.uint64(len(places) - 1), np.uint64(0), np.int32(0)  # the last place is of unknown codes
     for i in range(len(g)):
         cell[i] = places[min(np.uint64(g[i]), last)]
     for i in range(len(g)):
-        c = np.int32(cell[i] * np.int32(3) + np.int32(y[i]))  # -1 stays negative
-        c = c if np.uint64(y[i]) <= most else np.int32(-1)
-        signs |= c
-        cell[i] = c
-    if signs < 0:
-        for i in range(len(g)):
-            cell[i] = max(cell[i], np.int32(0))
-    return signs < 0
+        slot, label = cell[i], np.uint64(y[i])
+        signs, largest = signs | slot, max(largest, label)
+        cell[i] = max(slot, np.int32(0)) * np.int32(3) + np.int32(label)
+    return signs < 0 or largest > np.uint64(most_label)
 
 
 @jit
@@ -86,8 +77,10 @@ def measure(bits, found):
 def place(x, bits, cell, grid, lo, hi, at, value):
     """Find the column of every row and its rounded score; -1 for NaN, subnormal scores and those too near to zero.
 
-    A score is a significand of 53 bits; a bin is `2**right` wide in units of its last bit. Below zero bins hold their
-    far edge, so a power of two there belongs to the octave before it; bin numbers are complements of those above.
+    `grid` has biased exponents of the lowest octave and of the first linear one, log2 of the bins in an octave, what
+    shifts count from, the biased exponent of the smallest width, and the size of a ring. A score has a significand of
+    53 bits; a bin is `2**right` wide in units of its last bit. Below zero bins hold their far edge, so a power of two
+    there belongs to the octave before it; bin numbers are complements of those above.
     """
     low, top, per, reach, least, ring = grid
     columns, last = 2 * ring + MORE, 2 * ring + 2 * DEEP
@@ -136,17 +129,16 @@ def add(x, cell, at, value, lo, hi, first, table, ends, rest, left):
 
 @jit
 def consume(
-    x, y, g, places, most_label, skip_nan, checked, fixed, seen, found, grid, span, table, ends, buffers
+    x, y, g, places, most_label, skip_nan, checked, fixed, seen, found, grid, span, table, ends, rest
 ):  # fmt: skip
-    """Count a block of rows, all or none; return how many of them are only listed in a buffer, or why none is counted.
+    """Count rows, all or none; return how many of them are only listed in `rest`, or why none is counted.
 
     REFUSED: a row must be rejected, or a group learned. GROW: scores lie outside the extent `seen`; `found` has theirs.
     With `checked`, a row without a known group has no score.
     """
-    cell, rest, at, value = buffers
-    bits = x.view(np.int64)
-    n = len(x)
-    unknown = assign(y, g, places, most_label, cell[:n])
+    n, bits = len(x), x.view(np.int64)
+    cell, at, value = np.empty(n, np.int32), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    unknown = assign(y, g, places, most_label, cell)
     nan, large = measure(bits, found)
     if (unknown and not checked) or large or (nan and not skip_nan):
         return REFUSED

@@ -11,19 +11,17 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from gstar_fast._backends.common.rows import LOCK, MOST_ROWS, Rows, read_one, read_rows
+from gstar_fast._backends.common.rows import LOCK, MOST_ROWS, read_one, read_rows
 from gstar_fast._backends.numba.loops import GROW
-from gstar_fast._backends.numba.pending import CHUNK, MOST_PENDING, THREADS, Pending, extent_of
+from gstar_fast._backends.numba.pending import CHUNK, MOST_PENDING, Pending
 from gstar_fast._backends.numpy import sketch as reference
-from gstar_fast._backends.numpy.cells import Cells, places_of
+from gstar_fast._backends.numpy.cells import places_of
 from gstar_fast._base.arrays import Ints, Values
 from gstar_fast._base.grid import LARGEST_SCORE, LOWEST_LEVEL, Extent, window_of
 from gstar_fast._base.names import Name
 
 Batch: TypeAlias = tuple[Values, Values | None, Values, tuple[Name, ...] | None, bool, bool]  # up to `unlabelled_code`
 PARALLEL = 65_536  # least rows for each thread
-SLOTS = np.append(np.arange(1024, dtype=np.int32), np.int32(-1))  # of rows that come alone
-ALONE = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64)
 
 
 class Core(reference.Core):
@@ -75,30 +73,12 @@ class Core(reference.Core):
         """Count one row."""
         plain = type(weight) in (int, float) and type(repeats) is int and weight == repeats == 1
         with LOCK:
-            if not (plain and self._count_quickly(score, label, group)):
-                given = self.groups if self.given else None
-                rows = read_one(score, label, group, given, self.weighted, weight, repeats)
-                if plain and self._can_count(1):
-                    self._consume((rows.scores, rows.labels, rows.codes, rows.names, False, True), 0, 1)
-                else:
-                    self._count(rows)
+            rows = read_one(score, label, group, self.groups if self.given else None, self.weighted, weight, repeats)
+            if plain and self._can_count(1):
+                self._consume((rows.scores, rows.labels, rows.codes, rows.names, False, True), 0, 1)
+            else:
+                self._count(rows)
         self._tell()
-
-    def _count_quickly(self, score: object, label: object, group: object) -> bool:
-        """Count one row of plain values like others before it."""
-        pending = self._pending
-        if pending is None or type(score) is not float or not (label is None or type(label) is int):
-            return False
-        kind = {int: 1, str: 2}.get(type(group), 0)
-        slot = pending.slots.get((kind, group), -1)  # type: ignore[arg-type]
-        if not (0 <= slot < len(SLOTS) - 1 and label in (0, 1, None) and self._can_count(1)):
-            return False
-        x, y, g = ALONE
-        x[0], y[0], g[0] = score + 0.0, 2 if label is None else label, slot
-        if pending.rows >= MOST_PENDING or pending.count(x, y, g, SLOTS, 2, False, False) != 0:
-            return False
-        self.total += 1
-        return True
 
     def _can_count(self, n: int) -> bool:
         return not self.weighted and max(self.total, self.skipped) + n <= MOST_ROWS
@@ -132,8 +112,6 @@ class Core(reference.Core):
         for at in range(start, end, CHUNK):
             self._consume(batch, at, min(end, at + CHUNK))
 
-    # ------------------------------------------------------------------------------------------------------- counting
-
     def _consume(self, batch: Batch, start: int, end: int) -> None:
         """Count up to CHUNK rows, all or nothing."""
         scores, labels, codes, names, skip_nan, unlabelled_code = batch
@@ -141,40 +119,30 @@ class Core(reference.Core):
         x += 0.0  # -0.0 becomes 0.0
         labels = None if labels is None else np.array(labels[start:end])
         y = np.full(len(x), 2) if labels is None else labels.astype(np.int64, copy=False)
-        g, known, checked = codes.astype(np.int64, copy=False), names, False
+        g, known, checked, rest = codes.astype(np.int64, copy=False), names, False, np.empty(len(x), np.int32)
         most = 2 if unlabelled_code or labels is None else 1
-        if self._pending is not None and self._pending.rows > MOST_PENDING - CHUNK:
+        if self._pend().rows > MOST_PENDING - CHUNK:
             self._settle()
         while True:
             pending = self._pend()
             if known is None and not pending.all_small:
                 different, g = np.unique(codes, return_inverse=True)
                 known = tuple(different.tolist())
-            left = pending.count(x, y, g, pending.places_of(known), most, skip_nan, checked)
+            left = pending.count(x, y, g, pending.places_of(known), most, skip_nan, checked, rest)
             if left >= 0:
                 break
             if left == GROW:
-                self._widen(self.extent | extent_of(pending.found))
+                self._widen(self.extent | pending.extent)
             else:
                 how = skip_nan, unlabelled_code, self.groups if self.given else None, False, start
                 rows = read_rows(x, labels, codes, names, None, None, *how)
                 self.groups, checked = self._union(rows.names, self.weighted), True
                 pending.learn(rows.names)
-        skipped = self._count_rest(x, left) if left else 0
-        self.total += len(x) - skipped
-        self.skipped += skipped
-
-    def _count_rest(self, x: Values, left: int) -> int:
-        """Count the rows that the loop left to the reference; return how many of them have no score."""
-        cell, rest = (buffer[:size] for buffer, size in zip(THREADS.buffers, (len(x), left), strict=False))
-        rest = rest[~np.isnan(x[rest])]
+        rest = rest[:left][~np.isnan(x[rest[:left]])]
+        self.total += len(x) - left
+        self.skipped += left - len(rest)
         if len(rest):
-            slots, labels = np.divmod(cell[rest], 3)
-            names = tuple(self._pend().names)
-            self._move_cells()
-            rows = Rows(x[rest], labels.astype(np.uint8), slots.astype(np.int64), names, None, None, 0)
-            self._cells.count(rows, places_of(names, self.groups), self.window)
-        return left - len(rest)
+            self._count(read_rows(x[rest], y[rest], codes[rest], names, None, None, False, True, None, False))
 
     def _pend(self) -> Pending:
         if self._pending is None:
@@ -197,72 +165,30 @@ class Core(reference.Core):
         groups, extent = self._union(twin.groups, self.weighted), self._extent_with(twin.extent)
         if fits:
             twin._widen(extent)
-        if fits and twin._all_pending():
-            self._widen(extent)
-            self.groups = groups
-            if self._all_pending() and not self.total:
-                twin._pend().since, self._pending = self._pend().since, twin._pend()
-            else:
-                self._pend().absorb(twin._pend())
-            self.total += twin.total
-            self.skipped += twin.skipped
-        else:
+        if not fits or twin._pend().rows < twin.total:
             twin._settle()
             self._settle()
             self._merge(twin)
+            return
+        self._widen(extent)
+        self.groups = groups
+        if self.total:
+            self._pend().absorb(twin._pend())
+        else:
+            twin._pend().since, self._pending = self._pend().since, twin._pend()
+        self.total += twin.total
+        self.skipped += twin.skipped
 
-    # -------------------------------------------------------------------------------------------------------- reading
-
-    def copy(self) -> Self:
-        """An independent copy, which nobody watches; what is pending stays so."""
-        with LOCK:
-            twin = type(self)(self.bins, None, None, self.memory_limit)
-            twin._become(self)
-            twin._cells = self._cells.copy()
-            twin._pending = None if self._pending is None else self._pending.copy()
-            return twin
-
-    def _pooled_rows(self) -> Ints:
-        if self._pending is None:
-            return super()._pooled_rows()
-        rows = self._pending.rows_by_bin()
-        if not self._all_pending():
-            self._move_cells()
-            rows += super()._pooled_rows()
-        return rows
-
-    def fullest(self, least: int = 1) -> tuple[float, int, int, int]:
-        """The bin of several values that has the largest share of its cell, without settling sums for it."""
-        with LOCK:
-            if self._pending is not None and self._all_pending():
-                return self._pending.fullest(least, self.groups)
-        return super().fullest(least)
-
-    def _ends(self) -> list[float]:
-        ends = super()._ends()
-        if self._pending is not None and self._pending.rows:
-            lo, hi = float(self._pending.ends[:, 0].min()), float(self._pending.ends[:, 1].max())
-            ends = [min([lo, *ends]), max([hi, *ends])] if lo <= hi else ends
-        return ends
+    def _summary(self) -> tuple[Ints, float, float]:
+        if self._pending is not None and self._pending.rows == self.total:
+            return self._pending.summary()
+        self._settle()
+        return super()._summary()
 
     def _settle(self) -> None:
-        if self._pending is not None:
-            self._move_cells()
-            if self._pending.rows:
-                self._pending.add_to(self._cells, self.groups)
-            self._pending = None
-
-    def _all_pending(self) -> bool:
-        return self._pend().rows == self.total
-
-    def _move_cells(self) -> None:
-        """Bring the exact cells to our groups and window."""
-        pending, now = self._pend(), (self.groups, self.window)
-        if pending.since != now:
+        pending, self._pending = self._pending, None
+        if pending is not None:
             groups, window = pending.since
             self._cells = self._cells.moved(places_of(groups, self.groups), len(self.groups), window, self.window)
-            pending.since = now
-
-    def _commit(self, cells: Cells, names: tuple[Name, ...], total: int, skipped: int) -> None:
-        super()._commit(cells, names, total, skipped)
-        self._pending = None
+            if pending.rows:
+                pending.add_to(self._cells, self.groups)

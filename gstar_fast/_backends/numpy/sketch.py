@@ -128,11 +128,6 @@ class Core:
             check_size(len(names), self.bins, weighted, self.memory_limit)
         return names
 
-    def _ends(self) -> list[float]:
-        """Smallest and largest score inside the window, if there are any."""
-        lo, hi = float(self._cells.mins.min(initial=math.inf)), float(self._cells.maxs.max(initial=-math.inf))
-        return [lo, hi] if lo <= hi else []
-
     def _extent_with(self, extent: Extent) -> Extent:
         return self.extent if self.fixed else self.extent | extent
 
@@ -340,14 +335,16 @@ class Core:
     def pooled(self) -> tuple[Ints, float, float, int, int]:
         """Rows by bin, of all cells; smallest and largest score, and the bins these are in (0 without rows)."""
         with LOCK:
-            rows, ends = self._pooled_rows(), self._ends()
-            lo, hi = ends or (math.inf, -math.inf)
-            at = [self.window.index(self.window.grid.number(x)) for x in ends] or [0, 0]
-            return rows, lo, hi, at[0], at[1]
+            rows, lo, hi = self._summary()
+            if lo > hi:
+                return rows, math.inf, -math.inf, 0, 0
+            first, last = (self.window.index(self.window.grid.number(x)) for x in (lo, hi))
+            return rows, lo, hi, first, last
 
-    def _pooled_rows(self) -> Ints:
-        rows: Ints = self._cells.counts.sum(axis=(0, 1))
-        return rows
+    def _summary(self) -> tuple[Ints, float, float]:
+        """Rows by bin, of all cells; smallest and largest score inside the window."""
+        c = self._cells
+        return c.counts.sum(axis=(0, 1)), float(c.mins.min(initial=math.inf)), float(c.maxs.max(initial=-math.inf))
 
     def fullest(self, least: int = 1) -> tuple[float, int, int, int]:
         """The bin of several values that has the largest share of its cell: share, label, group's position, bin.
