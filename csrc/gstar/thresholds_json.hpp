@@ -4,7 +4,8 @@
 // everything, and only the members that decide are looked at.
 #pragma once
 
-#include <cmath>  // fabs, trunc
+#include <algorithm>  // find, min
+#include <cmath>      // fabs, trunc
 #include <cstdint>
 #include <cstdio>  // snprintf
 #include <limits>
@@ -15,20 +16,104 @@
 #include <vector>
 
 #include "gstar/base/json.hpp"
-#include "gstar/decide/members.hpp"
 #include "gstar/thresholds_io.hpp"
 
 namespace gstar {
 namespace detail {
 
-/// Of a value that `check_document` found to be a number: -0.0 is 0.0.
-inline double number_in(const json& v) noexcept { return v.real + 0.0; }
+/// The beginning of a text that may be long, in quotes; no character is cut.
+inline std::string shown(const std::string& text) {
+    std::size_t n = std::min<std::size_t>(text.size(), 40);
+    while (n < text.size() && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80)
+        --n;
+    return "'" + text.substr(0, n) + (n < text.size() ? "..." : "") + "'";
+}
 
-/// Of a value that `check_document` found to be a number, "inf" or "-inf".
+/// What may stand in a member, and how messages call it.
+struct json_kind {
+    const char* words;
+    bool (*holds)(const json&);
+};
+
+constexpr json_kind a_number{"a number",
+                             [](const json& v) { return v.is_number(); }};
+constexpr json_kind a_threshold{"a number, 'inf' or '-inf'", [](const json& v) {
+                                    return v.is_number() || v.text == "inf" ||
+                                           v.text == "-inf";
+                                }};
+constexpr json_kind a_threshold_or_null{
+    "a number, 'inf', '-inf' or null",
+    [](const json& v) { return a_threshold.holds(v) || v.is_null(); }};
+constexpr json_kind a_switch{
+    "true or false", [](const json& v) { return v.type == json::kind::boolean; }};
+constexpr json_kind a_text{
+    "a string", [](const json& v) { return v.type == json::kind::text; }};
+constexpr json_kind a_text_or_null{"a string or null", [](const json& v) {
+                                       return a_text.holds(v) || v.is_null();
+                                   }};
+constexpr json_kind a_list{
+    "a list", [](const json& v) { return v.type == json::kind::list; }};
+constexpr json_kind a_list_or_null{
+    "a list or null", [](const json& v) { return a_list.holds(v) || v.is_null(); }};
+constexpr json_kind a_policy{
+    "'raise', 'default', a number, 'inf' or '-inf'", [](const json& v) {
+        return a_threshold.holds(v) || v.text == "raise" || v.text == "default";
+    }};
+constexpr json_kind a_nan_policy{"'raise', true or false", [](const json& v) {
+                                     return a_switch.holds(v) || v.text == "raise";
+                                 }};
+constexpr json_kind anything{"", [](const json&) { return true; }};
+
+/// The members of an object, asked for by name.
+class json_members {
+public:
+    json_members(const json& object, std::string where)
+        : object_(object), where_(std::move(where)) {
+        if (object.type != json::kind::object)
+            bad_thresholds((where_.empty() ? "the document" : where_) +
+                           " must be an object");
+    }
+
+    /// A member that may be left out: null where it is.
+    const json* find(std::string_view key, const json_kind& kind) {
+        asked_.push_back(key);
+        const json* const v = object_.find(key);
+        if (v != nullptr && !kind.holds(*v))
+            bad_thresholds((where_.empty() ? "" : where_ + ".") + std::string(key) +
+                           " must be " + kind.words);
+        return v;
+    }
+    /// The same, null also where the member is null.
+    const json* given(std::string_view key, const json_kind& kind) {
+        const json* const v = find(key, kind);
+        return v == nullptr || v->is_null() ? nullptr : v;
+    }
+    const json& need(std::string_view key, const json_kind& kind) {
+        const json* const v = find(key, kind);
+        if (v == nullptr)
+            bad_thresholds((where_.empty() ? "it" : where_) + " lacks '" +
+                           std::string(key) + "'");
+        return *v;
+    }
+    /// Refuse members that were not asked for.
+    void end() const {
+        for (const auto& m : object_.members)
+            if (std::find(asked_.begin(), asked_.end(), m.first) == asked_.end())
+                bad_thresholds((where_.empty() ? "the document" : where_) +
+                               " has an unknown member " + shown(m.first));
+    }
+
+private:
+    const json& object_;
+    std::string where_;
+    std::vector<std::string_view> asked_;
+};
+
+/// Of a value that is a number, "inf" or "-inf"; -0.0 is 0.0.
 inline double threshold_number(const json& v) noexcept {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (v.type == json::kind::text) return v.text == "inf" ? infinity : -infinity;
-    return number_in(v);
+    return v.real + 0.0;
 }
 
 inline name threshold_name(const json& v, const std::string& where,
@@ -64,14 +149,6 @@ inline std::int64_t days_of(std::int64_t year, unsigned month,
     return era * 146097 + static_cast<std::int64_t>(of_days) - 719468;
 }
 
-/// How many days a month has; 0 where there is no such month.
-inline unsigned days_in(unsigned year, unsigned month) noexcept {
-    constexpr unsigned days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (month < 1 || month > 12) return 0;
-    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return days[month - 1] + (month == 2 && leap ? 1 : 0);
-}
-
 /// Seconds from 1970 of "2030-01-31T00:00:00Z", the one form a date is written in.
 inline std::int64_t seconds_of(const std::string& text) {
     constexpr std::string_view form = "0000-00-00T00:00:00Z";
@@ -94,10 +171,12 @@ inline std::int64_t seconds_of(const std::string& text) {
     const unsigned hour = part(11, 2);
     const unsigned minute = part(14, 2);
     const unsigned second = part(17, 2);
-    if (year < 1 || day < 1 || day > days_in(year, month) || hour > 23 ||
-        minute > 59 || second > 59)
+    const std::int64_t first = days_of(year, month, 1);
+    const std::int64_t next = days_of(year + month / 12, month % 12 + 1, 1);
+    if (year < 1 || month < 1 || month > 12 || day < 1 || day > next - first ||
+        hour > 23 || minute > 59 || second > 59)
         bad_thresholds("expires is not a date of the calendar: " + text);
-    return days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
+    return (first + day - 1) * 86400 + hour * 3600 + minute * 60 + second;
 }
 
 inline std::array<std::uint8_t, 32> digest_of(const std::string& text) {
@@ -114,44 +193,39 @@ inline std::array<std::uint8_t, 32> digest_of(const std::string& text) {
     return out;
 }
 
-/// A member that is there and not null.
-inline const json* given(const json& document, std::string_view key) noexcept {
-    const json* v = document.find(key);
-    return v == nullptr || v->type == json::kind::null ? nullptr : v;
+inline void read_policies(json_members& from, thresholds& t) {
+    if (const json* v = from.find("unknown", a_policy)) {
+        t.unknown = v->text == "raise"     ? unknown_policy::raise
+                    : v->text == "default" ? unknown_policy::use_default
+                                           : unknown_policy::use_number;
+        if (t.unknown == unknown_policy::use_number)
+            t.unknown_number = threshold_number(*v);
+    }
+    if (const json* v = from.find("nan", a_nan_policy))
+        t.nan = v->type == json::kind::text ? nan_policy::raise
+                : v->truth                  ? nan_policy::accept
+                                            : nan_policy::reject;
 }
 
-inline void read_policies(const json& document, thresholds& t) {
-    const auto is_word = [](const json& v, const char* word) {
-        return v.type == json::kind::text && v.text == word;
-    };
-    if (const json* v = document.find("unknown")) {
-        if (is_word(*v, "default")) {
-            t.unknown = unknown_policy::use_default;
-        } else if (!is_word(*v, "raise")) {
-            if (!fits(*v, is_number | is_infinity))
-                bad_thresholds(
-                    "unknown must be 'raise', 'default', a number, 'inf' or "
-                    "'-inf'");
-            t.unknown = unknown_policy::use_number;
-            t.unknown_number = threshold_number(*v);
+inline group_threshold read_group(const json& entry, const std::string& where,
+                                  bool result) {
+    json_members from(entry, where);
+    group_threshold g;
+    g.group = threshold_name(from.need("name", anything), where + ".name");
+    g.threshold = threshold_number(from.need("threshold", a_threshold));
+    if (const json* mixture = from.find("mixture", a_list)) {
+        if (mixture->list.empty())
+            bad_thresholds(where + ".mixture must have at least one part");
+        for (const json& v : mixture->list) {
+            json_members part(
+                v, where + ".mixture[" + std::to_string(g.mixture.size()) + "]");
+            g.mixture.push_back(
+                {threshold_number(part.need("threshold", a_threshold)),
+                 threshold_number(part.need("probability", a_number))});
+            part.end();
         }
     }
-    if (const json* v = document.find("nan")) {
-        if (v->type == json::kind::boolean)
-            t.nan = v->truth ? nan_policy::accept : nan_policy::reject;
-        else if (!is_word(*v, "raise"))
-            bad_thresholds("nan must be 'raise', true or false");
-    }
-}
-
-inline group_threshold read_group(const json& entry, const std::string& where) {
-    group_threshold g;
-    g.group = threshold_name(*entry.find("name"), where + ".name");
-    g.threshold = threshold_number(*entry.find("threshold"));
-    if (const json* mixture = entry.find("mixture"))
-        for (const json& part : mixture->list)
-            g.mixture.push_back({threshold_number(*part.find("threshold")),
-                                 number_in(*part.find("probability"))});
+    if (!result) from.end();
     return g;
 }
 
@@ -236,26 +310,38 @@ inline std::string checksum_text(const json& document) {
     return text;
 }
 
-/// The thresholds of a document, its checksum not yet compared.
+/// The thresholds of a document, its checksum not yet compared. What else a result
+/// says is for Python to read.
 inline thresholds thresholds_of(const json& document) {
     const bool result = is_result(document);
     check_version(document);
-    check_document(document, result);
+    json_members from(document, "");
     thresholds t;
-    if (const json* v = document.find("unified")) t.unified = v->truth;
-    if (const json* v = given(document, "default_threshold"))
+    for (const char* const key : {"format", "version"}) from.need(key, anything);
+    for (const char* const key : {"score_column", "group_column"})
+        from.find(key, a_text_or_null);
+    from.find("checksum", a_text);
+    if (const json* v = from.find("unified", a_switch)) t.unified = v->truth;
+    if (const json* v = from.given("default_threshold", a_threshold_or_null))
         t.default_threshold = threshold_number(*v);
-    read_policies(document, t);
-    if (const json* v = given(document, "sketch_digest"))
+    read_policies(from, t);
+    if (const json* v = from.given("sketch_digest", a_text_or_null))
         t.sketch_digest = digest_of(v->text);
-    if (const json* v = given(document, "expires")) t.expires = seconds_of(v->text);
-    if (const json* v = given(document, "cuts")) {
+    if (const json* v = from.given("expires", a_text_or_null))
+        t.expires = seconds_of(v->text);
+    if (const json* v = from.given("cuts", a_list_or_null)) {
         t.cuts.emplace();
-        for (const json& cut : v->list) t.cuts->push_back(number_in(cut));
+        for (const json& cut : v->list) {
+            if (!cut.is_number())
+                bad_thresholds("cuts[" + std::to_string(t.cuts->size()) +
+                               "] must be a number");
+            t.cuts->push_back(threshold_number(cut));
+        }
     }
-    for (const json& entry : document.find("groups")->list)
-        t.groups.push_back(
-            read_group(entry, "groups[" + std::to_string(t.groups.size()) + "]"));
+    for (const json& entry : from.need("groups", a_list).list)
+        t.groups.push_back(read_group(
+            entry, "groups[" + std::to_string(t.groups.size()) + "]", result));
+    if (!result) from.end();
     t.randomized = !t.groups.empty() && !t.groups[0].mixture.empty();
     check_thresholds(t);
     return t;

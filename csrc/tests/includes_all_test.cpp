@@ -44,7 +44,6 @@
 #include "gstar/decide.hpp"
 #include "gstar/decide/kernels/body.hpp"
 #include "gstar/decide/kernels/decide.hpp"
-#include "gstar/decide/members.hpp"
 #include "gstar/decide/threshold_table.hpp"
 #include "gstar/density.hpp"
 #include "gstar/density/families.hpp"

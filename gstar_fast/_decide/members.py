@@ -1,6 +1,6 @@
 """Members of a saved document: which there are, and what may stand in each.
 
-`csrc/gstar/decide/members.hpp` says the same in C++ of the members that decide, `schemas/` for other tools.
+`csrc/gstar/thresholds_json.hpp` says the same in C++ of the members that decide, `schemas/` for other tools.
 """
 
 from __future__ import annotations

@@ -4,11 +4,10 @@
 // Python's reader (gstar_fast/_base/json.py) takes the same texts.
 #pragma once
 
-#include <algorithm>  // adjacent_find, min, sort
-#include <cerrno>     // ERANGE
+#include <algorithm>  // adjacent_find, sort
 #include <charconv>   // from_chars
 #include <clocale>    // localeconv
-#include <cmath>      // isfinite
+#include <cmath>      // isinf
 #include <cstddef>    // size_t
 #include <cstdint>
 #include <cstdlib>  // strtod
@@ -42,6 +41,7 @@ struct json {
     std::vector<json> list;
     std::vector<std::pair<std::string, json>> members;
 
+    bool is_null() const noexcept { return type == kind::null; }
     bool is_number() const noexcept {
         return type == kind::whole || type == kind::real;
     }
@@ -56,20 +56,18 @@ struct json {
 
 namespace detail {
 
-/// Read the number between these two, which is spelled right; false if it is
-/// too large or too small for a double.
-inline bool read_real(const char* begin, const char* end, double& value) {
+/// The number between these two, which is spelled right; infinite if it is too large
+/// for a double, and 0 if it is too small, as in Python.
+inline double real_of(const char* begin, const char* end) {
 #ifdef __cpp_lib_to_chars
-    return std::from_chars(begin, end, value).ec == std::errc();
-#else  // libc++ before version 20 (macOS) has it for whole numbers only
+    double value = 0;
+    if (std::from_chars(begin, end, value).ec == std::errc()) return value;
+#endif  // libc++ before version 20 (macOS) has it for whole numbers only
     std::string text(begin, end);
     const std::size_t point = text.find('.');
     if (point != std::string::npos)
         text.replace(point, 1, std::localeconv()->decimal_point);
-    errno = 0;
-    value = std::strtod(text.c_str(), nullptr);
-    return errno != ERANGE || (value != 0 && std::isfinite(value));
-#endif
+    return std::strtod(text.c_str(), nullptr);
 }
 
 class json_reader {
@@ -198,39 +196,8 @@ private:
         v.type = json::kind::real;
         if (whole && std::from_chars(begin, at_, v.whole).ec == std::errc())
             v.type = json::kind::whole;
-        // Too small a number is read as zero, as Python does; too large is refused.
-        if (!read_real(begin, at_, v.real)) {
-            if (!is_tiny({begin, static_cast<std::size_t>(at_ - begin)}))
-                refuse("a number is too large");
-            v.real = 0;
-        }
-    }
-
-    /// Of a number that no double can hold: whether it is too small, not too large.
-    static bool is_tiny(std::string_view number) {
-        const std::size_t e = std::min(number.find_first_of("eE"), number.size());
-        // Where the first digit that is not 0 stands, counted from the point.
-        std::int64_t place = 0;
-        bool found = false;
-        bool after_point = false;
-        for (const char c : number.substr(0, e)) {
-            after_point = after_point || c == '.';
-            if (c == '.' || c == '-') continue;
-            found = found || c != '0';
-            if (found != after_point) place += found ? 1 : -1;
-        }
-        std::int64_t exponent = 0;
-        if (e != number.size()) {
-            const char* first = number.data() + e + 1;
-            const bool minus = *first == '-';
-            if (*first == '+' || minus) ++first;
-            constexpr std::int64_t most = std::int64_t{1} << 40;
-            if (std::from_chars(first, number.data() + number.size(), exponent)
-                    .ec != std::errc())
-                exponent = most;
-            exponent = std::min(exponent, most) * (minus ? -1 : 1);
-        }
-        return !found || place + exponent < 0;
+        v.real = real_of(begin, at_);
+        if (std::isinf(v.real)) refuse("a number is too large");
     }
 
     std::string string() {
