@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-import dataclasses
 import json
 import sys
 from collections.abc import Iterable
+from dataclasses import fields, replace
+from typing import Any
 
 import gstar_fast as gf
 from gstar_fast._base.names import Name, joined_columns
@@ -58,7 +59,7 @@ def with_columns(result: gf.Result, sketch: gf.Sketch, given: argparse.Namespace
     """The result with the columns that are given, where the sketch has named others or none, for `apply` to read."""
     counted = given.group if getattr(given, "fair_between", None) is None else None  # else `solve` knows which of them
     named = {"score_column": given.score, "group_column": joined_columns(counted) if counted else None}
-    result = dataclasses.replace(result, **{name: text for name, text in named.items() if text is not None})
+    result = replace(result, **{name: text for name, text in named.items() if text is not None})
     for option in ("score", "group"):
         if getattr(sketch.columns, option) is MIXED and getattr(given, option) is None:
             console.note(
@@ -68,11 +69,17 @@ def with_columns(result: gf.Result, sketch: gf.Sketch, given: argparse.Namespace
     return result
 
 
-def decides(
-    given: argparse.Namespace, segments: gf.Segments | None, sketch: gf.Sketch
+def asked(given: argparse.Namespace, sketch: gf.Sketch, segments: gf.Segments | None) -> dict[str, Any]:
+    """The options that make up a question, as arguments of `solve` and `frontier`."""
+    named = {one.name: getattr(given, one.name) for one in fields(gf.results.Question) if hasattr(given, one.name)}
+    columns = {name: columns_or_positions(named[name], sketch) for name in ("fair_between", "decide_by")}
+    return {**named, **columns, "decide_by": _decides(given, columns["decide_by"], segments)}
+
+
+def _decides(
+    given: argparse.Namespace, columns: list[str | int] | None, segments: gf.Segments | None
 ) -> list[str | int] | gf.Segments | None:
     """What --decide-by, --monotone and --segments say together."""
-    columns = columns_or_positions(given.decide_by, sketch)
     if segments is None and not given.monotone:
         return columns
     if columns is None or len(columns) != 1:

@@ -6,7 +6,6 @@ import argparse
 from datetime import UTC, datetime
 
 from gstar_fast._base.text import near
-from gstar_fast._cli.errors import USAGE, CliError
 from gstar_fast._criteria import CRITERION, not_offered
 
 
@@ -80,12 +79,3 @@ def delimiter(text: str) -> str:
     if len(sign) != 1:
         raise argparse.ArgumentTypeError(f"must be one character, got {text!r}; for a tab write tab")
     return sign
-
-
-def once(pairs: list[tuple[str, float]], option: str) -> dict[str, float]:
-    """Pairs of an option that may be repeated, each name once."""
-    names = [name for name, _ in pairs]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise CliError(f"{option} {twice} is given twice; give it once", USAGE)
-    return dict(pairs)

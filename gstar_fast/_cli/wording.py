@@ -6,25 +6,10 @@ from collections.abc import Mapping
 
 from gstar_fast._base.refusals.wording import Face
 
-_ARGUMENTS = {
-    "bins": "--bins",
-    "confidence": "--confidence",
-    "decide_by": "--decide-by",
-    "density": "--density",
-    "evidence": "--evidence",
-    "fair_between": "--fair-between",
-    "limits": "--limit",
-    "max_seconds": "--max-seconds",
-    "method": "--method",
-    "min_rows": "--min-rows",
-    "missing": "--missing",
-    "missing_group": "--missing-group",
-    "objective": "--objective",
-    "penalties": "--penalty",
-    "positive": "--positive",
-    "range": "--range",
-    "replicates": "--replicates",
-    "seed": "--seed",
+_NAMES = ("bins", "confidence", "decide_by", "density", "evidence", "fair_between", "max_seconds", "method", "min_rows")
+_MORE = ("missing", "missing_group", "objective", "positive", "range", "replicates", "seed")
+_ARGUMENTS = {"limits": "--limit", "penalties": "--penalty"} | {
+    name: f"--{name.replace('_', '-')}" for name in _NAMES + _MORE
 }
 _POLICIES = {"False": "reject", "True": "accept"}
 _FLAGS = {"allow_expired", "exact", "randomize", "unified"}

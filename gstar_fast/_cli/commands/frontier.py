@@ -15,8 +15,7 @@ from gstar_fast._cli.output import Console, group_name, plain
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, note_written
 from gstar_fast._cli.tables import inputs
-from gstar_fast._cli.thresholds import answer, columns_or_positions, decides, with_columns
-from gstar_fast._cli.values import once
+from gstar_fast._cli.thresholds import answer, asked, with_columns
 
 
 def frontier(given: argparse.Namespace, console: Console) -> None:
@@ -30,17 +29,8 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     cut = [] if given.segments is None else [given.segments]
     check_outputs({"-o": given.output, "--thresholds": given.thresholds}, [*given.inputs, *cut])
     segments = None if given.segments is None else gf.Segments.load(given.segments)
-    sketch, limits = sketch_of(given, console), once(given.limit, "--limit")
-    found = gf.frontier(
-        sketch,
-        given.criterion,
-        limits=limits,
-        objective=given.objective,
-        randomize=given.randomize,
-        confidence=given.confidence,
-        fair_between=columns_or_positions(given.fair_between, sketch),
-        decide_by=decides(given, segments, sketch),
-    )
+    sketch = sketch_of(given, console)
+    found = gf.frontier(sketch, given.criterion, **asked(given, sketch, segments))
     point = found.at(gap=given.at_gap, error=given.at_error, sketch=sketch) if any(at) else None
     point = None if point is None else with_columns(point, sketch, given, console)
     if write is not None:

@@ -14,8 +14,7 @@ from gstar_fast._cli.errors import DONE, INFEASIBLE
 from gstar_fast._cli.output import Console, command_line, for_terminal
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, files, note_written
-from gstar_fast._cli.thresholds import answer, columns_or_positions, decides, with_columns
-from gstar_fast._cli.values import once
+from gstar_fast._cli.thresholds import answer, asked, with_columns
 from gstar_fast._decide.document import seal
 
 
@@ -25,25 +24,9 @@ def solve(given: argparse.Namespace, console: Console) -> int:
     check_outputs({"-o": given.output, "--report": given.report}, [*given.inputs, *cut])
     if given.report is not None:
         ending(given.report, {".html": None, ".htm": None})
-    limits, penalties = once(given.limit, "--limit"), once(given.penalty, "--penalty")
     segments = None if given.segments is None else gf.Segments.load(given.segments)
     sketch = sketch_of(given, console)
-    result = gf.solve(
-        sketch,
-        limits=limits,
-        penalties=penalties,
-        method=given.method,
-        density=given.density,
-        objective=given.objective,
-        unified=given.unified,
-        randomize=given.randomize,
-        min_rows=given.min_rows,
-        max_seconds=given.max_seconds,
-        confidence=given.confidence,
-        evidence=given.evidence,
-        fair_between=columns_or_positions(given.fair_between, sketch),
-        decide_by=decides(given, segments, sketch),
-    )
+    result = gf.solve(sketch, **asked(given, sketch, segments))
     result = with_columns(result, sketch, given, console)
     text = _saved(result, given.expires)
     if why := _why_not(result):
